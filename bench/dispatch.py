@@ -5,6 +5,7 @@
 Prints one row for each case: microseconds of jax, microseconds of weft, and their ratio; then the import times.
 Each figure is the least of several rounds that alternate between the two, on whatever else the machine is doing.
 """
+
 from __future__ import annotations
 
 import time
@@ -18,9 +19,11 @@ def measure(which: str) -> dict[str, float]:
     if which == "jax":
         import jax as lib
         import jax.numpy as jnp
+
         imported = time.perf_counter()
     else:
         import weft as lib
+
         imported = time.perf_counter()
         lib.config.update("jax_platforms", "cpu")
         import weft.numpy as jnp

@@ -10,7 +10,7 @@ import time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
-from weft_wasm.compile import compile_program# noqa: E402
+from weft_wasm.compile import compile_program  # noqa: E402
 from weft_wasm.ir.nodes import Buffer, Program, Store  # noqa: E402
 from weft_wasm.routines.gemm import gemm  # noqa: E402
 from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice  # noqa: E402
@@ -21,8 +21,18 @@ def matmul_program(m: int, features: frozenset[str], n: int = 0, k: int = 0, bat
     n, k = n or m, k or m
     x, y = Buffer("x", "f32", (batch, m, k), "input"), Buffer("y", "f32", (batch, k, n), "input")
     out = Buffer("out", "f32", (batch, m, n), "output")
-    routine = gemm("matmul", m, n, k, lambda b, i, q: x[b * (m * k) + i * k + q], lambda b, q, j: y[b * (k * n) + q * n + j],
-                   lambda b, i, j, value: [Store(out, b * (m * n) + i * n + j, value)], batch=batch, features=features, **options)  # fmt: skip
+    routine = gemm(
+        "matmul",
+        m,
+        n,
+        k,
+        lambda b, i, q: x[b * (m * k) + i * k + q],
+        lambda b, q, j: y[b * (k * n) + q * n + j],
+        lambda b, i, j, value: [Store(out, b * (m * n) + i * n + j, value)],
+        batch=batch,
+        features=features,
+        **options,
+    )
     return Program("matmul", [x, y], [out], routine.temps, routine.kernels)
 
 

@@ -2,8 +2,10 @@
 
     python bench/remote.py [--platform cpu] [--url ws://… --token …] [--delay MS]
 
-Prints one line for each figure. Without --url a host of its own is started; --delay puts that many milliseconds between both sides.
+Prints one line for each figure. Without --url a host of its own is started; --delay puts that many milliseconds between
+both sides.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -35,7 +37,11 @@ def best(run, repeat: int = 5) -> float:
 
 @contextlib.contextmanager
 def own_host(platform: str):
-    host = subprocess.Popen([sys.executable, "-m", "weft_native.host", "--port", "0", "--token", "bench", "--platform", platform], stdout=subprocess.PIPE, text=True)
+    host = subprocess.Popen(
+        [sys.executable, "-m", "weft_native.host", "--port", "0", "--token", "bench", "--platform", platform],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield re.search(r"ws://\S+", host.stdout.readline())[0], "bench"
     finally:
@@ -57,23 +63,29 @@ def measure(session) -> None:
         for _ in range(n):
             y = step(y)
         return y
+
     last: list = []
     print(f"jit call, submitted              {best(lambda: last.append(submit())) / n * 1e6:10.1f} us")
     session.ping()
     print(f"jit call, {n} in a row and read  {best(lambda: float(submit())) / n * 1e6:10.1f} us")
     print(f"jit call and read, each          {best(lambda: [float(step(x)) for _ in range(n)]) / n * 1e6:10.0f} us")
     fresh = iter(range(1, 1000))
-    print(f"new program: trace, send, compile, run, read {best(lambda: float(weft.jit(lambda v, k=next(fresh): jnp.sin(v) * k)(x)), 3) * 1e3:6.1f} ms")
+    print(
+        "new program: trace, send, compile, run, read"
+        f" {best(lambda: float(weft.jit(lambda v, k=next(fresh): jnp.sin(v) * k)(x)), 3) * 1e3:6.1f} ms"
+    )
     for mib in (1, 16, 64):
         host = np.zeros(mib << 18, np.float32)
         negate = weft.jit(lambda v: -v)
 
         def up():
             weft.device_put(host, device).block_until_ready()
+
         y = weft.device_put(host, device)
 
         def down():
             np.asarray(negate(y))
+
         down()
         print(f"{mib:3} MiB  up {mib / best(up, 3):6.0f} MiB/s   down {mib / best(down, 3):6.0f} MiB/s")
     print(session.stats)

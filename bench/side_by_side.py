@@ -1,4 +1,5 @@
 """The same measurement of weft and of real jax, in turn, each in its own process and environment."""
+
 from __future__ import annotations
 
 import argparse
@@ -8,17 +9,25 @@ import subprocess
 import sys
 from typing import Callable
 
-WHICH = "BENCH_WHICH"      # in a measuring process, whom it measures
+WHICH = "BENCH_WHICH"  # in a measuring process, whom it measures
 
 
-def main(script: str, doc: str, measure: Callable[[str], dict[str, float]], unit: str, rounds: int = 5, decimals: int = 2) -> None:
-    """What a benchmark does when it is run: measures `measure("weft")` and `measure("jax")` in processes of their own, and prints the least of each figure,
-    weft's, jax's and their ratio. The figures come by name; one whose name ends in "loss" is a check, printed with more digits."""
+def main(
+    script: str, doc: str, measure: Callable[[str], dict[str, float]], unit: str, rounds: int = 5, decimals: int = 2
+) -> None:
+    """What a benchmark does when it is run: measures `measure("weft")` and `measure("jax")` in processes of their own,
+    and prints the least of each figure, weft's, jax's and their ratio. The figures come by name; one whose name ends in
+    "loss" is a check, printed with more digits.
+    """
     if WHICH in os.environ:
         print(json.dumps(measure(os.environ[WHICH])))
         return
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--jax", default=os.environ.get("JAX_PYTHON"), help="a Python that has jax 0.10.2 installed; without it only weft is measured")
+    parser.add_argument(
+        "--jax",
+        default=os.environ.get("JAX_PYTHON"),
+        help="a Python that has jax 0.10.2 installed; without it only weft is measured",
+    )
     parser.add_argument("--rounds", type=int, default=rounds)
     options = parser.parse_args()
     results: dict[str, dict[str, float]] = {"weft": {}, "jax": {}}

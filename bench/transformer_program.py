@@ -1,7 +1,9 @@
-"""A decoder-only transformer and its gradient step in plain jax.numpy, for the benchmarks that run it under weft and under jax.
+"""A decoder-only transformer and its gradient step in plain jax.numpy, for the benchmarks that run it under weft and
+under jax.
 
 Whoever imports this has imported jax, or `weft.as_jax`.
 """
+
 from __future__ import annotations
 
 from functools import partial
@@ -19,12 +21,21 @@ def parameters(layers: int = LAYERS, width: int = WIDTH, vocabulary: int = VOCAB
 
     def matrix(*shape):
         return (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+
     return {
         "embedding": matrix(vocabulary, width),
         "positions": 0.02 * matrix(length, width),
-        "layers": [{"norm1": np.ones(width, np.float32), "qkv": matrix(width, 3 * width), "out": matrix(width, width),
-                    "norm2": np.ones(width, np.float32), "up": matrix(width, 4 * width), "down": matrix(4 * width, width)}
-                   for _ in range(layers)],
+        "layers": [
+            {
+                "norm1": np.ones(width, np.float32),
+                "qkv": matrix(width, 3 * width),
+                "out": matrix(width, width),
+                "norm2": np.ones(width, np.float32),
+                "up": matrix(width, 4 * width),
+                "down": matrix(4 * width, width),
+            }
+            for _ in range(layers)
+        ],
         "norm": np.ones(width, np.float32),
     }
 

@@ -1,7 +1,8 @@
 """Trace, compile and step times of the digits training step (MLP 64-128-10, Adam, batch 64) on the Wasm backend.
 
-    python bench/wasm_digits_step.py [--profile] [--platform wasm|cpu]
+python bench/wasm_digits_step.py [--profile] [--platform wasm|cpu]
 """
+
 import argparse
 import cProfile
 import pstats
@@ -36,7 +37,7 @@ def adam(grads, params, m, v, t, lr=1e-3, b1=0.9, b2=0.999, eps=1e-8):
     tmap = weft.tree_util.tree_map
     m = tmap(lambda m, g: b1 * m + (1 - b1) * g, m, grads)
     v = tmap(lambda v, g: b2 * v + (1 - b2) * g * g, v, grads)
-    c1, c2 = 1 - b1 ** t, 1 - b2 ** t
+    c1, c2 = 1 - b1**t, 1 - b2**t
     params = tmap(lambda p, m, v: p - lr * (m / c1) / (jnp.sqrt(v / c2) + eps), params, m, v)
     return params, m, v
 
@@ -59,7 +60,10 @@ def main():
     params = init(weft.random.PRNGKey(0))
     zeros = weft.tree_util.tree_map(jnp.zeros_like, params)
     key = weft.random.PRNGKey(1)
-    images, labels = weft.random.uniform(weft.random.PRNGKey(2), (1437, 64)), weft.random.randint(weft.random.PRNGKey(3), (1437,), 0, 10)
+    images, labels = (
+        weft.random.uniform(weft.random.PRNGKey(2), (1437, 64)),
+        weft.random.randint(weft.random.PRNGKey(3), (1437,), 0, 10),
+    )
     state = (params, zeros, zeros, jnp.float32(1.0), key)
     profile = cProfile.Profile()
     best = None
@@ -87,7 +91,10 @@ def main():
             out = jitted(*out[:5], images, labels)
         losses.append(float(out[5]))
         steps = n / (time.perf_counter() - t3)
-    print(f"trace {best[0] * 1e3:.0f} ms, compile {best[1] * 1e3:.0f} ms, {steps:.0f} steps/s, loss {losses}, equations {len(traced.jaxpr.eqns)}")
+    print(
+        f"trace {best[0] * 1e3:.0f} ms, compile {best[1] * 1e3:.0f} ms, {steps:.0f} steps/s, loss {losses}, equations"
+        f" {len(traced.jaxpr.eqns)}"
+    )
 
 
 if __name__ == "__main__":

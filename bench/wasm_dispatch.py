@@ -1,7 +1,8 @@
 """Microseconds of a small jit call, an eager operation and a read on the Wasm backend, beside the runtime's own call.
 
-    python bench/wasm_dispatch.py
+python bench/wasm_dispatch.py
 """
+
 import timeit
 
 import weft
@@ -26,6 +27,7 @@ def main():
     def call():
         for h in executable.call(handles):
             executable.backend.release(h)
+
     print(f"the runtime's call  {best(call):7.2f} us")
     print(f"execute             {best(lambda: executable.execute([x])):7.2f} us")
     print(f"jit x + 1           {best(lambda: f(x)):7.2f} us")

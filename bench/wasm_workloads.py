@@ -1,7 +1,8 @@
 """The peers' workloads (shared table of peers) on the Wasm backend under wasmtime, one thread: medians in ms.
 
-    python bench/wasm_workloads.py [name …] [--text groups|ir]
+python bench/wasm_workloads.py [name …] [--text groups|ir]
 """
+
 import argparse
 import statistics
 import time
@@ -39,12 +40,13 @@ def mlp(params, x):
 def mlp_train(params, x, y):
     def loss(params):
         return -(weft.nn.log_softmax(mlp(params, x)) * y).sum(axis=-1).mean()
+
     grads = weft.grad(loss)(params)
     return weft.tree_util.tree_map(lambda p, g: p - 0.01 * g, params, grads)
 
 
 def attention(q, k, v):
-    scores = jnp.einsum("hqd,hkd->hqk", q, k) * (64 ** -0.5)
+    scores = jnp.einsum("hqd,hkd->hqk", q, k) * (64**-0.5)
     return jnp.einsum("hqk,hkd->hqd", softmax(scores), v)
 
 
@@ -71,7 +73,10 @@ WORKLOADS = {
     "sort 1M": (lambda x: jnp.sort(x), lambda: (random(1 << 20),)),
     "cumsum 1M": (lambda x: jnp.cumsum(x), lambda: (random(1 << 20),)),
     "random 1M": (lambda k: weft.random.normal(k, (1 << 20,)), lambda: (weft.random.PRNGKey(0),)),
-    "gather rows": (lambda x, i: x[i], lambda: (random(10000, 64), weft.random.randint(weft.random.PRNGKey(1), (20000,), 0, 10000))),
+    "gather rows": (
+        lambda x, i: x[i],
+        lambda: (random(10000, 64), weft.random.randint(weft.random.PRNGKey(1), (20000,), 0, 10000)),
+    ),
 }
 
 

@@ -1,4 +1,7 @@
-"""Strict in tests: every jaxpr that is made is verified. All tests find what they share (`frozen.py`) beside this file."""
+"""Strict in tests: every jaxpr that is made is verified. All tests find what they share (`frozen.py`) beside this
+file.
+"""
+
 import os
 import pathlib
 import sys
@@ -20,6 +23,7 @@ import pytest  # noqa: E402
 import weft  # noqa: E402
 from platforms import chosen, first_device, lack, pytest_configure, pytest_terminal_summary  # noqa: E402, F401
 
+
 def _mappings() -> int:
     try:
         with open("/proc/self/maps") as file:
@@ -30,7 +34,9 @@ def _mappings() -> int:
 
 @pytest.fixture(autouse=True, scope="module")
 def _room_for_programs():
-    """Lets go of compiled programs now and then: each of XLA's takes mappings of memory, of which Linux gives a process 65,530, and XLA aborts without."""
+    """Lets go of compiled programs now and then: each of XLA's takes mappings of memory, of which Linux gives a
+    process 65,530, and XLA aborts without.
+    """
     yield
     if _mappings() > 30_000:
         weft.clear_caches()
@@ -39,19 +45,29 @@ def _room_for_programs():
 
 @pytest.fixture(autouse=True, scope="session")
 def _passes_compared():
-    """With WEFT_COMPARE_PASSES=all whatever the Wasm backend compiles is run in the interpreter before and after each pass (`passes.py`)."""
+    """With WEFT_COMPARE_PASSES=all whatever the Wasm backend compiles is run in the interpreter before and after
+    each pass (`passes.py`).
+    """
     if os.environ.get("WEFT_COMPARE_PASSES") != "all" or lack("wasm") is not None or "wasm" not in chosen():
         yield
         return
     import passes
+
     with passes.watching(first_device("wasm").backend) as watcher:
         yield
-    print(f"\n{len(watcher.compared)} programs verified after each pass, {sum(n > 0 for n in watcher.compared)} compared", file=sys.stderr)
+    print(
+        f"\n{len(watcher.compared)} programs verified after each pass, {sum(n > 0 for n in watcher.compared)} compared",
+        file=sys.stderr,
+    )
 
 
 @pytest.fixture(autouse=True)
 def _same_numbers_in_any_order(request):
-    """A test draws the same numbers from its module's generator whichever tests ran before it, in this process or another."""
+    """A test draws the same numbers from its module's generator whichever tests ran before it, in this process or
+    another.
+    """
     for generator in vars(request.module).values() if request.module else ():
         if type(generator) is np.random.Generator:
-            generator.bit_generator.state = np.random.default_rng(zlib.crc32(request.node.name.encode())).bit_generator.state
+            generator.bit_generator.state = np.random.default_rng(
+                zlib.crc32(request.node.name.encode())
+            ).bit_generator.state

@@ -1,12 +1,13 @@
 """What real JAX gave, frozen in json files.
 
-The make_*.py scripts evaluate expressions under real JAX and `write` what `outcome` says of them; the tests `check` that weft gives the same, without
-JAX. An outcome is plain data:
+The make_*.py scripts evaluate expressions under real JAX and `write` what `outcome` says of them; the tests `check`
+that weft gives the same, without JAX. An outcome is plain data:
 
     ["array", dtype, shape, weak type, [words of the real part, of the imaginary part]]
     ["sequence", outcomes]      ["tree", [[path, outcome] of each leaf]]      ["value", repr]      ["key", shape]
     ["error", names of the error's class and its bases]
 """
+
 import builtins
 import json
 import math
@@ -14,7 +15,14 @@ import pathlib
 import re
 import warnings
 
-TOLERANCE = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 2e-6, "complex64": 2e-6, "float64": 1e-13, "complex128": 1e-13}
+TOLERANCE = {
+    "float16": 2e-3,
+    "bfloat16": 1e-2,
+    "float32": 2e-6,
+    "complex64": 2e-6,
+    "float64": 1e-13,
+    "complex128": 1e-13,
+}
 
 
 def split(text: str):
@@ -30,7 +38,10 @@ def split(text: str):
 
 def words(plain) -> list:
     """The elements as json has them, which knows neither nan nor infinity."""
-    return [("nan" if v != v else "inf" if v > 0 else "-inf") if isinstance(v, float) and not (v - v == 0) else v for v in plain.reshape(-1).tolist()]
+    return [
+        ("nan" if v != v else "inf" if v > 0 else "-inf") if isinstance(v, float) and not (v - v == 0) else v
+        for v in plain.reshape(-1).tolist()
+    ]
 
 
 def describe(value, np) -> list:
@@ -48,13 +59,18 @@ def describe(value, np) -> list:
 
 def describe_tree(value, jax, np) -> list:
     """Leaves by path: arrays, and what is not one as text."""
+
     def leaf(x) -> list:
         if getattr(x, "dtype", None) == jax.float0:
             return ["value", "float0"]
         if isinstance(x, (int, float, np.ndarray)) and not isinstance(x, bool):
             x = jax.numpy.asarray(x)
         return describe(x, np) if isinstance(x, jax.Array) else ["value", re.sub(r"0x[0-9a-f]+", "0x", str(x))]
-    return ["tree", [[jax.tree_util.keystr(path), leaf(x)] for path, x in jax.tree_util.tree_flatten_with_path(value)[0]]]
+
+    return [
+        "tree",
+        [[jax.tree_util.keystr(path), leaf(x)] for path, x in jax.tree_util.tree_flatten_with_path(value)[0]],
+    ]
 
 
 def outcome(text: str, scope: dict, describe=None) -> list:
@@ -67,7 +83,9 @@ def outcome(text: str, scope: dict, describe=None) -> list:
 
 
 def write(path, results: dict) -> None:
-    pathlib.Path(path).write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in results.items()) + "\n}\n")
+    pathlib.Path(path).write_text(
+        "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in results.items()) + "\n}\n"
+    )
     print(len(results), "results,", sum(v[0] == "error" for v in results.values()), "of them errors")
 
 
@@ -98,13 +116,17 @@ def compare(got: list, want: list, tolerance: dict | None = None, weak: bool = T
 
 
 def expected_class(classes: list, errors) -> tuple:
-    """The names of classes one of which our error must have, given the bases of JAX's: the first that is Python's or stands in `jax.errors`. Where JAX fails by
-    an assertion or says nothing but Exception, any error about a type or value will do."""
+    """The names of classes one of which our error must have, given the bases of JAX's: the first that is Python's or
+    stands in `jax.errors`. Where JAX fails by an assertion or says nothing but Exception, any error about a type or
+    value will do.
+    """
     name = next(c for c in classes if hasattr(builtins, c) or hasattr(errors, c))
     return ("TypeError", "ValueError") if name in ("AssertionError", "Exception") else (name,)
 
 
-def check(text: str, scope: dict, want: list, errors, describe=None, tolerance: dict | None = None, weak: bool = True) -> None:
+def check(
+    text: str, scope: dict, want: list, errors, describe=None, tolerance: dict | None = None, weak: bool = True
+) -> None:
     """Asserts that the expression's outcome is the frozen one; `errors` is the module of our error classes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

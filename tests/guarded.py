@@ -1,12 +1,13 @@
 """A Wasm device that notices what programs do outside of their buffers."""
+
 from __future__ import annotations
 
 from weft_wasm.backends.wasm import WasmBackend, WasmDevice
 from weft_wasm.runtimes.desktop import DesktopRuntime
 from weft_wasm.ir.nodes import padded
 
-EDGE = 64       # bytes on both sides of every buffer
-POISON = b"\xff"    # NaN to floats: what is read before it is written, or beside a buffer, spoils the result
+EDGE = 64  # bytes on both sides of every buffer
+POISON = b"\xff"  # NaN to floats: what is read before it is written, or beside a buffer, spoils the result
 
 
 class GuardedRuntime(DesktopRuntime):
@@ -31,7 +32,7 @@ class GuardedRuntime(DesktopRuntime):
 
     def guarded_free(self, pointer: int) -> None:
         size = self.sizes.pop(pointer, None)
-        if size is None:        # allocated before there were guards
+        if size is None:  # allocated before there were guards
             return self.give_back(pointer)
         for where, at in (("before", pointer - EDGE), ("behind", pointer + size)):
             if self.read(at, EDGE) != POISON * EDGE:

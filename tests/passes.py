@@ -1,11 +1,14 @@
-"""Every pass of the compiler for itself: the loop IR is verified after it, and gives in the interpreter what it gave before it. What fails names the pass.
+"""Every pass of the compiler for itself: the loop IR is verified after it, and gives in the interpreter what it gave
+before it. What fails names the pass.
 
-`check` takes a program through all passes; `watching` does so with whatever a Wasm backend compiles; `small_sizes` lets passes at small programs.
+`check` takes a program through all passes; `watching` does so with whatever a Wasm backend compiles; `small_sizes` lets
+passes at small programs.
 
-What may differ: a pass that is not `exact` may add up float sums in another order, and a result may be off by TOLERANCE of the largest number of its array
-(where a result hangs on one that may be so, as an index of the largest does, tests choose inputs without ties). Nothing else may differ, in any bit but those
-of NaNs.
+What may differ: a pass that is not `exact` may add up float sums in another order, and a result may be off by TOLERANCE
+of the largest number of its array (where a result hangs on one that may be so, as an index of the largest does, tests
+choose inputs without ties). Nothing else may differ, in any bit but those of NaNs.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -24,19 +27,50 @@ from weft_wasm.passes.pipeline import AFTER_PLANNING, BEFORE_PLANNING, LOWERING,
 from weft_wasm.ir.nodes import Program
 from weft_wasm.ir.text import describe
 
-NUMPY = {"bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32, "i64": np.int64,
-         "u64": np.uint64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
+NUMPY = {
+    "bool": np.bool_,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "i16": np.int16,
+    "u16": np.uint16,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "i64": np.int64,
+    "u64": np.uint64,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
 TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-12}
-SHARE = 1 if os.environ.get("WEFT_COMPARE_PASSES") == "all" else 8     # one in so many programs is compared in every run
-MOST = 5_000        # nodes that the interpreter visits in a run, about 10 ms; of longer programs only the verifier is asked
-STEPS = 20_000      # statements and iterations of a run; what takes more, because it does not end, is not compared
-FUNCTION = 30       # nodes of a function that is written out
-UNKNOWN = 4         # iterations that a loop is taken to have whose extent is computed
+# one in so many programs is compared in every run
+SHARE = 1 if os.environ.get("WEFT_COMPARE_PASSES") == "all" else 8
+# nodes that the interpreter visits in a run, about 10 ms; of longer programs only the verifier is asked
+MOST = 5_000
+STEPS = 20_000  # statements and iterations of a run; what takes more, because it does not end, is not compared
+FUNCTION = 30  # nodes of a function that is written out
+UNKNOWN = 4  # iterations that a loop is taken to have whose extent is computed
 # Sizes from which passes do something, in their modules, and what `small_sizes` makes of them.
-SMALL = [("passes.threads", "WORTH", 0), ("passes.threads", "GRAIN", 1), ("passes.threads", "UNIT", 2), ("passes.kernel_fusion", "WORTH", 0), ("passes.kernel_fusion", "SHORTEST", 2),
-         ("passes.accumulators", "FROM_MEMORY", 0), ("passes.accumulators", "SUM_BLOCK", 8), ("passes.column_reductions", "COLUMNS", 4), ("passes.column_reductions", "ROWS", 2), ("passes.column_reductions", "PARTS", (8, 4)),
-         ("passes.column_reductions", "FAR", 0), ("passes.prefetch", "LARGE", 0), ("passes.prefetch", "SHORT", 4), ("routines.gemm", "SMALL", 0), ("routines.gemm", "WORTH", 0), ("routines.gemm", "PACKING_WORTH", 0),
-         ("routines.gemm", "SHARED_COLUMNS", 1), ("lower.dots", "SMALL", 0)]
+SMALL = [
+    ("passes.threads", "WORTH", 0),
+    ("passes.threads", "GRAIN", 1),
+    ("passes.threads", "UNIT", 2),
+    ("passes.kernel_fusion", "WORTH", 0),
+    ("passes.kernel_fusion", "SHORTEST", 2),
+    ("passes.accumulators", "FROM_MEMORY", 0),
+    ("passes.accumulators", "SUM_BLOCK", 8),
+    ("passes.column_reductions", "COLUMNS", 4),
+    ("passes.column_reductions", "ROWS", 2),
+    ("passes.column_reductions", "PARTS", (8, 4)),
+    ("passes.column_reductions", "FAR", 0),
+    ("passes.prefetch", "LARGE", 0),
+    ("passes.prefetch", "SHORT", 4),
+    ("routines.gemm", "SMALL", 0),
+    ("routines.gemm", "WORTH", 0),
+    ("routines.gemm", "PACKING_WORTH", 0),
+    ("routines.gemm", "SHARED_COLUMNS", 1),
+    ("lower.dots", "SMALL", 0),
+]
 
 
 class PassError(AssertionError):
@@ -44,7 +78,9 @@ class PassError(AssertionError):
 
 
 class Checker:
-    """An `after` hook for one program: `after(LOWERING, program)`, then each pass. inputs: bytes for each; None: the programs are verified only."""
+    """An `after` hook for one program: `after(LOWERING, program)`, then each pass. inputs: bytes for each; None: the
+    programs are verified only.
+    """
 
     def __init__(self, inputs: Sequence[bytes] | None):
         self.inputs = inputs
@@ -75,7 +111,10 @@ def compare(step: Pass, program: Program, old: list[bytes] | str, new: list[byte
     """PassError where a pass has changed results more than it may."""
     if isinstance(old, str) or isinstance(new, str):
         if old != new:
-            raise PassError(f"{step.name} has changed {program.name}: it gave {_short(old)}, and gives {_short(new)}\n{describe(program)}")
+            raise PassError(
+                f"{step.name} has changed {program.name}: it gave {_short(old)}, and gives"
+                f" {_short(new)}\n{describe(program)}"
+            )
         return
     allowed = {} if step.exact else tolerances(program)
     for buffer, a, b in zip(program.outputs, old, new, strict=True):
@@ -83,24 +122,37 @@ def compare(step: Pass, program: Program, old: list[bytes] | str, new: list[byte
         wrong = differing(x, y, allowed.get(buffer, 0.0))
         if wrong.any():
             k = int(np.argmax(wrong))
-            raise PassError(f"{step.name} has changed {program.name}: element {k} of {buffer!r} was {x[k]!r} and is {y[k]!r} ({wrong.sum()} of {len(x)} differ)\n"
-                            f"{describe(program)}")
+            raise PassError(
+                f"{step.name} has changed {program.name}: element {k} of {buffer!r} was {x[k]!r} and is {y[k]!r}"
+                f" ({wrong.sum()} of {len(x)} differ)\n{describe(program)}"
+            )
 
 
 def tolerances(program: Program) -> dict[nodes.Buffer, float]:
-    """By how much each buffer may be off: as the narrowest float type that it is computed from, which may be another than its own."""
+    """By how much each buffer may be off: as the narrowest float type that it is computed from, which may be another
+    than its own.
+    """
     found: dict[nodes.Buffer, float] = {}
     for statement in program.body:
         read, wrote = traversal.touched([statement])
-        nodes = [node for s in traversal.walk([statement]) for e in traversal.expressions(s) for node in traversal.walk_expr(e)]
-        most = max([*[TOLERANCE.get(node.dtype, 0.0) for node in nodes], *[found.get(b, 0.0) for b in read]], default=0.0)
+        nodes = [
+            node
+            for s in traversal.walk([statement])
+            for e in traversal.expressions(s)
+            for node in traversal.walk_expr(e)
+        ]
+        most = max(
+            [*[TOLERANCE.get(node.dtype, 0.0) for node in nodes], *[found.get(b, 0.0) for b in read]], default=0.0
+        )
         for b in wrote:
             found[b] = max(found.get(b, 0.0), most, TOLERANCE.get(b.dtype, 0.0))
     return found
 
 
 def differing(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
-    """Where two arrays differ: in any bit, or, with a tolerance, by more than that of the largest number; all NaNs are alike."""
+    """Where two arrays differ: in any bit, or, with a tolerance, by more than that of the largest number; all NaNs
+    are alike.
+    """
     if x.dtype.kind in "biu":
         return x != y
     a, b = x.astype(np.float64), y.astype(np.float64)
@@ -145,7 +197,13 @@ def work(program: Program) -> float:
                 if e not in sizes:
                     sizes[e] = size(e)
                 total += sizes[e]
-            times = (s.extent if isinstance(s.extent, int) else UNKNOWN) if type(s) is nodes.For else UNKNOWN if type(s) is nodes.While else 1
+            times = (
+                (s.extent if isinstance(s.extent, int) else UNKNOWN)
+                if type(s) is nodes.For
+                else UNKNOWN
+                if type(s) is nodes.While
+                else 1
+            )
             total += 1 + times * sum(map(cost, traversal.blocks(s)))
         return total
 
@@ -167,9 +225,11 @@ def small_sizes() -> Iterator[None]:
 
 
 def check(program: Program, inputs: Sequence[bytes] | None = None, most: float = MOST) -> int:
-    """Takes a program through all passes, verifies and compares; returns how many passes were compared. VerifyError or PassError name the pass.
+    """Takes a program through all passes, verifies and compares; returns how many passes were compared. VerifyError or
+    PassError name the pass.
 
-    inputs: random ones if None. most: nodes that the interpreter may visit; of a program that takes more, the verifier alone is asked.
+    inputs: random ones if None. most: nodes that the interpreter may visit; of a program that takes more, the verifier
+        alone is asked.
     """
     if inputs is None:
         inputs = inputs_for(program, zlib.crc32(program.name.encode()))
@@ -180,8 +240,9 @@ def check(program: Program, inputs: Sequence[bytes] | None = None, most: float =
 
 
 class Watcher:
-    """The `after` hook of a Wasm backend: every program that it compiles is verified after each pass; one in `share`, always the same ones, is
-    interpreted as well, on random inputs. compared: how many passes were, of each program."""
+    """The `after` hook of a Wasm backend: every program that it compiles is verified after each pass; one in `share`,
+    always the same ones, is interpreted as well, on random inputs. compared: how many passes were, of each program.
+    """
 
     def __init__(self, share: int = 1, most: float = MOST):
         self.share, self.most = share, most

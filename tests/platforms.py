@@ -1,11 +1,13 @@
 """The platforms under test, and what becomes of those that this machine lacks.
 
-Tests ask here and nowhere else. Whether a machine lacks something is found out without asking weft: a backend that is there and does not work
-fails its tests. What is lacking is skipped, and pytest's summary names it with the reason; where it is required, it fails.
+Tests ask here and nowhere else. Whether a machine lacks something is found out without asking weft: a backend that is
+there and does not work fails its tests. What is lacking is skipped, and pytest's summary names it with the reason;
+where it is required, it fails.
 
 WEFT_TEST_PLATFORMS     names the platforms under test, separated by commas (default: all of ours)
 WEFT_REQUIRE_PLATFORMS  names what must be there (default: nothing; with CI=true everything in `REQUIRED_IN_CI`)
 """
+
 from __future__ import annotations
 
 import atexit
@@ -25,7 +27,8 @@ import weft
 
 ALL = ("cpu", "reference", "wasm", "webgpu", "remote")
 REQUIRED_IN_CI = ("cpu", "wasm", "webgpu", "remote", "node", "cc")
-LACKING = "not on this machine: "      # starts the reason of every test that is skipped here; the summary is made of them
+# starts the reason of every test that is skipped here; the summary is made of them
+LACKING = "not on this machine: "
 
 
 def _names(variable: str, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -45,7 +48,8 @@ def required() -> tuple[str, ...]:
 
 
 def under_test(*among: str) -> list[str]:
-    """The platforms under test, of those that a test is for (default: of all). For `pytest.mark.parametrize` and the params of fixtures.
+    """The platforms under test, of those that a test is for (default: of all). For `pytest.mark.parametrize` and the
+    params of fixtures.
 
     Example:
         @pytest.mark.parametrize("platform", under_test("cpu", "wasm"))
@@ -69,13 +73,18 @@ def _adapter() -> str | None:
     reason = _module("wgpu", "wgpu")
     if reason is not None:
         return reason
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())      # wgpu complains without
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # wgpu complains without
     import wgpu
+
     try:
         adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
     except (RuntimeError, OSError) as e:
         return f"there is no WebGPU adapter ({e}); `make vulkan` installs a software one"
-    return "the only WebGPU adapter is OpenGL's; `make vulkan` installs a software one" if adapter.info["backend_type"].startswith("OpenGL") else None
+    return (
+        "the only WebGPU adapter is OpenGL's; `make vulkan` installs a software one"
+        if adapter.info["backend_type"].startswith("OpenGL")
+        else None
+    )
 
 
 _NEEDS = {
@@ -86,18 +95,26 @@ _NEEDS = {
     "remote": lambda: _module("jaxlib", "jaxlib (the host runs on it)") or _module("websockets", "websockets"),
     "node": lambda: _program("node"),
     "cc": lambda: _program("cc", "gcc", "clang"),
-    "oracle": lambda: None if os.environ.get("WEFT_ORACLE_PYTHON") else "WEFT_ORACLE_PYTHON names no Python with jax (`make test-oracle`)",
+    "oracle": lambda: (
+        None
+        if os.environ.get("WEFT_ORACLE_PYTHON")
+        else "WEFT_ORACLE_PYTHON names no Python with jax (`make test-oracle`)"
+    ),
 }
 
 
 @functools.cache
 def lack(name: str) -> str | None:
-    """Why this machine can't have a platform or a tool of `_NEEDS`, or None. Of platforms that are not ours nothing is known: they have to work."""
+    """Why this machine can't have a platform or a tool of `_NEEDS`, or None. Of platforms that are not ours nothing
+    is known: they have to work.
+    """
     return _NEEDS.get(name, lambda: None)()
 
 
 def need(*names: str) -> None:
-    """Skips the test, or the module at import, where the machine lacks one of these; fails it where that is required."""
+    """Skips the test, or the module at import, where the machine lacks one of these; fails it where that is
+    required.
+    """
     for name in names:
         reason = lack(name)
         if reason is not None and name in required():
@@ -107,7 +124,9 @@ def need(*names: str) -> None:
 
 
 def first_device(name: str):
-    """The first device of a platform; for "remote" one of a host on this machine, which lives as long as the process."""
+    """The first device of a platform; for "remote" one of a host on this machine, which lives as long as the
+    process.
+    """
     need(name)
     if name == "remote":
         _host()
@@ -127,6 +146,7 @@ def _host() -> None:
     """A host of its own for this process, on the CPU, with a session that stays open."""
     sys.path.append(str(pathlib.Path(__file__).parent / "remote"))
     import hosts
+
     stack = contextlib.ExitStack()
     folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
     host = stack.enter_context(hosts.run_host(folder, "--platform", "cpu"))
@@ -141,8 +161,11 @@ def pytest_configure() -> None:
     """Refuses a choice in which something is required that is not under test, and so could not fail."""
     left_out = [name for name in required() if name in ALL and name not in chosen()]
     if left_out:
-        raise pytest.UsageError(f"{', '.join(left_out)}: required (CI, WEFT_REQUIRE_PLATFORMS) but not among WEFT_TEST_PLATFORMS={','.join(chosen())}. "
-                                "Add them there, or name what is required in WEFT_REQUIRE_PLATFORMS.")
+        raise pytest.UsageError(
+            f"{', '.join(left_out)}: required (CI, WEFT_REQUIRE_PLATFORMS) but not among"
+            f" WEFT_TEST_PLATFORMS={','.join(chosen())}. Add them there, or name what is required in"
+            " WEFT_REQUIRE_PLATFORMS."
+        )
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -1,4 +1,5 @@
-"""Writes docs/accuracy.md: the largest error of each function on each backend, and of jax on the CPU beside it: make accuracy
+"""Writes docs/accuracy.md: the largest error of each function on each backend, and of jax on the CPU beside it: make
+accuracy
 
     python tools/accuracy.py                 measure what is not saved, and write the page
     python tools/accuracy.py erf svd         measure these functions again and print their rows

@@ -1,5 +1,5 @@
-"""What docs/accuracy.md measures: functions and their inputs. Needs NumPy alone, so that real jax runs the same cases in
-a process of its own.
+"""What docs/accuracy.md measures: functions and their inputs. Needs NumPy alone, so that real jax runs the same cases
+in a process of its own.
 
     python tools/accuracy_cases.py INPUTS.npz RESULTS.npz
 

@@ -59,19 +59,26 @@ SECTIONS: dict[str, tuple[Callable[[Case], bool], str]] = {
     "Elementwise functions": (lambda case: isinstance(case, Pointwise), "In ulp of the exact result."),
     "Complex functions": (
         lambda case: isinstance(case, Complex),
-        "The distance from the exact result in the complex plane, in ulp of its absolute value; so a part that is much "
-        "smaller than the other may have few right digits. No point lies on an axis, where the branch cuts are.",
+        (
+            "The distance from the exact result in the complex plane, in ulp of its absolute value; so a part that is"
+            " much smaller than the other may have few right digits. No point lies on an axis, where the branch cuts"
+            " are."
+        ),
     ),
     "Reductions and softmax": (
         lambda case: isinstance(case, Whole) and case.family in IN_ULP,
-        "In ulp of the result; for sums, running sums and means in ulp of the sum of the magnitudes, since terms that "
-        "cancel leave an error of any relative size; for logarithms of sums in ulp of the result or of 1, whichever is "
-        "larger.",
+        (
+            "In ulp of the result; for sums, running sums and means in ulp of the sum of the magnitudes, since terms"
+            " that cancel leave an error of any relative size; for logarithms of sums in ulp of the result or of 1,"
+            " whichever is larger."
+        ),
     ),
     "Products": (
         lambda case: isinstance(case, Whole) and case.family == "product",
-        "In eps (2⁻²³ in float32, 2⁻⁵² in float64), relative to the product of the operands' magnitudes: the largest "
-        "|got − exact| / (eps · (|a| |b|)) of all elements.",
+        (
+            "In eps (2⁻²³ in float32, 2⁻⁵² in float64), relative to the product of the operands' magnitudes: the"
+            " largest |got − exact| / (eps · (|a| |b|)) of all elements."
+        ),
     ),
     "Fourier transforms": (
         lambda case: isinstance(case, Whole) and case.family == "transform",
@@ -79,10 +86,12 @@ SECTIONS: dict[str, tuple[Callable[[Case], bool], str]] = {
     ),
     "Decompositions": (
         lambda case: isinstance(case, Whole) and case.family in ("cholesky", "lu", "qr", "eigh", "svd", "solve"),
-        "Backward errors in eps: ‖a − product of the factors‖ / ‖a‖ in the norm of Frobenius, or how far their columns "
-        "are from being orthonormal, ‖qᵀq − 1‖ / √n, whichever is larger; of solutions ‖a x − b‖ / (‖a‖ ‖x‖). They grow "
-        "with the size, which is at most 100 × 100; of eigh 40 × 40 on every backend, since WebGPU's software adapter "
-        "takes more than ten minutes for 100 × 100.",
+        (
+            "Backward errors in eps: ‖a − product of the factors‖ / ‖a‖ in the norm of Frobenius, or how far their"
+            " columns are from being orthonormal, ‖qᵀq − 1‖ / √n, whichever is larger; of solutions ‖a x − b‖ / (‖a‖"
+            " ‖x‖). They grow with the size, which is at most 100 × 100; of eigh 40 × 40 on every backend, since"
+            " WebGPU's software adapter takes more than ten minutes for 100 × 100."
+        ),
     ),
 }
 ODD = """## Zeros, infinities and NaN
@@ -143,12 +152,14 @@ def tables(chosen: Sequence[Row]) -> str:
     columns = list(chosen[0].cells)
     errors = [[row.case.name, *[shown(cell.error) for cell in row.cells.values()], row.remark] for row in chosen]
     places = [[row.case.name, *[cell.where or "–" for cell in row.cells.values()]] for row in chosen]
-    return "\n".join([
-        _table(["function", *columns, "remark"], len(columns), errors),
-        "\n<details><summary>Where these errors occur</summary>\n",
-        _table(["function", *[f"{c}, at" for c in columns]], 0, places),
-        "\n</details>",
-    ])
+    return "\n".join(
+        [
+            _table(["function", *columns, "remark"], len(columns), errors),
+            "\n<details><summary>Where these errors occur</summary>\n",
+            _table(["function", *[f"{c}, at" for c in columns]], 0, places),
+            "\n</details>",
+        ]
+    )
 
 
 def _same(value: str) -> str:
@@ -173,9 +184,17 @@ def page() -> str:
     measured = {kind: list(rows(kind)) for kind in KINDS}
     version = importlib.metadata.version
     head = HEAD.format(
-        jax=JAX, precision=PRECISION, points=POINTS, few=FEW, plane=PLANE, large=LARGE, machine=machine(),
-        jaxlib=version("jaxlib"), wasmtime=version("wasmtime"), adapter=weft.devices("webgpu")[0].device_kind,
-    )  # fmt: skip
+        jax=JAX,
+        precision=PRECISION,
+        points=POINTS,
+        few=FEW,
+        plane=PLANE,
+        large=LARGE,
+        machine=machine(),
+        jaxlib=version("jaxlib"),
+        wasmtime=version("wasmtime"),
+        adapter=weft.devices("webgpu")[0].device_kind,
+    )
     parts = [head]
     for title, (belongs, text) in SECTIONS.items():
         parts.append(f"## {title}\n\n{text}\n")

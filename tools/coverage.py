@@ -3,10 +3,11 @@
     python tools/coverage.py            write the page
     python tools/coverage.py grad scan  say which rows and test files use these functions
 
-What is tested is read off the tests themselves. The operation catalogue (tests/ops/catalogue.py) is traced row by row, and a row counts for each public
-function that its code calls; `test_catalogue.py` says what is done with a row. Anything else counts as tested when a test file, or an
-example in a docstring, names it.
+What is tested is read off the tests themselves. The operation catalogue (tests/ops/catalogue.py) is traced row by row,
+and a row counts for each public function that its code calls; `test_catalogue.py` says what is done with a row.
+Anything else counts as tested when a test file, or an example in a docstring, names it.
 """
+
 from __future__ import annotations
 
 import ast
@@ -29,9 +30,13 @@ from weft.transforms.stage import stage
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NAMES, PAGE = ROOT / "tests" / "meta" / "names.json", ROOT / "docs" / "coverage.md"
 # The modules of the page: those of names.json but for small ones.
-MODULES = [m for m in json.loads(NAMES.read_text()) if m in ("jax", "jax.debug", "jax.export", "jax.experimental.checkify", "jax.image", "jax.ops")
-           or m.startswith(("jax.lax", "jax.tree", "jax.numpy", "jax.random", "jax.nn", "jax.scipy"))]
-OPERATIONS = ("jax.lax", "jax.lax.linalg")      # their functions have rows in the catalogue
+MODULES = [
+    m
+    for m in json.loads(NAMES.read_text())
+    if m in ("jax", "jax.debug", "jax.export", "jax.experimental.checkify", "jax.image", "jax.ops")
+    or m.startswith(("jax.lax", "jax.tree", "jax.numpy", "jax.random", "jax.nn", "jax.scipy"))
+]
+OPERATIONS = ("jax.lax", "jax.lax.linalg")  # their functions have rows in the catalogue
 TESTED = ("value", "jit", "jvp", "vjp", "vmap")
 BACKENDS = {"xla": "x", "wasm": "w", "webgpu": "g", "reference": "r"}
 
@@ -41,14 +46,15 @@ import platforms  # noqa: E402
 
 class Entry(NamedTuple):
     """One public name of jax, and what weft makes of it."""
+
     module: str
     name: str
-    kind: str                          # module, class, function, value
+    kind: str  # module, class, function, value
     present: bool
-    parameters: tuple | None           # (weft's, jax's) where they differ
-    tested: dict                       # "value", "jit", … -> the backends on which the catalogue tests it
-    rows: list                         # ids of its rows
-    files: list                        # test files that name it
+    parameters: tuple | None  # (weft's, jax's) where they differ
+    tested: dict  # "value", "jit", … -> the backends on which the catalogue tests it
+    rows: list  # ids of its rows
+    files: list  # test files that name it
 
     @property
     def complete(self) -> bool:
@@ -74,14 +80,22 @@ def behind_jax(name: str) -> Any:
     """A module that only `weft.as_jax` shows, as jax's."""
     if name in compat.MODULES:
         return importlib.import_module("weft." + compat.MODULES[name])
-    return compat.Named(f"jax.{name}", compat.NAMES.get(name, ""), None) if name in compat.NAMES or name in compat.PACKAGES else None
+    return (
+        compat.Named(f"jax.{name}", compat.NAMES.get(name, ""), None)
+        if name in compat.NAMES or name in compat.PACKAGES
+        else None
+    )
 
 
 def parameters(value: Any) -> list[str] | None:
     """Names of the public parameters, with their stars."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     try:
-        return [stars.get(p.kind, "") + p.name for p in inspect.signature(value).parameters.values() if not p.name.startswith("_")]
+        return [
+            stars.get(p.kind, "") + p.name
+            for p in inspect.signature(value).parameters.values()
+            if not p.name.startswith("_")
+        ]
     except (TypeError, ValueError):
         return None
 
@@ -106,14 +120,16 @@ def innermost(value: Any) -> Any:
 
 def _called_by_a_row(frame) -> bool:
     back = frame.f_back
-    while back is not None and back.f_code.co_filename.endswith("source_info.py"):      # the wrapper of functions that hide their frames
+    # the wrapper of functions that hide their frames
+    while back is not None and back.f_code.co_filename.endswith("source_info.py"):
         back = back.f_back
     return back is not None and back.f_code.co_filename.startswith(str(ROOT / "tests" / "ops"))
 
 
 def functions_called(fun, codes: dict) -> set:
-    """The public functions that `fun()` calls, not counting what those call in turn unless that is the row's own code; `codes` maps their
-    code objects to names."""
+    """The public functions that `fun()` calls, not counting what those call in turn unless that is the row's own code;
+    `codes` maps their code objects to names.
+    """
     called: set = set()
     active: list = []
 
@@ -125,6 +141,7 @@ def functions_called(fun, codes: dict) -> set:
                 active.append(frame)
             elif event == "return" and active and active[-1] is frame:
                 active.pop()
+
     sys.setprofile(watch)
     try:
         fun()
@@ -141,6 +158,7 @@ def backends() -> list[str]:
 def catalogue(functions: dict) -> dict:
     """name -> (row, backends) of the rows whose code calls it; `functions` maps dotted names to objects."""
     from catalogue import ROWS
+
     made = collections.defaultdict(dict)
     for name, value in functions.items():
         code = getattr(innermost(value), "__code__", None)
@@ -158,7 +176,9 @@ def catalogue(functions: dict) -> dict:
 
 
 def tested(rows: Iterable) -> dict:
-    """What test_catalogue.py does with rows: each is run eagerly, compiled and batched, those with `grad` are differentiated."""
+    """What test_catalogue.py does with rows: each is run eagerly, compiled and batched, those with `grad` are
+    differentiated.
+    """
     result = {what: set() for what in TESTED}
     for row, backends in rows:
         for what in TESTED:
@@ -170,8 +190,18 @@ def tested(rows: Iterable) -> dict:
 # test files ----------------------------------------------------------------------------------------------------------
 
 
-_ALIASES = {"jnp": "weft.numpy", "lax": "weft.lax", "jsp": "weft.scipy", "stats": "weft.scipy.stats", "special": "weft.scipy.special", "nn": "weft.nn", "random": "weft.random",
-            "initializers": "weft.nn.initializers", "linalg": "weft.scipy.linalg", "fft": "weft.numpy.fft"}
+_ALIASES = {
+    "jnp": "weft.numpy",
+    "lax": "weft.lax",
+    "jsp": "weft.scipy",
+    "stats": "weft.scipy.stats",
+    "special": "weft.scipy.special",
+    "nn": "weft.nn",
+    "random": "weft.random",
+    "initializers": "weft.nn.initializers",
+    "linalg": "weft.scipy.linalg",
+    "fft": "weft.numpy.fft",
+}
 _DOTTED = re.compile(rf"(?<![\w.])(weft|jax|{'|'.join(_ALIASES)})((?:\.[a-zA-Z_]\w*)+)")
 
 
@@ -182,7 +212,9 @@ def names_used(source: str) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                home[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else alias.name.split(".")[0]
+                home[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 home[alias.asname or alias.name] = f"{node.module}.{alias.name}"
@@ -194,7 +226,8 @@ def names_used(source: str) -> set[str]:
             inner = inner.value
         if isinstance(inner, ast.Name) and inner.id in home:
             used.add(".".join([home[inner.id], *reversed(parts)]))
-    # the expressions that frozen comparisons evaluate, and tables of names: WORDS_ARE says to which module a file's words belong
+    # the expressions that frozen comparisons evaluate, and tables of names: WORDS_ARE says to which module a file's
+    # words belong
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     owner = re.search(r'^WORDS_ARE = "([\w.]+)"', source, re.MULTILINE)
     for text in texts:
@@ -213,10 +246,17 @@ def programs() -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(ROOT)), repr(path.read_text())
     parser = doctest.DocTestParser()
     for path in sorted((ROOT / "packages" / "weft" / "src").rglob("*.py")):
-        docs = [ast.get_docstring(n) for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Module))]
+        docs = [
+            ast.get_docstring(n)
+            for n in ast.walk(ast.parse(path.read_text()))
+            if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Module))
+        ]
         examples = [e.source for d in docs if d for e in parser.get_examples(d)]
         if examples:
-            yield str(path.relative_to(ROOT)), "import weft, weft.numpy as jnp\nfrom weft import lax\n" + "".join(examples)
+            yield (
+                str(path.relative_to(ROOT)),
+                "import weft, weft.numpy as jnp\nfrom weft import lax\n" + "".join(examples),
+            )
 
 
 def files_naming() -> dict:
@@ -243,9 +283,19 @@ def entries(modules: Iterable[str] = MODULES) -> list[Entry]:
             value, dotted = values[f"{module}.{name}"], f"{module}.{name}"
             have = parameters(value) if value is not None and wanted is not None and kind == "function" else None
             want = [p.split("=")[0] for p in wanted or () if p not in ("/", "*")]
-            present = value is not None or name == "newaxis"     # which is None
-            made.append(Entry(module, name, kind, present, None if have is None or takes(have, want) else (have, want),
-                              tested(rows[dotted]), [row.id for row, _ in rows[dotted]], files[id(value)] if value is not None else []))
+            present = value is not None or name == "newaxis"  # which is None
+            made.append(
+                Entry(
+                    module,
+                    name,
+                    kind,
+                    present,
+                    None if have is None or takes(have, want) else (have, want),
+                    tested(rows[dotted]),
+                    [row.id for row, _ in rows[dotted]],
+                    files[id(value)] if value is not None else [],
+                )
+            )
     return made
 
 
@@ -267,8 +317,14 @@ def section(module: str, found: list[Entry]) -> list[str]:
     if functions:
         lines += [f"| {' | '.join(('function', 'parameters', *columns, 'tests'))} |", "|---" * (len(columns) + 3) + "|"]
         for e in functions:
-            same = "✓" if e.parameters is None else f"{', '.join(e.parameters[0])} (jax: {', '.join(e.parameters[1])})".replace("*", "\\*")
-            lines.append(f"| {' | '.join((f'`{e.name}`', same, *[cell(e, what) for what in columns], '✓' if e.files or e.rows else '·'))} |")
+            same = (
+                "✓"
+                if e.parameters is None
+                else f"{', '.join(e.parameters[0])} (jax: {', '.join(e.parameters[1])})".replace("*", "\\*")
+            )
+            lines.append(
+                f"| {' | '.join((f'`{e.name}`', same, *[cell(e, what) for what in columns], '✓' if e.files or e.rows else '·'))} |"
+            )
         lines.append("")
     return lines
 
@@ -276,15 +332,29 @@ def section(module: str, found: list[Entry]) -> list[str]:
 def page(found: list[Entry]) -> str:
     """The text of docs/coverage.md."""
     version = json.loads(NAMES.read_text())["version"]
-    lines = ["# What weft has of jax", "",
-             f"Made by `make coverage` from the public names of jax {version} (`tests/meta/names.json`) and from the tests. In the columns of what is tested by the operation",
-             f"catalogue, each letter is a backend: {', '.join(f'{letter} {name}' for name, letter in BACKENDS.items())}. `tests` says whether a row, a test file or an example names the function.",
-             "", "| module | names | present | with jax's parameters | functions | tested |", "|---|---|---|---|---|---|"]
+    lines = [
+        "# What weft has of jax",
+        "",
+        (
+            f"Made by `make coverage` from the public names of jax {version} (`tests/meta/names.json`) and from the"
+            " tests. In the columns of what is tested by the operation"
+        ),
+        (
+            "catalogue, each letter is a backend:"
+            f" {', '.join(f'{letter} {name}' for name, letter in BACKENDS.items())}. `tests` says whether a row, a test"
+            " file or an example names the function."
+        ),
+        "",
+        "| module | names | present | with jax's parameters | functions | tested |",
+        "|---|---|---|---|---|---|",
+    ]
     groups = {m: [e for e in found if e.module == m] for m in dict.fromkeys(e.module for e in found)}
     for module, group in {**groups, "all": found}.items():
         functions = [e for e in group if e.kind == "function"]
-        lines.append(f"| {module} | {len(group)} | {sum(e.present for e in group)} | {sum(e.complete for e in group)} | {len(functions)} | "
-                     f"{sum(bool(e.files or e.rows) for e in functions)} |")
+        lines.append(
+            f"| {module} | {len(group)} | {sum(e.present for e in group)} | {sum(e.complete for e in group)} |"
+            f" {len(functions)} | {sum(bool(e.files or e.rows) for e in functions)} |"
+        )
     lines.append("")
     for module, group in groups.items():
         lines += section(module, group)
@@ -294,7 +364,10 @@ def page(found: list[Entry]) -> str:
 def explain(found: list[Entry], names: list[str]) -> None:
     for e in found:
         if e.name in names:
-            print(f"{e.module}.{e.name}: {'present' if e.present else 'absent'}{'' if e.parameters is None else f', parameters {e.parameters[0]} for {e.parameters[1]}'}")
+            print(
+                f"{e.module}.{e.name}:"
+                f" {'present' if e.present else 'absent'}{'' if e.parameters is None else f', parameters {e.parameters[0]} for {e.parameters[1]}'}"
+            )
             print("  rows: ", *e.rows or ["none"], sep="\n    ")
             print("  files:", *e.files or ["none"], sep="\n    ")
 

@@ -19,5 +19,10 @@ def least_times(programs: Sequence[Program], calls: int | str) -> list[float]:
         for path, program in zip(paths, programs):
             path.write_bytes(compile_program(program, FEATURES).to_bytes())
         script = Path(__file__).with_name("artifact.mjs")
-        done = subprocess.run(["node", str(script), "--calls", str(calls), *map(str, paths)], check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            ["node", str(script), "--calls", str(calls), *map(str, paths)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
     return [float(ms) for ms in re.findall(r"best ([\d.]+) ms", done.stdout)]

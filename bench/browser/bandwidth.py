@@ -2,9 +2,10 @@
 
     python bench/browser/bandwidth.py [--calls 30]
 
-Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, in one stream or several, and `memory.copy` and x + 1, which read and
-write as many bytes as layer norm.
-Prints GB/s (bytes of arguments and results by the least time of a call) and the part that this is of the most that any loop over as many bytes reached.
+Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, in one stream or several, and
+`memory.copy` and x + 1, which read and write as many bytes as layer norm.
+Prints GB/s (bytes of arguments and results by the least time of a call) and the part that this is of the most that any
+loop over as many bytes reached.
 """
 
 import argparse
@@ -17,7 +18,22 @@ sys.path.insert(0, str(HERE / "peers"))
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
 from artifacts import FEATURES, least_times  # noqa: E402
-from weft_wasm.ir.nodes import Assign, Binary, Bitcast, Buffer, Const, Copy, Declare, For, Kernel, Local, Program, Store, Var, i32  # noqa: E402
+from weft_wasm.ir.nodes import (  # noqa: E402
+    Assign,
+    Binary,
+    Bitcast,
+    Buffer,
+    Const,
+    Copy,
+    Declare,
+    For,
+    Kernel,
+    Local,
+    Program,
+    Store,
+    Var,
+    i32,
+)  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import layer_norm  # noqa: E402
 
@@ -28,9 +44,15 @@ def reading(count: int, streams: int = 1) -> Program:
     """Reads `count` words, from so many places at a time, and does as little as can be with them."""
     x, out, j = Buffer("x", "f32", (count,), "input"), Buffer("out", "i32", (streams,), "output"), Var("j")
     accumulators = [Local(f"acc{k}", "i32") for k in range(streams)]
-    steps = [Assign(acc, Binary("or", acc, Bitcast(x[j + k * (count // streams)], "i32"))) for k, acc in enumerate(accumulators)]
-    body = [*(Declare(acc, Const(0, "i32")) for acc in accumulators), For(j, count // streams, steps, "reduce"),
-            *(Store(out, i32(k), acc) for k, acc in enumerate(accumulators))]  # fmt: skip
+    steps = [
+        Assign(acc, Binary("or", acc, Bitcast(x[j + k * (count // streams)], "i32")))
+        for k, acc in enumerate(accumulators)
+    ]
+    body = [
+        *(Declare(acc, Const(0, "i32")) for acc in accumulators),
+        For(j, count // streams, steps, "reduce"),
+        *(Store(out, i32(k), acc) for k, acc in enumerate(accumulators)),
+    ]
     return Program("read", [x], [out], [], [Kernel("read", body)])
 
 
@@ -48,7 +70,7 @@ def main() -> None:
     parser.add_argument("--calls", default="30")
     options = parser.parse_args()
     words, elements = SQUARE[0] * SQUARE[1], ROWS[0] * ROWS[1]
-    cases = {      # name: (program, bytes)
+    cases = {  # name: (program, bytes)
         **{f"read 64 MB, {n} at a time": (reading(words, n), 4 * words) for n in (1, 2, 4, 8)},
         "sum of 4096², axis 0": (of(lambda x: x.sum(0), SQUARE), 4 * words),
         "sum of 4096², axis 1": (of(lambda x: x.sum(1), SQUARE), 4 * words),

@@ -2,9 +2,9 @@
 
     python bench/browser/chain.py [--calls 60]
 
-The peaks are measured beside it: loops that do nothing but multiply and add, or divide, in registers. The chain's arithmetic is what its vector loop
-computes for four elements, without loads, stores, and what only special values need. Prints the time of a call, the time that the arithmetic
-takes at the peaks, and their ratio.
+The peaks are measured beside it: loops that do nothing but multiply and add, or divide, in registers. The chain's
+arithmetic is what its vector loop computes for four elements, without loads, stores, and what only special values need.
+Prints the time of a call, the time that the arithmetic takes at the peaks, and their ratio.
 """
 
 import argparse
@@ -19,18 +19,42 @@ import weft.numpy as jnp  # noqa: E402
 from artifacts import FEATURES, least_times  # noqa: E402
 from weft_wasm.elementary import expansion  # noqa: E402
 from weft_wasm.passes import schedule  # noqa: E402
-from weft_wasm.ir.nodes import (Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Var)  # noqa: E402  # fmt: skip
+from weft_wasm.ir.nodes import (  # noqa: E402
+    Assign,
+    Binary,
+    Bitcast,
+    Buffer,
+    Compare,
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Program,
+    Select,
+    Store,
+    Var,
+)  # noqa: E402
 from weft_wasm.ir.traversal import operands, walk  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import chain  # noqa: E402
 
 COUNT = 1 << 20
-CHAINS, STEPS, TURNS, ELEMENTS = 10, 24, 500, 512  # independent results to work on; operations on each; turns over a few elements
+# independent results to work on; operations on each; turns over a few elements
+CHAINS, STEPS, TURNS, ELEMENTS = 10, 24, 500, 512
 
 
 def peak(operation) -> Program:
     """CHAINS·STEPS operations on every element, TURNS times."""
-    x, out, j, turn = Buffer("x", "f32", (ELEMENTS,), "input"), Buffer("out", "f32", (ELEMENTS,), "output"), Var("j"), Var("turn")
+    x, out, j, turn = (
+        Buffer("x", "f32", (ELEMENTS,), "input"),
+        Buffer("out", "f32", (ELEMENTS,), "output"),
+        Var("j"),
+        Var("turn"),
+    )
     values: list[Expr] = [x[j] + float(k) for k in range(CHAINS)]
     body: list = []
     for _ in range(STEPS):
@@ -39,7 +63,13 @@ def peak(operation) -> Program:
     total = values[0]
     for value in values[1:]:
         total = total + value
-    return Program("peak", [x], [out], [], [Kernel("peak", [For(turn, TURNS, [For(j, ELEMENTS, [*body, Store(out, j, total)], "parallel", 1)])])])
+    return Program(
+        "peak",
+        [x],
+        [out],
+        [],
+        [Kernel("peak", [For(turn, TURNS, [For(j, ELEMENTS, [*body, Store(out, j, total)], "parallel", 1)])])],
+    )
 
 
 def instructions(program: Program) -> tuple[int, int]:
@@ -85,8 +115,14 @@ def main() -> None:
     adding, dividing = (operations / ms / 1e6 for ms in peaks)  # 10⁹ vector operations a second
     divisions, others = instructions(program)
     least = COUNT / 4 * (divisions / dividing + others / adding) / 1e6
-    print(f"peaks: {adding:.2f} · 10⁹ products with a sum of four elements a second ({8 * adding:.1f} GFLOP/s), {dividing:.2f} · 10⁹ divisions")
-    print(f"chain of 2^20: {divisions} division{'s' * (divisions != 1)} and {others} other operations, {least:.2f} ms at the peaks; a call takes {took:.2f} ms, {took / least:.2f} times that")
+    print(
+        f"peaks: {adding:.2f} · 10⁹ products with a sum of four elements a second ({8 * adding:.1f} GFLOP/s),"
+        f" {dividing:.2f} · 10⁹ divisions"
+    )
+    print(
+        f"chain of 2^20: {divisions} division{'s' * (divisions != 1)} and {others} other operations, {least:.2f} ms at"
+        f" the peaks; a call takes {took:.2f} ms, {took / least:.2f} times that"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
-"""Runs the example of each library, compares it with what real jax gives, runs optax's own tests, and writes docs/ecosystem.md. `make test-ecosystem`
+"""Runs the example of each library, compares it with what real jax gives, runs optax's own tests, and writes
+docs/ecosystem.md. `make test-ecosystem`
 
-    python examples/ecosystem/run.py                  all of it
-    python examples/ecosystem/run.py optax numpyro    these examples alone, without optax's tests; nothing is written
-    python examples/ecosystem/run.py --expect PYTHON  writes expected.json with an interpreter that has real jax and the libraries
+python examples/ecosystem/run.py                  all of it
+python examples/ecosystem/run.py optax numpyro    these examples alone, without optax's tests; nothing is written
+python examples/ecosystem/run.py --expect PYTHON  writes expected.json with an interpreter that has real jax and the
+libraries
 """
+
 from __future__ import annotations
 
 import ast
@@ -20,18 +23,37 @@ import xml.etree.ElementTree as ET
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "ecosystem.md"
 EXPECTED = HERE / "expected.json"
-TOLERANCE = 1e-3      # relative: training steps amplify rounding
+TOLERANCE = 1e-3  # relative: training steps amplify rounding
 # example -> the distribution whose version counts
-EXAMPLES = {"optax": "optax", "chex": "chex", "equinox": "equinox", "jaxtyping": "jaxtyping", "einops": "einops", "flax_linen": "flax", "flax_nnx": "flax",
-            "diffrax": "diffrax", "lineax": "lineax", "optimistix": "optimistix", "numpyro": "numpyro", "blackjax": "blackjax", "distrax": "distrax",
-            "haiku": "dm-haiku", "jaxopt": "jaxopt"}
+EXAMPLES = {
+    "optax": "optax",
+    "chex": "chex",
+    "equinox": "equinox",
+    "jaxtyping": "jaxtyping",
+    "einops": "einops",
+    "flax_linen": "flax",
+    "flax_nnx": "flax",
+    "diffrax": "diffrax",
+    "lineax": "lineax",
+    "optimistix": "optimistix",
+    "numpyro": "numpyro",
+    "blackjax": "blackjax",
+    "distrax": "distrax",
+    "haiku": "dm-haiku",
+    "jaxopt": "jaxopt",
+}
 PLATFORMS = {"XLA": "cpu", "Wasm": "wasm"}
 ONE_PLATFORM = {("chex", "Wasm"): "asserts a CPU device"}
 
 
 def run_example(name: str, python: str = sys.executable, **env) -> tuple[dict | None, str]:
     """(what the example returns, or None) and the end of its error."""
-    done = subprocess.run([python, "-W", "ignore", str(HERE / f"with_{name}.py")], capture_output=True, text=True, env={**os.environ, **env})
+    done = subprocess.run(
+        [python, "-W", "ignore", str(HERE / f"with_{name}.py")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+    )
     if done.returncode:
         return None, "\n".join(done.stderr.strip().splitlines()[-12:])
     return ast.literal_eval(done.stdout.strip().splitlines()[-1]), ""
@@ -78,11 +100,18 @@ def run_all(names) -> tuple[list[str], int]:
             apart = difference(got, expected[name]) if got is not None else float("inf")
             good = apart <= TOLERANCE
             failed += not good
-            print(f"{name:12} {title:5} {'ok' if good else 'FAILED':7} {time.perf_counter() - start:6.1f} s  {error or f'{apart:.1e} from jax: {got}'}", flush=True)
+            print(
+                f"{name:12} {title:5} {'ok' if good else 'FAILED':7} {time.perf_counter() - start:6.1f} s "
+                f" {error or f'{apart:.1e} from jax: {got}'}",
+                flush=True,
+            )
             shown = f"{apart:.0e}" if apart >= 1e-8 else "0"
             cells.append(shown if good else f"fails, {shown}" if got is not None else "fails")
         version = importlib.metadata.version(EXAMPLES[name])
-        rows.append(f"| {name.replace('_', '.')} {version} | [with_{name}.py](../examples/ecosystem/with_{name}.py) | {purpose(name)} | {' | '.join(cells)} |")
+        rows.append(
+            f"| {name.replace('_', '.')} {version} | [with_{name}.py](../examples/ecosystem/with_{name}.py) |"
+            f" {purpose(name)} | {' | '.join(cells)} |"
+        )
     return rows, failed
 
 
@@ -99,21 +128,53 @@ def optax_tests() -> tuple[list[str], int]:
     """The part of the page about optax's own tests, and how many fail without a reason that is known."""
     reasons = json.loads((HERE / "optax_failures.json").read_text())
     import optax
+
     package = pathlib.Path(optax.__file__).parent
     with tempfile.TemporaryDirectory() as folder:
         reports = []
         running = []
         for i, files in enumerate(shares(package, os.cpu_count() or 1)):
             reports.append(pathlib.Path(folder) / f"{i}.xml")
-            running.append(subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={package.parent}",
-                                             f"--junitxml={reports[-1]}", *files], cwd=package, stdout=subprocess.DEVNULL))
+            running.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "pytest",
+                        "-q",
+                        "-p",
+                        "no:cacheprovider",
+                        "-c",
+                        os.devnull,
+                        f"--rootdir={package.parent}",
+                        f"--junitxml={reports[-1]}",
+                        *files,
+                    ],
+                    cwd=package,
+                    stdout=subprocess.DEVNULL,
+                )
+            )
         for process in running:
             process.wait()
         cases = [case for report in reports for case in ET.parse(report).getroot().iter("testcase")]
-    bad = [f"{c.get('classname')}.{c.get('name')}" for c in cases if c.find("failure") is not None or c.find("error") is not None]
+    bad = [
+        f"{c.get('classname')}.{c.get('name')}"
+        for c in cases
+        if c.find("failure") is not None or c.find("error") is not None
+    ]
     skipped = sum(c.find("skipped") is not None for c in cases)
-    print(f"optax: {len(cases)} tests, {len(cases) - len(bad) - skipped} pass, {skipped} skip themselves, {len(bad)} fail", flush=True)
-    lines = ["", "## optax's own tests", "", f"{len(cases)} tests: {len(cases) - len(bad) - skipped} pass, {skipped} skip themselves, {len(bad)} fail.", ""]
+    print(
+        f"optax: {len(cases)} tests, {len(cases) - len(bad) - skipped} pass, {skipped} skip themselves, {len(bad)}"
+        " fail",
+        flush=True,
+    )
+    lines = [
+        "",
+        "## optax's own tests",
+        "",
+        f"{len(cases)} tests: {len(cases) - len(bad) - skipped} pass, {skipped} skip themselves, {len(bad)} fail.",
+        "",
+    ]
     unknown = 0
     if bad:
         lines += ["| failing | reason |", "|---|---|"]
@@ -137,12 +198,30 @@ def main(args: list[str]) -> None:
     rows, failed = run_all(args or EXAMPLES)
     if not args:
         tests, unknown = optax_tests()
-        PAGE.write_text("\n".join([
-            "# Published libraries on weft", "",
-            "Written by `make test-ecosystem`, which installs these releases unmodified beside weft in an environment without jax, runs one program of each on XLA and on Wasm, and compares",
-            "the numbers that it returns with those of the same program on real jax 0.10.2 (`examples/ecosystem/expected.json`).", "",
-            "The last two columns are the largest relative difference from jax.", "",
-            f"| library | program | what it does | {' | '.join(f'on {title}' for title in PLATFORMS)} |", "|---|---|---|---|---|", *rows, *tests, ""]))
+        PAGE.write_text(
+            "\n".join(
+                [
+                    "# Published libraries on weft",
+                    "",
+                    (
+                        "Written by `make test-ecosystem`, which installs these releases unmodified beside weft in an"
+                        " environment without jax, runs one program of each on XLA and on Wasm, and compares"
+                    ),
+                    (
+                        "the numbers that it returns with those of the same program on real jax 0.10.2"
+                        " (`examples/ecosystem/expected.json`)."
+                    ),
+                    "",
+                    "The last two columns are the largest relative difference from jax.",
+                    "",
+                    f"| library | program | what it does | {' | '.join(f'on {title}' for title in PLATFORMS)} |",
+                    "|---|---|---|---|---|",
+                    *rows,
+                    *tests,
+                    "",
+                ]
+            )
+        )
         failed += unknown
     if failed:
         raise SystemExit(f"{failed} failed")

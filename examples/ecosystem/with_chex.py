@@ -1,4 +1,7 @@
-"""chex: a dataclass of arrays goes through jit, grad and vmap; its assertions hold, and fail where they should; its test variants agree."""
+"""chex: a dataclass of arrays goes through jit, grad and vmap; its assertions hold, and fail where they should; its
+test variants agree.
+"""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import chex
 import jax
@@ -19,12 +22,13 @@ def returns(trajectory: Trajectory, discount: float = 0.9) -> chex.Array:
     def back(carry, reward):
         carry = reward + discount * carry
         return carry, carry
+
     return jax.lax.scan(back, 0.0, trajectory.rewards, reverse=True)[1]
 
 
 def loss(trajectory: Trajectory) -> chex.Array:
     advantage = returns(trajectory) - trajectory.values
-    return jnp.mean(advantage ** 2)
+    return jnp.mean(advantage**2)
 
 
 def fails(call) -> bool:
@@ -54,6 +58,7 @@ def main() -> dict:
     def once(x):
         traced.append(x)
         return x + 1
+
     once(jnp.ones(2)), once(jnp.ones(2))
     assert len(traced) == 1 and fails(lambda: once(jnp.ones(3)))
 
@@ -62,10 +67,15 @@ def main() -> dict:
     def checked(x):
         chex.assert_tree_all_finite(x)
         return jnp.log(x)
+
     checked(jnp.ones(2))
     chex.block_until_chexify_assertions_complete()
     chex.assert_devices_available(1, "cpu")
-    return {"loss": float(loss(t)), "first reward's gradient": float(eager.rewards[0]), "last value's gradient": float(eager.values[-1])}
+    return {
+        "loss": float(loss(t)),
+        "first reward's gradient": float(eager.rewards[0]),
+        "last value's gradient": float(eager.values[-1]),
+    }
 
 
 if __name__ == "__main__":

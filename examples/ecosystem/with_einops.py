@@ -1,4 +1,7 @@
-"""einops: a patch embedding and attention with heads as rearrangements, and einops' own layers of axes through jit and grad."""
+"""einops: a patch embedding and attention with heads as rearrangements, and einops' own layers of axes through jit
+and grad.
+"""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import jax
 import jax.numpy as jnp

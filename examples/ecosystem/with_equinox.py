@@ -1,4 +1,7 @@
-"""equinox: a convolutional network with dropout and batch norm learns to tell striped pictures apart, in filtered jit and grad."""
+"""equinox: a convolutional network with dropout and batch norm learns to tell striped pictures apart, in filtered
+jit and grad.
+"""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import equinox as eqx
 import jax
@@ -41,7 +44,9 @@ def loss_fn(model, state, x, y, keys):
 
 @eqx.filter_jit
 def step(model, state, x, y, key):
-    (loss, state), grads = eqx.filter_value_and_grad(loss_fn, has_aux=True)(model, state, x, y, jax.random.split(key, x.shape[0]))
+    (loss, state), grads = eqx.filter_value_and_grad(loss_fn, has_aux=True)(
+        model, state, x, y, jax.random.split(key, x.shape[0])
+    )
     model = eqx.apply_updates(model, jax.tree.map(lambda g: -0.2 * g, grads))
     return model, state, loss
 

@@ -1,4 +1,7 @@
-"""flax.linen: a transformer block with dropout learns to reverse short sequences; batch norm, scan over layers, remat and a train state."""
+"""flax.linen: a transformer block with dropout learns to reverse short sequences; batch norm, scan over layers,
+remat and a train state.
+"""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import flax.linen as nn
 import jax
@@ -26,8 +29,13 @@ class Model(nn.Module):
     def __call__(self, tokens, train: bool):
         x = nn.Embed(self.vocabulary, self.width)(tokens)
         x = x + self.param("positions", nn.initializers.normal(0.1), (tokens.shape[-1], self.width))
-        stack = nn.scan(nn.remat(Block, static_argnums=(2,)), variable_axes={"params": 0}, split_rngs={"params": True, "dropout": True}, length=2,
-                        in_axes=nn.broadcast)
+        stack = nn.scan(
+            nn.remat(Block, static_argnums=(2,)),
+            variable_axes={"params": 0},
+            split_rngs={"params": True, "dropout": True},
+            length=2,
+            in_axes=nn.broadcast,
+        )
         x, _ = stack(self.width)(x, train)
         return nn.Dense(self.vocabulary)(nn.LayerNorm()(x))
 
@@ -44,7 +52,12 @@ def main() -> dict:
     model = Model(8)
     tokens = jax.random.randint(jax.random.key(0), (64, 6), 0, 8)
     params = model.init(jax.random.key(1), tokens, False)["params"]
-    assert jax.tree.leaves(params["ScanBlock_0" if "ScanBlock_0" in params else next(k for k in params if "Block" in k)])[0].shape[0] == 2
+    assert (
+        jax.tree.leaves(params["ScanBlock_0" if "ScanBlock_0" in params else next(k for k in params if "Block" in k)])[
+            0
+        ].shape[0]
+        == 2
+    )
     state = train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.adamw(3e-3))
 
     @jax.jit
@@ -52,6 +65,7 @@ def main() -> dict:
         def loss(params):
             logits = state.apply_fn({"params": params}, tokens, True, rngs={"dropout": key})
             return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, ::-1]).mean()
+
         value, grads = jax.value_and_grad(loss)(state.params)
         return state.apply_gradients(grads=grads), value
 
@@ -68,9 +82,16 @@ def main() -> dict:
     net = Convolution()
     variables = net.init(jax.random.key(3), images, True)
     out, updated = jax.jit(lambda v: net.apply(v, images, True, mutable=["batch_stats"]))(variables)
-    assert not jnp.array_equal(updated["batch_stats"]["BatchNorm_0"]["mean"], variables["batch_stats"]["BatchNorm_0"]["mean"])
+    assert not jnp.array_equal(
+        updated["batch_stats"]["BatchNorm_0"]["mean"], variables["batch_stats"]["BatchNorm_0"]["mean"]
+    )
     assert "Model" in model.tabulate(jax.random.key(0), tokens, False)
-    return {"loss at the start": losses[0], "loss after 5 steps": losses[4], "accuracy": accuracy, "convolution": float(out.sum())}
+    return {
+        "loss at the start": losses[0],
+        "loss after 5 steps": losses[4],
+        "accuracy": accuracy,
+        "convolution": float(out.sum()),
+    }
 
 
 if __name__ == "__main__":

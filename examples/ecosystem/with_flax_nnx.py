@@ -1,4 +1,7 @@
-"""flax.nnx: a variational autoencoder with batch norm and dropout learns two clusters, with nnx's jit, grad, optimizer, state and split."""
+"""flax.nnx: a variational autoencoder with batch norm and dropout learns two clusters, with nnx's jit, grad,
+optimizer, state and split.
+"""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import jax
 import jax.numpy as jnp
@@ -24,7 +27,7 @@ class Autoencoder(nnx.Module):
 
 def loss_fn(model, x):
     out, mean, log_scale = model(x)
-    kl = 0.5 * (mean ** 2 + jnp.exp(2 * log_scale) - 1 - 2 * log_scale).sum(-1)
+    kl = 0.5 * (mean**2 + jnp.exp(2 * log_scale) - 1 - 2 * log_scale).sum(-1)
     return ((out - x) ** 2).sum(-1).mean() + 0.01 * kl.mean()
 
 
@@ -53,12 +56,14 @@ def main() -> dict:
     @nnx.vmap(in_axes=(0, None), out_axes=0)
     def ensemble(key, x):
         return nnx.Linear(8, 1, rngs=nnx.Rngs(key))(x)
+
     many = ensemble(jax.random.split(jax.random.key(5), 3), x)
     assert many.shape == (3, 128, 1)
 
     @nnx.scan(length=4, in_axes=nnx.Carry, out_axes=nnx.Carry)
     def powers(y):
         return y * 2
+
     assert float(powers(jnp.array(1.0))) == 16.0
     return {"loss at the start": losses[0], "loss after 5 steps": losses[4], "ensemble": float(many.sum())}
 

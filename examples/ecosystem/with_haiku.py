@@ -1,4 +1,5 @@
 """haiku: an LSTM with a linear readout learns to continue a sine wave; parameters and state as haiku keeps them."""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import haiku as hk
 import jax

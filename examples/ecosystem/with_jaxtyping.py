@@ -1,4 +1,5 @@
 """jaxtyping: shapes and dtypes in annotations, checked at run time, inside jit too."""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import jax
 import jax.numpy as jnp
@@ -6,7 +7,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree, jaxtyped
 
 
 @jax.jit
-@jaxtyped(typechecker=None)      # names of axes are bound once for each call
+@jaxtyped(typechecker=None)  # names of axes are bound once for each call
 def nearest(points: Float[Array, "n d"], centres: Float[Array, "k d"]) -> Int[Array, " n"]:  # noqa: F722  axes are named
     if not isinstance(points, Float[Array, "n d"]) or not isinstance(centres, Float[Array, "k d"]):
         raise TypeError(f"points {points} and centres {centres} don't fit")
@@ -27,9 +28,13 @@ def main() -> dict:
     points = jax.random.normal(jax.random.key(0), (50, 3))
     found = nearest(points, points[:4])
     assert list(found[:4]) == [0, 1, 2, 3]
-    assert refused(points, points[:4, :2]) and refused(points, jnp.arange(12).reshape(4, 3)) and refused(points[0], points)
+    assert (
+        refused(points, points[:4, :2]) and refused(points, jnp.arange(12).reshape(4, 3)) and refused(points[0], points)
+    )
     assert isinstance(jax.random.key(0), Key[Array, ""]) and not isinstance(points, Key[Array, "..."])
-    assert isinstance({"a": points, "b": [points]}, PyTree[Float[Array, "50 3"]]) and not isinstance({"a": found}, PyTree[Float[Array, "..."]])
+    assert isinstance({"a": points, "b": [points]}, PyTree[Float[Array, "50 3"]]) and not isinstance(
+        {"a": found}, PyTree[Float[Array, "..."]]
+    )
     return {"points near each centre": float((found * jnp.arange(50)).sum())}
 
 

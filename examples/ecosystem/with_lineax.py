@@ -1,4 +1,5 @@
 """lineax: linear systems by direct and iterative solvers, through jit, vmap and grad."""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,7 @@ def main() -> dict:
 
     def total(matrix):
         return lx.linear_solve(lx.MatrixLinearOperator(matrix), b, lx.LU()).value.sum()
+
     grad, wanted = jax.grad(total)(a), jax.grad(lambda m: jnp.linalg.solve(m, b).sum())(a)
     assert jnp.allclose(grad, wanted, atol=1e-4)
     many = jax.vmap(lambda v: lx.linear_solve(operator, v, lx.LU()).value)(jnp.eye(5))

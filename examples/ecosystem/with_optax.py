@@ -1,4 +1,5 @@
 """optax: a small network learns the two-spirals problem with AdamW, a warm-up schedule and clipped gradients."""
+
 import weft.as_jax  # noqa: F401  `import jax` gives weft
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,5 @@
 """What the tests of transformations share: numbers from arrays, and derivatives by differences."""
+
 import numpy as np
 
 import weft

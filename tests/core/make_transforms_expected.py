@@ -1,7 +1,8 @@
 """Writes transforms_expected.json next to this file: what real JAX gives for every expression of transform_cases.py.
 
-    <a Python with jax 0.10.2> tests/core/make_transforms_expected.py
+<a Python with jax 0.10.2> tests/core/make_transforms_expected.py
 """
+
 import functools
 import pathlib
 import sys

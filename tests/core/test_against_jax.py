@@ -1,4 +1,5 @@
 """Transformations give what real JAX gave (transforms_expected.json, written by make_transforms_expected.py)."""
+
 import functools
 import json
 import pathlib
@@ -17,7 +18,7 @@ sys.path.insert(0, str(HERE))
 from transform_cases import SETUP, expressions  # noqa: E402
 
 EXPECTED = json.loads((HERE / "transforms_expected.json").read_text())
-LOOSE = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-5, "complex128": 1e-5}     # float32 on the way
+LOOSE = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-5, "complex128": 1e-5}  # float32 on the way
 # JAX calls results weak here that come from strong values, or strong that come from weak ones
 WEAKER = ("jet(", "lax.scan(lambda c, x: (c+x, c), 0., jnp.", "jax.grad(lambda a, y0, ts: jax.experimental.ode.odeint")
 
@@ -31,5 +32,12 @@ def scope():
 
 @pytest.mark.parametrize("text", expressions())
 def test_as_jax(text, scope):
-    check(text, scope, EXPECTED[text], weft.errors, functools.partial(describe_tree, jax=weft, np=np), LOOSE,
-          weak=not text.startswith(WEAKER))
+    check(
+        text,
+        scope,
+        EXPECTED[text],
+        weft.errors,
+        functools.partial(describe_tree, jax=weft, np=np),
+        LOOSE,
+        weak=not text.startswith(WEAKER),
+    )

@@ -1,4 +1,7 @@
-"""`import weft.as_jax` and the stand-in for jax's distribution. Each program runs in a process of its own, since it changes the process."""
+"""`import weft.as_jax` and the stand-in for jax's distribution. Each program runs in a process of its own, since it
+changes the process.
+"""
+
 import hashlib
 import os
 import subprocess
@@ -11,7 +14,8 @@ from platforms import need
 
 from weft.compat import standin
 
-# What chex, diffrax, distrax, equinox, flax, haiku, lineax, numpyro, optimistix, blackjax and tensorflow_probability take beyond jax's public modules.
+# What chex, diffrax, distrax, equinox, flax, haiku, lineax, numpyro, optimistix, blackjax and tensorflow_probability
+# take beyond jax's public modules.
 USED = """
 __version__ __version_info__ _src.ad_util.stop_gradient_p _src.checkify.checkify _src.checkify.user_checks _src.core.ShapedArray _src.core.physical_aval
 _src.core.trace_state_clean _src.compiler _src.dispatch.wait_for_tokens _src.dtypes.DType _src.dtypes.ExtendedDType _src.dtypes.TypePromotionError
@@ -104,16 +108,26 @@ def test_the_wheel(tmp_path):
         for row in wheel.read("jax-0.10.2.dist-info/RECORD").decode().splitlines()[:-1]:
             path, digest, size = row.split(",")
             data = wheel.read(path)
-            assert len(data) == int(size) and digest == "sha256=" + urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert (
+                len(data) == int(size)
+                and digest == "sha256=" + urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            )
 
 
 def test_installing(tmp_path):
     install = [sys.executable, "-m", "weft.as_jax", "install", str(tmp_path)]
-    assert subprocess.run(install, capture_output=True, text=True).stdout.strip() == str(tmp_path / "jax-0.10.2.dist-info")
-    assert standin.write_into(str(tmp_path)) == str(tmp_path / "jax-0.10.2.dist-info")      # again is fine
-    program = "import jax, jax.numpy as jnp, sys\nassert 'weft.as_jax' in sys.modules\nprint(jax.__version__, jax.grad(jnp.sin)(0.0))"
+    assert subprocess.run(install, capture_output=True, text=True).stdout.strip() == str(
+        tmp_path / "jax-0.10.2.dist-info"
+    )
+    assert standin.write_into(str(tmp_path)) == str(tmp_path / "jax-0.10.2.dist-info")  # again is fine
+    program = (
+        "import jax, jax.numpy as jnp, sys\nassert 'weft.as_jax' in sys.modules\nprint(jax.__version__,"
+        " jax.grad(jnp.sin)(0.0))"
+    )
     assert run(program, PYTHONPATH=str(tmp_path)) == "0.10.2 1.0\n"
-    (tmp_path / "jax-0.10.2.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.10.2\nSummary: another\n")
+    (tmp_path / "jax-0.10.2.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: jax\nVersion: 0.10.2\nSummary: another\n"
+    )
     with pytest.raises(SystemExit, match="jax 0.10.2 is installed.*pip uninstall jax"):
         standin.main(["install", str(tmp_path)])
     with pytest.raises(SystemExit, match="usage: python -m weft.as_jax install"):
@@ -124,7 +138,9 @@ def test_installing(tmp_path):
 def test_the_runtimes_own_error_is_known_early(first):
     """Libraries name the class in `except` before any program has run."""
     need("cpu")
-    program = f"import weft.{first}\n" + """
+    program = (
+        f"import weft.{first}\n"
+        + """
 import weft
 from weft.errors import JaxRuntimeError
 def fail(x):
@@ -135,4 +151,5 @@ except JaxRuntimeError as e:
     assert "inside" in str(e)
     print("caught")
 """
+    )
     assert run(program, WEFT_PLATFORMS="cpu") == "caught\n"

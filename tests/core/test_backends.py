@@ -1,4 +1,5 @@
 """Backends of other packages: found by the platforms that their entry points name."""
+
 import pathlib
 import threading
 
@@ -60,8 +61,11 @@ def install(tmp_path, monkeypatch):
         folder = tmp_path / f"{name}-1.0.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (folder / "entry_points.txt").write_text("[weft.backends]\n" + "".join(f"{k} = abacus_for_weft:{v}\n" for k, v in entries.items()))
+        (folder / "entry_points.txt").write_text(
+            "[weft.backends]\n" + "".join(f"{k} = abacus_for_weft:{v}\n" for k, v in entries.items())
+        )
         return folder
+
     before = device.known_backends()
     yield install
     for backend in device.known_backends():
@@ -135,14 +139,25 @@ def test_one_that_does_not_load_says_why(install):
 
 def test_one_that_is_none_says_what_it_lacks(install):
     install("toy", toy="Lacking")
-    with pytest.raises(BackendError, match="abacus_for_weft.Lacking is no backend, for it has no capabilities, put, compile"):
+    with pytest.raises(
+        BackendError, match="abacus_for_weft.Lacking is no backend, for it has no capabilities, put, compile"
+    ):
         weft.devices("toy")
-    assert set(MEMBERS) == {*Backend.__annotations__, *[n for n, v in vars(Backend).items() if callable(v) and n[0] != "_"]}
+    assert set(MEMBERS) == {
+        *Backend.__annotations__,
+        *[n for n, v in vars(Backend).items() if callable(v) and n[0] != "_"],
+    }
 
 
 def test_an_entry_point_names_a_platform_of_its_backend(install):
     install("toy", toy="Misnamed")
-    with pytest.raises(BackendError, match="abacus_for_weft:Misnamed of toy is registered for the platform 'toy', but the backend 'misnamed' has the platforms slate"):
+    with pytest.raises(
+        BackendError,
+        match=(
+            "abacus_for_weft:Misnamed of toy is registered for the platform 'toy', but the backend 'misnamed' has the"
+            " platforms slate"
+        ),
+    ):
         weft.devices("toy")
 
 
@@ -150,8 +165,11 @@ def test_two_backends_for_one_platform(install):
     install("abacus", abacus="Abacus")
     weft.devices("abacus")
     install("frames", abacus="Broken")
-    assert weft.devices("abacus")      # what was found stays
-    with pytest.raises(BackendError, match="two installed packages .* 'abacus': .*:(Abacus of abacus|Broken of frames) and .* Uninstall one"):
+    assert weft.devices("abacus")  # what was found stays
+    with pytest.raises(
+        BackendError,
+        match="two installed packages .* 'abacus': .*:(Abacus of abacus|Broken of frames) and .* Uninstall one",
+    ):
         weft.devices("nothing")
 
 
@@ -167,11 +185,12 @@ def test_a_backend_is_made_once_among_threads():
 
     class Slow(ReferenceBackend):
         name, platforms = "slow", ("slow",)
-        __module__ = ReferenceBackend.__module__      # so that this file stays the user's
+        __module__ = ReferenceBackend.__module__  # so that this file stays the user's
 
         def __init__(self):
             release.wait(5)
             made.append(self)
+
     device.register_backend(Slow, "slow")
     try:
         found = []

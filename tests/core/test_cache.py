@@ -1,4 +1,7 @@
-"""The persistent compile cache: what is kept, what is found again, and what happens to files that are not as they should be."""
+"""The persistent compile cache: what is kept, what is found again, and what happens to files that are not as they
+should be.
+"""
+
 import os
 import subprocess
 import sys
@@ -17,8 +20,15 @@ from weft.base.config import config
 from weft.errors import BackendError
 
 need("cpu")
-OPTIONS = ("compilation_cache_dir", "persistent_cache_min_compile_time_secs", "persistent_cache_min_entry_size_bytes", "compilation_cache_max_size",
-           "enable_compilation_cache", "raise_persistent_cache_errors", "compilation_cache_include_metadata_in_key")
+OPTIONS = (
+    "compilation_cache_dir",
+    "persistent_cache_min_compile_time_secs",
+    "persistent_cache_min_entry_size_bytes",
+    "compilation_cache_max_size",
+    "enable_compilation_cache",
+    "raise_persistent_cache_errors",
+    "compilation_cache_include_metadata_in_key",
+)
 
 
 @pytest.fixture
@@ -34,7 +44,9 @@ def folder(tmp_path):
 @pytest.fixture
 def hits():
     seen = []
-    listener = lambda event, **_: seen.append(event.rsplit("/", 1)[-1]) if event.endswith(("cache_hits", "cache_misses")) else None
+    listener = lambda event, **_: (
+        seen.append(event.rsplit("/", 1)[-1]) if event.endswith(("cache_hits", "cache_misses")) else None
+    )
     monitoring.register_event_listener(listener)
     yield seen
     monitoring.unregister_event_listener(listener)
@@ -63,13 +75,15 @@ def test_a_program_is_found_again(folder, hits):
 
 def test_what_a_function_ran_last_is_read_while_it_is_traced(folder, hits, monkeypatch):
     from weft_native import cache
+
     first = run()
     monkeypatch.setattr(cache, "_WORTH", 0)
     with monkeypatch.context() as m:
-        m.setattr(cache, "_read_now", None)      # what was read ahead is all there is
+        m.setattr(cache, "_read_now", None)  # what was read ahead is all there is
         np.testing.assert_array_equal(first, run())
     assert hits == ["cache_misses", "cache_hits"]
-    np.testing.assert_allclose(run(3.0), np.sin(X) * 3 + X.sum(), rtol=1e-6)      # another program of the same name was read
+    # another program of the same name was read
+    np.testing.assert_allclose(run(3.0), np.sin(X) * 3 + X.sum(), rtol=1e-6)
     assert hits == ["cache_misses", "cache_hits", "cache_misses"] and not cache._ahead
     for file in files(folder):
         file.write_bytes(file.read_bytes()[:-1])
@@ -83,8 +97,7 @@ def test_another_program_is_another_entry(folder, hits):
 
 
 def test_another_place_in_the_source_is_the_same_program_unless_asked(folder, hits):
-    f, g = weft.jit(lambda x: x * 3), weft.jit(lambda x: (
-        x * 3))
+    f, g = weft.jit(lambda x: x * 3), weft.jit(lambda x: x * 3)
     f(X), g(X)
     assert hits == ["cache_misses", "cache_hits"]
     config.update("jax_compilation_cache_include_metadata_in_key", True)
@@ -115,15 +128,19 @@ def test_programs_with_callbacks_are_not_kept(folder):
     assert seen == [1.0] and not folder.exists()
 
 
-@pytest.mark.parametrize("damage, says", [
-    (lambda data: data[:len(data) // 2], "after its header"),
-    (lambda data: data[:20], "fewer than its header"),
-    (lambda data: b"", "has 0 bytes"),
-    (lambda data: data + b"x", "after its header"),
-    (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum"),
-    (lambda data: b"\x7fELF" + data[4:], "no file of this cache"),
-    (lambda data: data[:8] + bytes(32) + data[40:], "another program's"),
-], ids=["half", "header", "empty", "longer", "bit", "foreign", "renamed"])
+@pytest.mark.parametrize(
+    "damage, says",
+    [
+        (lambda data: data[: len(data) // 2], "after its header"),
+        (lambda data: data[:20], "fewer than its header"),
+        (lambda data: b"", "has 0 bytes"),
+        (lambda data: data + b"x", "after its header"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum"),
+        (lambda data: b"\x7fELF" + data[4:], "no file of this cache"),
+        (lambda data: data[:8] + bytes(32) + data[40:], "another program's"),
+    ],
+    ids=["half", "header", "empty", "longer", "bit", "foreign", "renamed"],
+)
 def test_a_damaged_file_is_ignored_with_a_warning_that_names_it(folder, hits, damage, says):
     first = run()
     (path,) = files(folder)
@@ -131,7 +148,7 @@ def test_a_damaged_file_is_ignored_with_a_warning_that_names_it(folder, hits, da
     with pytest.warns(UserWarning, match=says) as caught:
         np.testing.assert_array_equal(first, run())
     assert str(path) in str(caught[0].message)
-    with warnings.catch_warnings():      # it was replaced by a good one
+    with warnings.catch_warnings():  # it was replaced by a good one
         warnings.simplefilter("error")
         run()
     assert hits == ["cache_misses", "cache_misses", "cache_hits"]
@@ -139,6 +156,7 @@ def test_a_damaged_file_is_ignored_with_a_warning_that_names_it(folder, hits, da
 
 def test_what_xla_refuses_is_compiled(folder):
     from weft_native import cache
+
     run()
     (path,) = files(folder)
     data = path.read_bytes()
@@ -174,7 +192,7 @@ def test_what_was_not_used_for_longest_is_evicted(folder, hits):
     old = time.time_ns() - 10**12
     os.utime(first, ns=(old, old))
     os.utime(second, ns=(old + 10**9, old + 10**9))
-    run(1.0)      # used: now the second is the oldest
+    run(1.0)  # used: now the second is the oldest
     assert hits[-1] == "cache_hits"
     run(3.0)
     assert first in files(folder) and second not in files(folder) and len(files(folder)) == 2
@@ -194,13 +212,24 @@ def test_another_process_finds_programs_linear_algebra_among_them(folder):
         np.testing.assert_allclose(l @ l.T, a @ a.T + 30 * np.eye(3), rtol=1e-4)
         print(len(hits) > 0)
     """)
-    env = dict(os.environ, JAX_COMPILATION_CACHE_DIR=str(folder), JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0", JAX_PLATFORMS="cpu")
-    out = [subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)]
+    env = dict(
+        os.environ,
+        JAX_COMPILATION_CACHE_DIR=str(folder),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        JAX_PLATFORMS="cpu",
+    )
+    out = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for _ in range(2)
+    ]
     assert out == ["False", "True"]
 
 
 def test_the_module_of_the_cache(folder, tmp_path):
     from weft.experimental.compilation_cache import compilation_cache
+
     other = tmp_path / "other"
     compilation_cache.set_cache_dir(other)
     assert config.jax_compilation_cache_dir == str(other)
@@ -213,9 +242,9 @@ def test_the_module_of_the_cache(folder, tmp_path):
 
 def test_donation_shardings_and_keys_survive(folder, hits):
     devices = weft.devices("cpu")
-    mesh = weft.make_mesh((min(2, len(devices)),), ("a",), devices=devices[:min(2, len(devices))])
+    mesh = weft.make_mesh((min(2, len(devices)),), ("a",), devices=devices[: min(2, len(devices))])
     seen = []
-    weft.clear_caches()      # what other tests have compiled
+    weft.clear_caches()  # what other tests have compiled
     with weft.default_device(devices[0]):
         for _ in range(2):
             x = jnp.arange(4.0)
@@ -223,7 +252,15 @@ def test_donation_shardings_and_keys_survive(folder, hits):
             z = weft.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), weft.NamedSharding(mesh, weft.P("a")))
             product = weft.jit(lambda z: z @ z, out_shardings=weft.NamedSharding(mesh, weft.P(None, "a")))(z)
             drawn = weft.jit(lambda key: weft.random.normal(key, (2,)))(weft.random.key(0))
-            seen.append((np.asarray(y).tolist(), x.is_deleted(), np.asarray(product).tolist(), product.sharding.spec, np.asarray(drawn).tolist()))
+            seen.append(
+                (
+                    np.asarray(y).tolist(),
+                    x.is_deleted(),
+                    np.asarray(product).tolist(),
+                    product.sharding.spec,
+                    np.asarray(drawn).tolist(),
+                )
+            )
             weft.clear_caches()
     assert seen[0] == seen[1] and seen[0][1]
     half = len(hits) // 2
@@ -233,7 +270,8 @@ def test_donation_shardings_and_keys_survive(folder, hits):
 @pytest.mark.slow
 def test_a_script_begins_to_read_its_slowest_program_with_its_first_device(folder, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent("""
+    script.write_text(
+        textwrap.dedent("""
         import weft, weft.numpy as jnp
         from weft_native import cache
         cache._WORTH = 0
@@ -241,14 +279,26 @@ def test_a_script_begins_to_read_its_slowest_program_with_its_first_device(folde
         reads = [thread.name for *_, thread, _ in cache._ahead.values()]
         slow = weft.jit(lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(3)) @ jnp.sort(x), inline=False)
         print(reads, float(slow(jnp.eye(3))[0, 2]), len(cache._ahead))
-    """))
-    env = dict(os.environ, JAX_COMPILATION_CACHE_DIR=str(folder), JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0", JAX_PLATFORMS="cpu")
-    run_script = lambda: subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True).stdout.strip()
+    """)
+    )
+    env = dict(
+        os.environ,
+        JAX_COMPILATION_CACHE_DIR=str(folder),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        JAX_PLATFORMS="cpu",
+    )
+    run_script = lambda: subprocess.run(
+        [sys.executable, str(script)], env=env, capture_output=True, text=True, check=True
+    ).stdout.strip()
     first, second = run_script(), run_script()
     (note,) = folder.glob("script-*")
     slowest = note.read_bytes().decode()
-    assert first.startswith("[]") and second == f"['weft reads {slowest}']" + first.removeprefix("[]") and first.endswith(" 0")
+    assert (
+        first.startswith("[]")
+        and second == f"['weft reads {slowest}']" + first.removeprefix("[]")
+        and first.endswith(" 0")
+    )
     for hostile in ("../" + slowest, "jit_x-" + 64 * "0" + "-cache", "", "\udcff"):
         note.write_bytes(hostile.encode(errors="surrogateescape"))
         assert run_script() == first
-        assert note.read_bytes().decode() == slowest      # and written again
+        assert note.read_bytes().decode() == slowest  # and written again

@@ -1,9 +1,20 @@
-"""The modules of weft.compat: traces, wrapped functions, partial evaluation, generators of keys, values that aren't arrays."""
+"""The modules of weft.compat: traces, wrapped functions, partial evaluation, generators of keys, values that aren't
+arrays.
+"""
+
 import pytest
 
 import weft
 import weft.numpy as jnp
-from weft.compat import api_util, batching, core, linear_util as lu, partial_eval as pe, random as generators, traceback_util
+from weft.compat import (
+    api_util,
+    batching,
+    core,
+    linear_util as lu,
+    partial_eval as pe,
+    random as generators,
+    traceback_util,
+)
 from weft.experimental import hijax
 from weft.test_util import check_grads, check_jvp, check_vjp
 
@@ -12,9 +23,21 @@ def test_traces():
     state = core.get_opaque_trace_state()
     assert state == core.get_opaque_trace_state("any") and core.trace_state_clean()
     inside = []
-    weft.jit(lambda x: inside.append((core.get_opaque_trace_state(), core.unsafe_am_i_under_a_jit_DO_NOT_USE(), core.trace_state_clean())) or x)(1.0)
+    weft.jit(
+        lambda x: (
+            inside.append(
+                (core.get_opaque_trace_state(), core.unsafe_am_i_under_a_jit_DO_NOT_USE(), core.trace_state_clean())
+            )
+            or x
+        )
+    )(1.0)
     assert inside[0][0] != state and inside[0][1:] == (True, False)
-    weft.vmap(lambda x: inside.append((core.unsafe_am_i_under_a_vmap_DO_NOT_USE(), core.unsafe_get_axis_names_DO_NOT_USE())) or x, axis_name="i")(jnp.ones(2))
+    weft.vmap(
+        lambda x: (
+            inside.append((core.unsafe_am_i_under_a_vmap_DO_NOT_USE(), core.unsafe_get_axis_names_DO_NOT_USE())) or x
+        ),
+        axis_name="i",
+    )(jnp.ones(2))
     assert inside[1] == (True, ["i"])
 
     def f(x):
@@ -26,6 +49,7 @@ def test_traces():
         with core.eval_context():
             assert jnp.ones(2).sum() == 2
         return y
+
     assert weft.jvp(f, (3.0,), (1.0,)) == (6, 2)
     with pytest.raises(weft.errors.ConcretizationTypeError, match="an axis"):
         weft.jit(lambda n: core.concrete_or_error(int, n, "an axis"))(1)
@@ -41,7 +65,12 @@ def test_avals_and_programs():
     core.check_jaxpr(closed.jaxpr)
     var = core.gensym()(aval)
     eqn = core.new_jaxpr_eqn([var], [core.gensym()(aval)], core.Primitive("p"), {"k": 1})
-    assert eqn.params == {"k": 1} and list in core._registry and int not in core._registry and weft.tree_util.Partial in core._registry
+    assert (
+        eqn.params == {"k": 1}
+        and list in core._registry
+        and int not in core._registry
+        and weft.tree_util.Partial in core._registry
+    )
     with pytest.raises(AttributeError, match="weft, which stands for jax"):
         core.no_such_name
     sharding = weft.typeof(jnp.ones((2, 3))).sharding
@@ -59,6 +88,7 @@ def test_wrapped_functions():
     def counted(*xs):
         out = yield xs, {}
         yield out, len(xs)
+
     f = lu.wrap_init(lambda x, y, *, z=0: [x + y + z], {"z": 5})
     g, count = counted(doubled(f, 10))
     with pytest.raises(lu.StoreException):
@@ -76,6 +106,7 @@ def test_wrapped_functions():
             yield xs, {}
         finally:
             calls.append("closed")
+
     with pytest.raises(ZeroDivisionError):
         guarded(lu.wrap_init(lambda x: 1 / x)).call_wrapped(0)
     assert calls[-1] == "closed"
@@ -83,35 +114,59 @@ def test_wrapped_functions():
     flat, out_tree = api_util.flatten_fun(lu.wrap_init(lambda d, b: {"sum": d["a"] + b}), tree)
     assert flat.call_wrapped(*leaves) == [3] and weft.tree.unflatten(out_tree(), [3]) == {"sum": 3}
     some, dynamic = api_util.argnums_partial(lu.wrap_init(lambda a, b, c: (a, b, c)), (0, 2), (1, 2, 3))
-    assert dynamic == (1, 3) and some.call_wrapped(7, 9) == (7, 2, 9) and api_util.rebase_donate_argnums((2,), (0,)) == (1,)
+    assert (
+        dynamic == (1, 3)
+        and some.call_wrapped(7, 9) == (7, 2, 9)
+        and api_util.rebase_donate_argnums((2,), (0,)) == (1,)
+    )
     with pytest.raises(ValueError, match="Non-hashable"):
         api_util.argnums_partial(lu.wrap_init(print), 0, (1, []))
 
 
 def test_partial_evaluation():
     f = lu.wrap_init(lambda x, y: [jnp.sin(x), x * y])
-    jaxpr, (known, unknown), consts = pe.trace_to_jaxpr_nounits(f, [pe.PartialVal.known(jnp.ones(2)), pe.PartialVal.unknown(core.ShapedArray((2,), "float32"))])
-    assert known[0] is None and jnp.allclose(known[1], jnp.sin(1.0)) and unknown.get_aval().shape == (2,) and not unknown.is_known()
-    assert [e.primitive.name for e in jaxpr.eqns] == ["mul"] and core.eval_jaxpr(jaxpr, consts, jnp.full(2, 3.0))[0].tolist() == [3, 3]
+    jaxpr, (known, unknown), consts = pe.trace_to_jaxpr_nounits(
+        f, [pe.PartialVal.known(jnp.ones(2)), pe.PartialVal.unknown(core.ShapedArray((2,), "float32"))]
+    )
+    assert (
+        known[0] is None
+        and jnp.allclose(known[1], jnp.sin(1.0))
+        and unknown.get_aval().shape == (2,)
+        and not unknown.is_known()
+    )
+    assert [e.primitive.name for e in jaxpr.eqns] == ["mul"] and core.eval_jaxpr(jaxpr, consts, jnp.full(2, 3.0))[
+        0
+    ].tolist() == [3, 3]
     jaxpr, avals, _ = pe.trace_to_jaxpr_dynamic(lu.wrap_init(lambda x: [x, x + 1]), [core.ShapedArray((), "int32")])
     shorter, used = pe.dce_jaxpr(jaxpr, [True, False])
     assert len(avals) == 2 and not shorter.eqns and used == [True]
-    assert batching.broadcast(jnp.ones(2), 3, 1).shape == (2, 3) and batching.bdim_at_front(jnp.ones((2, 3)), 1, 3).shape == (3, 2)
+    assert batching.broadcast(jnp.ones(2), 3, 1).shape == (2, 3) and batching.bdim_at_front(
+        jnp.ones((2, 3)), 1, 3
+    ).shape == (3, 2)
 
 
 def test_a_generator_of_the_users(monkeypatch):
-    monkeypatch.setitem(generators.generators, "counter", None)      # removes it afterwards
+    monkeypatch.setitem(generators.generators, "counter", None)  # removes it afterwards
     del generators.generators["counter"]
     impl = generators.define_prng_impl(
-        key_shape=(1,), seed=lambda s: jnp.asarray(s).astype("uint32").reshape(1), name="counter", tag="cnt",
+        key_shape=(1,),
+        seed=lambda s: jnp.asarray(s).astype("uint32").reshape(1),
+        name="counter",
+        tag="cnt",
         split=lambda k, shape: k + jnp.arange(1 + sum(shape) - 1, dtype="uint32").reshape(*shape, 1),
-        random_bits=lambda k, width, shape: jnp.full(shape, k[0]).astype(f"uint{width}"), fold_in=lambda k, data: k * 100 + data.astype("uint32"))
+        random_bits=lambda k, width, shape: jnp.full(shape, k[0]).astype(f"uint{width}"),
+        fold_in=lambda k, data: k * 100 + data.astype("uint32"),
+    )
     key = weft.random.key(5, impl=impl)
-    assert weft.random.bits(key, (2,)).tolist() == [5, 5] and weft.random.key_data(weft.random.split(key, 3)).tolist() == [[5], [6], [7]]
+    assert weft.random.bits(key, (2,)).tolist() == [5, 5] and weft.random.key_data(
+        weft.random.split(key, 3)
+    ).tolist() == [[5], [6], [7]]
     assert weft.random.key_data(weft.random.fold_in(key, 2)).tolist() == [502] and str(key.dtype) == "key<cnt>"
     assert weft.vmap(lambda k: weft.random.bits(k, ()))(weft.random.split(key, 3)).tolist() == [5, 6, 7]
     with pytest.raises(ValueError, match="'counter' already"):
-        generators.define_prng_impl(key_shape=(1,), seed=None, split=None, random_bits=None, fold_in=None, name="counter")
+        generators.define_prng_impl(
+            key_shape=(1,), seed=None, split=None, random_bits=None, fold_in=None, name="counter"
+        )
     pair = generators.threefry_2x32(jnp.array([1, 2], "uint32"), jnp.arange(4, dtype="uint32"))
     assert pair.shape == (4,) and pair.dtype == jnp.uint32
 
@@ -128,6 +183,7 @@ def test_values_that_are_no_arrays():
             box = Box()
             box.x = x
             return box
+
     hijax.register_hitype(Box, lambda box: BoxType())
     put_p = Put("put")
     assert put_p.bind(3).x == 3 and isinstance(weft.typeof(put_p.bind(3)), BoxType)
@@ -136,7 +192,9 @@ def test_values_that_are_no_arrays():
 
 
 def test_checks_of_derivatives():
-    check_grads(lambda x, y: {"a": jnp.sin(x) * y, "b": y @ y}, (jnp.ones((2, 2)), jnp.arange(4.0).reshape(2, 2)), order=1)
+    check_grads(
+        lambda x, y: {"a": jnp.sin(x) * y, "b": y @ y}, (jnp.ones((2, 2)), jnp.arange(4.0).reshape(2, 2)), order=1
+    )
     check_grads(jnp.sin, (1.5,), order=2)
     check_grads(lambda z: jnp.exp(z) * z, (1 + 2j,), order=1)
     check_grads(lambda x, n: x * n, (2.0, 3), order=1)
@@ -144,6 +202,7 @@ def test_checks_of_derivatives():
     @weft.custom_jvp
     def wrong(x):
         return x * x
+
     wrong.defjvp(lambda xs, ts: (wrong(*xs), ts[0]))
     for mode, what in (("fwd", "JVP tangent"), ("rev", "VJP cotangent")):
         with pytest.raises(AssertionError, match=what):
@@ -172,17 +231,23 @@ def test_what_libraries_rely_on():
     @weft.custom_vjp
     def f(x):
         return x
-    f.defvjp(lambda x: (x, (x, True)), lambda res, ct: (ct * 3 if res[1] else ct,))     # a bool stays one, for Python
+
+    f.defvjp(lambda x: (x, (x, True)), lambda res, ct: (ct * 3 if res[1] else ct,))  # a bool stays one, for Python
     assert weft.jit(weft.grad(lambda x: weft.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]))(1.0) == 9
 
     @weft.custom_jvp
     def triple(x):
         return 3 * x
+
     triple.defjvp(lambda xs, ts: (triple(*xs), 3 * ts[0]))
     assert weft.linear_transpose(triple, 1.0)(2.0) == (6,) and jnp.expand_dims(jnp.ones(2), range(1)).shape == (1, 2)
 
     class Node:
         def __init__(self, x):
             self.x = x
+
     weft.tree_util.register_pytree_node(Node, lambda n: ((n.x,), ["no", "hash"]), lambda aux, xs: Node(*xs))
-    assert hash(weft.tree.structure(Node(1))) == hash(weft.tree.structure(Node(2))) and weft.jit(lambda n: n.x + 1)(Node(1)) == 2
+    assert (
+        hash(weft.tree.structure(Node(1))) == hash(weft.tree.structure(Node(2)))
+        and weft.jit(lambda n: n.x + 1)(Node(1)) == 2
+    )

@@ -1,4 +1,5 @@
 """The configuration: values, names, contexts, threads, environment variables, and what each option does."""
+
 import json
 import logging
 import os
@@ -28,16 +29,29 @@ def restored():
 
 def test_an_option_is_read_by_all_its_names(restored):
     config.update("jax_numpy_rank_promotion", "warn")
-    assert config.jax_numpy_rank_promotion == config.numpy_rank_promotion == config.read("jax_numpy_rank_promotion") == "warn"
+    assert (
+        config.jax_numpy_rank_promotion
+        == config.numpy_rank_promotion
+        == config.read("jax_numpy_rank_promotion")
+        == "warn"
+    )
     assert config.values["jax_numpy_rank_promotion"] == "warn" and "jax_enable_x64" in dir(config)
     assert config.x64_enabled is False
 
 
-@pytest.mark.parametrize("name, value, says", [
-    ("jax_enable_x64", "yes", "takes True or False"), ("jax_numpy_rank_promotion", "never", "'allow', 'warn', 'raise'"),
-    ("jax_default_matmul_precision", "exact", "'highest'.* or None"), ("jax_compilation_cache_max_size", 1.5, "takes an int"),
-    ("jax_persistent_cache_min_compile_time_secs", "1", "takes a number"), ("jax_compilation_cache_dir", 3, "takes a string or None"),
-    ("jax_log_compiles", None, "takes True or False"), ("jax_num_cpu_devices", True, "takes an int")])
+@pytest.mark.parametrize(
+    "name, value, says",
+    [
+        ("jax_enable_x64", "yes", "takes True or False"),
+        ("jax_numpy_rank_promotion", "never", "'allow', 'warn', 'raise'"),
+        ("jax_default_matmul_precision", "exact", "'highest'.* or None"),
+        ("jax_compilation_cache_max_size", 1.5, "takes an int"),
+        ("jax_persistent_cache_min_compile_time_secs", "1", "takes a number"),
+        ("jax_compilation_cache_dir", 3, "takes a string or None"),
+        ("jax_log_compiles", None, "takes True or False"),
+        ("jax_num_cpu_devices", True, "takes an int"),
+    ],
+)
 def test_a_value_that_an_option_does_not_take(name, value, says):
     before = config.read(name)
     with pytest.raises(ValueError, match=f"(?s){name}.*{says}.*test_config.py"):
@@ -66,17 +80,24 @@ def test_contexts_are_of_the_thread(restored):
     seen = []
     with weft.enable_x64(True), weft.numpy_dtype_promotion("strict"):
         assert jnp.arange(2).dtype == np.int64
-        thread = threading.Thread(target=lambda: seen.append((config.enable_x64, config.numpy_dtype_promotion, jnp.arange(2).dtype)))
+        thread = threading.Thread(
+            target=lambda: seen.append((config.enable_x64, config.numpy_dtype_promotion, jnp.arange(2).dtype))
+        )
         thread.start(), thread.join()
         with weft.enable_x64(False):
             assert jnp.arange(2).dtype == np.int32
-        config.update("jax_enable_x64", False)      # the default, which the context hides
+        config.update("jax_enable_x64", False)  # the default, which the context hides
         assert config.jax_enable_x64 is True
     assert seen == [(False, "standard", np.int32)] and config.enable_x64 is False
 
 
 def test_parameters_of_contexts_are_those_of_jax():
-    with weft.enable_x64(new_val=True), weft.disable_jit(disable=True), weft.debug_nans(), weft.log_compiles(new_val=False):
+    with (
+        weft.enable_x64(new_val=True),
+        weft.disable_jit(disable=True),
+        weft.debug_nans(),
+        weft.log_compiles(new_val=False),
+    ):
         assert config.enable_x64 and config.disable_jit and config.debug_nans and not config.log_compiles
     with pytest.raises(TypeError, match="takes the new value"):
         with weft.numpy_rank_promotion():
@@ -94,23 +115,44 @@ def test_a_context_is_left_by_an_error():
 
 
 def child(code: str, **env) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", code], env={**os.environ, "JAX_PLATFORMS": "reference", **env}, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "JAX_PLATFORMS": "reference", **env},
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_environment_variables():
-    show = "import weft; c = weft.config; print(c.enable_x64, c.persistent_cache_min_compile_time_secs, c.compilation_cache_max_size, c.numpy_rank_promotion, c.check_vma)"
-    out = child(show, JAX_ENABLE_X64="on", JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0.25", JAX_COMPILATION_CACHE_MAX_SIZE="77",
-                JAX_NUMPY_RANK_PROMOTION="warn", CHECK_VMA="1").stdout
+    show = (
+        "import weft; c = weft.config; print(c.enable_x64, c.persistent_cache_min_compile_time_secs,"
+        " c.compilation_cache_max_size, c.numpy_rank_promotion, c.check_vma)"
+    )
+    out = child(
+        show,
+        JAX_ENABLE_X64="on",
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0.25",
+        JAX_COMPILATION_CACHE_MAX_SIZE="77",
+        JAX_NUMPY_RANK_PROMOTION="warn",
+        CHECK_VMA="1",
+    ).stdout
     assert out.split() == ["True", "0.25", "77", "warn", "True"]
     assert child(show, JAX_ENABLE_X64="0", WEFT_ENABLE_X64="1").stdout.split()[0] == "True"
-    for variable, value in (("JAX_ENABLE_X64", "perhaps"), ("JAX_COMPILATION_CACHE_MAX_SIZE", "big"), ("JAX_NUMPY_RANK_PROMOTION", "x")):
+    for variable, value in (
+        ("JAX_ENABLE_X64", "perhaps"),
+        ("JAX_COMPILATION_CACHE_MAX_SIZE", "big"),
+        ("JAX_NUMPY_RANK_PROMOTION", "x"),
+    ):
         error = child("import weft", **{variable: value}).stderr
         assert "ValueError" in error and variable in error and repr(value) in error
 
 
 def test_flags_of_the_command_line():
-    code = "import sys; sys.argv += ['--jax_enable_x64', '--nojax_log_compiles', '--jax_numpy_rank_promotion=raise', '--mine=3']; import weft; weft.config.parse_flags_with_absl(); " \
-        "print(weft.config.enable_x64, weft.config.log_compiles, weft.config.numpy_rank_promotion)"
+    code = (
+        "import sys; sys.argv += ['--jax_enable_x64', '--nojax_log_compiles', '--jax_numpy_rank_promotion=raise',"
+        " '--mine=3']; import weft; weft.config.parse_flags_with_absl(); print(weft.config.enable_x64,"
+        " weft.config.log_compiles, weft.config.numpy_rank_promotion)"
+    )
     assert child(code).stdout.split() == ["True", "False", "raise"]
 
 
@@ -123,7 +165,9 @@ def test_all_options_of_jax_are_known_with_their_defaults():
 
 
 def test_options_without_effect_say_so_and_why():
-    with pytest.warns(UserWarning, match="'jax_pprint_use_color' has no effect in weft: jaxprs are printed without colours"):
+    with pytest.warns(
+        UserWarning, match="'jax_pprint_use_color' has no effect in weft: jaxprs are printed without colours"
+    ):
         config.update("jax_pprint_use_color", False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -141,7 +185,8 @@ def test_contexts_without_effect_say_so_too():
             pass
 
 
-# what options do ---------------------------------------------------------------------------------------------------------
+# what options do
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_rank_promotion():
@@ -157,7 +202,9 @@ def test_rank_promotion():
 def test_default_matmul_precision_reaches_the_program():
     f = weft.jit(lambda x: x @ x)
     with weft.default_matmul_precision("highest"):
-        assert "HIGHEST" in str(weft.make_jaxpr(f)(jnp.ones((2, 2)))) and "HIGHEST" in f.lower(jnp.ones((2, 2))).as_text()
+        assert (
+            "HIGHEST" in str(weft.make_jaxpr(f)(jnp.ones((2, 2)))) and "HIGHEST" in f.lower(jnp.ones((2, 2))).as_text()
+        )
     assert "HIGHEST" not in str(weft.make_jaxpr(f)(jnp.ones((2, 2))))
 
 
@@ -206,6 +253,7 @@ def test_programs_are_dumped_and_optimised_as_asked(restored, tmp_path):
 
     def dumped(x):
         return x * 3
+
     with weft.default_device(weft.devices("cpu")[0]):
         assert weft.jit(dumped)(2.0) == 6
     (file,) = [p for p in tmp_path.iterdir() if "jit_dumped" in p.name]
@@ -242,7 +290,9 @@ def test_blocks_that_end_out_of_order_restore_their_own_option():
 def test_other_threads_see_the_default():
     seen = []
     with weft.numpy_rank_promotion("raise"):
-        thread = threading.Thread(target=lambda: seen.append((weft.config.jax_numpy_rank_promotion, weft.config.trace_context())))
+        thread = threading.Thread(
+            target=lambda: seen.append((weft.config.jax_numpy_rank_promotion, weft.config.trace_context()))
+        )
         thread.start()
         thread.join()
         here = weft.config.trace_context()

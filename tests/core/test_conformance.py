@@ -1,4 +1,7 @@
-"""The conformance suite: our backends pass it, backends with one fault each do not, and its programs have every primitive that a program can have."""
+"""The conformance suite: our backends pass it, backends with one fault each do not, and its programs have every
+primitive that a program can have.
+"""
+
 import contextlib
 import importlib
 import pkgutil
@@ -75,6 +78,7 @@ class ForgetsCommitment(ReferenceBackend):
 
 class ClaimsTooLittle(ReferenceBackend):
     """arrays: int8"""
+
     capabilities = Capabilities(dtypes=ReferenceBackend.capabilities.dtypes - {"int8"})
 
 
@@ -93,6 +97,7 @@ class ReleasesTwice(ReferenceBackend):
             for x in outs:
                 self.release(x.handle)
             return outs
+
         made.execute = twice
         return made
 
@@ -110,6 +115,7 @@ class Rounds(ReferenceBackend):
                 if x.handle.dtype == np.float32:
                     x.handle = np.round(x.handle, 3)
             return outs
+
         made.execute = rounded
         return made
 
@@ -144,6 +150,7 @@ class LacksMoreThanItSays(ReferenceBackend):
 
 class RefusesWithoutAName(ReferenceBackend):
     """programs: sort(f32[2,5])"""
+
     capabilities = Capabilities(lacks=frozenset(["sort"]))
 
     def compile(self, jaxpr, device, options):
@@ -154,6 +161,7 @@ class RefusesWithoutAName(ReferenceBackend):
 
 class LacksWhatThereIsNot(ReferenceBackend):
     """errors: what is refused is named"""
+
     capabilities = Capabilities(lacks=frozenset(["sortt"]))
 
 
@@ -169,6 +177,7 @@ class TakesTheWrongArgument(ReferenceBackend):
             if options.donated and any(options.donated):
                 args[-1].handle[...] = 0
             return outs
+
         made.execute = spoil
         return made
 
@@ -183,9 +192,12 @@ class ReusesResults(ReferenceBackend):
         def reuse(args):
             outs = execute(args)
             for old, new in zip(last, outs):
-                old.handle = new.handle if old.handle is not None and old.handle.shape == new.handle.shape else old.handle
+                old.handle = (
+                    new.handle if old.handle is not None and old.handle.shape == new.handle.shape else old.handle
+                )
             last[:] = outs
             return outs
+
         made.execute = reuse
         return made
 
@@ -215,20 +227,29 @@ class SharesItsArguments(ReferenceBackend):
             self.arguments = args
             time.sleep(0.002)
             return execute(self.arguments)
+
         made.execute = racing
         return made
 
 
-FAULTS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, ReferenceBackend) and c not in (ReferenceBackend, Sound)]
+FAULTS = [
+    c
+    for c in list(globals().values())
+    if isinstance(c, type) and issubclass(c, ReferenceBackend) and c not in (ReferenceBackend, Sound)
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda c: c.__name__)
 def test_a_fault_is_found(fault):
     name = fault.__doc__
     with registered(fault) as subject:
-        failed = [n for n, check in subject.checks(quick=True) if n == name and subject.outcome(n, check).outcome == "failed"]
+        failed = [
+            n for n, check in subject.checks(quick=True) if n == name and subject.outcome(n, check).outcome == "failed"
+        ]
     with registered(Sound) as subject:
-        passed = [n for n, check in subject.checks(quick=True) if n == name and subject.outcome(n, check).outcome == "passed"]
+        passed = [
+            n for n, check in subject.checks(quick=True) if n == name and subject.outcome(n, check).outcome == "passed"
+        ]
     assert failed == passed == [name]
 
 
@@ -237,10 +258,46 @@ def test_the_programs_have_every_primitive():
     for module in pkgutil.walk_packages(weft.__path__, "weft."):
         if "__main__" not in module.name:
             importlib.import_module(module.name)
-    become = {"geqrf", "geqp3", "remat_opt", "custom_lin", "dce_sink", "device_put", "stage", "dim_as_value", "after_all", "create_token", "addupdate", "empty_ref", "free_ref",
-              "todense", "call_exported"}
-    elsewhere = {"all_gather", "all_gather_invariant", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute", "psum", "pvary", "reduce_scatter", "shard_map", "sharding_constraint",
-                 "transfer", "debug_callback", "io_callback", "pure_callback", "inspect_sharding", "rng_uniform", "check", "ffi_call"}
+    become = {
+        "geqrf",
+        "geqp3",
+        "remat_opt",
+        "custom_lin",
+        "dce_sink",
+        "device_put",
+        "stage",
+        "dim_as_value",
+        "after_all",
+        "create_token",
+        "addupdate",
+        "empty_ref",
+        "free_ref",
+        "todense",
+        "call_exported",
+    }
+    elsewhere = {
+        "all_gather",
+        "all_gather_invariant",
+        "all_to_all",
+        "axis_index",
+        "pbroadcast",
+        "pmax",
+        "pmin",
+        "ppermute",
+        "psum",
+        "pvary",
+        "reduce_scatter",
+        "shard_map",
+        "sharding_constraint",
+        "transfer",
+        "debug_callback",
+        "io_callback",
+        "pure_callback",
+        "inspect_sharding",
+        "rng_uniform",
+        "check",
+        "ffi_call",
+    }
     found = set()
     with weft.enable_x64(True):
         for case in cases():
@@ -263,4 +320,7 @@ def test_on_the_command_line(capsys):
     with registered(HasAnything):
         assert main(["faulty", "--only", "interface"]) == 1
     out = capsys.readouterr().out
-    assert "FAILED interface: an unknown platform\n  AssertionError: no BackendError was raised\n  at " in out and "2 passed, 1 failed" in out
+    assert (
+        "FAILED interface: an unknown platform\n  AssertionError: no BackendError was raised\n  at " in out
+        and "2 passed, 1 failed" in out
+    )

@@ -1,4 +1,5 @@
 """scan, while_loop, fori_loop, cond, switch: values, derivatives, batching, and what they refuse."""
+
 import numpy as np
 import pytest
 
@@ -25,7 +26,7 @@ def step(c, x):
 
 def loop_in_python(c, xs, reverse=False):
     ys = []
-    for x in (xs[::-1] if reverse else xs):
+    for x in xs[::-1] if reverse else xs:
         ys.append(c * x)
         c = np.sin(c) + x
     return c, np.array(ys[::-1] if reverse else ys)
@@ -41,8 +42,11 @@ def test_scan_value(reverse, unroll):
 def test_scan_derivatives():
     check_grads(lambda c, xs: scan(step, c, xs), 0.5, XS)
     check_grads(lambda c, xs: scan(step, c, xs, reverse=True), 0.5, XS)
-    check_grads(lambda w, xs: scan(lambda c, x: (lax.tanh(lax.add(lax.mul(w, c), x)), c), np.zeros(()), xs)[0], 0.7, XS)     # a closure
-    check_grads(lambda xs: scan(lambda c, x: ((lax.mul(c[0], x), c[1]), None), (np.ones(()), np.ones(())), xs)[0][0], XS)
+    # a closure
+    check_grads(lambda w, xs: scan(lambda c, x: (lax.tanh(lax.add(lax.mul(w, c), x)), c), np.zeros(()), xs)[0], 0.7, XS)
+    check_grads(
+        lambda xs: scan(lambda c, x: ((lax.mul(c[0], x), c[1]), None), (np.ones(()), np.ones(())), xs)[0][0], XS
+    )
     f = lambda c: scan(step, c, XS.astype(np.float32))[0]
     close(weft.grad(weft.grad(f))(f32(0.5)), weft.jit(weft.grad(weft.jit(weft.grad(f))))(f32(0.5)))
     close(weft.jvp(weft.grad(f), (f32(0.5),), (f32(1.0),))[1], weft.grad(weft.grad(f))(f32(0.5)))
@@ -60,15 +64,20 @@ def test_scan_under_vmap():
 
 def test_scan_keeps_loop_constants_out_of_its_residuals():
     """The weights of a recurrence are handed to the way back once, not stacked for every iteration."""
+
     def loss(w, c, xs):
         return lax.reduce_sum(scan(lambda c, x: (lax.tanh(lax.dot(c, w)), None), c, None, length=7)[0], (0,))
+
     text = str(weft.make_jaxpr(weft.grad(loss))(np.eye(3, dtype=np.float32), np.ones(3, np.float32), None))
     assert "f32[7,3,3]" not in text and "f32[7,3]" in text
 
 
 def test_scan_pytrees_and_weak_types():
-    out, ys = scan(lambda c, x: ({"n": lax.add(c["n"], 1), "s": lax.add(c["s"], x["v"])}, c["n"]), {"n": 0, "s": 0.0},
-                   {"v": np.ones(3, np.float32)})
+    out, ys = scan(
+        lambda c, x: ({"n": lax.add(c["n"], 1), "s": lax.add(c["s"], x["v"])}, c["n"]),
+        {"n": 0, "s": 0.0},
+        {"v": np.ones(3, np.float32)},
+    )
     assert value(out["n"]) == 3 and value(ys).tolist() == [0, 1, 2]
     close(scan(lambda c, _: (lax.mul(c, 2.0), None), 1.0, None, length=5)[0], 32.0)
     assert value(scan(lambda c, x: (c, x), 0.0, np.zeros((0, 2), np.float32))[1]).shape == (0, 2)
@@ -100,10 +109,23 @@ def test_while_loop():
     close(double(f32(1)), 16.0), close(weft.jit(double)(f32(3)), 12.0)
     close(weft.jvp(double, (f32(1),), (f32(1),))[1], 16.0)
     close(weft.vmap(double)(np.array([1, 3, 11], np.float32)), [16, 12, 11])
-    close(weft.vmap(weft.jit(lambda x, n: while_loop(lambda s: lax.lt(s[0], n), lambda s: (lax.add(s[0], 1), lax.mul(s[1], f32(2))), (0, x))[1]),
-                    in_axes=(None, 0))(f32(1), np.array([0, 3])), [1, 8])
-    nested = lambda x: while_loop(lambda c: lax.lt(c, f32(100)), lambda c: while_loop(lambda d: lax.lt(d, f32(50)), lambda d: lax.add(d, f32(7)), lax.mul(c, f32(3))), x)
-    close(weft.jit(nested)(f32(1)), 156.0)      # 3, 10, …, 52; then 156
+    close(
+        weft.vmap(
+            weft.jit(
+                lambda x, n: while_loop(
+                    lambda s: lax.lt(s[0], n), lambda s: (lax.add(s[0], 1), lax.mul(s[1], f32(2))), (0, x)
+                )[1]
+            ),
+            in_axes=(None, 0),
+        )(f32(1), np.array([0, 3])),
+        [1, 8],
+    )
+    nested = lambda x: while_loop(
+        lambda c: lax.lt(c, f32(100)),
+        lambda c: while_loop(lambda d: lax.lt(d, f32(50)), lambda d: lax.add(d, f32(7)), lax.mul(c, f32(3))),
+        x,
+    )
+    close(weft.jit(nested)(f32(1)), 156.0)  # 3, 10, …, 52; then 156
 
 
 def test_while_loop_refuses():
@@ -127,7 +149,7 @@ def test_fori_loop():
 def test_cond_and_switch():
     f = lambda p, x: cond(p, lambda x: lax.sin(x), lambda x: lax.mul(x, f32(3)), x)
     close(f(True, f32(1)), np.sin(1)), close(weft.jit(f)(False, f32(1)), 3.0)
-    close(cond(True, f32(1), lambda x: lax.neg(x), f32(2), lambda x: x), -1.0)     # the old form
+    close(cond(True, f32(1), lambda x: lax.neg(x), f32(2), lambda x: x), -1.0)  # the old form
     g = weft.jit(lambda i, x: switch(i, [lambda x: x, lambda x: lax.neg(x), lambda x: lax.mul(x, x)], x))
     close([g(i, f32(3)) for i in (-5, 0, 1, 2, 99)], [3.0, 3.0, -3.0, 9.0, 9.0])
     close(weft.vmap(g)(np.array([0, 1, 2]), np.full(3, 3, np.float32)), [3, -3, 9])
@@ -137,41 +159,85 @@ def test_cond_and_switch():
 
 def test_cond_derivatives():
     for p in (True, False):
-        check_grads(lambda x, y: cond(p, lambda x, y: lax.mul(lax.sin(x), y), lambda x, y: lax.tanh(lax.mul(x, x)), x, y), 0.3, 0.8)
-        check_grads(weft.jit(lambda x, y: cond(lax.gt(x, 0.0) if p else lax.lt(x, 0.0), lambda: lax.mul(lax.exp(x), y), lambda: lax.mul(x, y))), 0.3, 0.8)
-    check_grads(lambda xs: scan(lambda c, x: (cond(lax.gt(x, 0.4), lambda c: lax.sin(c), lambda c: lax.mul(c, x), c), c), np.float64(0.9), xs), XS)
-    close(weft.vmap(weft.grad(lambda x: cond(lax.gt(x, f32(0)), lambda x: lax.sin(x), lambda x: lax.mul(x, x), x)))(np.array([1, -1], np.float32)),
-          [np.cos(1), -2])
+        check_grads(
+            lambda x, y: cond(p, lambda x, y: lax.mul(lax.sin(x), y), lambda x, y: lax.tanh(lax.mul(x, x)), x, y),
+            0.3,
+            0.8,
+        )
+        check_grads(
+            weft.jit(
+                lambda x, y: cond(
+                    lax.gt(x, 0.0) if p else lax.lt(x, 0.0), lambda: lax.mul(lax.exp(x), y), lambda: lax.mul(x, y)
+                )
+            ),
+            0.3,
+            0.8,
+        )
+    check_grads(
+        lambda xs: scan(
+            lambda c, x: (cond(lax.gt(x, 0.4), lambda c: lax.sin(c), lambda c: lax.mul(c, x), c), c),
+            np.float64(0.9),
+            xs,
+        ),
+        XS,
+    )
+    close(
+        weft.vmap(weft.grad(lambda x: cond(lax.gt(x, f32(0)), lambda x: lax.sin(x), lambda x: lax.mul(x, x), x)))(
+            np.array([1, -1], np.float32)
+        ),
+        [np.cos(1), -2],
+    )
 
 
 def test_cond_under_vmap_keeps_infinite_derivatives_to_those_that_chose_them():
     f = lambda x: cond(lax.gt(x, f32(3)), lambda x: lax.log(x), lambda x: lax.mul(x, x), x)
     close(weft.vmap(weft.grad(f))(np.array([0, 5], np.float32)), [0, 0.2])
     g = lambda i, x: switch(i, [lambda x: lax.log(x), lambda x: lax.sqrt(x), lambda x: x], x)
-    close(weft.grad(lambda x: lax.reduce_sum(weft.vmap(g)(np.array([-1, 1, 2, 7], np.int32), x), (0,)))(np.array([2, 4, 0, 0], np.float32)), [0.5, 0.25, 1, 1])
+    close(
+        weft.grad(lambda x: lax.reduce_sum(weft.vmap(g)(np.array([-1, 1, 2, 7], np.int32), x), (0,)))(
+            np.array([2, 4, 0, 0], np.float32)
+        ),
+        [0.5, 0.25, 1, 1],
+    )
 
 
 def test_a_program_is_cut_to_its_platform():
     """What is chosen by platform is settled, at every depth; what is chosen by value stays a choice."""
+
     def f(i, x):
         double = lax.platform_dependent(x, tpu=lambda v: lax.mul(v, f32(2)), default=lambda v: lax.mul(v, f32(3)))
         signed = lambda v: lax.platform_dependent(v, tpu=lambda v: lax.neg(v), default=lambda v: v)
         return switch(i, [lambda v: v, lambda v: lax.mul(v, v), signed], double)
+
     program = weft.make_jaxpr(f)(np.int32(0), f32(5))
     for platform, (first, square, last) in {"tpu": (10, 100, -10), "cpu": (15, 225, 15)}.items():
         mine = for_platform(program, platform)
         assert depends_on_platform(program.jaxpr) and not depends_on_platform(mine.jaxpr)
         assert [e.primitive.name for e in mine.jaxpr.eqns].count("cond") == 1
-        close([eval_jaxpr(mine.jaxpr, mine.consts, np.int32(i), f32(5))[0] for i in (-1, 0, 1, 2, 3)], [first, first, square, last, last])
+        close(
+            [eval_jaxpr(mine.jaxpr, mine.consts, np.int32(i), f32(5))[0] for i in (-1, 0, 1, 2, 3)],
+            [first, first, square, last, last],
+        )
 
 
-@pytest.mark.parametrize("index,want", [(-2 ** 31, 1), (-1, 1), (0, 1), (1, 2), (2, 4), (3, 4), (2 ** 31 - 1, 4)])
+@pytest.mark.parametrize("index,want", [(-(2**31), 1), (-1, 1), (0, 1), (1, 2), (2, 4), (3, 4), (2**31 - 1, 4)])
 def test_a_known_index_beyond_the_branches_takes_the_nearest(index, want):
     """No function makes such a program; a file or another program may."""
-    by_value = weft.make_jaxpr(lambda i, x: _bind_cond(i, x, branches=tuple(weft.make_jaxpr(lambda x, k=k: lax.mul(x, k))(f32(0)) for k in (f32(1), f32(2), f32(4)))))(np.int32(0), f32(0))
+    by_value = weft.make_jaxpr(
+        lambda i, x: _bind_cond(
+            i,
+            x,
+            branches=tuple(weft.make_jaxpr(lambda x, k=k: lax.mul(x, k))(f32(0)) for k in (f32(1), f32(2), f32(4))),
+        )
+    )(np.int32(0), f32(0))
     (eqn,), (_, x) = by_value.jaxpr.eqns, by_value.jaxpr.invars
     asked = weft.make_jaxpr(lambda: lax.platform_dependent(tpu=lambda: f32(0), default=lambda: f32(0)))().jaxpr.eqns[0]
-    known = Jaxpr([], [x], eqn.outvars, [asked, JaxprEqn([Literal(index, eqn.invars[0].aval), x], eqn.outvars, eqn.primitive, eqn.params)])
+    known = Jaxpr(
+        [],
+        [x],
+        eqn.outvars,
+        [asked, JaxprEqn([Literal(index, eqn.invars[0].aval), x], eqn.outvars, eqn.primitive, eqn.params)],
+    )
     mine = for_platform(ClosedJaxpr(known, []), "cpu")
     assert [e.primitive.name for e in mine.jaxpr.eqns] == ["mul"]
     close(eval_jaxpr(mine.jaxpr, mine.consts, f32(1)), [want])
@@ -195,7 +261,9 @@ def test_loops_inside_loops_inside_jit():
         def outer(c, _):
             inner = fori_loop(0, 3, lambda i, v: lax.add(v, lax.mul(c, f32(0.5))), c)
             return cond(lax.lt(inner, f32(50)), lambda v: v, lambda v: f32(1), inner), inner
+
         return scan(outer, x, None, length=6)
+
     c, want = 1.0, []
     for _ in range(6):
         inner = c + 3 * 0.5 * c
@@ -204,13 +272,18 @@ def test_loops_inside_loops_inside_jit():
     close(weft.jit(f)(f32(1)), (c, np.array(want)))
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, pytest.param(8, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n", [0, 1, 2, 3, 7, pytest.param(8, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.slow)]
+)
 def test_associative_scan(n):
     x = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2) + 1
     close(associative_scan(lax.add, x), np.cumsum(x, 0))
     close(associative_scan(lax.mul, x[:6], reverse=True), np.cumprod(x[:6][::-1], 0)[::-1])
-    close(weft.vmap(lambda v: associative_scan(lax.max, v), in_axes=1, out_axes=1)(x), np.maximum.accumulate(x, 0) if n else x)
-    pair = lambda a, b: (lax.mul(a[0], b[0]), lax.add(lax.mul(a[1], b[0]), b[1]))      # affine maps, not commutative
+    close(
+        weft.vmap(lambda v: associative_scan(lax.max, v), in_axes=1, out_axes=1)(x),
+        np.maximum.accumulate(x, 0) if n else x,
+    )
+    pair = lambda a, b: (lax.mul(a[0], b[0]), lax.add(lax.mul(a[1], b[0]), b[1]))  # affine maps, not commutative
     if n:
         k, b = x[:, 0] / 10, x[:, 1]
         state, want = 0.0, []
@@ -250,6 +323,7 @@ def test_a_linear_solve_in_a_program_that_draws_random_numbers():
     def f(key, b):
         noisy = b + weft.random.uniform(key, (3,))
         return lax.custom_linear_solve(lambda x: d * x, noisy, lambda _, b: b / d, symmetric=True)
+
     key, b = weft.random.key(3), np.array([1.0, -2.0, 0.5], np.float32)
     want = (b + np.asarray(weft.random.uniform(key, (3,)))) / d
     close(weft.jit(f)(key, b), want)

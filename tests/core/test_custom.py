@@ -1,4 +1,5 @@
 """custom_jvp, custom_vjp and checkpoint, alone and under every transformation."""
+
 import numpy as np
 import pytest
 
@@ -49,8 +50,9 @@ def test_custom_jvp_options():
     close(weft.grad(k)(2.0, 3), 3.0)
 
     @weft.custom_jvp
-    def branch(x):       # a concrete value may decide while no transformation asks
+    def branch(x):  # a concrete value may decide while no transformation asks
         return x if x > 0 else -x
+
     branch.defjvps(lambda t, out, x: t)
     close(branch(-2.0), 2.0)
 
@@ -61,8 +63,10 @@ def test_custom_vjp_under_every_transformation():
         close(d(0.5, 2.0), want)
     close(weft.vmap(weft.grad(g))(ONES, ONES), np.full(3, 5 * np.cos(1)))
     close(weft.grad(lambda x, y: weft.vmap(g, (0, None))(x, y).sum(), 1)(ONES, 2.0), 3 * np.sin(1))
-    close(weft.grad(lambda x: weft.lax.scan(lambda c, _: (g(c, 1.0), None), x, None, length=2)[0])(0.5),
-          5 * np.cos(np.sin(0.5)) * 5 * np.cos(0.5))
+    close(
+        weft.grad(lambda x: weft.lax.scan(lambda c, _: (g(c, 1.0), None), x, None, length=2)[0])(0.5),
+        5 * np.cos(np.sin(0.5)) * 5 * np.cos(0.5),
+    )
 
 
 def test_custom_vjp_options():
@@ -109,13 +113,16 @@ def test_checkpoint():
         close(weft.jit(weft.vmap(weft.grad(weft.jit(c))))(ONES), weft.vmap(weft.grad(plain))(ONES))
     nested = weft.checkpoint(lambda x: jnp.exp(weft.checkpoint(lambda y: jnp.sin(jnp.sin(y)))(x)))
     check_grads(nested, 0.7)
-    check_grads(lambda x: weft.lax.scan(weft.checkpoint(lambda c, _: (jnp.sin(c) * x, None)), x, None, length=3)[0], 0.7)
+    check_grads(
+        lambda x: weft.lax.scan(weft.checkpoint(lambda c, _: (jnp.sin(c) * x, None)), x, None, length=3)[0], 0.7
+    )
 
 
 def test_checkpoint_saves_what_the_policy_says():
     def count(policy):
         loss = lambda w: jnp.sin(weft.checkpoint(lambda w: jnp.sin(w @ w), policy=policy)(w)).sum()
         return str(weft.make_jaxpr(weft.grad(loss))(np.eye(3, dtype=np.float32))).count("dot_general")
+
     assert count(None) == count(weft.checkpoint_policies.dots_saveable) + 1
 
 
@@ -131,12 +138,17 @@ def test_a_forward_rule_whose_residuals_are_not_needed_is_not_run():
     @weft.custom_vjp
     def f(x):
         return jnp.sin(x)
+
     f.defvjp(lambda x: (jnp.sin(x), jnp.cos(x)), lambda cos_x, g: (10.0 * g * cos_x,), optimize_remat=True)
     close(weft.grad(f)(1.0), 10 * np.cos(1))
     close(weft.grad(weft.grad(f))(1.0), -10 * np.sin(1))
-    close(weft.jit(weft.vmap(weft.grad(weft.checkpoint(lambda x: jnp.exp(f(x))))))(ONES), 10 * np.cos(ONES) * np.exp(np.sin(ONES)))
+    close(
+        weft.jit(weft.vmap(weft.grad(weft.checkpoint(lambda x: jnp.exp(f(x))))))(ONES),
+        10 * np.cos(ONES) * np.exp(np.sin(ONES)),
+    )
     forward = str(weft.make_jaxpr(weft.grad(weft.checkpoint(lambda x: jnp.exp(f(x)))))(1.0)).split("remat2")[0]
-    assert "sin" in forward and "cos" not in forward      # the checkpoint keeps no residual, so it runs the function itself
+    # the checkpoint keeps no residual, so it runs the function itself
+    assert "sin" in forward and "cos" not in forward
     with pytest.raises(NotImplementedError, match="optimize_remat"):
         f.defvjp(lambda x: (x, x), lambda r, g: (g,), symbolic_zeros=True, optimize_remat=True)
 
@@ -146,7 +158,11 @@ def test_what_a_function_closes_over_has_no_rule():
         f = wrap(lambda x: x * y)
         define(f)
         return f(1.0)
-    for wrap, define in ((weft.custom_jvp, lambda f: f.defjvp(lambda p, t: (f(*p), t[0]))), (weft.custom_vjp, lambda f: f.defvjp(lambda x: (f(x), None), lambda r, g: (g,)))):
+
+    for wrap, define in (
+        (weft.custom_jvp, lambda f: f.defjvp(lambda p, t: (f(*p), t[0]))),
+        (weft.custom_vjp, lambda f: f.defvjp(lambda x: (f(x), None), lambda r, g: (g,))),
+    ):
         with pytest.raises(weft.errors.UnexpectedTracerError, match="closed-over value"):
             weft.grad(weft.jit(lambda y: outer(y, wrap, define)))(2.0)
 
@@ -182,34 +198,41 @@ def test_functions_may_close_over_what_is_mapped(kind):
         else:
             f.defvjp(lambda x: (f(x), None), lambda _, g: (10.0 * g * y,))
         return f
+
     ys = np.arange(1.0, 4.0, dtype=np.float32)
     for wrap in (lambda f: f, weft.jit):
         close(wrap(weft.vmap(lambda y: scaled(y)(2.0)))(ys), 2 * ys)
         close(wrap(weft.vmap(lambda y: weft.grad(scaled(y))(2.0)))(ys), 10 * ys)
         close(wrap(weft.vmap(lambda y: weft.vmap(scaled(y))(ys)))(ys), np.outer(ys, ys))
-        close(wrap(weft.grad(lambda x: weft.vmap(lambda y: scaled(y)(x))(ys).sum()))(2.0), 10 * ys.sum())      # the rule, through what is mapped
+        # the rule, through what is mapped
+        close(wrap(weft.grad(lambda x: weft.vmap(lambda y: scaled(y)(x))(ys).sum()))(2.0), 10 * ys.sum())
     constant = weft.custom_jvp(lambda x: 3.0 * x)
     constant.defjvps(lambda t, out, x: t)
-    close(weft.vmap(lambda x: (x, constant(2.0)), out_axes=(0, None))(ys), (ys, 6.0))      # what is not mapped stays so
+    close(weft.vmap(lambda x: (x, constant(2.0)), out_axes=(0, None))(ys), (ys, 6.0))  # what is not mapped stays so
 
 
 def test_a_batching_rule_must_say_the_truth_of_every_result():
     @weft.custom_batching.custom_vmap
     def f(x):
         return x, x
+
     with pytest.raises(AttributeError, match="No batching rule defined for custom_vmap function .*f"):
         f(jnp.ones(3))
     assert f.__name__ == "f"
     for said in ((True, True), (True, False), (False, True)):
+
         @f.def_vmap
         def rule(axis_size, in_batched, x, said=said):
             return tuple(x if b else x.sum() for b in said), said
+
         outs = weft.vmap(f)(jnp.arange(3.0))
         assert [o.tolist() for o in outs] == [[0, 1, 2] if b else [3, 3, 3] for b in said]
     for wrong in (0, 1):
+
         @f.def_vmap
         def untrue(axis_size, in_batched, x, wrong=wrong):
             return tuple(x.sum() if i == wrong else x for i in range(2)), (True, True)
+
         with pytest.raises(ValueError, match=r"an output of shape \(\) is batched; its first axis must have size 3"):
             weft.vmap(f)(jnp.arange(3.0))
 
@@ -252,6 +275,7 @@ def test_rules_that_give_zeros_as_arrays_leave_nothing_behind():
         none = weft.lax.top_k(jnp.broadcast_to(x, (2, 1, 1)), 0)[0]
         weft.lax.map(lambda i: (twice(none), i)[1], jnp.ones(2), batch_size=2)
         return x * 3
+
     assert weft.grad(program)(1.0) == 3
 
 
@@ -263,6 +287,7 @@ def test_a_batching_rule_returns_a_pair_and_has_derivatives():
     @f.def_vmap
     def rule(axis_size, in_batched, x, y):
         return 2.0 * x * y, True
+
     xs, ys = np.arange(1.0, 4.0, dtype=np.float32), np.float32([5.0, 7.0, 11.0])
     close(weft.vmap(lambda x, y: weft.jvp(f, (x, y), (1.0, 0.0))[1])(xs, ys), 2 * ys)
     close(weft.vmap(lambda x, y: weft.jvp(lambda y: f(x, y), (y,), (1.0,))[1], (0, None))(xs, 5.0), 2 * xs)
@@ -273,7 +298,9 @@ def test_a_batching_rule_returns_a_pair_and_has_derivatives():
 
 
 def test_the_transpose_of_a_linear_call_has_the_type_of_its_input():
-    with pytest.raises(TypeError, match=r"transpose output types must match .*, got f32\[2,3\] for an input of type f32\[3\]"):
+    with pytest.raises(
+        TypeError, match=r"transpose output types must match .*, got f32\[2,3\] for an input of type f32\[3\]"
+    ):
         weft.custom_derivatives.linear_call(lambda r, x: x * r, lambda r, t: jnp.stack([t, t]), 2.0, jnp.ones(3))
 
 
@@ -281,6 +308,7 @@ def test_a_composite_is_documented_as_what_it_is_composed_of():
     def wave(x):
         """A wave."""
         return jnp.sin(x)
+
     made = weft.lax.composite(wave, "my.wave")
     assert (made.__name__, made.__doc__) == ("wave", "A wave.")
 

@@ -1,4 +1,7 @@
-"""What helps to find mistakes: explanations of recompilation, guards, leak checks, NaN checks, live arrays, what the environment is."""
+"""What helps to find mistakes: explanations of recompilation, guards, leak checks, NaN checks, live arrays, what the
+environment is.
+"""
+
 import gzip
 import json
 import logging
@@ -23,6 +26,7 @@ def test_explain_names_the_argument_that_differed():
     @weft.jit
     def f(params, *rest, flag=None):
         return params["w"][0] + 1
+
     f({"w": [jnp.ones(3)]})
     f({"w": [jnp.ones(4)]})
     f({"w": [jnp.ones(4)]})
@@ -33,32 +37,42 @@ def test_explain_names_the_argument_that_differed():
     f({"w": (jnp.ones(3),)})
     f({"w": [jnp.ones(3), 2]})
     f({"w": [jnp.ones(3)]}, flag=1)
-    assert reasons(f) == [("traced", (why,)) for why in (
-        "the first call",
-        "the shape of params['w'][0] changed: it is f32[4] and was f32[3]",
-        "the dtype of params['w'][0] changed: it is i32[4] and was f32[4]",
-        "the shape of params['w'][0] changed: it is i32[4,2] and was i32[4]",
-        "the shape and dtype of params['w'][0] changed: it is f32[] and was i32[4,2]",
-        "params['w'][0] (f32[]) is not weakly typed (an array) and was weakly typed (a Python number)",
-        "the structure of params is PyTreeDef({'w': (*,)}) and was PyTreeDef({'w': [*]})",
-        "params['w'][1] is there and was not",
-        "flag is there and was not")]
+    assert reasons(f) == [
+        ("traced", (why,))
+        for why in (
+            "the first call",
+            "the shape of params['w'][0] changed: it is f32[4] and was f32[3]",
+            "the dtype of params['w'][0] changed: it is i32[4] and was f32[4]",
+            "the shape of params['w'][0] changed: it is i32[4,2] and was i32[4]",
+            "the shape and dtype of params['w'][0] changed: it is f32[] and was i32[4,2]",
+            "params['w'][0] (f32[]) is not weakly typed (an array) and was weakly typed (a Python number)",
+            "the structure of params is PyTreeDef({'w': (*,)}) and was PyTreeDef({'w': [*]})",
+            "params['w'][1] is there and was not",
+            "flag is there and was not",
+        )
+    ]
     text = str(f.explain())
-    assert text.startswith("f was not found in its caches 9 times:\n1. traced at ") and text.count("test_debugging.py:") == 9
+    assert (
+        text.startswith("f was not found in its caches 9 times:\n1. traced at ")
+        and text.count("test_debugging.py:") == 9
+    )
 
 
 def test_explain_names_static_arguments_options_and_places():
     class Thing:
         def __repr__(self):
             return "Thing()"
+
     f = weft.jit(lambda x, n, thing=None: x * n, static_argnums=1, static_argnames="thing")
     f(1.0, 2), f(1.0, 3), f(1.0, 3, thing=Thing()), f(1.0, 3, thing=Thing())
     with weft.numpy_rank_promotion("raise"):
         f(1.0, 3)
     assert [why[0] for _, why in reasons(f)[1:]] == [
-        "the static argument n is 3 and was 2", "the static argument thing is given and was not",
+        "the static argument n is 3 and was 2",
+        "the static argument thing is given and was not",
         "the static argument thing is Thing() and was Thing(); they are unequal Thing objects that look the same",
-        "the config option jax_numpy_rank_promotion is 'raise' and was 'allow'"]
+        "the config option jax_numpy_rank_promotion is 'raise' and was 'allow'",
+    ]
     f.clear_cache()
     f(1.0, 2)
     assert reasons(f)[-1] == ("traced", ("nothing that is kept: clear_cache or clear_caches was called",))
@@ -69,20 +83,24 @@ def test_explain_says_that_a_function_is_jitted_again_and_again():
     for f in made:
         f(1.0)
     assert reasons(made[0]) == [("traced", ("the first call",))]
-    assert "another with the same code was traced at" in reasons(made[1])[0][1][0] and "test_debugging.py" in reasons(made[1])[0][1][0]
+    assert (
+        "another with the same code was traced at" in reasons(made[1])[0][1][0]
+        and "test_debugging.py" in reasons(made[1])[0][1][0]
+    )
 
 
 def test_explain_says_where_a_program_was_compiled_again():
     first, second = weft.devices("reference")[0], weft.devices("wasm")[0]
     f = weft.jit(lambda x: x + 1)
     f(weft.device_put(np.ones(2, np.float32), first)), f(weft.device_put(np.ones(2, np.float32), second))
-    (phase, (why,)), = reasons(f)[1:]
+    ((phase, (why,)),) = reasons(f)[1:]
     assert phase == "compiled" and str(first) in why and str(second) in why
 
 
 def test_explain_cache_misses_logs_the_same(caplog):
     def scale(x):
         return x * 2
+
     f = weft.jit(scale)
     with caplog.at_level(logging.WARNING), weft.explain_cache_misses():
         f(1), f(1.0)
@@ -92,14 +110,23 @@ def test_explain_cache_misses_logs_the_same(caplog):
     assert not caplog.text
 
 
-# leaks -------------------------------------------------------------------------------------------------------------------
+# leaks
+# -------------------------------------------------------------------------------------------------------------------
 
 TRANSFORMATIONS = {
-    "jit": lambda f: weft.jit(f)(3.0), "grad": lambda f: weft.grad(f)(3.0), "vmap": lambda f: weft.vmap(f)(jnp.ones(3)),
-    "jvp": lambda f: weft.jvp(f, (1.0,), (1.0,)), "vjp": lambda f: weft.vjp(f, 1.0)[1](1.0), "make_jaxpr": lambda f: weft.make_jaxpr(f)(1.0),
-    "scan": lambda f: weft.lax.scan(lambda c, x: (f(c), None), 1.0, None, length=3), "cond": lambda f: weft.lax.cond(True, f, f, 1.0),
-    "fori_loop": lambda f: weft.lax.fori_loop(0, 3, lambda i, x: f(x), 1.0), "checkpoint": lambda f: weft.grad(weft.checkpoint(f))(1.0),
-    "eval_shape": lambda f: weft.eval_shape(f, 1.0), "jit of grad of vmap": lambda f: weft.jit(weft.grad(lambda x: weft.vmap(f)(x).sum()))(jnp.ones(3))}
+    "jit": lambda f: weft.jit(f)(3.0),
+    "grad": lambda f: weft.grad(f)(3.0),
+    "vmap": lambda f: weft.vmap(f)(jnp.ones(3)),
+    "jvp": lambda f: weft.jvp(f, (1.0,), (1.0,)),
+    "vjp": lambda f: weft.vjp(f, 1.0)[1](1.0),
+    "make_jaxpr": lambda f: weft.make_jaxpr(f)(1.0),
+    "scan": lambda f: weft.lax.scan(lambda c, x: (f(c), None), 1.0, None, length=3),
+    "cond": lambda f: weft.lax.cond(True, f, f, 1.0),
+    "fori_loop": lambda f: weft.lax.fori_loop(0, 3, lambda i, x: f(x), 1.0),
+    "checkpoint": lambda f: weft.grad(weft.checkpoint(f))(1.0),
+    "eval_shape": lambda f: weft.eval_shape(f, 1.0),
+    "jit of grad of vmap": lambda f: weft.jit(weft.grad(lambda x: weft.vmap(f)(x).sum()))(jnp.ones(3)),
+}
 KEPT = []
 
 
@@ -109,11 +136,18 @@ def test_a_leaked_tracer_is_found_with_its_line_and_its_keeper(name):
     run = TRANSFORMATIONS[name]
 
     def leaky(x):
-        y = x * 2.0      # the line
+        y = x * 2.0  # the line
         KEPT.append(y)
         return y
+
     with weft.checking_leaks():
-        with pytest.raises(weft.errors.LeakedTracerError, match=r"(?s)made at .*test_debugging.py:\d+ \(leaky\).*a list, at 0, which is kept by the global KEPT of the module"):
+        with pytest.raises(
+            weft.errors.LeakedTracerError,
+            match=(
+                r"(?s)made at .*test_debugging.py:\d+ \(leaky\).*a list, at 0, which is kept by the global KEPT of the"
+                r" module"
+            ),
+        ):
             run(leaky)
         KEPT.clear()
         run(lambda x: x * 2.0)
@@ -124,11 +158,13 @@ def test_a_leaked_tracer_is_found_with_its_line_and_its_keeper(name):
 def test_a_leak_into_an_object_names_the_attribute():
     class Model:
         pass
+
     model = Model()
 
     def leaky(x):
         model.hidden = x + 1
         return x
+
     with weft.checking_leaks(), pytest.raises(weft.errors.LeakedTracerError, match="the attribute hidden of a .*Model"):
         weft.jit(leaky)(1.0)
     assert issubclass(weft.errors.LeakedTracerError, weft.errors.UnexpectedTracerError)
@@ -137,20 +173,27 @@ def test_a_leak_into_an_object_names_the_attribute():
 @pytest.mark.parametrize("lists", [1, 2, 3, 4])
 def test_keepers_are_told_as_far_as_a_name(lists):
     """Three at most; where the name is further away, only what keeps the value itself."""
+
     def leaky(x):
         nest = x + 1
         for _ in range(lists - 1):
             nest = [nest]
         KEPT.append(nest)
         return x
+
     with weft.checking_leaks(), pytest.raises(weft.errors.LeakedTracerError) as e:
         weft.jit(leaky)(1.0)
     KEPT.clear()
-    told = "a list, at 0, which is kept by " * lists + f"the global KEPT of the module {__name__}" if lists < 3 else "a list, at 0"
+    told = (
+        "a list, at 0, which is kept by " * lists + f"the global KEPT of the module {__name__}"
+        if lists < 3
+        else "a list, at 0"
+    )
     assert str(e.value).splitlines()[1].endswith(f" (leaky), kept by {told}")
 
 
-# guards ------------------------------------------------------------------------------------------------------------------
+# guards
+# ------------------------------------------------------------------------------------------------------------------
 
 X = np.ones(3, np.float32)
 
@@ -165,7 +208,13 @@ def test_transfers_to_the_device(platform):
         implicit = [lambda: weft.jit(lambda x: x + 1)(X), lambda: jnp.sin(X), lambda: jnp.array([1.0, 2.0])]
         for run in implicit:
             for option in (weft.transfer_guard, weft.transfer_guard_host_to_device):
-                with option("disallow"), pytest.raises(weft.errors.JaxRuntimeError, match="(?s)Disallowed host-to-device transfer.*device_put.*test_debugging.py"):
+                with (
+                    option("disallow"),
+                    pytest.raises(
+                        weft.errors.JaxRuntimeError,
+                        match="(?s)Disallowed host-to-device transfer.*device_put.*test_debugging.py",
+                    ),
+                ):
                     run()
             with weft.transfer_guard("disallow"), weft.transfer_guard("allow"):
                 run()
@@ -201,7 +250,9 @@ def test_no_tracing_and_no_execution():
     assert f(1.0) == 2
     with weft.no_tracing():
         assert f(2.0) == 3
-        with pytest.raises(RuntimeError, match="(?s)re-tracing.*the shape of x changed: it is f32.3. and was.*test_debugging.py"):
+        with pytest.raises(
+            RuntimeError, match="(?s)re-tracing.*the shape of x changed: it is f32.3. and was.*test_debugging.py"
+        ):
             f(X)
     with weft.no_execution():
         for run in (lambda: f(1.0), lambda: jnp.ones(3), lambda: weft.jit(lambda x: x)(X)):
@@ -227,12 +278,16 @@ def test_clear_caches_and_live_arrays():
 @pytest.mark.slow
 def test_a_program_may_end_while_the_device_computes():
     need("cpu")
-    code = "import weft, weft.numpy as jnp; f = weft.jit(lambda x: weft.lax.fori_loop(0, 200, lambda i, x: x @ x / 1000, x)); y = f(jnp.ones((1000, 1000))); del y"
+    code = (
+        "import weft, weft.numpy as jnp; f = weft.jit(lambda x: weft.lax.fori_loop(0, 200, lambda i, x: x @ x / 1000,"
+        " x)); y = f(jnp.ones((1000, 1000))); del y"
+    )
     for _ in range(2):
         assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "JAX_PLATFORMS": "cpu"}).returncode == 0
 
 
-# profiles ----------------------------------------------------------------------------------------------------------------
+# profiles
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def layer(x):
@@ -244,16 +299,29 @@ def test_a_profile_of_xla_has_functions_scopes_and_annotations(tmp_path):
     need("cpu")
     options = weft.profiler.ProfileOptions()
     options.python_tracer_level = 0
-    with weft.default_device(weft.devices("cpu")[0]), weft.profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options):
-        with weft.profiler.TraceAnnotation("my_annotation", batch=3), weft.profiler.StepTraceAnnotation("train", step_num=7):
+    with (
+        weft.default_device(weft.devices("cpu")[0]),
+        weft.profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options),
+    ):
+        with (
+            weft.profiler.TraceAnnotation("my_annotation", batch=3),
+            weft.profiler.StepTraceAnnotation("train", step_num=7),
+        ):
             weft.profiler.annotate_function(weft.jit(layer), name="my_call")(jnp.ones((64, 64))).block_until_ready()
     (folder,) = (tmp_path / "plugins" / "profile").iterdir()
     (planes,) = folder.glob("*.xplane.pb")
     data = planes.read_bytes()
     assert b"my_scope" in data and b"jit_layer" in data
-    names = {e.name for p in weft.profiler.ProfileData.from_serialized_xspace(data).planes for line in p.lines for e in line.events}
+    names = {
+        e.name
+        for p in weft.profiler.ProfileData.from_serialized_xspace(data).planes
+        for line in p.lines
+        for e in line.events
+    }
     assert {"my_annotation", "train", "my_call"} <= names
-    assert not [name for name in names if name.startswith("$")], "calls of Python functions, which the options leave out"
+    assert not [name for name in names if name.startswith("$")], (
+        "calls of Python functions, which the options leave out"
+    )
     events = json.loads(gzip.decompress((folder / "perfetto_trace.json.gz").read_bytes()))["traceEvents"]
     assert any(e.get("name") == "my_annotation" for e in events)
 
@@ -292,8 +360,10 @@ def test_memory_profiles_and_servers(tmp_path):
     assert b"bytes" in gzip.decompress((tmp_path / "memory.pb.gz").read_bytes()) and x.shape
     weft.config.update("jax_array_tracebacks", True)
     try:
+
         def maker_of_arrays():
             return weft.device_put(np.ones(8), weft.devices("cpu")[0])
+
         x = maker_of_arrays()
         assert b"maker_of_arrays" in gzip.decompress(weft.profiler.device_memory_profile("cpu")) and x.shape
     finally:
@@ -314,7 +384,8 @@ def test_memory_profiles_and_servers(tmp_path):
         weft.config.update("jax_platforms", before)
 
 
-# values and where they lie ------------------------------------------------------------------------------------------------
+# values and where they lie
+# ------------------------------------------------------------------------------------------------
 
 
 def test_debug_log_goes_to_the_logger(caplog, capsys):
@@ -322,7 +393,7 @@ def test_debug_log_goes_to_the_logger(caplog, capsys):
         weft.jit(lambda x: weft.debug.log("x is {}", x))(3)
         weft.jit(lambda x: weft.debug.print("x is {}", x))(4)
         weft.effects_barrier()
-        for x in jnp.arange(2):      # eagerly: what is known of the one does not stand for the other
+        for x in jnp.arange(2):  # eagerly: what is known of the one does not stand for the other
             weft.debug.log("x is {}", x)
             weft.debug.print("x is {}", x)
         weft.effects_barrier()
@@ -341,13 +412,23 @@ def test_shardings_are_told_and_drawn(capsys):
     seen.clear()
     total = lambda x: (weft.debug.inspect_array_sharding(x, callback=seen.append), x.sum())[1]
     again = weft.grad(weft.checkpoint(lambda x: weft.jit(total)(x) ** 2, policy=weft.checkpoint_policies.dots_saveable))
-    for f in (weft.vmap(total), weft.grad(total), lambda x: weft.jvp(total, (x,), (x,)), weft.vmap(weft.grad(total)),
-              weft.grad(weft.checkpoint(lambda x: jnp.sin(total(x)))), again):
+    for f in (
+        weft.vmap(total),
+        weft.grad(total),
+        lambda x: weft.jvp(total, (x,), (x,)),
+        weft.vmap(weft.grad(total)),
+        weft.grad(weft.checkpoint(lambda x: jnp.sin(total(x)))),
+        again,
+    ):
         f(x)
-        assert [s.spec for s in seen] == [weft.P("a", "b")]      # once: of the whole batch, and of the value alone
+        assert [s.spec for s in seen] == [weft.P("a", "b")]  # once: of the whole batch, and of the value alone
         seen.clear()
     weft.debug.visualize_array_sharding(x, use_color=False)
-    assert capsys.readouterr().out == ("┌─────────┬─────────┐\n│  CPU 0  │  CPU 1  │\n├─────────┼─────────┤\n│  CPU 2  │  CPU 3  │\n└─────────┴─────────┘\n")
+    assert (
+        capsys.readouterr().out
+        == "┌─────────┬─────────┐\n│  CPU 0  │  CPU 1  │\n├─────────┼─────────┤\n│  CPU 2  │  CPU 3 "
+        " │\n└─────────┴─────────┘\n"
+    )
     weft.jit(lambda x: weft.debug.visualize_array_sharding(x.T[:1].sum(0), min_width=3, scale=0.1))(x)
     assert "CPU 0" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"1 and 2 dimensions; got \(2, 2, 2\)"):
@@ -362,13 +443,18 @@ def test_compiling_tells_where_values_of_one_device_lie(platform):
     def f(x):
         weft.debug.inspect_array_sharding(x * 2, callback=seen.append)
         return x + 1
+
     with on(platform) as device:
         jitted = weft.jit(f)
         for x in (X, X, X[:2]):
             np.testing.assert_array_equal(jitted(x), x + 1)
         assert [s.device_set for s in seen] == [{device}] * 2
-        for g, want in ((weft.vmap(f), X + 1), (lambda x: weft.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], X + 2),
-                        (lambda x: weft.lax.cond(x.sum() < 1e6, f, lambda x: x, x), X + 1), (weft.grad(lambda x: f(x).sum()), np.ones_like(X))):
+        for g, want in (
+            (weft.vmap(f), X + 1),
+            (lambda x: weft.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], X + 2),
+            (lambda x: weft.lax.cond(x.sum() < 1e6, f, lambda x: x, x), X + 1),
+            (weft.grad(lambda x: f(x).sum()), np.ones_like(X)),
+        ):
             seen.clear()
             np.testing.assert_array_equal(weft.jit(g)(X), want)
             assert [s.device_set for s in seen] == [{device}]
@@ -382,5 +468,8 @@ def test_compiling_tells_where_values_of_one_device_lie(platform):
 def test_compiling_tells_where_values_on_a_mesh_of_one_device_lie():
     need("cpu")
     mesh, seen = weft.make_mesh((1,), ("i",), devices=weft.devices("cpu")[:1]), []
-    weft.jit(lambda x: (weft.debug.inspect_array_sharding(x, callback=seen.append), x)[1], in_shardings=weft.NamedSharding(mesh, weft.P("i")))(X)
+    weft.jit(
+        lambda x: (weft.debug.inspect_array_sharding(x, callback=seen.append), x)[1],
+        in_shardings=weft.NamedSharding(mesh, weft.P("i")),
+    )(X)
     assert [(s.mesh, s.spec) for s in seen] == [(mesh, weft.P())]

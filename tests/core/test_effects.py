@@ -1,4 +1,5 @@
 """Callbacks and printing: eagerly, compiled, in loops and branches, under every transformation."""
+
 import collections
 import time
 
@@ -29,7 +30,10 @@ def sin_callback(vmap_method=None, seen=None):
         if seen is not None:
             seen.append(np.shape(x))
         return np.sin(x)
-    return lambda x: weft.pure_callback(host, weft.ShapeDtypeStruct(np.shape(x), np.float32), x, vmap_method=vmap_method)
+
+    return lambda x: weft.pure_callback(
+        host, weft.ShapeDtypeStruct(np.shape(x), np.float32), x, vmap_method=vmap_method
+    )
 
 
 # debug ---------------------------------------------------------------------------------------------------------------
@@ -40,6 +44,7 @@ def test_print_formats_values(capfd, wrap):
     def f(x):
         weft.debug.print("{} and {x:.2f} of {all}", x + 1, x=x, all=jnp.arange(3))
         return x
+
     wrap(f)(2.0)
     assert lines(capfd) == ["3.0 and 2.00 of [0 1 2]"]
 
@@ -48,6 +53,7 @@ def test_print_in_transformations_shows_primals(capfd):
     def f(x):
         weft.debug.print("x {}", x)
         return x * x
+
     assert float(weft.grad(f)(3.0)) == 6.0
     assert float(weft.jit(weft.grad(f))(4.0)) == 8.0
     assert float(weft.jvp(f, (5.0,), (1.0,))[1]) == 10.0
@@ -62,6 +68,7 @@ def test_checkpoint_prints_again_where_it_computes_again(capfd):
     def f(x):
         weft.debug.print("x {}", x)
         return jnp.sin(x)
+
     weft.grad(weft.checkpoint(f))(1.0)
     assert lines(capfd) == ["x 1.0"] * 2
 
@@ -76,6 +83,7 @@ def test_custom_derivatives_keep_prints(capfd):
     def _(primals, tangents):
         weft.debug.print("tangent {}", tangents[0])
         return f(*primals), tangents[0]
+
     weft.jit(f)(1.0)
     assert lines(capfd) == ["f 1.0"]
     weft.jvp(f, (2.0,), (3.0,))
@@ -103,7 +111,23 @@ def test_ordered_prints_go_through_loops_branches_and_calls(capfd):
         lax.switch(xs[1], [lambda: None, lambda: weft.debug.print("one", ordered=True)])
         weft.debug.print("end", ordered=True)
         return xs
-    once = ["start", "step 0", "small", "inner 0", "step 1", "small", "inner 1", "step 2", "big", "inner 2", "round 0", "round 1", "one", "end"]
+
+    once = [
+        "start",
+        "step 0",
+        "small",
+        "inner 0",
+        "step 1",
+        "small",
+        "inner 1",
+        "step 2",
+        "big",
+        "inner 2",
+        "round 0",
+        "round 1",
+        "one",
+        "end",
+    ]
     for _ in range(3):
         f(jnp.arange(3))
     assert lines(capfd) == once * 3
@@ -120,6 +144,7 @@ def test_ordered_calls_wait_for_the_programs_before_them(platform):
             time.sleep(slow)
             seen.append((what, int(x)))
             return np.asarray(x)
+
         return call
 
     def ordered(call, x):
@@ -134,15 +159,23 @@ def test_ordered_calls_wait_for_the_programs_before_them(platform):
     assert seen == [(what, k) for k in range(3) for what in ("program", "eager")]
 
 
-@pytest.mark.parametrize("call", [lambda x: io_callback(lambda v: v, weft.ShapeDtypeStruct((), np.int32), x, ordered=True),
-                                  lambda x: weft.debug.callback(lambda v: None, x, ordered=True)], ids=["io_callback", "debug.callback"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: io_callback(lambda v: v, weft.ShapeDtypeStruct((), np.int32), x, ordered=True),
+        lambda x: weft.debug.callback(lambda v: None, x, ordered=True),
+    ],
+    ids=["io_callback", "debug.callback"],
+)
 def test_an_ordered_call_waits_for_what_runs(call, monkeypatch):
     """Also for a program that a device has not ended: here one that ends when it is waited for."""
+
     class Running:
         ended = False
 
         def block_until_ready(self):
             self.ended = True
+
     running = Running()
     monkeypatch.setattr(effects, "_running", collections.deque([running]))
     call(jnp.int32(1))
@@ -162,6 +195,7 @@ def test_unordered_prints_in_loops(capfd):
     def f(n):
         lax.fori_loop(0, n, lambda i, _: weft.debug.print("i={i}", i=i), None)
         lax.scan(lambda c, x: (c, weft.debug.print("x={}", x)), 0, jnp.arange(2))
+
     f(3)
     assert sorted(lines(capfd)) == ["i=0", "i=1", "i=2", "x=0", "x=1"]
 
@@ -170,6 +204,7 @@ def test_ordered_callback_in_a_condition_is_refused():
     def going(i):
         weft.debug.print("{}", i, ordered=True)
         return i < 2
+
     with pytest.raises(BackendError, match="condition of a while_loop"):
         weft.jit(lambda: lax.while_loop(going, lambda i: i + 1, 0))()
 
@@ -178,7 +213,15 @@ def test_callback_passes_structures_keys_and_statics():
     seen = []
 
     def host(tree, key, *, name):
-        seen.append((float(tree["a"]), np.asarray(weft.random.key_data(key)).tolist(), name, type(tree["a"]) is type(jnp.ones(()))))
+        seen.append(
+            (
+                float(tree["a"]),
+                np.asarray(weft.random.key_data(key)).tolist(),
+                name,
+                type(tree["a"]) is type(jnp.ones(())),
+            )
+        )
+
     f = lambda x, key: weft.debug.callback(host, {"a": x}, key, name="n")
     for g in (f, weft.jit(f)):
         g(1.5, weft.random.key(7))
@@ -193,17 +236,22 @@ def test_equal_prints_are_one_program():
         traces.append(x)
         weft.debug.print("{}", x, ordered=False)
         return x
+
     jaxprs = {str(weft.make_jaxpr(f)(1.0)) for _ in range(2)}
     assert len(jaxprs) == 1 and "debug_callback[callback=<print> effect=Debug] a" in jaxprs.pop()
     assert {str(e) for e in weft.make_jaxpr(f)(1.0).effects} == {"Debug"}
 
 
 def test_print_says_what_is_wrong_with_its_text():
-    for text, args, kwargs, error, message in [("{", (), {}, ValueError, "Single '{'"), ("{x}", (1,), {}, KeyError, "mentions 'x'"),
-                                               ("{}", (1,), {"y": 2}, ValueError, "mentions no y"), ("{} {}", (1,), {}, IndexError, "mentions")]:
+    for text, args, kwargs, error, message in [
+        ("{", (), {}, ValueError, "Single '{'"),
+        ("{x}", (1,), {}, KeyError, "mentions 'x'"),
+        ("{}", (1,), {"y": 2}, ValueError, "mentions no y"),
+        ("{} {}", (1,), {}, IndexError, "mentions"),
+    ]:
         with pytest.raises(error, match=message):
             weft.debug.print(text, *args, **kwargs)
-    for args in (("none", 1), ("{}", 1, 2), ("{1}", 1, 2)):      # a value without a place would not be printed
+    for args in (("none", 1), ("{}", 1, 2), ("{1}", 1, 2)):  # a value without a place would not be printed
         with pytest.raises(ValueError, match=r"no place for the positional argument"):
             weft.debug.print(*args)
     with pytest.raises(TypeError, match="format string"):
@@ -223,7 +271,10 @@ def test_options_first_and_then_values(capfd, caplog):
     @weft.jit
     def f(x):
         weft.debug.print(ordered=True)("{} {ordered}", x, ordered=x + 1)
-        weft.debug.callback(ordered=True)(lambda x, partitioned: seen.append((int(x), int(partitioned))), x, partitioned=2)
+        weft.debug.callback(ordered=True)(
+            lambda x, partitioned: seen.append((int(x), int(partitioned))), x, partitioned=2
+        )
+
     f(1)
     with caplog.at_level("INFO", logger="weft.debug"):
         weft.debug.log()("logged {}", 3)
@@ -247,9 +298,10 @@ def test_breakpoint_stops_and_goes_on(monkeypatch, capfd):
     monkeypatch.setattr("sys.stdin", __import__("io").StringIO("p float(x) + 40\nc\n"))
 
     def f(x):
-        name = "not an array"      # noqa: F841
+        name = "not an array"  # noqa: F841
         weft.debug.breakpoint()
         return x
+
     assert float(f(2.0)) == 2.0
     out = "\n".join(lines(capfd))
     assert "test_effects.py" in out and "42.0" in out
@@ -269,14 +321,24 @@ def test_pure_callback_eager_and_compiled():
 
 def test_pure_callback_returns_pytrees():
     types = {"s": scalar(), "n": weft.ShapeDtypeStruct((2,), np.int32)}
-    f = lambda x: weft.pure_callback(lambda x: {"s": np.float32(x.sum()), "n": np.array(x.shape * 2, np.int32)}, types, x)
+    f = lambda x: weft.pure_callback(
+        lambda x: {"s": np.float32(x.sum()), "n": np.array(x.shape * 2, np.int32)}, types, x
+    )
     for g in (f, weft.jit(f)):
         out = g(jnp.ones(3))
         assert float(out["s"]) == 3.0 and out["n"].tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("method,shapes", [("sequential", [()] * 3), ("sequential_unrolled", [()] * 3), ("expand_dims", [(3,)]), ("broadcast_all", [(3,)]),
-                                           ("legacy_vectorized", [(3,)])])
+@pytest.mark.parametrize(
+    "method,shapes",
+    [
+        ("sequential", [()] * 3),
+        ("sequential_unrolled", [()] * 3),
+        ("expand_dims", [(3,)]),
+        ("broadcast_all", [(3,)]),
+        ("legacy_vectorized", [(3,)]),
+    ],
+)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_pure_callback_under_vmap(method, shapes, compiled):
     seen = []
@@ -285,13 +347,16 @@ def test_pure_callback_under_vmap(method, shapes, compiled):
     assert seen == shapes
 
 
-@pytest.mark.parametrize("method,shape", [("expand_dims", (1, 2)), ("broadcast_all", (3, 2)), ("legacy_vectorized", (2,))])
+@pytest.mark.parametrize(
+    "method,shape", [("expand_dims", (1, 2)), ("broadcast_all", (3, 2)), ("legacy_vectorized", (2,))]
+)
 def test_arguments_without_batch_axis(method, shape):
     seen = []
 
     def host(x, y):
         seen.append(np.shape(y))
         return np.zeros(3, np.float32)
+
     f = lambda x: weft.pure_callback(host, scalar(), x, jnp.ones(2), vmap_method=method)
     assert weft.vmap(f)(jnp.arange(3.0)).shape == (3,)
     assert seen == [shape]
@@ -304,6 +369,7 @@ def test_pure_callback_in_loops_and_branches():
     def g(x):
         x = lax.fori_loop(0, 3, lambda i, c: f(c), x)
         return lax.cond(x > 0, f, lambda y: y, x)
+
     np.testing.assert_allclose(g(1.0), np.sin(np.sin(np.sin(np.sin(1.0)))), rtol=1e-6)
 
 
@@ -323,8 +389,14 @@ def test_pure_callback_refuses_what_it_cannot_do():
         weft.pure_callback(lambda x: x, "float32", 1.0)
 
 
-@pytest.mark.parametrize("result,message", [(np.ones(3, np.float32), r"shape \(3,\)"), ((np.float32(1), np.float32(1)), "structure"),
-                                            (np.complex64(1j), "dtype complex64")])
+@pytest.mark.parametrize(
+    "result,message",
+    [
+        (np.ones(3, np.float32), r"shape \(3,\)"),
+        ((np.float32(1), np.float32(1)), "structure"),
+        (np.complex64(1j), "dtype complex64"),
+    ],
+)
 def test_results_are_checked(result, message):
     f = lambda x: weft.pure_callback(lambda _: result, scalar(), x)
     with pytest.raises((ValueError, TypeError), match=message):
@@ -351,6 +423,7 @@ def test_ordered_io_reads_and_writes_in_order(compiled):
         y = io_callback(read, scalar(), ordered=True)
         io_callback(write, None, y + 1, ordered=True)
         return y
+
     g = weft.jit(f) if compiled else f
     assert [float(g(x)) for x in (5.0, 7.0)] == [5.0, 7.0]
     weft.effects_barrier()
@@ -381,7 +454,7 @@ def test_io_is_refused_where_it_could_not_happen_as_often_as_the_program_says():
 def test_prints_under_vmap_of_cond_and_while(capfd):
     shown = lambda x: (weft.debug.print("{}", x), x)[1]
     weft.vmap(lambda x: lax.cond(x > 0, shown, lambda x: x, x))(jnp.arange(2.0))
-    assert sorted(lines(capfd)) == ["0.0", "1.0"]      # both branches run, as in JAX
+    assert sorted(lines(capfd)) == ["0.0", "1.0"]  # both branches run, as in JAX
     weft.vmap(lambda x: lax.while_loop(lambda y: y < 2, lambda y: shown(y) + 1, x))(jnp.arange(1.0))
     assert lines(capfd) == ["0.0", "1.0"]
 
@@ -404,18 +477,27 @@ def test_reference_backend_calls_the_functions(capfd):
     assert lines(capfd) == ["x 1.0"]
 
 
-@pytest.mark.parametrize("name,call", [("debug_callback", lambda x: (weft.debug.print("{}", x), x)[1]), ("pure_callback", sin_callback()),
-                                       ("io_callback", lambda x: io_callback(lambda v: np.float32(v), scalar(), x))])
+@pytest.mark.parametrize(
+    "name,call",
+    [
+        ("debug_callback", lambda x: (weft.debug.print("{}", x), x)[1]),
+        ("pure_callback", sin_callback()),
+        ("io_callback", lambda x: io_callback(lambda v: np.float32(v), scalar(), x)),
+    ],
+)
 def test_wasm_calls_the_functions(name, call, capfd):
     need("wasm")
     assert name in str(weft.make_jaxpr(call)(1.0))
-    np.testing.assert_allclose(np.asarray(weft.jit(call, backend="wasm")(1.0)), np.sin(1.0) if name == "pure_callback" else 1.0, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(weft.jit(call, backend="wasm")(1.0)), np.sin(1.0) if name == "pure_callback" else 1.0, rtol=1e-6
+    )
     assert lines(capfd) == (["1.0"] if name == "debug_callback" else [])
 
 
 def test_programs_with_callbacks_do_not_leave_the_process():
     from weft.serialization.portable import NotPortable
     from weft.transforms.portable import portable
+
     closed = weft.make_jaxpr(sin_callback())(1.0)
     with pytest.raises(NotPortable, match=r"pure_callback(.|\n)*test_effects.py"):
         portable(closed.jaxpr)
@@ -424,8 +506,21 @@ def test_programs_with_callbacks_do_not_leave_the_process():
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16", "uint8", "int16"])
 def test_rng_uniform_gives_other_numbers_in_each_run(dtype):
     low, high = jnp.array(3, dtype), jnp.array(90, dtype)
-    draw = weft.jit(lambda: (lax.rng_uniform(low, high, (40,)), lax.scan(lambda c, _: (c, lax.rng_uniform(low, high, (40,))), 0.0, None, length=2)[1]))
-    runs = [np.asarray(x, "float32").reshape(-1, 40) for _ in range(2) for x in draw()] + [np.asarray(lax.rng_uniform(low, high, (40,)), "float32")[None] for _ in range(2)]
+    draw = weft.jit(
+        lambda: (
+            lax.rng_uniform(low, high, (40,)),
+            lax.scan(lambda c, _: (c, lax.rng_uniform(low, high, (40,))), 0.0, None, length=2)[1],
+        )
+    )
+    runs = [np.asarray(x, "float32").reshape(-1, 40) for _ in range(2) for x in draw()] + [
+        np.asarray(lax.rng_uniform(low, high, (40,)), "float32")[None] for _ in range(2)
+    ]
     rows = np.concatenate(runs)
-    assert rows.shape == (8, 40) and len({row.tobytes() for row in rows}) == 8 and (rows >= 3).all() and (rows < 90.5).all() and 30 < rows.mean() < 60
+    assert (
+        rows.shape == (8, 40)
+        and len({row.tobytes() for row in rows}) == 8
+        and (rows >= 3).all()
+        and (rows < 90.5).all()
+        and 30 < rows.mean() < 60
+    )
     assert draw()[0].dtype == dtype

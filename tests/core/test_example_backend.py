@@ -1,4 +1,7 @@
-"""Backends of other packages, as docs/backends.md tells: the example and the guide's smallest one are installed, found, and pass the conformance suite."""
+"""Backends of other packages, as docs/backends.md tells: the example and the guide's smallest one are installed,
+found, and pass the conformance suite.
+"""
+
 import os
 import pathlib
 import re
@@ -28,7 +31,12 @@ packages = ["tiny.py"]
 
 def build(project: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     """A folder with the wheel of a project unpacked in it, as pip leaves it."""
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")], cwd=project, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")],
+        cwd=project,
+        check=True,
+        capture_output=True,
+    )
     (wheel,) = (folder / "wheel").glob("*.whl")
     zipfile.ZipFile(wheel).extractall(folder / "site")
     return folder / "site"
@@ -48,22 +56,40 @@ def tiny(tmp_path_factory):
 
 
 def run(site: pathlib.Path, *args: str, **env: str) -> str:
-    done = subprocess.run([sys.executable, *args], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(site), **env})
+    done = subprocess.run(
+        [sys.executable, *args], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(site), **env}
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def test_the_example_passes(example):
-    assert re.fullmatch(r"numpy: \d{3} passed, 0 failed, \d+ left out, .*\n", run(example, "-m", "weft.testing.backend", "numpy"))
+    assert re.fullmatch(
+        r"numpy: \d{3} passed, 0 failed, \d+ left out, .*\n", run(example, "-m", "weft.testing.backend", "numpy")
+    )
 
 
 def test_the_smallest_passes(tiny):
-    assert re.fullmatch(r"tiny: \d{3} passed, 0 failed, \d+ left out, .*\n", run(tiny, "-m", "weft.testing.backend", "tiny", "--quick"))
+    assert re.fullmatch(
+        r"tiny: \d{3} passed, 0 failed, \d+ left out, .*\n", run(tiny, "-m", "weft.testing.backend", "tiny", "--quick")
+    )
 
 
 def test_the_guide_s_ways_to_use_it(tiny):
-    assert run(tiny, "-c", USE + "\nprint(x.devices() == (x + 1).devices(), f(1.0).device.platform, jnp.ones(2).device.platform)") == "True tiny tiny\n"
-    assert run(tiny, "-c", "import weft; print(weft.default_backend(), weft.jit(lambda x: x + 1)(2))", JAX_PLATFORMS="tiny") == "tiny 3\n"
+    assert (
+        run(
+            tiny,
+            "-c",
+            USE + "\nprint(x.devices() == (x + 1).devices(), f(1.0).device.platform, jnp.ones(2).device.platform)",
+        )
+        == "True tiny tiny\n"
+    )
+    assert (
+        run(
+            tiny, "-c", "import weft; print(weft.default_backend(), weft.jit(lambda x: x + 1)(2))", JAX_PLATFORMS="tiny"
+        )
+        == "tiny 3\n"
+    )
 
 
 def test_a_program_on_the_example(example):
@@ -82,7 +108,10 @@ except weft.errors.BackendError as e:
     print(e)
 """
     out = run(example, "-c", program, JAX_PLATFORMS="numpy")
-    assert out.startswith("{NumpyDevice(id=0)} True\ndef program(v0):  # <lambda>\n    v1 = np.sin(v0)\n    v2 = v1 * c1\n    return [v2]\n")
+    assert out.startswith(
+        "{NumpyDevice(id=0)} True\ndef program(v0):  # <lambda>\n    v1 = np.sin(v0)\n    v2 = v1 * c1\n    return"
+        " [v2]\n"
+    )
     assert "the numpy backend has no arrays of dtype bfloat16" in out and "<string>:10" in out
 
 
@@ -95,6 +124,7 @@ def test_the_guide_names_what_there_is():
     import dataclasses
 
     from weft.runtime.backend import Capabilities
+
     fields = {f.name for f in dataclasses.fields(Capabilities)}
     table = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", GUIDE, re.M)
     named = {name for cell in table for name in re.findall(r"`(\w+)`", cell)}

@@ -1,4 +1,7 @@
-"""Exported programs: calls, files, derivatives, platforms, errors, and files that are damaged or hostile. And stages of ahead-of-time compilation."""
+"""Exported programs: calls, files, derivatives, platforms, errors, and files that are damaged or hostile. And stages
+of ahead-of-time compilation.
+"""
+
 import collections
 import hashlib
 import random
@@ -48,13 +51,36 @@ def same(got, want):
 
 def test_fields():
     e = exported_model(platforms=("cpu", "wasm"), disabled_checks=[export.DisabledSafetyCheck.custom_call("foo")])
-    assert repr(e) == "Exported(fun_name=model, ...)" and e.fun_name == "model" and e.platforms == ("cpu", "wasm") and e.nr_devices == 1
-    assert [str(a.shape) for a in e.in_avals] == ["(3,)", "(4, 3)", "(n, 4)", "()"] and [str(a.shape) for a in e.out_avals] == ["(3,)", "(n, 3)"]
-    assert e.in_tree == weft.tree.structure(((PARAMS, 0), {"scale": 0})) and e.out_tree == weft.tree.structure({"out": 0, "mean": 0})
-    assert e.uses_global_constants and e.module_kept_var_idx == (0, 1, 2, 3) and e.in_shardings_hlo == (None,) * 4 and e.ordered_effects == e.unordered_effects == ()
-    assert export.minimum_supported_calling_convention_version <= e.calling_convention_version <= export.maximum_supported_calling_convention_version
-    assert str(e.disabled_safety_checks) == "(custom_call:foo,)" and e.disabled_safety_checks[0].is_custom_call() == "foo"
-    assert export.export(weft.jit(lambda x, y: y))(1.0, 2.0).module_kept_var_idx == (1,) and export.default_export_platform() in EVERYWHERE
+    assert (
+        repr(e) == "Exported(fun_name=model, ...)"
+        and e.fun_name == "model"
+        and e.platforms == ("cpu", "wasm")
+        and e.nr_devices == 1
+    )
+    assert [str(a.shape) for a in e.in_avals] == ["(3,)", "(4, 3)", "(n, 4)", "()"] and [
+        str(a.shape) for a in e.out_avals
+    ] == ["(3,)", "(n, 3)"]
+    assert e.in_tree == weft.tree.structure(((PARAMS, 0), {"scale": 0})) and e.out_tree == weft.tree.structure(
+        {"out": 0, "mean": 0}
+    )
+    assert (
+        e.uses_global_constants
+        and e.module_kept_var_idx == (0, 1, 2, 3)
+        and e.in_shardings_hlo == (None,) * 4
+        and e.ordered_effects == e.unordered_effects == ()
+    )
+    assert (
+        export.minimum_supported_calling_convention_version
+        <= e.calling_convention_version
+        <= export.maximum_supported_calling_convention_version
+    )
+    assert (
+        str(e.disabled_safety_checks) == "(custom_call:foo,)" and e.disabled_safety_checks[0].is_custom_call() == "foo"
+    )
+    assert (
+        export.export(weft.jit(lambda x, y: y))(1.0, 2.0).module_kept_var_idx == (1,)
+        and export.default_export_platform() in EVERYWHERE
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -71,19 +97,23 @@ def test_constants_custom_rules_and_control_flow_travel():
     @weft.custom_jvp
     def double(x):
         return 2 * x
+
     double.defjvp(lambda p, t: (double(*p), 7 * t[0]))
 
     @weft.jit
     def f(x):
         y = lax.scan(lambda c, r: (c + r @ table, r.sum()), jnp.zeros(3), x)[1]
-        return lax.cond(y.sum() > 0, lambda v: double(v), lambda v: -v, y) + lax.fori_loop(0, x.shape[0], lambda i, c: c + i, 0)
+        return lax.cond(y.sum() > 0, lambda v: double(v), lambda v: -v, y) + lax.fori_loop(
+            0, x.shape[0], lambda i, c: c + i, 0
+        )
+
     e = export.export(f)(spec("n, 4"))
     d = export.deserialize(e.serialize(vjp_order=1))
     for n in (1, 5):
         same(d.call(X[:n]), f(X[:n]))
         want = weft.grad(lambda x: f(x).sum())(X[:n])
         same(weft.grad(lambda x: d.call(x).sum())(X[:n]), want)
-        same(weft.jit(weft.grad(lambda x: e.call(x).sum()))(X[:n]), want)      # the custom rule: 7, not 2
+        same(weft.jit(weft.grad(lambda x: e.call(x).sum()))(X[:n]), want)  # the custom rule: 7, not 2
 
 
 def test_derivatives_are_those_that_were_written():
@@ -93,7 +123,12 @@ def test_derivatives_are_those_that_were_written():
     x, n = np.linspace(0, 1, 3, dtype=F), np.arange(3, dtype=np.int32)
     d = export.deserialize(e.serialize(vjp_order=2))
     back = d.vjp()
-    assert d.has_vjp() and back.has_vjp() and not back.vjp().has_vjp() and str(back.out_avals[1].dtype) == str(back.in_avals[3].dtype) != "float32"
+    assert (
+        d.has_vjp()
+        and back.has_vjp()
+        and not back.vjp().has_vjp()
+        and str(back.out_avals[1].dtype) == str(back.in_avals[3].dtype) != "float32"
+    )
     loss = lambda g: lambda x: g(x, n)[0].sum()
     same(weft.grad(loss(d.call))(x), weft.grad(loss(f))(x))
     same(weft.grad(lambda x: weft.grad(loss(d.call))(x).sum())(x), weft.grad(lambda x: weft.grad(loss(f))(x).sum())(x))
@@ -109,41 +144,64 @@ def test_calls_compose():
     e = export.export(weft.jit(lambda x: x.sum() * x))(spec("m"))
     x = np.arange(6, dtype=F).reshape(2, 3)
     same(weft.vmap(e.call)(x), weft.vmap(lambda v: v.sum() * v)(x))
-    outer = export.export(weft.jit(lambda y: e.call(jnp.concatenate([y, y])) + 1))(spec("k"))      # m becomes 2*k
+    outer = export.export(weft.jit(lambda y: e.call(jnp.concatenate([y, y])) + 1))(spec("k"))  # m becomes 2*k
     assert str(outer.out_avals[0].shape) == "(2*k,)"
     same(export.deserialize(outer.serialize()).call(x[0]), np.concatenate([x[0], x[0]]) * 6 + 1)
     assert "call_exported" in str(weft.make_jaxpr(e.call)(x[0]))
 
 
 def test_keys_empty_results_and_64_bits():
-    k = export.deserialize(export.export(weft.jit(lambda k, x: (weft.random.split(k), weft.random.normal(k, x.shape))))(weft.random.key(0), spec("n")).serialize())
+    k = export.deserialize(
+        export.export(weft.jit(lambda k, x: (weft.random.split(k), weft.random.normal(k, x.shape))))(
+            weft.random.key(0), spec("n")
+        ).serialize()
+    )
     keys, normal = k.call(weft.random.key(3), np.zeros(4, F))
-    same((weft.random.key_data(keys), normal), (weft.random.key_data(weft.random.split(weft.random.key(3))), weft.random.normal(weft.random.key(3), (4,))))
+    same(
+        (weft.random.key_data(keys), normal),
+        (weft.random.key_data(weft.random.split(weft.random.key(3))), weft.random.normal(weft.random.key(3), (4,))),
+    )
     none = export.deserialize(export.export(weft.jit(lambda: ()))().serialize())
     assert none.call() == () and none.in_avals == ()
     if PLATFORM in ("cpu", "reference"):
         with weft.enable_x64(True):
-            wide = export.export(weft.jit(lambda x: x * x.shape[0] + np.arange(2.0)))(spec("n, 2", np.float64)).serialize()
+            wide = export.export(weft.jit(lambda x: x * x.shape[0] + np.arange(2.0)))(
+                spec("n, 2", np.float64)
+            ).serialize()
         out = export.deserialize(wide).call(np.ones((3, 2)))
         assert out.dtype == np.float64 and out[0].tolist() == [3.0, 4.0]
 
 
 def test_wrong_arguments_are_named():
     e = exported_model()
-    for args, kw, match in [((PARAMS,), {"scale": 1.0}, "pytree structure"), ((PARAMS, X), {}, "pytree structure"), ((PARAMS, X.astype(np.int32)), {"scale": 1.0}, r"args\[1\]: expected float32 and called with int32"),
-                            ((PARAMS, X[0]), {"scale": 1.0}, r"Rank mismatch for args\[1\]: expected \(n, 4\)"), ((PARAMS, X[:, :3]), {"scale": 1.0}, r"args\[1\].shape\[1\]"),
-                            (({**PARAMS, "w": W[:2]}, X), {"scale": 1.0}, r"args\[0\]\['w'\].shape\[0\]"), ((PARAMS, X), {"scale": X[0]}, r"Rank mismatch for kwargs\['scale'\]")]:
+    for args, kw, match in [
+        ((PARAMS,), {"scale": 1.0}, "pytree structure"),
+        ((PARAMS, X), {}, "pytree structure"),
+        ((PARAMS, X.astype(np.int32)), {"scale": 1.0}, r"args\[1\]: expected float32 and called with int32"),
+        ((PARAMS, X[0]), {"scale": 1.0}, r"Rank mismatch for args\[1\]: expected \(n, 4\)"),
+        ((PARAMS, X[:, :3]), {"scale": 1.0}, r"args\[1\].shape\[1\]"),
+        (({**PARAMS, "w": W[:2]}, X), {"scale": 1.0}, r"args\[0\]\['w'\].shape\[0\]"),
+        ((PARAMS, X), {"scale": X[0]}, r"Rank mismatch for kwargs\['scale'\]"),
+    ]:
         with pytest.raises(ValueError, match=match) as error:
             e.call(*args, **kw)
         assert len(str(error.value).splitlines()) <= 10
 
 
 def test_sizes_must_fit_the_expressions_and_constraints():
-    f = export.export(weft.jit(lambda x: x.sum()))(spec("2*b + 1, b, _", like=(None, None, 2), constraints=["b >= 3", "mod(b, 3) == 0"]))
+    f = export.export(weft.jit(lambda x: x.sum()))(
+        spec("2*b + 1, b, _", like=(None, None, 2), constraints=["b >= 3", "mod(b, 3) == 0"])
+    )
     f = export.deserialize(f.serialize())
     assert f.call(np.ones((7, 3, 2), F)) == 42 and f.call(np.ones((13, 6, 2), F)) == 156
-    for shape, match in [((6, 3, 2), "no integer"), ((7, 4, 2), r"args\[0\].shape\[1\]: expected 'b', which is 3"), ((1, 3, 2), "at least 1"), ((3, 1, 2), "constraint 'b >= 3'"),
-                         ((9, 4, 2), "constraint 'mod"), ((7, 3, 3), "same constant")]:
+    for shape, match in [
+        ((6, 3, 2), "no integer"),
+        ((7, 4, 2), r"args\[0\].shape\[1\]: expected 'b', which is 3"),
+        ((1, 3, 2), "at least 1"),
+        ((3, 1, 2), "constraint 'b >= 3'"),
+        ((9, 4, 2), "constraint 'mod"),
+        ((7, 3, 3), "same constant"),
+    ]:
         with pytest.raises(ValueError, match=match):
             f.call(np.ones(shape, F))
     for shape in ("b*c, 4", "floordiv(b, 2), 4", "b + c, 4"):
@@ -161,9 +219,14 @@ def test_platforms():
     for call in (other.call, weft.jit(other.call), weft.jit(lambda x: weft.vmap(other.call)(jnp.stack([x, x])))):
         with pytest.raises(ValueError, match=r"exported for platforms '\('tpu',\)' but it is used on"):
             call(1.0)
-    unchecked = export.export(weft.jit(lambda x: x + 1), platforms=("tpu",), disabled_checks=[export.DisabledSafetyCheck.platform()])(1.0)
+    unchecked = export.export(
+        weft.jit(lambda x: x + 1), platforms=("tpu",), disabled_checks=[export.DisabledSafetyCheck.platform()]
+    )(1.0)
     assert export.deserialize(unchecked.serialize()).call(1.0) == 2.0 and weft.jit(unchecked.call)(1.0) == 2.0
-    several = export.export(weft.jit(lambda x: lax.platform_dependent(x, tpu=lambda v: v + 100, default=lambda v: v + 1)), platforms=(*EVERYWHERE, "tpu"))(1.0)
+    several = export.export(
+        weft.jit(lambda x: lax.platform_dependent(x, tpu=lambda v: v + 100, default=lambda v: v + 1)),
+        platforms=(*EVERYWHERE, "tpu"),
+    )(1.0)
     assert export.deserialize(several.serialize()).call(1.0) == 2.0
     for bad in ("cpu", (), (1,)):
         with pytest.raises(ValueError, match="platforms must be"):
@@ -200,7 +263,10 @@ def test_stablehlo_on_demand():
     with pytest.raises(ValueError, match=r"dimension variables n"):
         e.mlir_module()
     fixed = export.export(weft.jit(lambda x: x + 1))(np.ones(3, F))
-    assert "stablehlo.add" in export.deserialize(fixed.serialize()).mlir_module() and fixed.mlir_module_serialized[:4] == b"ML\xefR"
+    assert (
+        "stablehlo.add" in export.deserialize(fixed.serialize()).mlir_module()
+        and fixed.mlir_module_serialized[:4] == b"ML\xefR"
+    )
     with pytest.raises(ValueError, match="none is XLA's"):
         export.export(weft.jit(lambda x: x), platforms=("wasm",))(1.0).mlir_module()
 
@@ -217,11 +283,15 @@ weft.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), p.tag), lambda 
 
 
 def test_pytree_classes_are_registered_for_files():
-    e = export.export(weft.jit(lambda p, q: Point(p.x + q.a, [q.b, None, (p.y,)])))(Point(1.0, 2.0), Pair(3.0, 4.0, "t"))
+    e = export.export(weft.jit(lambda p, q: Point(p.x + q.a, [q.b, None, (p.y,)])))(
+        Point(1.0, 2.0), Pair(3.0, 4.0, "t")
+    )
     with pytest.raises(ValueError, match="unregistered type"):
         e.serialize()
     assert export.register_namedtuple_serialization(Point, serialized_name="test.Point") is Point
-    export.register_pytree_node_serialization(Pair, serialized_name="test.Pair", serialize_auxdata=str.encode, deserialize_auxdata=lambda b: b.decode("ascii"))
+    export.register_pytree_node_serialization(
+        Pair, serialized_name="test.Pair", serialize_auxdata=str.encode, deserialize_auxdata=lambda b: b.decode("ascii")
+    )
     out = export.deserialize(e.serialize()).call(Point(1.0, 2.0), Pair(3.0, 4.0, "t"))
     assert type(out) is Point and out.x == 4 and [float(v) for v in weft.tree.leaves(out.y)] == [4, 2]
     with pytest.raises(ValueError, match="Duplicate"):
@@ -231,7 +301,9 @@ def test_pytree_classes_are_registered_for_files():
     with pytest.raises(ValueError, match="other than"):
         export.register_namedtuple_serialization(Pair, serialized_name="x")
     with pytest.raises(ValueError, match="no pytree node"):
-        export.register_pytree_node_serialization(object, serialized_name="o", serialize_auxdata=repr, deserialize_auxdata=repr)
+        export.register_pytree_node_serialization(
+            object, serialized_name="o", serialize_auxdata=repr, deserialize_auxdata=repr
+        )
     with pytest.raises(ValueError, match="string keys"):
         export.export(weft.jit(lambda d: d))({1: 2.0}).serialize()
 
@@ -248,12 +320,12 @@ def test_damaged_files_are_refused():
         with pytest.raises(DeserializationError):
             export.deserialize(data[:cut])
         with pytest.raises(DeserializationError):
-            export.deserialize(signed(data[41:max(cut, 42)]))
+            export.deserialize(signed(data[41 : max(cut, 42)]))
     rng = random.Random(0)
     for _ in range(60):
         at = rng.randrange(len(data))
         with pytest.raises(DeserializationError):
-            export.deserialize(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:])
+            export.deserialize(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
     for bad in (b"", b"abc", b"weftexp\x00", data + b"x", data[:8] + b"\x02" + data[9:]):
         with pytest.raises(DeserializationError):
             export.deserialize(bad)
@@ -262,7 +334,9 @@ def test_damaged_files_are_refused():
 
 
 def test_mutated_files_with_a_fitting_sum_are_refused_or_well_formed():
-    f = weft.jit(lambda x, k: (lax.scan(lambda c, r: (c + r, c), x[0], x)[1].reshape(-1) + x.shape[0], weft.random.normal(k)))
+    f = weft.jit(
+        lambda x, k: (lax.scan(lambda c, r: (c + r, c), x[0], x)[1].reshape(-1) + x.shape[0], weft.random.normal(k))
+    )
     body = bytes(export.export(f)(spec("2*n, m", constraints=["n >= 2"]), weft.random.key(0)).serialize())[41:]
     rng = random.Random(0)
     refused = 0
@@ -281,6 +355,7 @@ def test_mutated_files_with_a_fitting_sum_are_refused_or_well_formed():
 
 def test_symbolic_programs_do_not_go_over_the_wire():
     from weft.serialization.programs import deserialize, serialize
+
     jaxpr = weft.make_jaxpr(lambda x: x * 2)(spec("n")).jaxpr
     with pytest.raises(DeserializationError, match="must be specialised"):
         deserialize(serialize(jaxpr))
@@ -298,8 +373,15 @@ def test_stages_know_the_signature():
     compiled = lowered.compile()
     assert (type(traced), type(lowered), type(compiled)) == (stages.Traced, stages.Lowered, stages.Compiled)
     for stage in (traced, lowered, compiled):
-        assert repr(stage.args_info[0][0]) == "ArgInfo(_aval=ShapedArray(float32[3]), donated=True)" and stage.args_info[1]["z"].donated is False
-        assert stage.in_tree == weft.tree.structure(((0, 0), {"z": 0})) and stage.out_tree == weft.tree.structure({"o": 0}) and stage.donate_argnums == (0,)
+        assert (
+            repr(stage.args_info[0][0]) == "ArgInfo(_aval=ShapedArray(float32[3]), donated=True)"
+            and stage.args_info[1]["z"].donated is False
+        )
+        assert (
+            stage.in_tree == weft.tree.structure(((0, 0), {"z": 0}))
+            and stage.out_tree == weft.tree.structure({"o": 0})
+            and stage.donate_argnums == (0,)
+        )
         assert stage.in_avals[0][1].weak_type and stage.out_info["o"].shape == (3,)
     assert traced.fun_name == "<lambda>" and traced.out_avals["o"].shape == (3,) and "mul" in str(traced.jaxpr)
     same(compiled(np.ones(3, F), 2.0, z=3), {"o": np.full(3, 5, F)})
@@ -308,7 +390,13 @@ def test_stages_know_the_signature():
 
 def test_wrong_arguments_of_compiled_programs_are_named():
     compiled = weft.jit(lambda p, y: p["w"] * y).lower({"w": np.ones(3, F)}, 2.0).compile()
-    with pytest.raises(TypeError, match=r"argument \"?'?p\['w'\](.|\n)*compiled as f32\[3\] and called with f32\[4\]; argument 'y' compiled as f32\[\] and called with i32\[\]"):
+    with pytest.raises(
+        TypeError,
+        match=(
+            r"argument \"?'?p\['w'\](.|\n)*compiled as f32\[3\] and called with f32\[4\]; argument 'y' compiled as"
+            r" f32\[\] and called with i32\[\]"
+        ),
+    ):
         compiled({"w": np.ones(4, F)}, 2)
     for args in [({"w": np.ones(3, F)},), ({"v": np.ones(3, F)}, 2.0), ([np.ones(3, F)], 2.0)]:
         with pytest.raises(TypeError, match="pytree"):
@@ -327,17 +415,34 @@ def on_xla():
 def test_texts_analyses_and_options_on_xla(on_xla):
     f = weft.jit(lambda x: jnp.sin(x) @ x, donate_argnums=0)
     lowered = f.lower(np.ones((4, 4), F))
-    assert "stablehlo.sine" in lowered.as_text() == lowered.as_text("stablehlo") and "tf.aliasing_output" in lowered.as_text() and "HloModule" in lowered.as_text("hlo")
+    assert (
+        "stablehlo.sine" in lowered.as_text() == lowered.as_text("stablehlo")
+        and "tf.aliasing_output" in lowered.as_text()
+        and "HloModule" in lowered.as_text("hlo")
+    )
     assert "test_export.py" in lowered.as_text(debug_info=True) and "test_export.py" not in lowered.as_text()
-    assert type(lowered.compiler_ir()).__name__ == "Module" and type(lowered.compiler_ir("hlo")).__name__ == "XlaComputation"
+    assert (
+        type(lowered.compiler_ir()).__name__ == "Module"
+        and type(lowered.compiler_ir("hlo")).__name__ == "XlaComputation"
+    )
     for ask in (lowered.as_text, lowered.compiler_ir):
         with pytest.raises(ValueError, match="unknown dialect"):
             ask("mhlo")
-    compiled = lowered.compile(compiler_options={"xla_cpu_enable_fast_math": True, "exec_time_optimization_effort": 0.5})
-    assert compiled.cost_analysis()["flops"] > 0 and lowered.cost_analysis()["flops"] > 0 and compiled.as_text().startswith("HloModule")
+    compiled = lowered.compile(
+        compiler_options={"xla_cpu_enable_fast_math": True, "exec_time_optimization_effort": 0.5}
+    )
+    assert (
+        compiled.cost_analysis()["flops"] > 0
+        and lowered.cost_analysis()["flops"] > 0
+        and compiled.as_text().startswith("HloModule")
+    )
     memory = compiled.memory_analysis()
     assert memory.argument_size_in_bytes == memory["argument_size_in_bytes"] == 64
-    assert type(compiled.runtime_executable()).__name__ == "LoadedExecutable" and compiled.input_shardings[0][0].is_fully_replicated and compiled.output_shardings.is_fully_replicated
+    assert (
+        type(compiled.runtime_executable()).__name__ == "LoadedExecutable"
+        and compiled.input_shardings[0][0].is_fully_replicated
+        and compiled.output_shardings.is_fully_replicated
+    )
     with pytest.raises(BackendError, match="No such compile option: 'xla_foo'"):
         lowered.compile({"xla_foo": 1})
     with pytest.raises(BackendError, match="not a valid bool"):
@@ -362,7 +467,9 @@ def test_options_where_a_compiler_takes_none():
     with weft.default_device(weft.devices("reference")[0]):
         lowered = weft.jit(lambda x: x + 1).lower(1.0)
         assert "add" in lowered.as_text() and lowered.compile()(1.0) == 2.0
-        assert lowered.as_text("jaxpr").startswith("{ lambda") and str(lowered.compiler_ir("jaxpr")) == lowered.as_text("jaxpr")
+        assert lowered.as_text("jaxpr").startswith("{ lambda") and str(lowered.compiler_ir("jaxpr")) == lowered.as_text(
+            "jaxpr"
+        )
         with pytest.raises(ValueError, match="unknown dialect"):
             lowered.as_text("wat")
 
@@ -377,6 +484,7 @@ def test_texts_are_stablehlo_where_xla_is_there(monkeypatch):
             if platform == "cpu":
                 raise BackendError("no jaxlib here.")
             return real(platform)
+
         monkeypatch.setattr(aot, "get_backend", without_xla)
         assert lowered.as_text().startswith("{ lambda")
         with pytest.raises(ValueError, match="'stablehlo' is XLA's: no jaxlib here"):

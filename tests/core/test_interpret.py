@@ -1,4 +1,5 @@
 """The reference interpreter where a primitive has no reference rule: it runs what the primitive decomposes into."""
+
 import numpy as np
 import pytest
 from weft.base.avals import shaped, token
@@ -19,8 +20,19 @@ def run(decompose, *avals):
     return interpret(jaxpr, [Token() if a is token else np.zeros(a.shape, a.dtype) for a in avals])[0]
 
 
-@pytest.mark.parametrize("dtype,wide", [("float32", False), ("int32", False), ("bool", False), ("complex64", False),
-                                        ("float64", True), ("int64", True), ("uint64", True), ("complex128", True)])
+@pytest.mark.parametrize(
+    "dtype,wide",
+    [
+        ("float32", False),
+        ("int32", False),
+        ("bool", False),
+        ("complex64", False),
+        ("float64", True),
+        ("int64", True),
+        ("uint64", True),
+        ("complex128", True),
+    ],
+)
 def test_a_decomposition_has_the_types_that_the_program_was_traced_with(dtype, wide):
     seen = []
     out = run(lambda x: seen.append(config.enable_x64) or x, shaped((2,), dtype))

@@ -1,4 +1,5 @@
 """Jaxprs: how they print, that they verify, and that the verifier sees what is wrong."""
+
 import weakref
 
 import numpy as np
@@ -24,17 +25,26 @@ def flat(jaxpr):
 
 
 def test_print():
-    assert flat(weft.make_jaxpr(lambda x: lax.sin(lax.cos(x)))(3.0)) == "{ lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }"
-    assert str(weft.make_jaxpr(lambda x: lax.sin(x))(np.ones(3, np.int32).astype(np.float32))) == "{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"
+    assert (
+        flat(weft.make_jaxpr(lambda x: lax.sin(lax.cos(x)))(3.0))
+        == "{ lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }"
+    )
+    assert (
+        str(weft.make_jaxpr(lambda x: lax.sin(x))(np.ones(3, np.int32).astype(np.float32)))
+        == "{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"
+    )
     text = flat(weft.make_jaxpr(lambda x: lax.reduce_max(x, (0,)))(np.ones(3, np.float32)))
     assert "b:f32[] = reduce_max[axes=(0,)" in text
     const = weft.device_put(np.arange(3, dtype=np.float32))
-    assert flat(weft.make_jaxpr(lambda x: lax.add(x, const))(np.ones(3, np.float32))) == \
-        "{ lambda a:f32[3]; b:f32[3]. let c:f32[3] = add b a in (c,) }"
+    assert (
+        flat(weft.make_jaxpr(lambda x: lax.add(x, const))(np.ones(3, np.float32)))
+        == "{ lambda a:f32[3]; b:f32[3]. let c:f32[3] = add b a in (c,) }"
+    )
 
 
 def test_names_go_on_after_z():
     from weft.core.pretty import var_name
+
     assert [var_name(i) for i in (0, 25, 26, 27, 51, 52, 26 * 26)] == ["a", "z", "ba", "bb", "bz", "ca", "baa"]
 
 
@@ -45,7 +55,9 @@ def test_a_function_called_twice_is_printed_once():
 
 
 def test_make_jaxpr_options():
-    jaxpr, shape = weft.make_jaxpr(lambda x, n: {"y": lax.broadcast_in_dim(x, (n,), ())}, static_argnums=1, return_shape=True)(1.0, 3)
+    jaxpr, shape = weft.make_jaxpr(
+        lambda x, n: {"y": lax.broadcast_in_dim(x, (n,), ())}, static_argnums=1, return_shape=True
+    )(1.0, 3)
     assert shape["y"].shape == (3,) and len(jaxpr.jaxpr.invars) == 1
 
 
@@ -70,7 +82,14 @@ def test_verifier_accepts_and_rejects():
         (i,) = variables(shaped((3,), np.dtype("int32")))
         verify(Jaxpr([], [x, i], [z], [JaxprEqn([x, i], [z], add_p, {})]))
     with pytest.raises(VerificationError, match="type-check: iota: dimension 2 is out of range"):
-        verify(Jaxpr([], [], [w := Var(shaped((3, 4), F32))], [JaxprEqn([], [w], lax.iota_p, dict(dtype=np.dtype(F32), shape=(3, 4), dimension=2, sharding=None))]))
+        verify(
+            Jaxpr(
+                [],
+                [],
+                [w := Var(shaped((3, 4), F32))],
+                [JaxprEqn([], [w], lax.iota_p, dict(dtype=np.dtype(F32), shape=(3, 4), dimension=2, sharding=None))],
+            )
+        )
     with pytest.raises(VerificationError, match="results"):
         verify(Jaxpr([], [x], [], [JaxprEqn([x], [], sin_p, {})]))
     with pytest.raises(VerificationError, match="not a scalar"):
@@ -84,6 +103,7 @@ def test_leaked_tracer_is_named():
     def f(x):
         kept.append(lax.sin(x))
         return x
+
     f(1.0)
     with pytest.raises(UnexpectedTracerError, match="test_jaxprs.py"):
         lax.cos(kept[0])
@@ -94,7 +114,23 @@ def test_leaked_tracer_is_named():
         lax.cos(kept[-1])
 
 
-@pytest.mark.parametrize("name", ["bool", "int4", "uint2", "int8", "uint32", "int32", "float4_e2m1fn", "float8_e5m2", "bfloat16", "float16", "float32", "complex64"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bool",
+        "int4",
+        "uint2",
+        "int8",
+        "uint32",
+        "int32",
+        "float4_e2m1fn",
+        "float8_e5m2",
+        "bfloat16",
+        "float16",
+        "float32",
+        "complex64",
+    ],
+)
 def test_host_scalars_are_literals(name):
     """Scalars of every dtype are written into the program; arrays, and scalars of float0, are not."""
     literal = as_literal(np.asarray(1, dtypes.dtype(name)))
@@ -104,27 +140,36 @@ def test_host_scalars_are_literals(name):
 
 def test_types_are_remembered_under_the_names_of_parameters():
     sizes = dict(padding=((0, 0),), base_dilation=(1,), window_dilation=(1,))
-    wide = lax.reduce_window_sum_p.abstract_eval((shaped((12,), "float32"),), dict(window_dimensions=(4,), window_strides=(1,), **sizes))
-    apart = lax.reduce_window_sum_p.abstract_eval((shaped((12,), "float32"),), dict(window_strides=(4,), window_dimensions=(1,), **sizes))
+    wide = lax.reduce_window_sum_p.abstract_eval(
+        (shaped((12,), "float32"),), dict(window_dimensions=(4,), window_strides=(1,), **sizes)
+    )
+    apart = lax.reduce_window_sum_p.abstract_eval(
+        (shaped((12,), "float32"),), dict(window_strides=(4,), window_dimensions=(1,), **sizes)
+    )
     assert (wide.shape, apart.shape) == ((9,), (3,))
 
 
 def test_effects_of_dead_code():
     jaxpr = weft.make_jaxpr(lambda x: (lax.sin(x), x)[1])(1.0).jaxpr
     from weft.transforms.dce import dce_jaxpr
+
     small, used = dce_jaxpr(jaxpr, [True])
     assert not small.eqns and used == [True]
 
 
 def test_long_lists_go_on_in_the_next_line():
     text = str(weft.make_jaxpr(lambda *a: weft.jit(lambda *b: b)(*[x + 1 for x in a]))(*[jnp.ones((10, 20))] * 12))
-    assert text.startswith("""\
+    assert (
+        text.startswith("""\
 { lambda ; a:f32[10,20] b:f32[10,20] c:f32[10,20] d:f32[10,20] e:f32[10,20] f:f32[10,20]
     g:f32[10,20] h:f32[10,20] i:f32[10,20] j:f32[10,20] k:f32[10,20] l:f32[10,20]. let
-""") and """
+""")
+        and """
     y:f32[10,20] z:f32[10,20] ba:f32[10,20] bb:f32[10,20] bc:f32[10,20] bd:f32[10,20]
       be:f32[10,20] bf:f32[10,20] bg:f32[10,20] bh:f32[10,20] bi:f32[10,20] bj:f32[10,20] = jit[
-""" in text
+"""
+        in text
+    )
 
 
 def test_long_programs_inside_of_others_are_printed_in_front():
@@ -132,15 +177,27 @@ def test_long_programs_inside_of_others_are_printed_in_front():
         for _ in range(11):
             x = jnp.sin(x)
         return x
+
     text = str(weft.make_jaxpr(lambda x: lax.cond(x > 0, long, lambda x: x, x))(1.0))
-    assert text.startswith("let jaxpr = { lambda ; a:f32[]. let\n") and "p:f32[] = cond[branches=({ lambda ; q:f32[]. let  in (q,) } jaxpr)] o m\n" in text
+    assert (
+        text.startswith("let jaxpr = { lambda ; a:f32[]. let\n")
+        and "p:f32[] = cond[branches=({ lambda ; q:f32[]. let  in (q,) } jaxpr)] o m\n" in text
+    )
     text = str(weft.make_jaxpr(lambda x: lax.while_loop(lambda x: long(x) > 0, long, x))(1.0))
     assert "let jaxpr1 = " in text and "body_jaxpr=jaxpr1\n" in text and "cond_jaxpr=jaxpr\n" in text
 
 
 def test_literals_are_equal_where_their_values_and_types_are():
     single, whole = shaped((), "float32"), shaped((), "int32")
-    literals = [Literal(1.0, single), Literal(1.0, single), Literal(0.0, single), Literal(-0.0, single), Literal(1, whole), Literal(float("nan"), single), Literal(float("nan"), single)]
+    literals = [
+        Literal(1.0, single),
+        Literal(1.0, single),
+        Literal(0.0, single),
+        Literal(-0.0, single),
+        Literal(1, whole),
+        Literal(float("nan"), single),
+        Literal(float("nan"), single),
+    ]
     assert len(set(literals)) == 5 and hash(literals[0]) == hash(literals[1])
 
 
@@ -154,6 +211,7 @@ def test_evaluation_keeps_no_value_that_nothing_reads_any_more():
         made = jnp.asarray(np.asarray(x) + 1)
         seen.append(weakref.ref(made))
         return made
+
     closed = weft.make_jaxpr(lambda x: p.bind(p.bind(p.bind(p.bind(x)))))(1.0)
     assert weft.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.float32(1.0))[0] == 5.0
     assert alive == [0, 1, 1, 1]

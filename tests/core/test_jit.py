@@ -1,4 +1,5 @@
 """jit: what is traced when, what is static, what is donated, and what is refused."""
+
 import functools
 
 import numpy as np
@@ -22,6 +23,7 @@ def counted(f):
     def g(*args, **kw):
         calls.append(1)
         return f(*args, **kw)
+
     return g, calls
 
 
@@ -61,8 +63,10 @@ def test_pytrees_in_and_out():
 
 def test_arguments_that_are_no_arrays():
     with pytest.raises(TypeError, match=r"(?s)argument y\['w'\] of f .*str.*static_argnums"):
+
         def f(x, y):
             return x
+
         weft.jit(f)(1.0, {"w": "text"})
     with pytest.raises(TypeError, match="returned a value of type builtins.str"):
         weft.jit(lambda x: "text")(1.0)
@@ -117,6 +121,7 @@ def test_methods_and_decorators():
         @partial(weft.jit, static_argnums=0)
         def apply(self, x):
             return lax.mul(x, self.w)
+
     close(Model().apply(F(2)), 6.0)
 
 
@@ -135,7 +140,7 @@ def test_ahead_of_time():
     lowered = g.lower(weft.ShapeDtypeStruct((3,), "float32"), 2)
     assert lowered.out_info.shape == (3,) and "module" in lowered.as_text() or "lambda" in lowered.as_text()
     compiled = lowered.compile()
-    close(compiled(np.ones(3, F)), np.full(3, 2.0))      # static arguments are part of the program
+    close(compiled(np.ones(3, F)), np.full(3, 2.0))  # static arguments are part of the program
     assert compiled.as_text()
     with pytest.raises(TypeError, match=r"f32\[3\].*f32\[4\]"):
         compiled(np.ones(4, F))
@@ -156,12 +161,14 @@ def test_tracebacks_show_the_users_frames():
 
     def loss(x):
         return weft.lax.scan(lambda c, _: (inner(c), None), x, None, length=2)[0].sum()
+
     for f in (weft.jit(weft.vmap(weft.grad(loss))), lambda x: weft.make_jaxpr(loss)(x[0])):
         with pytest.raises(TypeError, match="incompatible shapes") as e:
             f(np.ones((2, 3), F))
         names = [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]
         assert "inner" in names and "process" not in names and "stage" not in names
     from weft.base.config import traceback_filtering
+
     with traceback_filtering("off"), pytest.raises(TypeError) as e:
         weft.jit(loss)(np.ones(3, F))
     assert "process" in [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]
@@ -181,23 +188,40 @@ def test_the_dispatch_follows_the_platform():
 
 # arrays whose memory is gone -----------------------------------------------------------------------------------------
 
-USES = [lambda x: x + 1, lambda x: x == x, lambda x: -x, lambda x: x[0], lambda x: jnp.sin(x), weft.jit(lambda a: a * 2), lambda x: np.asarray(x), lambda x: x.tolist(),
-        lambda x: x.block_until_ready(), lambda x: weft.device_put(x) + 1, weft.grad(lambda y: (y ** 2).sum()), lambda x: weft.jit(lambda y: y + x)(1.0),
-        lambda x: weft.vmap(lambda a: a + 1)(x), lambda x: lax.scan(lambda c, t: (c, t), 0.0, x), lambda x: x.copy(), lambda x: weft.device_get(x)]
+USES = [
+    lambda x: x + 1,
+    lambda x: x == x,
+    lambda x: -x,
+    lambda x: x[0],
+    lambda x: jnp.sin(x),
+    weft.jit(lambda a: a * 2),
+    lambda x: np.asarray(x),
+    lambda x: x.tolist(),
+    lambda x: x.block_until_ready(),
+    lambda x: weft.device_put(x) + 1,
+    weft.grad(lambda y: (y**2).sum()),
+    lambda x: weft.jit(lambda y: y + x)(1.0),
+    lambda x: weft.vmap(lambda a: a + 1)(x),
+    lambda x: lax.scan(lambda c, t: (c, t), 0.0, x),
+    lambda x: x.copy(),
+    lambda x: weft.device_get(x),
+]
 increment = weft.jit(lambda a: a + 1, donate_argnums=0)
 
 
 def test_using_a_deleted_array_says_who_deleted_it():
     for use in USES:
-        for _ in range(2):      # the second time from the caches
+        for _ in range(2):  # the second time from the caches
             use(jnp.ones(3))
             for gone, who in ((jnp.ones(3) * 2, r"by x\.delete\(\) at .*test_jit.py"), (jnp.ones(3) * 2, "donated to")):
                 gone.delete() if "delete" in who else increment(gone)
                 assert gone.is_deleted() and gone.shape == (3,)
-                with pytest.raises(RuntimeError, match=rf"of type float32\[3\] has been deleted: (it was )?{who}") as info:
+                with pytest.raises(
+                    RuntimeError, match=rf"of type float32\[3\] has been deleted: (it was )?{who}"
+                ) as info:
                     use(gone)
                 assert "test_jit.py" in str(info.value).splitlines()[-1] and len(str(info.value).splitlines()) < 5
-    gone.delete()      # again: nothing
+    gone.delete()  # again: nothing
 
 
 def test_clearing_frees_compiled_programs():
@@ -223,4 +247,5 @@ def test_a_known_call_is_traced_after_a_computation_while_tracing():
             with weft.ensure_compile_time_eval():
                 assert (c * 2).tolist() == [2, 2, 2]
             return f(c) + x
+
         assert [e.primitive.name for e in weft.make_jaxpr(g)(np.ones(3, np.float32)).jaxpr.eqns] == ["jit", "add"]

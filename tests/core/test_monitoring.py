@@ -1,4 +1,5 @@
 """What is told about tracing and compiling."""
+
 import pytest
 
 import weft
@@ -42,18 +43,26 @@ def test_a_failed_trace_is_not_told(events):
 
 def test_a_phase_is_told_to_listeners_of_all_kinds():
     seen = []
-    kinds = {"event": lambda event, **about: seen.append(("event", event, about)), "scalar": lambda event, value, **about: seen.append(("scalar", event, about)),
-             "event_duration_secs": lambda event, value, **about: seen.append(("duration", event, about)),
-             "event_time_span": lambda event, start, end, **about: seen.append(("span", event, about, end >= start))}
+    kinds = {
+        "event": lambda event, **about: seen.append(("event", event, about)),
+        "scalar": lambda event, value, **about: seen.append(("scalar", event, about)),
+        "event_duration_secs": lambda event, value, **about: seen.append(("duration", event, about)),
+        "event_time_span": lambda event, start, end, **about: seen.append(("span", event, about, end >= start)),
+    }
     for kind, listener in kinds.items():
         getattr(monitoring, f"register_{kind}_listener")(listener)
 
     @weft.jit
     def double(x):
         return lax.add(x, x)
+
     double(2.0)
     about = {"fun_name": "double"}
-    assert seen[:3] == [("scalar", monitoring.TRACE, about), ("duration", monitoring.TRACE, about), ("span", monitoring.TRACE, about, True)]
+    assert seen[:3] == [
+        ("scalar", monitoring.TRACE, about),
+        ("duration", monitoring.TRACE, about),
+        ("span", monitoring.TRACE, about, True),
+    ]
     assert {e[2]["fun_name"] for e in seen[3:]} == {"jit(double)"}
     seen.clear()
     monitoring.record_event("/x", a=1)
@@ -71,9 +80,16 @@ def test_a_phase_is_told_to_listeners_of_all_kinds():
 def test_log_compiles_names_the_function_its_types_the_phases_and_the_line(caplog):
     def scale(x):
         return lax.mul(x, x)
+
     with weft.log_compiles():
         weft.jit(scale)(2.0)
     text = caplog.text
-    for part in ("Finished tracing scale in", "Compiling jit(scale) for", "['f32[]']", "Finished lowering jit(scale)", "Finished compiling jit(scale)",
-                 "test_monitoring.py"):
+    for part in (
+        "Finished tracing scale in",
+        "Compiling jit(scale) for",
+        "['f32[]']",
+        "Finished lowering jit(scale)",
+        "Finished compiling jit(scale)",
+        "test_monitoring.py",
+    ):
         assert part in text, part

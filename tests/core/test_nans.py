@@ -1,4 +1,7 @@
-"""debug_nans and debug_infs: the operation and the user's line, eagerly, compiled, in loops and derivatives, on every backend."""
+"""debug_nans and debug_infs: the operation and the user's line, eagerly, compiled, in loops and derivatives, on
+every backend.
+"""
+
 import numpy as np
 import pytest
 from platforms import need
@@ -16,13 +19,25 @@ PROGRAMS = {
     "vmap of jit": (weft.vmap(weft.jit(jnp.log)), XS, "log"),
     "checkpoint": (weft.jit(weft.checkpoint(jnp.log)), -1.0, "log"),
     "scan": (lambda xs: lax.scan(lambda c, x: (c, jnp.sqrt(x)), 0.0, xs), XS, "sqrt"),
-    "scan in jit": (weft.jit(lambda xs: lax.scan(lambda c, x: (c + jnp.sqrt(x), x), 0.0, xs, reverse=True)), XS, "sqrt"),
-    "while": (weft.jit(lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, jnp.sqrt(s[1] - 1)), (0, x))), 1.0, "sqrt"),
+    "scan in jit": (
+        weft.jit(lambda xs: lax.scan(lambda c, x: (c + jnp.sqrt(x), x), 0.0, xs, reverse=True)),
+        XS,
+        "sqrt",
+    ),
+    "while": (
+        weft.jit(lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, jnp.sqrt(s[1] - 1)), (0, x))),
+        1.0,
+        "sqrt",
+    ),
     "cond": (weft.jit(lambda x: lax.cond(x < 0, jnp.log, jnp.exp, x)), -1.0, "log"),
     "grad": (weft.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0)), 0.0, "mul"),
     "donated": (weft.jit(lambda x: jnp.log(x) + 1, donate_argnums=0), jnp.float32(-1.0), "log"),
     "compiled ahead": (lambda x: weft.jit(jnp.log).lower(1.0).compile()(x), -1.0, "log"),
-    "callback": (lambda x: weft.pure_callback(lambda _: np.float32("nan"), weft.ShapeDtypeStruct((), "float32"), x), 1.0, "pure_callback"),
+    "callback": (
+        lambda x: weft.pure_callback(lambda _: np.float32("nan"), weft.ShapeDtypeStruct((), "float32"), x),
+        1.0,
+        "pure_callback",
+    ),
 }
 
 
@@ -30,8 +45,10 @@ PROGRAMS = {
 def test_the_operation_and_the_line_are_named(name):
     f, x, primitive = PROGRAMS[name]
     with weft.debug_nans(True):
-        for _ in range(2):      # a call that is known raises too
-            with pytest.raises(FloatingPointError, match=rf"invalid value \(nan\) encountered in {primitive}\n  at .*test_nans.py"):
+        for _ in range(2):  # a call that is known raises too
+            with pytest.raises(
+                FloatingPointError, match=rf"invalid value \(nan\) encountered in {primitive}\n  at .*test_nans.py"
+            ):
                 f(x)
 
 
@@ -80,6 +97,7 @@ def test_prints_are_not_repeated_while_the_operation_is_found(capfd):
     def f(x):
         weft.debug.print("x {}", x)
         return jnp.log(x)
+
     with weft.debug_nans(True), pytest.raises(FloatingPointError, match="log"):
         weft.jit(f)(-1.0)
     weft.effects_barrier()

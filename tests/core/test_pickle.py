@@ -1,4 +1,5 @@
 """Pickling and copying: arrays, keys, structures and types come back equal, in this process and in another."""
+
 import copy
 import pickle
 import subprocess
@@ -16,8 +17,15 @@ from weft.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 Point = namedtuple("Point", "x y")
 WAYS = {"pickle": lambda x: pickle.loads(pickle.dumps(x)), "copy": copy.copy, "deepcopy": copy.deepcopy}
-ARRAYS = {"float32": lambda: jnp.arange(6.0).reshape(2, 3), "weak": lambda: jnp.asarray(2.0), "bfloat16": lambda: jnp.ones(3, jnp.bfloat16), "int4": lambda: jnp.ones(3, jnp.int4),
-          "bool": lambda: jnp.array([True, False]), "complex64": lambda: jnp.array([1 + 2j]), "empty": lambda: jnp.zeros((0, 2), jnp.int8)}
+ARRAYS = {
+    "float32": lambda: jnp.arange(6.0).reshape(2, 3),
+    "weak": lambda: jnp.asarray(2.0),
+    "bfloat16": lambda: jnp.ones(3, jnp.bfloat16),
+    "int4": lambda: jnp.ones(3, jnp.int4),
+    "bool": lambda: jnp.array([True, False]),
+    "complex64": lambda: jnp.array([1 + 2j]),
+    "empty": lambda: jnp.zeros((0, 2), jnp.int8),
+}
 
 
 @pytest.mark.parametrize("platform", under_test("cpu", "reference", "wasm"))
@@ -44,8 +52,16 @@ def test_keys(way):
 def test_structures_and_types(way):
     treedef = weft.tree.structure({"a": (1, [2, None]), "b": Point(3, 4)})
     sharding = NamedSharding(weft.make_mesh((1,), ("a",)), PartitionSpec("a"))
-    placed = [sharding, sharding.mesh] if way != "pickle" else []      # devices are of one process
-    for x in (treedef, treedef.children()[0], jnp.ones(2).aval, weft.random.key(0).dtype, DictKey("a"), sharding.spec, *placed):
+    placed = [sharding, sharding.mesh] if way != "pickle" else []  # devices are of one process
+    for x in (
+        treedef,
+        treedef.children()[0],
+        jnp.ones(2).aval,
+        weft.random.key(0).dtype,
+        DictKey("a"),
+        sharding.spec,
+        *placed,
+    ):
         y = WAYS[way](x)
         assert type(y) is type(x) and y == x and hash(y) == hash(x)
     for kind in (jnp.float32, jnp.bool_, jnp.bfloat16, jnp.int4):
@@ -57,8 +73,10 @@ def test_another_process_reads_it():
     treedef = weft.tree.structure({"a": 1, "b": [2]})
     hash(treedef), hash(jnp.ones(2).aval)
     data = pickle.dumps((treedef, jnp.ones(2).aval, jnp.arange(3.0)))
-    code = ("import pickle, sys, weft, weft.numpy as jnp; t, a, x = pickle.loads(bytes.fromhex(sys.argv[1]));"
-            "assert {t: 1}[weft.tree.structure({'a': 1, 'b': [2]})] and {a: 1}[jnp.ones(2).aval] and x.tolist() == [0, 1, 2]")
+    code = (
+        "import pickle, sys, weft, weft.numpy as jnp; t, a, x = pickle.loads(bytes.fromhex(sys.argv[1]));assert {t:"
+        " 1}[weft.tree.structure({'a': 1, 'b': [2]})] and {a: 1}[jnp.ones(2).aval] and x.tolist() == [0, 1, 2]"
+    )
     subprocess.run([sys.executable, "-c", code, data.hex()], check=True)
 
 
@@ -83,7 +101,11 @@ def test_the_value_is_all_that_a_pickle_holds():
 
 
 def test_steps_of_key_paths_take_their_field_by_name():
-    assert (SequenceKey(idx=1), DictKey(key="a"), GetAttrKey(name="b"), FlattenedIndexKey(key=2)) == \
-        (SequenceKey(1), DictKey("a"), GetAttrKey("b"), FlattenedIndexKey(2))
+    assert (SequenceKey(idx=1), DictKey(key="a"), GetAttrKey(name="b"), FlattenedIndexKey(key=2)) == (
+        SequenceKey(1),
+        DictKey("a"),
+        GetAttrKey("b"),
+        FlattenedIndexKey(2),
+    )
     with pytest.raises(TypeError):
         DictKey(idx=1)

@@ -1,4 +1,5 @@
 """Arrays put where they are wanted: on devices, by shardings, from single-device arrays, on every platform."""
+
 import gc
 
 import numpy as np
@@ -22,14 +23,23 @@ def device(request):
 def whole(device):
     """Shardings of which each puts all of X on the one device."""
     mesh = Mesh([device], ("x",))
-    return [SingleDeviceSharding(device), NamedSharding(mesh, P()), NamedSharding(mesh, P("x")), NamedSharding(Mesh([[device]], ("x", "y")), P("y", "x"))]
+    return [
+        SingleDeviceSharding(device),
+        NamedSharding(mesh, P()),
+        NamedSharding(mesh, P("x")),
+        NamedSharding(Mesh([[device]], ("x", "y")), P("y", "x")),
+    ]
 
 
 @pytest.fixture
 def several(device):
-    """A sharding over two devices; on platforms of one device, over that one twice would be no mesh, so over something like it."""
+    """A sharding over two devices; on platforms of one device, over that one twice would be no mesh, so over
+    something like it.
+    """
+
     class Other:
         id, platform, process_index, device_kind, backend = 99, device.platform, 0, device.device_kind, device.backend
+
     others = [d for d in weft.devices(device.platform) if d != device]
     return NamedSharding(Mesh([device, (others or [Other()])[0]], ("x",)), P("x"))
 
@@ -70,7 +80,9 @@ def test_device_put_inside_jit(device, whole):
 def test_placements_on_one_device_are_exported(device, whole):
     """They name devices of this process, and say no more than that a value lies where the program runs."""
     for sharding in (device, *whole):
-        exported = weft.export.export(weft.jit(lambda x: weft.device_put(x * 2, sharding)), platforms=[device.platform])(X)
+        exported = weft.export.export(
+            weft.jit(lambda x: weft.device_put(x * 2, sharding)), platforms=[device.platform]
+        )(X)
         assert weft.export.deserialize(exported.serialize()).call(X).tolist() == (X * 2).tolist()
 
 
@@ -87,7 +99,7 @@ def test_what_is_computed_from_committed_arrays_stays_with_them(device):
     x = weft.device_put(X, device)
     with weft.default_device(elsewhere):
         for f in (lambda v: v + 1, weft.jit(lambda v: v * 2), lambda v: v[0], lambda v: jnp.sort(v, axis=0)):
-            for _ in range(3):      # at first, and as calls that are known
+            for _ in range(3):  # at first, and as calls that are known
                 y = f(x)
                 assert y.committed and y.devices() == {device} and f(y).devices() == {device}
         assert (jnp.ones(2) + 1).devices() == {elsewhere}
@@ -97,7 +109,11 @@ def test_keys_from_single_device_keys(device, whole):
     keys = weft.random.split(weft.random.key(0), 3)
     for sharding in whole[:3]:
         y = weft.make_array_from_single_device_arrays((3,), sharding, [keys])
-        assert y.dtype == keys.dtype and y.devices() == {device} and weft.random.key_data(y).tolist() == weft.random.key_data(keys).tolist()
+        assert (
+            y.dtype == keys.dtype
+            and y.devices() == {device}
+            and weft.random.key_data(y).tolist() == weft.random.key_data(keys).tolist()
+        )
 
 
 def test_other_ways_to_make_arrays(device, whole):
@@ -124,10 +140,13 @@ def test_bad_parts_are_named(device, whole):
 def test_several_devices(device, several):
     if not spreads(device):
         says = f"{device.backend.name} backend.*one device.*this (sharding|program) asks for 2"
-        for make in (lambda: weft.device_put(X, several), lambda: weft.device_put(jnp.asarray(X), several),
-                     lambda: weft.make_array_from_callback((4, 2), several, lambda index: X[index]),
-                     lambda: weft.make_array_from_process_local_data(several, X),
-                     lambda: weft.jit(lambda x: x + 1, in_shardings=several)(X)):
+        for make in (
+            lambda: weft.device_put(X, several),
+            lambda: weft.device_put(jnp.asarray(X), several),
+            lambda: weft.make_array_from_callback((4, 2), several, lambda index: X[index]),
+            lambda: weft.make_array_from_process_local_data(several, X),
+            lambda: weft.jit(lambda x: x + 1, in_shardings=several)(X),
+        ):
             with pytest.raises(BackendError, match=says) as e:
                 make()
             assert "test_placing.py" in str(e.value)

@@ -1,4 +1,7 @@
-"""Mutable references: outside of programs, under jit, in loops, under grad, jvp and vmap; how jaxprs show them; what is refused."""
+"""Mutable references: outside of programs, under jit, in loops, under grad, jvp and vmap; how jaxprs show them; what
+is refused.
+"""
+
 import numpy as np
 import pytest
 
@@ -37,13 +40,17 @@ def by_hand(x, i):
     r += x
     a = r[1]
     r[1] = 3
-    b, c = r[i:i + 2].copy(), r[[0, 2, -1]]
+    b, c = r[i : i + 2].copy(), r[[0, 2, -1]]
     r[::2] = 0
     r[[1, 3]] = [8, 9]
     return a, b, c, r[-1], r, r
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, weft.jit, lambda f: weft.jit(lambda *xs: weft.jit(f)(*xs)), weft.checkpoint], ids=["eager", "jit", "nested", "checkpoint"])
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda f: f, weft.jit, lambda f: weft.jit(lambda *xs: weft.jit(f)(*xs)), weft.checkpoint],
+    ids=["eager", "jit", "nested", "checkpoint"],
+)
 @pytest.mark.parametrize("platform", ["cpu", "wasm", "reference"])
 def test_reads_and_writes(wrap, platform):
     with weft.default_device(weft.devices(platform)[0]):
@@ -59,6 +66,7 @@ def test_several_axes():
         r[i, :, 1] = jnp.zeros(3)
         r[0, 1:, ::2] += 1.0
         return r[..., 2], r[1], r[:, i, weft.ds(i, 2)], r[jnp.array([0, 1]), jnp.array([2, 0])], r[...]
+
     r = x.copy()
     r[1, :, 1] = 0
     r[0, 1:, ::2] += 1
@@ -73,8 +81,16 @@ def test_jaxprs_show_places():
         r[0] = r[i]
         weft.ref.addupdate(r, slice(1, 3), x[:2])
         return weft.ref.swap(r, weft.ds(i, 2), x[:2]), weft.freeze(r)
+
     text = str(weft.make_jaxpr(f)(X, 1))
-    for part in ("c:Ref{f32[4]} = new_ref[kind=None memory_space=None] a", "d:f32[] <- c[b]", "c[0] <- d", "c[1:3] += ", ":f32[2], c[b:b+2] <- c[b:b+2], ", " = freeze c"):
+    for part in (
+        "c:Ref{f32[4]} = new_ref[kind=None memory_space=None] a",
+        "d:f32[] <- c[b]",
+        "c[0] <- d",
+        "c[1:3] += ",
+        ":f32[2], c[b:b+2] <- c[b:b+2], ",
+        " = freeze c",
+    ):
         assert part in text, f"{part} is not in\n{text}"
 
 
@@ -86,12 +102,17 @@ def test_arguments_and_closures_change_outside():
         ref[1] += x
         total[...] += 1
         return ref[...].sum()
+
     assert f(r, 2.0) == 2 and f(r, 3.0) == 5
     assert r[...].tolist() == [0, 5, 0] and total[...] == 2
-    assert isinstance(r, weft.Ref) and repr(r) == "Ref([0., 5., 0.], dtype=float32)" and str(weft.typeof(r)) == "Ref{float32[3]}"
+    assert (
+        isinstance(r, weft.Ref)
+        and repr(r) == "Ref([0., 5., 0.], dtype=float32)"
+        and str(weft.typeof(r)) == "Ref{float32[3]}"
+    )
     x = jnp.ones(2)
     weft.new_ref(x)[0] = 5.0
-    assert x.tolist() == [1, 1]      # the array that it began with stays
+    assert x.tolist() == [1, 1]  # the array that it began with stays
 
 
 def test_loops_and_branches():
@@ -101,11 +122,13 @@ def test_loops_and_branches():
         def body(c, v):
             r[0] += v * x
             return c + r[0], r[0]
+
         total, seen = lax.scan(body, 0.0, jnp.arange(3.0))
         lax.fori_loop(0, 3, lambda i, c: (r.__setitem__(1, r[1] + c), c * 2)[1], 1.0)
         n = lax.while_loop(lambda c: r[2] < 5.0, lambda c: (r.__setitem__(2, r[2] + 2.0), c + 1)[1], 0)
         lax.cond(x > 1, lambda: r.__setitem__(0, -r[0]), lambda: None)
         return total, seen, n, lax.switch(1, [lambda: r[0], lambda: r[1]])
+
     for wrap in (weft.jit, lambda f: f):
         r[...] = jnp.zeros(3)
         total, seen, n, picked = wrap(steps)(2.0)
@@ -120,6 +143,7 @@ def power(x):
         r[...] *= x[0]
         log[i] = r[...] * x[1]
         return c + r[...]
+
     total = lax.fori_loop(0, 3, body, 0.0)
     return total + (log[...] * jnp.arange(3.0)).sum() + lax.cond(x[1] > 0, lambda: r[...] * x[1], lambda: 0.0)
 
@@ -133,11 +157,24 @@ def pure_power(x):
 def test_derivatives_and_batching(wrap):
     x, t = jnp.array([1.5, -0.5]), jnp.array([0.3, 0.7])
     xs = jnp.array([[1.5, -0.5], [2.0, 0.5], [-1.0, 1.0]])
-    close = lambda a, b: [np.testing.assert_allclose(p, q, rtol=1e-5, atol=1e-6) for p, q in zip(weft.tree.leaves(a), weft.tree.leaves(b), strict=True)]
-    for transform in (lambda f: f(x), lambda f: weft.jvp(f, (x,), (t,)), lambda f: weft.grad(f)(x), lambda f: weft.grad(weft.jit(f))(x), lambda f: weft.vmap(f)(xs),
-                      lambda f: weft.vmap(weft.grad(f))(xs), lambda f: weft.grad(lambda v: weft.vmap(f)(v).sum())(xs), lambda f: weft.jacfwd(weft.grad(f))(x),
-                      lambda f: weft.jacrev(weft.grad(f))(x), lambda f: weft.grad(weft.checkpoint(f))(x), lambda f: weft.linearize(f, x)[1](t),
-                      lambda f: weft.grad(lambda v: weft.jvp(f, (v,), (t,))[1])(x)):
+    close = lambda a, b: [
+        np.testing.assert_allclose(p, q, rtol=1e-5, atol=1e-6)
+        for p, q in zip(weft.tree.leaves(a), weft.tree.leaves(b), strict=True)
+    ]
+    for transform in (
+        lambda f: f(x),
+        lambda f: weft.jvp(f, (x,), (t,)),
+        lambda f: weft.grad(f)(x),
+        lambda f: weft.grad(weft.jit(f))(x),
+        lambda f: weft.vmap(f)(xs),
+        lambda f: weft.vmap(weft.grad(f))(xs),
+        lambda f: weft.grad(lambda v: weft.vmap(f)(v).sum())(xs),
+        lambda f: weft.jacfwd(weft.grad(f))(x),
+        lambda f: weft.jacrev(weft.grad(f))(x),
+        lambda f: weft.grad(weft.checkpoint(f))(x),
+        lambda f: weft.linearize(f, x)[1](t),
+        lambda f: weft.grad(lambda v: weft.jvp(f, (v,), (t,))[1])(x),
+    ):
         close(wrap(lambda: transform(power))(), transform(pure_power))
 
 
@@ -148,7 +185,9 @@ def test_a_derivative_through_scan_saves_what_it_needs():
         def body(c, v):
             r[...] += v * c
             return c * x, r[...]
+
         return lax.scan(body, x, jnp.arange(3.0))[1].sum() + r[...]
+
     assert weft.grad(f)(2.0) == 60 == weft.jit(weft.grad(f))(2.0)
     np.testing.assert_allclose(weft.vmap(weft.grad(f))(jnp.array([2.0, 3.0])), [60, 126])
 
@@ -160,6 +199,7 @@ def test_vmap_over_references_and_batched_places():
         r[i] = x
         weft.ref.addupdate(r, 0, 10.0)
         return r[weft.ds(i, 1)]
+
     assert weft.vmap(f)(R, jnp.arange(2.0), jnp.array([1, 2])).tolist() == [[0], [1]]
     assert R[...].tolist() == [[10, 0, 0], [10, 0, 1]]
     weft.vmap(lambda r: r.__setitem__(0, 5.0), in_axes=1)(R)
@@ -171,6 +211,7 @@ def test_integers_and_randomness_have_no_tangents():
         n = weft.new_ref(0)
         n[...] += 3
         return x * n[...]
+
     assert weft.grad(f)(2.0) == 3 and weft.jvp(f, (2.0,), (1.0,)) == (6, 3)
 
 
@@ -181,23 +222,38 @@ def test_empty_and_free():
         x = r[...]
         weft.free_ref(r)
         return x
+
     assert f().tolist() == [1, 1] == weft.jit(f)().tolist()
 
 
 R3 = lambda: weft.new_ref(jnp.zeros(3))
 
 
-@pytest.mark.parametrize("act,error,match", [
-    (lambda: R3()[0, 1], ValueError, "too many indices"), (lambda: R3()["a"], TypeError, "indexed with integers"), (lambda: R3()[5], ValueError, "index 5 on axis 0 of size 3"),
-    (lambda: R3()[::-1], ValueError, "positive step"), (lambda: R3()[weft.ds(2, 2)], ValueError, "out of bounds"),
-    (lambda: R3().__setitem__(0, jnp.ones(2)), ValueError, r"shape \(2,\) is not the shape \(\)"), (lambda: R3().__setitem__(..., 1.0), ValueError, "is not the shape"),
-    (lambda: R3().__setitem__(0, 3), ValueError, "int32 can't be written"), (lambda: weft.new_ref("a"), TypeError, "takes an array"),
-    (lambda: weft.new_ref({"a": 1}), TypeError, "weft.tree.map"), (lambda: weft.new_ref(R3()), TypeError, "got a Ref"), (lambda: weft.freeze(3), TypeError, "takes a mutable reference"),
-    (lambda: weft.new_ref(1.0, memory_space="host"), ValueError, "memory_space"), (lambda: list(R3()), TypeError, "iterated"), (lambda: jnp.sin(R3()), TypeError, "sin takes no mutable"),
-    (lambda: weft.jit(lambda: R3())(), ValueError, "returned a mutable reference"), (lambda: weft.jit(lambda r: r)(R3()), ValueError, "returned a mutable reference"),
-    (lambda: weft.jit(lambda a, b: a[0])(*[R3()] * 2), ValueError, "passed twice"), (lambda: lax.scan(lambda c, x: (c, R3()), 0.0, None, length=2), ValueError, "returned a mutable"),
-    (lambda: weft.ds(weft.jit(lambda: 1)(), weft.new_ref), TypeError, "int"),
-])
+@pytest.mark.parametrize(
+    "act,error,match",
+    [
+        (lambda: R3()[0, 1], ValueError, "too many indices"),
+        (lambda: R3()["a"], TypeError, "indexed with integers"),
+        (lambda: R3()[5], ValueError, "index 5 on axis 0 of size 3"),
+        (lambda: R3()[::-1], ValueError, "positive step"),
+        (lambda: R3()[weft.ds(2, 2)], ValueError, "out of bounds"),
+        (lambda: R3().__setitem__(0, jnp.ones(2)), ValueError, r"shape \(2,\) is not the shape \(\)"),
+        (lambda: R3().__setitem__(..., 1.0), ValueError, "is not the shape"),
+        (lambda: R3().__setitem__(0, 3), ValueError, "int32 can't be written"),
+        (lambda: weft.new_ref("a"), TypeError, "takes an array"),
+        (lambda: weft.new_ref({"a": 1}), TypeError, "weft.tree.map"),
+        (lambda: weft.new_ref(R3()), TypeError, "got a Ref"),
+        (lambda: weft.freeze(3), TypeError, "takes a mutable reference"),
+        (lambda: weft.new_ref(1.0, memory_space="host"), ValueError, "memory_space"),
+        (lambda: list(R3()), TypeError, "iterated"),
+        (lambda: jnp.sin(R3()), TypeError, "sin takes no mutable"),
+        (lambda: weft.jit(lambda: R3())(), ValueError, "returned a mutable reference"),
+        (lambda: weft.jit(lambda r: r)(R3()), ValueError, "returned a mutable reference"),
+        (lambda: weft.jit(lambda a, b: a[0])(*[R3()] * 2), ValueError, "passed twice"),
+        (lambda: lax.scan(lambda c, x: (c, R3()), 0.0, None, length=2), ValueError, "returned a mutable"),
+        (lambda: weft.ds(weft.jit(lambda: 1)(), weft.new_ref), TypeError, "int"),
+    ],
+)
 def test_refused(act, error, match):
     with pytest.raises(error, match=match):
         act()
@@ -223,8 +279,19 @@ def test_refused_across_transformations():
 # parts of references -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("outer", [1, slice(None), (slice(1, None), slice(None, None, 2)), (slice(None), -1), np.array([2, 0]), (np.array([0, 2]), slice(1, 3)),
-                                   weft.ds(1, 2), (1, slice(2, None))])
+@pytest.mark.parametrize(
+    "outer",
+    [
+        1,
+        slice(None),
+        (slice(1, None), slice(None, None, 2)),
+        (slice(None), -1),
+        np.array([2, 0]),
+        (np.array([0, 2]), slice(1, 3)),
+        weft.ds(1, 2),
+        (1, slice(2, None)),
+    ],
+)
 @pytest.mark.parametrize("inner", [..., 0, -1, slice(1, None), np.array([1, 0])])
 @pytest.mark.parametrize("jit", [False, True])
 def test_parts_are_read_and_written_where_numpy_has_them(outer, inner, jit):
@@ -238,6 +305,7 @@ def test_parts_are_read_and_written_where_numpy_has_them(outer, inner, jit):
         view[inner] = jnp.full(part[inner].shape, 50.0)
         view.addupdate(jnp.ones(part.shape))
         return old, view[...], view.shape
+
     got = (weft.jit(run) if jit else run)(ref := weft.new_ref(want))
     old = part[inner].copy()
     part[inner] = 50.0
@@ -255,9 +323,16 @@ def test_parts_of_parts_with_traced_places():
     weft.ref.swap(ref.at[0].at[1:3], 1, 9.0)
     weft.ref.set(ref.at[:, 0], slice(1, 2), jnp.zeros(1))
     assert value(ref[0, 2]) == 9.0 and value(ref[1, 0]) == 0.0
-    assert "b[1,2] <- " in str(weft.make_jaxpr(lambda x: weft.new_ref(x).at[1].at[2:].__setitem__(0, 0.0))(jnp.ones((2, 3))))
-    for bad, error in ((lambda: ref.at[5], ValueError), (lambda: ref.at[0].at[4], ValueError), (lambda: ref.at[np.array([0, 1])].at[0], TypeError),
-                       (lambda: ref.at[0].__setitem__(0, jnp.ones(2)), ValueError), (lambda: ref.at[0].at["a"], TypeError)):
+    assert "b[1,2] <- " in str(
+        weft.make_jaxpr(lambda x: weft.new_ref(x).at[1].at[2:].__setitem__(0, 0.0))(jnp.ones((2, 3)))
+    )
+    for bad, error in (
+        (lambda: ref.at[5], ValueError),
+        (lambda: ref.at[0].at[4], ValueError),
+        (lambda: ref.at[np.array([0, 1])].at[0], TypeError),
+        (lambda: ref.at[0].__setitem__(0, jnp.ones(2)), ValueError),
+        (lambda: ref.at[0].at["a"], TypeError),
+    ):
         with pytest.raises(error):
             bad()
     assert value(weft.grad(lambda x: _written(x))(3.0)) == 3.0
@@ -284,24 +359,38 @@ def logging():
     def bwd(_, ct):
         ref[...] = ct
         return (ct * 2,)
+
     f.defvjp(lambda x: (x * 2, None), bwd)
     return f, ref
 
 
-@pytest.mark.parametrize("around, derivative, logged", [
-    (lambda f: lambda x: f(x) ** 2, 24.0, 12.0), (lambda f: weft.jit(lambda x: f(x) ** 2), 24.0, 12.0), (lambda f: weft.checkpoint(lambda x: f(x) ** 2), 24.0, 12.0),
-    (lambda f: lambda x: lax.cond(x > 0, lambda x: f(x) ** 2, lambda x: x, x), 24.0, 12.0),
-    (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], 4.0, 2.0)])
+@pytest.mark.parametrize(
+    "around, derivative, logged",
+    [
+        (lambda f: lambda x: f(x) ** 2, 24.0, 12.0),
+        (lambda f: weft.jit(lambda x: f(x) ** 2), 24.0, 12.0),
+        (lambda f: weft.checkpoint(lambda x: f(x) ** 2), 24.0, 12.0),
+        (lambda f: lambda x: lax.cond(x > 0, lambda x: f(x) ** 2, lambda x: x, x), 24.0, 12.0),
+        (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], 4.0, 2.0),
+    ],
+)
 def test_rules_write_to_references_that_they_close_over(around, derivative, logged):
     for transform in (weft.grad, lambda g: weft.jit(weft.grad(g))):
         f, ref = logging()
         assert value(transform(around(f))(3.0)) == derivative and value(ref[...]) == logged
 
 
-@pytest.mark.parametrize("around, derivative, logged", [
-    (lambda f: lambda x: f(x) ** 2, 24.0, 2.0), (lambda f: weft.jit(lambda x: f(x) ** 2), 24.0, 2.0), (lambda f: lambda x: lax.cond(x > 0, lambda x: f(x) ** 2, lambda x: x, x), 24.0, 2.0),
-    (lambda f: lambda x: lax.switch(1, [lambda x: x, f], x), 2.0, 2.0), (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], 4.0, 4.0),
-    (lambda f: lambda x: lax.while_loop(lambda c: c < 9, f, x), 4.0, 4.0)])
+@pytest.mark.parametrize(
+    "around, derivative, logged",
+    [
+        (lambda f: lambda x: f(x) ** 2, 24.0, 2.0),
+        (lambda f: weft.jit(lambda x: f(x) ** 2), 24.0, 2.0),
+        (lambda f: lambda x: lax.cond(x > 0, lambda x: f(x) ** 2, lambda x: x, x), 24.0, 2.0),
+        (lambda f: lambda x: lax.switch(1, [lambda x: x, f], x), 2.0, 2.0),
+        (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], 4.0, 4.0),
+        (lambda f: lambda x: lax.while_loop(lambda c: c < 9, f, x), 4.0, 4.0),
+    ],
+)
 def test_forward_rules_write_to_references_that_they_close_over(around, derivative, logged):
     for transform in (lambda g: g, weft.jit):
         ref = weft.new_ref(-1.0)
@@ -311,15 +400,24 @@ def test_forward_rules_write_to_references_that_they_close_over(around, derivati
         def rule(primals, tangents):
             ref[...] = tangents[0] * 2
             return f(*primals), tangents[0] * 2
-        assert value(transform(lambda x: weft.jvp(around(f), (x,), (1.0,)))(3.0)[1]) == derivative and value(ref[...]) == logged
+
+        assert (
+            value(transform(lambda x: weft.jvp(around(f), (x,), (1.0,)))(3.0)[1]) == derivative
+            and value(ref[...]) == logged
+        )
 
 
 def test_functions_with_rules_read_and_write_references():
     ref = weft.new_ref(1.0)
     for custom in (weft.custom_vjp, weft.custom_jvp):
         f = custom(lambda x: [ref.__setitem__(..., x), x * ref[...]][1])
-        f.defvjp(f, f) if custom is weft.custom_vjp else f.defjvp(f)      # never called
-        assert value(f(2.0)) == 4.0 and value(ref[...]) == 2.0 and value(weft.jit(f)(3.0)) == 9.0 and value(ref[...]) == 3.0
+        f.defvjp(f, f) if custom is weft.custom_vjp else f.defjvp(f)  # never called
+        assert (
+            value(f(2.0)) == 4.0
+            and value(ref[...]) == 2.0
+            and value(weft.jit(f)(3.0)) == 9.0
+            and value(ref[...]) == 3.0
+        )
     f = weft.custom_vjp(lambda x, r: x * 2)
     f.defvjp(lambda x, r: (x * 2, r), lambda r, ct: [r.__setitem__(..., ct), (ct * 2, None)][1])
     assert value(weft.jit(weft.grad(lambda x, r: f(x, r) ** 2))(3.0, ref)) == 24.0 and value(ref[...]) == 12.0
@@ -334,12 +432,16 @@ def test_pulling_back_into_references():
         pull = weft.vjp(f, {"a": x}, y)[1].with_refs({"a": total}, weft.ad.DontWant())
         assert [repr(v) for v in (*pull(1.0)[0].values(), pull(2.0)[1])] == ["GradRef()", "DidntWant()"]
         return total[...]
+
     x, y = jnp.arange(3.0), jnp.array([1.0, 2.0, 4.0])
     for run in (accumulate, weft.jit(accumulate)):
         assert value(run(x, y)).tolist() == [3, 6, 12]
     pull = weft.vjp(f, {"a": x}, y)[1]
-    assert [value(g).tolist() for g in weft.tree.leaves(pull.with_refs({"a": 0}, weft.ad.GradValue())(1.0))] == [[1, 2, 4], [0, 1, 2]]
-    assert value(weft.jit(lambda pull, ct: pull(ct))(pull, 2.0)[1]).tolist() == [0, 2, 4]      # a pytree of residuals
+    assert [value(g).tolist() for g in weft.tree.leaves(pull.with_refs({"a": 0}, weft.ad.GradValue())(1.0))] == [
+        [1, 2, 4],
+        [0, 1, 2],
+    ]
+    assert value(weft.jit(lambda pull, ct: pull(ct))(pull, 2.0)[1]).tolist() == [0, 2, 4]  # a pytree of residuals
     with pytest.raises(ValueError, match=r"structure PyTreeDef\(\(\{'a': \*\}, \*\)\); got"):
         pull.with_refs(weft.ad.DontWant(), weft.ad.DontWant())
     with pytest.raises(ValueError, match=r"shape \(3,\) is not the shape \(2,\)"):
@@ -352,17 +454,26 @@ def test_a_program_that_writes_takes_over_donated_arguments():
     def f(x):
         r[...] += x
         return x * 2
+
     inner = weft.jit(f, donate_argnums=0)
     assert weft.jit(lambda x: inner(x + 1) + r[...])(X).tolist() == (3 * (X + 1)).tolist()
     assert inner(jnp.array(X)).tolist() == (2 * X).tolist() and r[...].tolist() == (2 * X + 1).tolist()
 
 
 @pytest.mark.parametrize("around", [lambda f: f, weft.jit])
-@pytest.mark.parametrize("fun,out,grad", [
-    (lambda f, x: f(jnp.ones(2)), [1, 1], [0, 0]), (lambda f, x: f(jnp.ones(2)) * x, [1, 2], [1, 1]), (lambda f, x: f(x) + f(jnp.ones(2)) * x, [2, 4], [2, 2]),
-], ids=["constant", "times", "both"])
+@pytest.mark.parametrize(
+    "fun,out,grad",
+    [
+        (lambda f, x: f(jnp.ones(2)), [1, 1], [0, 0]),
+        (lambda f, x: f(jnp.ones(2)) * x, [1, 2], [1, 1]),
+        (lambda f, x: f(x) + f(jnp.ones(2)) * x, [2, 4], [2, 2]),
+    ],
+    ids=["constant", "times", "both"],
+)
 def test_a_rule_in_reverse_for_constants_that_went_through_a_reference(around, fun, out, grad):
-    """What a reference holds has a tangent, and where it depends on no argument it is zero: it needs no derivative in forward mode."""
+    """What a reference holds has a tangent, and where it depends on no argument it is zero: it needs no derivative
+    in forward mode.
+    """
     rule = weft.custom_vjp(lambda x: x * 1)
     rule.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
     through = lambda x: rule(weft.new_ref(x)[...])

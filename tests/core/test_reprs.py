@@ -1,4 +1,5 @@
 """How the objects of the language are shown: in error messages, in a debugger, in programs that are printed."""
+
 import numpy as np
 import pytest
 import weft
@@ -36,8 +37,14 @@ def test_how_objects_are_shown(value, text):
     assert repr(value) == text
 
 
-@pytest.mark.parametrize("value,text", [(lax.DotAlgorithmPreset.BF16_BF16_F32, "BF16_BF16_F32"), (lax.GatherScatterMode.CLIP, "GatherScatterMode.CLIP"),
-                                        (lax.RandomAlgorithm.RNG_THREE_FRY, "RNG_THREE_FRY")])
+@pytest.mark.parametrize(
+    "value,text",
+    [
+        (lax.DotAlgorithmPreset.BF16_BF16_F32, "BF16_BF16_F32"),
+        (lax.GatherScatterMode.CLIP, "GatherScatterMode.CLIP"),
+        (lax.RandomAlgorithm.RNG_THREE_FRY, "RNG_THREE_FRY"),
+    ],
+)
 def test_names_of_choices(value, text):
     assert str(value) == text
 
@@ -70,9 +77,21 @@ def test_values_know_their_sizes_while_they_are_traced():
 
 def test_effects_of_programs_are_named():
     assert str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x))(1.0).effects) == "frozenset({Debug})"
-    assert str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x, ordered=True))(1.0).effects) == "frozenset({OrderedDebug})"
+    assert (
+        str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x, ordered=True))(1.0).effects)
+        == "frozenset({OrderedDebug})"
+    )
 
 
-@pytest.mark.parametrize("value,text", [(jnp.inf, "inf:f32[]"), (-jnp.inf, "-inf:f32[]"), (jnp.nan, "nan:f32[]"), (-0.0, "-0.0:f32[]"), (2.0, "2.0:f32[]")])
+@pytest.mark.parametrize(
+    "value,text",
+    [
+        (jnp.inf, "inf:f32[]"),
+        (-jnp.inf, "-inf:f32[]"),
+        (jnp.nan, "nan:f32[]"),
+        (-0.0, "-0.0:f32[]"),
+        (2.0, "2.0:f32[]"),
+    ],
+)
 def test_numbers_in_programs(value, text):
     assert f"mul a {text}" in str(weft.make_jaxpr(lambda x: x * value)(jnp.float32(1)))

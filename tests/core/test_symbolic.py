@@ -1,4 +1,7 @@
-"""Symbolic dimensions: their arithmetic and comparisons as JAX has them, and programs traced with them against programs traced with numbers."""
+"""Symbolic dimensions: their arithmetic and comparisons as JAX has them, and programs traced with them against
+programs traced with numbers.
+"""
+
 import itertools
 import json
 import pathlib
@@ -55,13 +58,18 @@ def test_arithmetic_is_that_of_integers_and_bounds_are_sound():
         a, b = export.symbolic_shape("a, b", scope=scope)
         text = random_expression(rng, "ab", 3)
         x = eval(text, {"a": a, "b": b, "max_": core.max_dim, "min_": core.min_dim})
-        if isinstance(x, Dim):      # what is printed is read again as the same
+        if isinstance(x, Dim):  # what is printed is read again as the same
             assert parse_dimension(str(x), scope) == x and hash(parse_dimension(str(x), scope)) == hash(x)
         low, high = bounds(x)
         for va, vb in itertools.product(range(1, 8), repeat=2):
             if all(eval(c, {"a": va, "b": vb, "mod": lambda p, q: p % q}) for c in constraints):
                 want = eval(text, {"a": va, "b": vb, "max_": max, "min_": min})
-                assert (x.substitute({"a": va, "b": vb}) if isinstance(x, Dim) else x) == want, (text, constraints, va, vb)
+                assert (x.substitute({"a": va, "b": vb}) if isinstance(x, Dim) else x) == want, (
+                    text,
+                    constraints,
+                    va,
+                    vb,
+                )
                 assert low <= want <= high, (text, constraints, va, vb, low, high)
 
 
@@ -77,7 +85,9 @@ def test_scopes_do_not_mix():
 
 def test_errors_say_what_is_known_and_what_to_do():
     a, b = export.symbolic_shape("a, b", constraints=["a >= 4"])
-    with pytest.raises(InconclusiveDimensionOperation, match=r"'a' > 'b' is inconclusive(.|\n)*a >= 4(.|\n)*constraints=") as e:
+    with pytest.raises(
+        InconclusiveDimensionOperation, match=r"'a' > 'b' is inconclusive(.|\n)*a >= 4(.|\n)*constraints="
+    ) as e:
         bool(a > b)
     assert len(str(e.value).splitlines()) <= 10
     with pytest.raises(InconclusiveDimensionOperation, match="no value outside a traced program"):
@@ -88,7 +98,23 @@ def test_errors_say_what_is_known_and_what_to_do():
         (sum(export.symbolic_shape(", ".join(f"v{i}" for i in range(12)))) + 1) ** 9
 
 
-@pytest.mark.parametrize("text", ["(" * 50, "max(" * 50 + "a", "a^100000", "9" * 30, "a" * 5000, "a b", "floordiv(a, 0)", "\x00", "a +", "é", "max(a,", "a,"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 50,
+        "max(" * 50 + "a",
+        "a^100000",
+        "9" * 30,
+        "a" * 5000,
+        "a b",
+        "floordiv(a, 0)",
+        "\x00",
+        "a +",
+        "é",
+        "max(a,",
+        "a,",
+    ],
+)
 def test_bad_text_is_refused(text):
     with pytest.raises(ValueError):
         parse_dimension(text, export.SymbolicScope())
@@ -97,8 +123,14 @@ def test_bad_text_is_refused(text):
 def test_shapes_and_types_with_symbolic_sizes():
     b, n = export.symbolic_shape("b, 2*n")
     spec = weft.ShapeDtypeStruct((b, n, 3), jnp.float32)
-    assert repr(spec) == "ShapeDtypeStruct(shape=(b, 2*n, 3), dtype=float32)" and str(spec.size) == "6*b*n" and hash(spec) == hash(spec)
-    assert core.ShapedArray((b, 2), jnp.float32).str_short(short_dtypes=True) == "f32[b,2]" and core.ShapedArray((b,), "int32") == core.ShapedArray((b,), "int32")
+    assert (
+        repr(spec) == "ShapeDtypeStruct(shape=(b, 2*n, 3), dtype=float32)"
+        and str(spec.size) == "6*b*n"
+        and hash(spec) == hash(spec)
+    )
+    assert core.ShapedArray((b, 2), jnp.float32).str_short(short_dtypes=True) == "f32[b,2]" and core.ShapedArray(
+        (b,), "int32"
+    ) == core.ShapedArray((b,), "int32")
     out = weft.eval_shape(lambda x: (x.reshape(x.shape[0], -1), x.sum(0), x.shape[1] * 1.5), spec)
     assert [str(o.shape) for o in out] == ["(b, 6*n)", "(2*n, 3)", "()"] and export.is_symbolic_dim(out[0].shape[0])
     assert str(weft.make_jaxpr(lambda x: x[1:, ::2].mean())(spec)).count("dim_as_value") == 1
@@ -108,7 +140,12 @@ def test_shapes_and_types_with_symbolic_sizes():
 def test_specs_of_arguments():
     args = {"x": np.ones((3, 4), np.float32), "y": np.ones(4, np.int32)}
     specs = export.symbolic_args_specs((args, 1.0), ({"x": "b, ...", "y": "_"}, None), constraints=["b >= 2"])
-    assert str(specs[0]["x"].shape) == "(b, 4)" and specs[0]["y"].shape == (4,) and specs[1].shape == () and specs[0]["x"].shape[0] >= 2
+    assert (
+        str(specs[0]["x"].shape) == "(b, 4)"
+        and specs[0]["y"].shape == (4,)
+        and specs[1].shape == ()
+        and specs[0]["x"].shape[0] >= 2
+    )
     same = export.symbolic_args_specs([args["y"]] * 2, "b")
     assert same[0].shape == same[1].shape
     with pytest.raises(ValueError, match="both"):
@@ -123,7 +160,10 @@ def specs_of(shapes):
 
 def values_for(specs, sizes, rng):
     shapes = [tuple(n.substitute(sizes) if isinstance(n, Dim) else n for n in s.shape) for s in specs]
-    return [rng.integers(0, 2, s).astype(np.int32) if spec.dtype == np.int32 else rng.random(s, np.float32) for s, spec in zip(shapes, specs)]
+    return [
+        rng.integers(0, 2, s).astype(np.int32) if spec.dtype == np.int32 else rng.random(s, np.float32)
+        for s, spec in zip(shapes, specs)
+    ]
 
 
 def run(closed, args):
@@ -147,13 +187,34 @@ def test_specialised_programs_equal_concrete_ones(name, fun, shapes):
 
 
 # Each takes arrays of shape (a, b) and returns one.
-STEPS = [lambda x: x * 2 + x.shape[0], lambda x: x - x.mean(0), lambda x: x / x.shape[1], lambda x: x.T @ x @ x.T if x.shape[0] is x.shape[1] else x @ x.T @ x,
-         lambda x: x.reshape(-1).reshape(x.shape), lambda x: jnp.concatenate([x[1:], x[:1]]), lambda x: jnp.concatenate([x, x])[:x.shape[0]], lambda x: x[::-1],
-         lambda x: jnp.pad(x, 1)[1:-1, 1:-1], lambda x: jnp.cumsum(x, 1), lambda x: x + jnp.arange(x.shape[1]), lambda x: x[jnp.arange(x.shape[0])[::-1]],
-         lambda x: jnp.where(x > x.sum() / x.size, x, -x), lambda x: lax.scan(lambda c, r: (c + r, c), x[0], x)[1], lambda x: weft.vmap(jnp.sin)(x),
-         lambda x: weft.grad(lambda y: (y ** 2).mean())(x), lambda x: jnp.sort(x, 1), lambda x: x.at[0].add(x.shape[0]), lambda x: weft.jit(lambda y: jnp.tanh(y) * y.shape[1])(x),
-         lambda x: jnp.broadcast_to(x[:, :1], x.shape), lambda x: x * jnp.tri(*x.shape), lambda x: jnp.repeat(x, 2, axis=0)[::2], lambda x: jnp.roll(x, 1, axis=1),
-         lambda x: x.max(1, keepdims=True) + x, lambda x: jnp.stack([x, -x]).sum(0) + x, lambda x: jnp.flip(x, 1)[:, :x.shape[1] // 2 + 1].sum(1, keepdims=True) + x]
+STEPS = [
+    lambda x: x * 2 + x.shape[0],
+    lambda x: x - x.mean(0),
+    lambda x: x / x.shape[1],
+    lambda x: x.T @ x @ x.T if x.shape[0] is x.shape[1] else x @ x.T @ x,
+    lambda x: x.reshape(-1).reshape(x.shape),
+    lambda x: jnp.concatenate([x[1:], x[:1]]),
+    lambda x: jnp.concatenate([x, x])[: x.shape[0]],
+    lambda x: x[::-1],
+    lambda x: jnp.pad(x, 1)[1:-1, 1:-1],
+    lambda x: jnp.cumsum(x, 1),
+    lambda x: x + jnp.arange(x.shape[1]),
+    lambda x: x[jnp.arange(x.shape[0])[::-1]],
+    lambda x: jnp.where(x > x.sum() / x.size, x, -x),
+    lambda x: lax.scan(lambda c, r: (c + r, c), x[0], x)[1],
+    lambda x: weft.vmap(jnp.sin)(x),
+    lambda x: weft.grad(lambda y: (y**2).mean())(x),
+    lambda x: jnp.sort(x, 1),
+    lambda x: x.at[0].add(x.shape[0]),
+    lambda x: weft.jit(lambda y: jnp.tanh(y) * y.shape[1])(x),
+    lambda x: jnp.broadcast_to(x[:, :1], x.shape),
+    lambda x: x * jnp.tri(*x.shape),
+    lambda x: jnp.repeat(x, 2, axis=0)[::2],
+    lambda x: jnp.roll(x, 1, axis=1),
+    lambda x: x.max(1, keepdims=True) + x,
+    lambda x: jnp.stack([x, -x]).sum(0) + x,
+    lambda x: jnp.flip(x, 1)[:, : x.shape[1] // 2 + 1].sum(1, keepdims=True) + x,
+]
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -165,6 +226,7 @@ def test_random_programs_equal_concrete_ones(seed):
             x = step(x)
             x = x / (1 + jnp.abs(x).max())
         return x, x.sum()
+
     test_specialised_programs_equal_concrete_ones("random", fun, ["a, b"])
 
 
@@ -173,15 +235,24 @@ def test_solving():
     every = frozenset("abc")
     eqs = [(2 * a + 1, 7, "x[0]"), (a * b, 12, "x[1]"), (b + c, 9, "x[2]"), (a // 2, 1, "x[3]")]
     assert solve(eqs, every) == {"a": 3, "b": 4, "c": 5}
-    for bad, match in [([(2 * a, 7, "x[0]")], "no integer"), ([(a + 3, 3, "x[0]")], "at least 1"), ([(a, 3, "x[0]"), (a + 1, 5, "x[1]")], r"x\[1\]: expected 'a \+ 1', which is 4 since a = 3"),
-                       ([(a * b, 12, "x[0]")], "Cannot solve")]:
+    for bad, match in [
+        ([(2 * a, 7, "x[0]")], "no integer"),
+        ([(a + 3, 3, "x[0]")], "at least 1"),
+        ([(a, 3, "x[0]"), (a + 1, 5, "x[1]")], r"x\[1\]: expected 'a \+ 1', which is 4 since a = 3"),
+        ([(a * b, 12, "x[0]")], "Cannot solve"),
+    ]:
         with pytest.raises(ValueError, match=match):
             solve(bad, frozenset("ab" if match == "Cannot solve" else "a"))
 
 
 def test_arrays_outside_of_traced_programs_have_numbers():
     (b,) = export.symbolic_shape("b")
-    for make in (lambda: jnp.zeros(b), lambda: jnp.arange(b), lambda: weft.jit(lambda: jnp.zeros(b).sum())(), lambda: weft.jit(lambda x: x)(b)):
+    for make in (
+        lambda: jnp.zeros(b),
+        lambda: jnp.arange(b),
+        lambda: weft.jit(lambda: jnp.zeros(b).sum())(),
+        lambda: weft.jit(lambda x: x)(b),
+    ):
         with pytest.raises(InconclusiveDimensionOperation, match="symbolic dimension"):
             make()
     with pytest.raises(ValueError, match="compiler needs numbers"):
@@ -193,7 +264,7 @@ def test_arrays_outside_of_traced_programs_have_numbers():
 def test_a_size_is_found_beside_a_product_of_others():
     a, b, c = export.symbolic_shape("a, b, c")
     shapes = [weft.ShapeDtypeStruct(shape, "float32") for shape in ((a * b + c,), (a, b))]
-    f = export.export(weft.jit(lambda x, y: x[y.size:]))(*shapes)
+    f = export.export(weft.jit(lambda x, y: x[y.size :]))(*shapes)
     assert f.call(np.arange(10.0, dtype=np.float32), np.ones((2, 3), np.float32)).tolist() == [6, 7, 8, 9]
     with pytest.raises(ValueError, match="for which c = 0; dimension variables are at least 1"):
         f.call(np.ones(6, np.float32), np.ones((2, 3), np.float32))

@@ -1,4 +1,5 @@
 """grad, vmap and the others, alone and composed."""
+
 import numpy as np
 import pytest
 
@@ -60,7 +61,9 @@ def test_grad_rejects():
 
 
 def test_integer_inputs_have_float0_tangents():
-    g = weft.grad(lambda x, n: lax.mul(x, lax.convert_element_type(n, np.float32)), argnums=(0, 1), allow_int=True)(2.0, 3)
+    g = weft.grad(lambda x, n: lax.mul(x, lax.convert_element_type(n, np.float32)), argnums=(0, 1), allow_int=True)(
+        2.0, 3
+    )
     close(g[0], 3.0)
     assert g[1].dtype == weft.dtypes.float0
 
@@ -79,7 +82,10 @@ def test_linearize_and_transpose():
 def test_vmap_axes():
     f = lambda x, y: lax.add(lax.mul(x, 2.0), y)
     xs, ys = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(3, dtype=np.float32)
-    close(weft.vmap(f, in_axes=(1, 0))(xs, ys)[:, 0] if False else value(weft.vmap(f, in_axes=(1, None))(xs, 1.0)), 2 * xs.T + 1)
+    close(
+        weft.vmap(f, in_axes=(1, 0))(xs, ys)[:, 0] if False else value(weft.vmap(f, in_axes=(1, None))(xs, 1.0)),
+        2 * xs.T + 1,
+    )
     close(value(weft.vmap(lambda x: lax.mul(x, 2.0), in_axes=1, out_axes=1)(xs)), 2 * xs)
     close(value(weft.vmap(lambda d: d["a"], in_axes=({"a": 1, "b": None},))({"a": xs, "b": 0.0})), xs.T)
     out = weft.vmap(lambda x: (x, 3.0), out_axes=(0, None))(ys)
@@ -119,19 +125,29 @@ def test_vmap_rejects():
 
 def test_collectives_over_a_named_axis():
     from weft.primitives.collective import axis_index_p, psum_p
+
     x = np.arange(4, dtype=np.float32)
     psum = lambda v, name: psum_p.bind(v, axes=(name,), axis_index_groups=None)[0]
     close(value(weft.vmap(lambda v: lax.div(v, psum(v, "i")), axis_name="i")(x)), x / 6)
     close(value(weft.vmap(lambda v: axis_index_p.bind(axis_name="i"), axis_name="i")(x)), [0, 1, 2, 3])
     m = x.reshape(2, 2)
-    both = weft.vmap(weft.vmap(lambda v: psum_p.bind(v, axes=("i", "j"), axis_index_groups=None)[0], axis_name="j"), axis_name="i")
+    both = weft.vmap(
+        weft.vmap(lambda v: psum_p.bind(v, axes=("i", "j"), axis_index_groups=None)[0], axis_name="j"), axis_name="i"
+    )
     close(value(both(m)), np.full((2, 2), 6.0))
     inner = weft.vmap(weft.jit(weft.vmap(lambda v: psum(v, "i"), axis_name="j")), axis_name="i")
     close(value(inner(m)), [[2, 4], [2, 4]])
-    close(value(weft.grad(lambda v: lax.reduce_sum(weft.vmap(lambda a: lax.mul(a, psum(a, "i")), axis_name="i")(v), (0,)))(x)), np.full(4, 12.0))
+    close(
+        value(
+            weft.grad(lambda v: lax.reduce_sum(weft.vmap(lambda a: lax.mul(a, psum(a, "i")), axis_name="i")(v), (0,)))(
+                x
+            )
+        ),
+        np.full(4, 12.0),
+    )
     with pytest.raises(NameError, match="unbound axis name: 'k'"):
         weft.vmap(lambda v: psum(v, "k"), axis_name="i")(x)
-    with pytest.raises(NameError, match="unbound axis name: 'i'"):      # though it was bound before
+    with pytest.raises(NameError, match="unbound axis name: 'i'"):  # though it was bound before
         psum(np.float32(1), "i")
     assert Axis("i", 2).size == 2
 
@@ -140,10 +156,17 @@ def test_collectives_over_a_named_axis():
 def test_programs_that_communicate_are_mapped_although_their_operands_are_not(way):
     """Also where the collective does not stand first."""
     late = lambda v: lax.psum(lax.sin(v), "i")
-    f = {"jit": weft.jit(late), "cond": lambda v: lax.cond(v > 0, late, lax.cos, v), "scan": lambda v: lax.scan(lambda c, _: (late(c), None), v, None, length=1)[0],
-         "checkpoint": weft.checkpoint(late)}[way]
+    f = {
+        "jit": weft.jit(late),
+        "cond": lambda v: lax.cond(v > 0, late, lax.cos, v),
+        "scan": lambda v: lax.scan(lambda c, _: (late(c), None), v, None, length=1)[0],
+        "checkpoint": weft.checkpoint(late),
+    }[way]
     y = np.float32(0.5)
-    close(value(weft.vmap(lambda x, v: f(v) + x, in_axes=(0, None), axis_name="i")(np.arange(3, dtype=np.float32), y)), np.arange(3) + 3 * np.sin(y))
+    close(
+        value(weft.vmap(lambda x, v: f(v) + x, in_axes=(0, None), axis_name="i")(np.arange(3, dtype=np.float32), y)),
+        np.arange(3) + 3 * np.sin(y),
+    )
 
 
 def test_hessians_and_jacobians():
@@ -163,10 +186,13 @@ def test_eval_shape_and_closure_convert():
     def outer(c):
         f, extra = weft.closure_convert(lambda x: lax.mul(x, c), 2.0)
         return f(3.0, *extra)
+
     close(weft.grad(outer)(5.0), 3.0)
 
 
-@pytest.mark.parametrize("name", "sin cos tan exp log1p tanh logistic erf sqrt abs sinh cosh asinh atan expm1 cbrt square".split())
+@pytest.mark.parametrize(
+    "name", "sin cos tan exp log1p tanh logistic erf sqrt abs sinh cosh asinh atan expm1 cbrt square".split()
+)
 def test_elementwise_derivatives(name):
     op = getattr(lax, name)
     check_grads(op, np.abs(X) + 0.1 if name in ("sqrt", "cbrt", "log1p") else X)
@@ -174,17 +200,33 @@ def test_elementwise_derivatives(name):
 
 def test_structural_derivatives():
     m = np.arange(6.0).reshape(2, 3) + 1
-    check_grads(lax.max, m, m[::-1].copy()), check_grads(lax.min, m, m[::-1].copy()), check_grads(lax.atan2, m, m[::-1].copy())
-    check_grads(lax.pow, m, m[::-1].copy()), check_grads(lax.div, m, m[::-1].copy()), check_grads(lax.rem, m[::-1].copy() * 2.3, m)
+    (
+        check_grads(lax.max, m, m[::-1].copy()),
+        check_grads(lax.min, m, m[::-1].copy()),
+        check_grads(lax.atan2, m, m[::-1].copy()),
+    )
+    (
+        check_grads(lax.pow, m, m[::-1].copy()),
+        check_grads(lax.div, m, m[::-1].copy()),
+        check_grads(lax.rem, m[::-1].copy() * 2.3, m),
+    )
     check_grads(lambda x: lax.clamp(2.5, x, 4.5), m), check_grads(lambda x: lax.integer_pow(x, -3), m)
     check_grads(lambda x: lax.transpose(lax.reshape(x, (3, 2)), (1, 0)), m)
     check_grads(lambda x: lax.pad(x, np.float64(0), ((1, 2, 1), (-1, 0, 0))), m)
     check_grads(lambda x: lax.slice(x, (0, 1), (2, 3), (1, 2)), m)
     check_grads(lambda x: lax.concatenate([x, lax.mul(x, x)], 1), m)
     check_grads(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), m, m.T)
-    check_grads(lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), np.ones((2, 3, 4)) * 0.5, np.arange(16.0).reshape(2, 4, 2) / 9)
+    check_grads(
+        lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))),
+        np.ones((2, 3, 4)) * 0.5,
+        np.arange(16.0).reshape(2, 4, 2) / 9,
+    )
     check_grads(lambda x: lax.reduce_max(x, (1,)), m), check_grads(lambda x: lax.reduce_prod(x, (0, 1)), m)
-    check_grads(lambda x: lax.cumsum(x, 1), m), check_grads(lambda x: lax.cumprod(x, 1), m), check_grads(lambda x: lax.rev(x, (0,)), m)
+    (
+        check_grads(lambda x: lax.cumsum(x, 1), m),
+        check_grads(lambda x: lax.cumprod(x, 1), m),
+        check_grads(lambda x: lax.rev(x, (0,)), m),
+    )
     check_grads(lambda x: lax.dynamic_slice(x, (0, 1), (1, 2)), m)
     check_grads(lambda x, y: lax.dynamic_update_slice(x, y, (1, 1)), m, np.ones((1, 2)))
     check_grads(lambda x: lax.sort(x, dimension=1), m[:, ::-1].copy())
@@ -198,7 +240,18 @@ def test_ties_share_the_derivative():
 
 def test_weak_types_stay_weak():
     import weft.numpy as jnp
-    for f in (jnp.tanh, jnp.sin, jnp.exp, jnp.log, jnp.sqrt, jnp.abs, lambda x: x ** 2, lambda x: 2 * x, lambda x: jnp.maximum(x, 0)):
+
+    for f in (
+        jnp.tanh,
+        jnp.sin,
+        jnp.exp,
+        jnp.log,
+        jnp.sqrt,
+        jnp.abs,
+        lambda x: x**2,
+        lambda x: 2 * x,
+        lambda x: jnp.maximum(x, 0),
+    ):
         assert weft.grad(f)(1.0).weak_type and not weft.grad(f)(np.float32(1)).weak_type
         for jacobian in (weft.jacfwd, weft.jacrev, weft.hessian):
             assert jacobian(f)(1.0).weak_type and not jacobian(f)(np.float32(1)).weak_type

@@ -1,4 +1,5 @@
 """Pytrees: what flattens is what comes back, and what differs says where."""
+
 import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
@@ -10,8 +11,17 @@ import weft
 from weft import tree_util as tu
 
 Point = namedtuple("Point", "x y")
-trees = st.recursive(st.integers(), lambda t: st.one_of(
-    st.lists(t, max_size=3), st.tuples(t, t), st.dictionaries(st.text(max_size=2), t, max_size=3), st.builds(Point, t, t), st.none()), max_leaves=12)
+trees = st.recursive(
+    st.integers(),
+    lambda t: st.one_of(
+        st.lists(t, max_size=3),
+        st.tuples(t, t),
+        st.dictionaries(st.text(max_size=2), t, max_size=3),
+        st.builds(Point, t, t),
+        st.none(),
+    ),
+    max_leaves=12,
+)
 
 
 @given(trees)
@@ -29,13 +39,21 @@ def test_paths_lead_to_the_leaves(tree):
     for path, leaf in tu.tree_leaves_with_path(tree):
         node = tree
         for key in path:
-            node = node[key.idx] if hasattr(key, "idx") else node[key.key] if hasattr(key, "key") else getattr(node, key.name)
+            node = (
+                node[key.idx]
+                if hasattr(key, "idx")
+                else node[key.key]
+                if hasattr(key, "key")
+                else getattr(node, key.name)
+            )
         assert node is leaf or node == leaf
 
 
 def test_text_of_structures():
     tree = [1, (2,), {"b": None, "a": Point(1, [])}]
-    assert str(tu.tree_structure(tree)) == "PyTreeDef([*, (*,), {'a': CustomNode(namedtuple[Point], [*, []]), 'b': None}])"
+    assert (
+        str(tu.tree_structure(tree)) == "PyTreeDef([*, (*,), {'a': CustomNode(namedtuple[Point], [*, []]), 'b': None}])"
+    )
 
 
 def test_dicts_flatten_in_the_order_of_their_keys():
@@ -50,6 +68,7 @@ def test_dicts_flatten_in_the_order_of_their_keys():
 
 def test_prefixes():
     from weft.base.tree import broadcast_prefix
+
     assert broadcast_prefix((0, None), ([1, 2], {"a": 3})) == [0, 0, None]
     with pytest.raises(ValueError, match=r"\[1\]"):
         tu.tree_map(lambda x, y: x, [1, (2, 3)], [1, 2])
@@ -64,7 +83,9 @@ def test_registered_classes():
         w: object
         name: str = "x"
 
-    Layer2 = tu.register_dataclass(dataclass(type("Layer2", (), {"__annotations__": {"w": object, "name": str}})), ["w"], ["name"])
+    Layer2 = tu.register_dataclass(
+        dataclass(type("Layer2", (), {"__annotations__": {"w": object, "name": str}})), ["w"], ["name"]
+    )
     layer = Layer2([1, 2], "dense")
     leaves, treedef = tu.tree_flatten(layer)
     assert leaves == [1, 2] and treedef.unflatten([3, 4]) == Layer2([3, 4], "dense")
@@ -91,6 +112,7 @@ def test_short_names_and_transpose():
 def test_register_dataclass_takes_each_field():
     def made():
         return dataclasses.make_dataclass("Made", [("x", float), ("y", int), ("z", int, 3)])
+
     cls = weft.tree_util.register_dataclass(made(), data_fields=["x"], meta_fields=["y"], drop_fields=["z"])
     assert weft.tree.map(lambda v: v, cls(1.0, 2, 5)) == cls(1.0, 2, 3)
     with pytest.raises(ValueError, match=r"\['z'\] are missing"):

@@ -1,4 +1,7 @@
-"""Carries, flags, counts and indices that loops change, on every backend: each iteration sees what the one before has left."""
+"""Carries, flags, counts and indices that loops change, on every backend: each iteration sees what the one before
+has left.
+"""
+
 import collections
 
 import numpy as np
@@ -26,11 +29,13 @@ def agree(got, want) -> None:
 
 def test_a_flag_that_is_a_carry():
     """A while loop inside a scan, which ends by a flag that its own body computes."""
+
     def body(c, x):
         def more(s):
             _, n, t = s
             n = n + 1
             return (n < x, n, t + n)
+
         _, n, t = lax.while_loop(lambda s: s[0], more, (jnp.bool_(True), jnp.int32(0), c))
         return t, n
 
@@ -44,7 +49,9 @@ def test_a_flag_that_is_a_carry_of_the_outer_loop():
         inner = lax.while_loop(lambda v: (v[0] < x) & on, lambda v: (v[0] + 1, v[1] * 2 + 1), (jnp.int32(0), n))
         return (~on, inner[1]), inner[0]
 
-    (on, n), steps = weft.jit(lambda xs: lax.scan(body, (jnp.bool_(True), jnp.int32(0)), xs))(jnp.array([2, 3, 1, 4, 2]))
+    (on, n), steps = weft.jit(lambda xs: lax.scan(body, (jnp.bool_(True), jnp.int32(0)), xs))(
+        jnp.array([2, 3, 1, 4, 2])
+    )
     agree((on, n, steps), (False, 2**5 - 1, [2, 0, 1, 0, 2]))
 
 
@@ -116,6 +123,7 @@ def test_carries_change_places(loop):
 
 def test_a_history_that_is_read_while_it_is_written():
     """Row t is made of those before it, forwards and backwards through the array."""
+
     def step(t, h):
         h = lax.dynamic_update_index_in_dim(h, h[t - 1] + h[t - 2] + t, t, 0)
         return lax.dynamic_update_index_in_dim(h, h[t] - h[0], 11 - t, 0)
@@ -148,6 +156,7 @@ def test_updates_of_an_array_that_is_read_before_and_after():
 
 def test_a_donated_argument_that_is_read_again(platform):
     """What may lie in the storage of an argument is written only after that was read for the last time."""
+
     def f(x, y):
         a = x * 2 + y
         b = jnp.flip(x) + a
@@ -167,6 +176,7 @@ def test_the_same_array_as_two_arguments():
 
 def test_one_compiled_program_on_new_data():
     """Whatever a program keeps from one call to the next must not be seen in the next."""
+
     def body(c, x):
         return jnp.where(x > 2, c + x, c), c * x
 
@@ -182,8 +192,10 @@ def test_one_compiled_program_on_new_data():
 def test_the_sign_of_a_zero_that_fills():
     """Operations alike but for the sign of a zero among their parameters are not one."""
     x, at = np.arange(3, dtype="float32"), np.array([5, 1])
+
     def fill(x, i, value):
         return x.at[i].get(mode="fill", fill_value=value)
+
     a, b = weft.jit(lambda x, i: (fill(x, i, 0.0), fill(x, i, -0.0)))(x, at)
     assert not np.signbit(np.asarray(a))[0] and np.signbit(np.asarray(b))[0]
     assert not np.signbit(np.asarray(fill(jnp.array(x), jnp.array(at), 0.0)))[0]
@@ -191,11 +203,18 @@ def test_the_sign_of_a_zero_that_fills():
 
 
 def test_parameters_that_are_equal_but_not_the_same():
-    """Nor are they the same by another name: a library's own primitive may be called with its parameters in any order."""
+    """Nor are they the same by another name: a library's own primitive may be called with its parameters in any
+    order.
+    """
     line = core.Primitive("line_of_a_library")
     line.def_abstract_eval(lambda x, *, slope, start: x)
     mlir.register_lowering(line, mlir.lower_fun(lambda x, *, slope, start: x * slope + start, multiple_results=False))
-    calls = [{"slope": 2.0, "start": 3.0}, {"start": 2.0, "slope": 3.0}, {"slope": 0.0, "start": -0.0}, {"slope": -0.0, "start": -0.0}]
+    calls = [
+        {"slope": 2.0, "start": 3.0},
+        {"start": 2.0, "slope": 3.0},
+        {"slope": 0.0, "start": -0.0},
+        {"slope": -0.0, "start": -0.0},
+    ]
     got = weft.jit(lambda x: [line.bind(x, **call) for call in calls])(jnp.float32(2))
     assert [str(np.asarray(x)) for x in got] == ["7.0", "8.0", "0.0", "-0.0"]
 
@@ -203,7 +222,13 @@ def test_parameters_that_are_equal_but_not_the_same():
 def test_operations_by_themselves_with_parameters_that_are_equal_but_not_the_same():
     numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     fill = lambda value: lax.gather(jnp.arange(3.0), jnp.array([[5]]), numbers, (1,), mode="fill", fill_value=value)
-    assert [str(np.asarray(fill(value))[0]) for value in (0.0, -0.0, 0.0, 1, True)] == ["0.0", "-0.0", "0.0", "1.0", "1.0"]
+    assert [str(np.asarray(fill(value))[0]) for value in (0.0, -0.0, 0.0, 1, True)] == [
+        "0.0",
+        "-0.0",
+        "0.0",
+        "1.0",
+        "1.0",
+    ]
 
 
 def test_tuples_of_parameters_that_are_equal_but_not_the_same():

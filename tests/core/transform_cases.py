@@ -1,4 +1,7 @@
-"""Programs over `jax`, `jnp`, `lax` and `np` about transformations: their results, jaxprs or error classes must be those of real JAX."""
+"""Programs over `jax`, `jnp`, `lax` and `np` about transformations: their results, jaxprs or error classes must be
+those of real JAX.
+"""
+
 SETUP = """
 from jax.custom_derivatives import (SymbolicZero, CustomVJPPrimal, custom_vjp_primal_tree_values, zero_from_primal, linear_call)
 from jax.custom_batching import custom_vmap, sequential_vmap

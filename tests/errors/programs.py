@@ -1,4 +1,5 @@
 """Programs that go wrong, one for each error that users meet. A program's name is its entry in messages.json."""
+
 import numpy as np
 
 import weft
@@ -22,6 +23,7 @@ def program(f):
 def jit_if_on_a_traced_value():
     def absolute(x):
         return x if x > 0 else -x
+
     weft.jit(absolute)(1.0)
 
 
@@ -32,6 +34,7 @@ def jit_while_on_a_computed_value():
         while y > 1:
             y = y / 2
         return y
+
     weft.jit(halve)(8.0)
 
 
@@ -99,6 +102,7 @@ def jit_of_no_function():
 def jit_of_a_generator():
     def numbers(x):
         yield x
+
     weft.jit(numbers)
 
 
@@ -237,6 +241,7 @@ def custom_jvp_without_a_rule():
     @weft.custom_jvp
     def square(x):
         return x * x
+
     weft.grad(square)(1.0)
 
 
@@ -245,6 +250,7 @@ def custom_vjp_without_rules():
     @weft.custom_vjp
     def square(x):
         return x * x
+
     weft.grad(square)(1.0)
 
 
@@ -253,6 +259,7 @@ def custom_jvp_tangent_of_another_shape():
     @weft.custom_jvp
     def square(x):
         return x * x
+
     square.defjvp(lambda primals, tangents: (square(*primals), jnp.ones(2)))
     weft.jvp(square, (F,), (F,))
 
@@ -262,6 +269,7 @@ def custom_jvp_rule_that_returns_no_pair():
     @weft.custom_jvp
     def square(x):
         return x * x
+
     square.defjvp(lambda primals, tangents: square(*primals))
     weft.jvp(square, (F,), (F,))
 
@@ -271,6 +279,7 @@ def custom_vjp_cotangents_of_another_number():
     @weft.custom_vjp
     def scale(x, y):
         return x * y
+
     scale.defvjp(lambda x, y: (x * y, (x, y)), lambda res, g: (g * res[1],))
     weft.grad(scale)(1.0, 2.0)
 
@@ -280,6 +289,7 @@ def custom_vjp_cotangent_of_another_shape():
     @weft.custom_vjp
     def total(x):
         return jnp.sum(x)
+
     total.defvjp(lambda x: (jnp.sum(x), None), lambda res, g: (g,))
     weft.grad(total)(F)
 
@@ -289,6 +299,7 @@ def custom_vjp_forward_without_residuals():
     @weft.custom_vjp
     def square(x):
         return x * x
+
     square.defvjp(lambda x: x * x, lambda res, g: (g,))
     weft.grad(square)(1.0)
 
@@ -394,7 +405,8 @@ def fori_loop_carry_of_another_shape():
     lax.fori_loop(0, 3, lambda i, x: x[:2], F)
 
 
-# shapes, dtypes, axes --------------------------------------------------------------------------------------------------
+# shapes, dtypes, axes
+# --------------------------------------------------------------------------------------------------
 
 
 @program
@@ -562,11 +574,13 @@ def tree_unflatten_with_too_few_leaves():
 def tree_node_registered_twice():
     class Pair:
         pass
+
     for _ in range(2):
         weft.tree_util.register_pytree_node(Pair, lambda p: ((), None), lambda aux, children: Pair())
 
 
-# configuration, devices, transfers -------------------------------------------------------------------------------------
+# configuration, devices, transfers
+# -------------------------------------------------------------------------------------
 
 
 @program
@@ -606,7 +620,8 @@ def transfer_to_the_device_disallowed():
         jnp.sin(np.ones(3))
 
 
-# effects and checks ----------------------------------------------------------------------------------------------------
+# effects and checks
+# ----------------------------------------------------------------------------------------------------
 
 
 @program

@@ -1,7 +1,8 @@
 """Writes image_expected.json next to this file: what real JAX gives for every expression of image_cases.py.
 
-    <a Python with jax 0.10.2> tests/image/make_expected.py
+<a Python with jax 0.10.2> tests/image/make_expected.py
 """
+
 import pathlib
 import sys
 import warnings

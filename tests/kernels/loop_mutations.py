@@ -1,4 +1,7 @@
-"""Programs of loop IR damaged in one or two places: in any attribute of a statement, an expression, a buffer, or the program."""
+"""Programs of loop IR damaged in one or two places: in any attribute of a statement, an expression, a buffer, or the
+program.
+"""
+
 from __future__ import annotations
 
 import copy
@@ -11,8 +14,26 @@ from weft_wasm.ir.attributes import CHECKS, WORDS
 from weft_wasm.ir.nodes import Buffer, Const, Expr, Local, Program, Stmt, Var
 
 NUMBERS = [0, 1, 2, 3, 4, 7, 8, 16, 64, -1, -7, (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 70]
-JUNK = [None, 1.5, float("nan"), True, "x", b"x", (), [], {}, object(), 1 << 5000, "\ud800", "x" * 5000, int, [None], [[]], {1: 1}]
-LEAST = 0.12     # how often a value is replaced by what can't be one
+JUNK = [
+    None,
+    1.5,
+    float("nan"),
+    True,
+    "x",
+    b"x",
+    (),
+    [],
+    {},
+    object(),
+    1 << 5000,
+    "\ud800",
+    "x" * 5000,
+    int,
+    [None],
+    [[]],
+    {1: 1},
+]
+LEAST = 0.12  # how often a value is replaced by what can't be one
 
 
 class Mutator:
@@ -22,12 +43,18 @@ class Mutator:
         self.rng = random.Random(seed)
         self.program: Program = pickle.loads(pickle.dumps(program))
         p = self.program
-        self.statements: list[Stmt] = [s for outer in traversal.walk(p.body) for s in (outer, *(traversal.walk([*outer.plain, *outer.parts]) if type(outer) is nodes.Kernel else ()))]
+        self.statements: list[Stmt] = [
+            s
+            for outer in traversal.walk(p.body)
+            for s in (outer, *(traversal.walk([*outer.plain, *outer.parts]) if type(outer) is nodes.Kernel else ()))
+        ]
         seen: set[Expr] = set()
-        self.nodes: list[Expr] = [node for s in self.statements for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen)]
+        self.nodes: list[Expr] = [
+            node for s in self.statements for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen)
+        ]
         self.buffers: list[Buffer] = list(dict.fromkeys([*p.inputs, *p.outputs, *p.temps, *traversal.constants_of(p)]))
         for node in self.nodes:
-            if hasattr(node, "_loaded"):    # what has been found out of it so far
+            if hasattr(node, "_loaded"):  # what has been found out of it so far
                 del node._loaded
         self.names: list[Expr] = [n for n in self.nodes if type(n) in (Var, Local)] or [Var("none")]
         self.what = "; ".join(self.damage() for _ in range(self.rng.choice((1, 1, 1, 2))))
@@ -65,15 +92,38 @@ class Mutator:
             words = WORDS.get(where)
             return pick(sorted(words)) if words else pick(["", "é" * 40, "a b\n\"'\\", "main", old[::-1]])
         if isinstance(old, (Var, Local)) and where.split(".")[0] in ("For", "Let", "Declare", "Assign"):
-            return pick([pick([n for n in self.names if type(n) is type(old)] or [old]), pick(self.names), type(old)("stranger", old.dtype)])
+            return pick(
+                [
+                    pick([n for n in self.names if type(n) is type(old)] or [old]),
+                    pick(self.names),
+                    type(old)("stranger", old.dtype),
+                ]
+            )
         if isinstance(old, nodes.Node):
             return self.expression(old)
         if isinstance(old, Buffer):
-            return pick([pick([b for b in self.buffers if alike(b, old)]), pick(self.buffers), Buffer("stranger", old.dtype, old.shape, old.role)])
+            return pick(
+                [
+                    pick([b for b in self.buffers if alike(b, old)]),
+                    pick(self.buffers),
+                    Buffer("stranger", old.dtype, old.shape, old.role),
+                ]
+            )
         if isinstance(old, list):
             return self.several(list(old))
         if isinstance(old, tuple):
-            return pick([(), old[:-1], old[::-1], (*old, 2), (*old, *old[:1]), (0, *old[1:]), (pick(NUMBERS), *old[1:]), (*old[1:], pick(self.nodes or [3]))])
+            return pick(
+                [
+                    (),
+                    old[:-1],
+                    old[::-1],
+                    (*old, 2),
+                    (*old, *old[:1]),
+                    (0, *old[1:]),
+                    (pick(NUMBERS), *old[1:]),
+                    (*old[1:], pick(self.nodes or [3])),
+                ]
+            )
         if isinstance(old, dict):
             return {**old, pick(NUMBERS): pick([*NUMBERS, "text"])} if self.rng.random() < 0.8 else {}
         if old is None or isinstance(old, bytes):
@@ -108,7 +158,9 @@ class Mutator:
             k = min(at, len(items) - 2)
             items[k], items[k + 1] = items[k + 1], items[k]
         elif choice == 6:
-            items.insert(at, copy.copy(pick(self.buffers if items and isinstance(items[0], Buffer) else self.statements)))
+            items.insert(
+                at, copy.copy(pick(self.buffers if items and isinstance(items[0], Buffer) else self.statements))
+            )
         elif choice == 7:
             items.insert(at, pick([None, 3, "x", [], pick(self.buffers), pick(self.statements)]))
         else:

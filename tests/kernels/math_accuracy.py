@@ -1,10 +1,12 @@
-"""The error of every elementary function of the Wasm backend, in units in the last place, against mpmath. `make test-math`
+"""The error of every elementary function of the Wasm backend, in units in the last place, against mpmath. `make
+test-math`
 
     python tests/kernels/math_accuracy.py [sin pow …] [--points 1000000] [--dtype f32 --dtype f64] [--seed 0]
 
-Half of the points have random bits, so that every magnitude comes up; the others lie where the function does something, of lgamma and digamma many next to
-negative integers. An ulp is that of the exact result rounded to the dtype; results below the smallest normal number may be zero. Exits with 1 where an error is
-above 4 ulp, or an infinity is not the exact result's.
+Half of the points have random bits, so that every magnitude comes up; the others lie where the function does something,
+of lgamma and digamma many next to negative integers. An ulp is that of the exact result rounded to the dtype; results
+below the smallest normal number may be zero. Exits with 1 where an error is above 4 ulp, or an infinity is not the
+exact result's.
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ def points(name: str, dtype: str, count: int, seed: int) -> list[np.ndarray]:
         base = np.concatenate([np.abs(anything(half)), rng.uniform(0, 4, count - half).astype(kind)])
         with np.errstate(all="ignore"):
             top = np.log(np.finfo(kind).max) / np.abs(np.log(base.astype(np.float64)))
-        power = np.where(rng.random(count) < 0.5, rng.uniform(-1.02, 1.02, count) * top, rng.uniform(-8, 8, count)).astype(kind)
+        power = np.where(
+            rng.random(count) < 0.5, rng.uniform(-1.02, 1.02, count) * top, rng.uniform(-8, 8, count)
+        ).astype(kind)
         good = np.isfinite(base) & np.isfinite(power)
         return [base[good], power[good]]
     if name == "atan2":
@@ -90,7 +94,9 @@ def points(name: str, dtype: str, count: int, seed: int) -> list[np.ndarray]:
     places = rng.uniform(a, b, count - half)
     if name.endswith("gamma"):
         poles = places[: len(places) // 2]
-        poles[:] = -rng.integers(0, 40, len(poles)) + rng.choice([-1, 1], len(poles)) * 2.0 ** rng.uniform(-52, 0, len(poles))
+        poles[:] = -rng.integers(0, 40, len(poles)) + rng.choice([-1, 1], len(poles)) * 2.0 ** rng.uniform(
+            -52, 0, len(poles)
+        )
     x = np.concatenate([anything(4 * half), places.astype(kind)])
     with np.errstate(invalid="ignore"):
         x = x[np.isfinite(x) & (x >= lo) & (x <= hi)]
@@ -115,11 +121,16 @@ def worst(name: str, dtype: str, args: list[np.ndarray], got: np.ndarray) -> tup
         if abs(want) > top * (1 + mp.mpf(2) ** -(digits + 1)):
             error = 0.0 if value == math.copysign(math.inf, want) else math.inf
         elif abs(want) < tiny and (value == 0 or abs(value) < 2 * tiny):
-            error = float(abs(value - want) / mp.mpf(tiny)) * 2 if abs(value) > tiny else 0.0  # below the normal numbers 0 will do, as on XLA
+            # below the normal numbers 0 will do, as on XLA
+            error = float(abs(value - want) / mp.mpf(tiny)) * 2 if abs(value) > tiny else 0.0
         elif not math.isfinite(value):
             error = math.inf
         else:
-            unit = mp.mpf(float(np.spacing(kind(abs(float(want)))))) if abs(want) < top else mp.mpf(float(info.max)) * mp.mpf(2) ** -digits
+            unit = (
+                mp.mpf(float(np.spacing(kind(abs(float(want))))))
+                if abs(want) < top
+                else mp.mpf(float(info.max)) * mp.mpf(2) ** -digits
+            )
             error = float(abs(mp.mpf(value) - want) / unit)
         if error > result[0]:
             result = (error, at, value)
@@ -132,7 +143,10 @@ def measure(name: str, dtype: str, count: int, seed: int, pool: ProcessPoolExecu
 
     args = points(name, dtype, count, seed)
     got = evaluate(name, *args)
-    jobs = [pool.submit(worst, name, dtype, [a[k : k + CHUNK] for a in args], got[k : k + CHUNK]) for k in range(0, len(got), CHUNK)]
+    jobs = [
+        pool.submit(worst, name, dtype, [a[k : k + CHUNK] for a in args], got[k : k + CHUNK])
+        for k in range(0, len(got), CHUNK)
+    ]
     error, at, value = max((job.result() for job in jobs), key=lambda found: found[0])
     return len(got), error, at, value
 
@@ -151,8 +165,11 @@ def main() -> int:
                 start = time.perf_counter()
                 count, error, at, value = measure(name, dtype, options.points, options.seed, pool)
                 bad += error > LIMIT
-                print(f"{name:9} {dtype}  {count:8} points  {error:8.3f} ulp at {', '.join(map(repr, at))} -> {value!r}  "
-                      f"({time.perf_counter() - start:.0f} s){'  TOO MUCH' if error > LIMIT else ''}", flush=True)  # fmt: skip
+                print(
+                    f"{name:9} {dtype}  {count:8} points  {error:8.3f} ulp at {', '.join(map(repr, at))} -> {value!r}  "
+                    f"({time.perf_counter() - start:.0f} s){'  TOO MUCH' if error > LIMIT else ''}",
+                    flush=True,
+                )
     return bool(bad)
 
 

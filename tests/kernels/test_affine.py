@@ -12,7 +12,9 @@ NAMES = [Var("i"), Var("j"), Var("k")]
 
 @pytest.mark.parametrize("extents", list(itertools.product([1, 2, 3], repeat=3)), ids=str)
 def test_distinct_says_what_counting_says(extents):
-    """It never says so of iterations that share an index, and knows all indices whose larger steps pass all that smaller ones reach."""
+    """It never says so of iterations that share an index, and knows all indices whose larger steps pass all that
+    smaller ones reach.
+    """
     for steps in itertools.product([-4, -1, 0, 1, 2, 3, 6, 7], repeat=3):
         indices = [int(np.dot(steps, point)) for point in np.ndindex(*extents)]
         really = len(set(indices)) == len(indices)

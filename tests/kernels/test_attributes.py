@@ -1,4 +1,5 @@
 """Every attribute of every node of the loop IR is checked: its type, and what it may be."""
+
 import copy
 from types import SimpleNamespace
 from typing import get_args
@@ -7,7 +8,38 @@ import pytest
 from weft_wasm.ir import attributes, nodes, traversal
 from weft_wasm.ir.attributes import CHECKS, MOST_DEPTH, MOST_NESTING, RANGES, WORDS, VerifyError
 from weft_wasm.compile import compile_program
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32)
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Local,
+    MulAdd,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    f32,
+    i32,
+)
 from weft_wasm.ir.verify import MOST_COPIES, verify
 
 KINDS = (*get_args(Expr), *get_args(Stmt), Buffer, Program)
@@ -15,29 +47,74 @@ KINDS = (*get_args(Expr), *get_args(Stmt), Buffer, Program)
 
 def everything():
     """A program with every kind of node, and one of each kind."""
-    x, out, flag, table = Buffer("x", "f32", (8,), "input"), Buffer("out", "f32", (8,), "output"), Buffer("flag", "bool", ()), Buffer("table", "i32", (4,))
+    x, out, flag, table = (
+        Buffer("x", "f32", (8,), "input"),
+        Buffer("out", "f32", (8,), "output"),
+        Buffer("flag", "bool", ()),
+        Buffer("table", "i32", (4,)),
+    )
     i, j, k, v, acc = Var("i"), Var("j"), Var("k"), Var("v", "f32"), Local("acc", "f32")
-    value = MulAdd(Select(Compare("lt", x[i], f32(1.0)), Unary("neg", x[i]), Call("exp", x[i])), Bitcast(i, "f32"), Binary("add", v, Convert(i, "f32")))
+    value = MulAdd(
+        Select(Compare("lt", x[i], f32(1.0)), Unary("neg", x[i]), Call("exp", x[i])),
+        Bitcast(i, "f32"),
+        Binary("add", v, Convert(i, "f32")),
+    )
     body = [
-        Let(v, f32(2.0)), Declare(acc, f32(0.0)), Barrier(),
+        Let(v, f32(2.0)),
+        Declare(acc, f32(0.0)),
+        Barrier(),
         For(j, 8, [Assign(acc, acc + x[j])], "reduce"),
         For(i, 8, [Store(out, i, value)], "parallel", 1),
-        If(Compare("lt", acc, f32(0.0)), [Store(out, i32(0), acc)], [Switch(Convert(acc, "i32"), [[], [Store(out, i32(1), acc)]])]),
+        If(
+            Compare("lt", acc, f32(0.0)),
+            [Store(out, i32(0), acc)],
+            [Switch(Convert(acc, "i32"), [[], [Store(out, i32(1), acc)]])],
+        ),
         While([], Const(False, "bool"), [Barrier()]),
     ]
     kernel = Kernel("k", body)
-    program = Program("p", [x], [out], [flag, table], [
-        kernel, Copy(out, x, 2), Kernel("flag", [Store(flag, i32(0), Const(True, "bool"))]), While([], flag[0], [For(k, 3, [If(flag[0], [Fail(1)])])]),
-        HostCall(0, table, [x], [out]),
-    ], errors={1: "it failed"}, calls=[SimpleNamespace(ins=[0], outs=[0])])
-    nodes = {type(n): n for s in traversal.walk(program.body) for e in traversal.expressions(s) for n in traversal.walk_expr(e)}
-    nodes |= {type(s): s for s in reversed(list(traversal.walk(program.body)))} | {Buffer: x, Program: program, Var: v, Local: acc}
+    program = Program(
+        "p",
+        [x],
+        [out],
+        [flag, table],
+        [
+            kernel,
+            Copy(out, x, 2),
+            Kernel("flag", [Store(flag, i32(0), Const(True, "bool"))]),
+            While([], flag[0], [For(k, 3, [If(flag[0], [Fail(1)])])]),
+            HostCall(0, table, [x], [out]),
+        ],
+        errors={1: "it failed"},
+        calls=[SimpleNamespace(ins=[0], outs=[0])],
+    )
+    nodes = {
+        type(n): n
+        for s in traversal.walk(program.body)
+        for e in traversal.expressions(s)
+        for n in traversal.walk_expr(e)
+    }
+    nodes |= {type(s): s for s in reversed(list(traversal.walk(program.body)))} | {
+        Buffer: x,
+        Program: program,
+        Var: v,
+        Local: acc,
+    }
     return program, nodes
 
 
 def junk(value):
-    """What no attribute may be, and what this one may not: other types, numbers too small and too large, a word that is none."""
-    yield from (object(), 1.5 if not isinstance(value, float) else "1", [None], {None: None}, "nonsense" if type(value) is not str else 3, b"x" if value is not None else 5)
+    """What no attribute may be, and what this one may not: other types, numbers too small and too large, a word that
+    is none.
+    """
+    yield from (
+        object(),
+        1.5 if not isinstance(value, float) else "1",
+        [None],
+        {None: None},
+        "nonsense" if type(value) is not str else 3,
+        b"x" if value is not None else 5,
+    )
     if type(value) is int:
         yield from (True, -1 << 70, 1 << 70, -(1 << 31) - 1)
     if type(value) is bool:
@@ -61,8 +138,16 @@ def test_every_attribute_is_checked(kind):
     for name in stored:
         old = getattr(node, name)
         for new in junk(old):
-            if kind is Const and name == "value" and isinstance(new, (bool, int, float)) or name == "name" and new == "nonsense" or name == "data" and new == b"x":
-                continue    # which depends on the dtype, or is one
+            if (
+                kind is Const
+                and name == "value"
+                and isinstance(new, (bool, int, float))
+                or name == "name"
+                and new == "nonsense"
+                or name == "data"
+                and new == b"x"
+            ):
+                continue  # which depends on the dtype, or is one
             setattr(node, name, new)
             with pytest.raises(VerifyError, match=rf"(?s){name}.* must be .*; got ") as refused:
                 verify(program)
@@ -75,7 +160,9 @@ def test_every_attribute_is_checked(kind):
 
 
 def test_somebody_has_said_what_every_attribute_may_be():
-    """A new attribute without an entry, or of a type that nobody knows, fails at once; entries of attributes that are gone do here."""
+    """A new attribute without an entry, or of a type that nobody knows, fails at once; entries of attributes that
+    are gone do here.
+    """
     for declared in (int, str, float, set[int], complex):
         with pytest.raises(TypeError, match="nobody has said what For.speed, declared .*, may hold"):
             attributes.check_of("For.speed", declared)
@@ -84,16 +171,46 @@ def test_somebody_has_said_what_every_attribute_may_be():
 
 
 PLACES = {
-    "an operand": (lambda p, n: setattr(n[Binary].b, "x", None), r"p, body\[0\] \(Kernel k\), body\[4\] \(For i\), body\[0\]: value\.c\.b: x of a Convert must be an expression; got None"),
-    "an argument": (lambda p, n: setattr(n[Call], "args", (n[Call], None)), r"value\.a\.b: args of a Call must be a tuple, each an expression; got a tuple of 2"),
-    "a branch": (lambda p, n: setattr(n[Switch].branches[1][0], "value", 3), r"body\[5\] \(a If\), orelse\[0\] \(a Switch\), branches\[1\]\[0\]: value of a Store must be an expression; got 3"),
-    "a part": (lambda p, n: n[Kernel].parts.append(Kernel("part", [None])), r"body\[0\] \(Kernel k\), parts\[0\]: body of Kernel part must be a list, each a statement; got a list of None"),
-    "a buffer": (lambda p, n: setattr(n[HostCall].results[0], "dtype", "f8"), r"p, program: outputs\[0\]: dtype of Buffer out must be one of"),
-    "an undeclared buffer": (lambda p, n: setattr(n[Copy], "src", Buffer("s", "f32", (1 << 31,))), r"body\[1\]: src: size of Buffer s must be"),
-    "a name": (lambda p, n: setattr(n[Var], "name", "\ud800"), r"body\[0\]: var: name of a Var must be a text of at most 1000 printable characters; got "),
-    "an expression in itself": (lambda p, n: setattr(n[Unary], "x", n[MulAdd]), r"body\[0\]: value\.a\.a\.?: a Unary contains itself"),
+    "an operand": (
+        lambda p, n: setattr(n[Binary].b, "x", None),
+        (
+            r"p, body\[0\] \(Kernel k\), body\[4\] \(For i\), body\[0\]: value\.c\.b: x of a Convert must be an"
+            r" expression; got None"
+        ),
+    ),
+    "an argument": (
+        lambda p, n: setattr(n[Call], "args", (n[Call], None)),
+        r"value\.a\.b: args of a Call must be a tuple, each an expression; got a tuple of 2",
+    ),
+    "a branch": (
+        lambda p, n: setattr(n[Switch].branches[1][0], "value", 3),
+        (
+            r"body\[5\] \(a If\), orelse\[0\] \(a Switch\), branches\[1\]\[0\]: value of a Store must be an expression;"
+            r" got 3"
+        ),
+    ),
+    "a part": (
+        lambda p, n: n[Kernel].parts.append(Kernel("part", [None])),
+        r"body\[0\] \(Kernel k\), parts\[0\]: body of Kernel part must be a list, each a statement; got a list of None",
+    ),
+    "a buffer": (
+        lambda p, n: setattr(n[HostCall].results[0], "dtype", "f8"),
+        r"p, program: outputs\[0\]: dtype of Buffer out must be one of",
+    ),
+    "an undeclared buffer": (
+        lambda p, n: setattr(n[Copy], "src", Buffer("s", "f32", (1 << 31,))),
+        r"body\[1\]: src: size of Buffer s must be",
+    ),
+    "a name": (
+        lambda p, n: setattr(n[Var], "name", "\ud800"),
+        r"body\[0\]: var: name of a Var must be a text of at most 1000 printable characters; got ",
+    ),
+    "an expression in itself": (
+        lambda p, n: setattr(n[Unary], "x", n[MulAdd]),
+        r"body\[0\]: value\.a\.a\.?: a Unary contains itself",
+    ),
     "a block in itself": (lambda p, n: n[If].then.append(n[If]), rf"statements nest more than {MOST_NESTING} deep"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", PLACES)
@@ -134,11 +251,21 @@ def test_programs_that_grow_when_they_are_written_down_are_refused(monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(VerifyError, match="more than 1000 statements"):
         patch.setattr(attributes, "MOST_STATEMENTS", 1000)
         verify(nest(100, wide=2))
-    x, out, names = Buffer("x", "f32", (1 << 20,), "input"), Buffer("out", "f32", (1 << 20,), "output"), [Var(n) for n in "abcd"]
+    x, out, names = (
+        Buffer("x", "f32", (1 << 20,), "input"),
+        Buffer("out", "f32", (1 << 20,), "output"),
+        [Var(n) for n in "abcd"],
+    )
     body = [Store(out, names[0], x[names[0]])]
     for var in names:
         body = [For(var, 32, body, unroll=32)]
-    with pytest.raises(VerifyError, match=f"p, kernel k, loop d, loop c, loop b, loop a: unrolled loops make more than {MOST_COPIES} statements of the program"):
+    with pytest.raises(
+        VerifyError,
+        match=(
+            f"p, kernel k, loop d, loop c, loop b, loop a: unrolled loops make more than {MOST_COPIES} statements of"
+            " the program"
+        ),
+    ):
         verify(Program("p", [x], [out], [], [Kernel("k", body)]))
 
 

@@ -17,17 +17,44 @@ def rows(dtype: str, divisor) -> Program:
     i, j = Var("i"), Var("j")
     q = Binary("div", x[i * COLUMNS + j], divisor(d, i))
     stores = [Store(out, i * COLUMNS + j, q), Store(more, i * COLUMNS + j, q + (q + 1.0))]
-    return Program("rows", [x, d], [out, more], [], [Kernel("rows", [For(i, ROWS, [For(j, COLUMNS, stores, "parallel")], "parallel")])])
+    return Program(
+        "rows",
+        [x, d],
+        [out, more],
+        [],
+        [Kernel("rows", [For(i, ROWS, [For(j, COLUMNS, stores, "parallel")], "parallel")])],
+    )
 
 
 def operands(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Random bits, and whatever is special about a number, on both sides."""
     rng = np.random.default_rng(0)
     word, info = np.dtype(f"u{np.dtype(NUMPY[dtype]).itemsize}"), np.finfo(NUMPY[dtype])
-    x, d = (rng.integers(0, np.iinfo(word).max, shape, word, endpoint=True).view(info.dtype) for shape in ((ROWS, COLUMNS), (ROWS,)))
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, -info.tiny, info.smallest_subnormal, 1.0, 3.0, -7.0, info.tiny / 3, info.max / 3, 1e30]
+    x, d = (
+        rng.integers(0, np.iinfo(word).max, shape, word, endpoint=True).view(info.dtype)
+        for shape in ((ROWS, COLUMNS), (ROWS,))
+    )
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        info.max,
+        -info.tiny,
+        info.smallest_subnormal,
+        1.0,
+        3.0,
+        -7.0,
+        info.tiny / 3,
+        info.max / 3,
+        1e30,
+    ]
     x[:, : len(special)] = d[: len(special)] = special
-    x[ROWS // 2 :, 20:], d[ROWS // 2 :] = rng.normal(size=(ROWS - ROWS // 2, COLUMNS - 20)), rng.normal(size=ROWS - ROWS // 2)
+    x[ROWS // 2 :, 20:], d[ROWS // 2 :] = (
+        rng.normal(size=(ROWS - ROWS // 2, COLUMNS - 20)),
+        rng.normal(size=ROWS - ROWS // 2),
+    )
     return x, d
 
 
@@ -62,7 +89,11 @@ def test_constant_divisors(value, dtype):
 
 def test_quotients_are_made_of_products():
     program = rows("f32", lambda d, i: d[i] * 2.0)
-    assert compile_program(program, RELAXED).code.count(MULTIPLY_ADD) > compile_program(program).code.count(MULTIPLY_ADD) == 0
+    assert (
+        compile_program(program, RELAXED).code.count(MULTIPLY_ADD)
+        > compile_program(program).code.count(MULTIPLY_ADD)
+        == 0
+    )
     x, d = operands("f32")
     with np.errstate(all="ignore"):
         assert_quotients(run_wasm(program, x, d, features=RELAXED)[0], x, (d * np.float32(2))[:, None])
@@ -78,12 +109,17 @@ def by_what_is_written(x: Buffer, out: Buffer, j: Var) -> tuple[list, list]:
     return [Store(out, Const(COLUMNS, "i32"), x[0] + 2.0)], [Store(out, j, Binary("div", x[j], out[COLUMNS]))]
 
 
-@pytest.mark.parametrize("body, divisor", [(by_own_element, lambda x: x + np.float32(1)), (by_what_is_written, lambda x: x[0] + np.float32(2))])
+@pytest.mark.parametrize(
+    "body, divisor",
+    [(by_own_element, lambda x: x + np.float32(1)), (by_what_is_written, lambda x: x[0] + np.float32(2))],
+)
 def test_divisors_that_the_loop_may_change(body, divisor):
     """They are read anew."""
     x, out, j = Buffer("x", "f32", (COLUMNS,), "input"), Buffer("out", "f32", (COLUMNS + 1,), "output"), Var("j")
     before, inside = body(x, out, j)
-    program = Program("changing", [x], [out], [], [Kernel("changing", [*before, For(j, COLUMNS, inside, "parallel", 1)])])
+    program = Program(
+        "changing", [x], [out], [], [Kernel("changing", [*before, For(j, COLUMNS, inside, "parallel", 1)])]
+    )
     assert MULTIPLY_ADD not in compile_program(program, RELAXED).code
     values = np.linspace(1, 2, COLUMNS, dtype=np.float32)
     np.testing.assert_array_equal(run_wasm(program, values, features=RELAXED)[0][:COLUMNS], values / divisor(values))

@@ -33,8 +33,18 @@ def check(n: int, batch: int, dtype: str = "f32", features=("simd128",), scale: 
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("n, batch, factors", [(256, 3, [16, 16]), (4096, 1, [64, 64]), (1 << 13, 2, [32, 16, 16]), (12 * 20, 2, [20, 12]), (720, 1, [20, 36]),
-                                               (13440, 1, [28, 20, 24])], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "n, batch, factors",
+    [
+        (256, 3, [16, 16]),
+        (4096, 1, [64, 64]),
+        (1 << 13, 2, [32, 16, 16]),
+        (12 * 20, 2, [20, 12]),
+        (720, 1, [20, 36]),
+        (13440, 1, [28, 20, 24]),
+    ],
+    ids=str,
+)
 def test_columns(n, batch, factors, dtype):
     assert fft.tall_factors(n) == factors
     check(n, batch, dtype, scale=0.25 if batch == 1 else 1.0)
@@ -57,4 +67,12 @@ def test_threads(cut, n):  # noqa: F811
 
 
 def test_factors_of_eight():
-    assert [fft.factors(n) for n in (16, 32, 64, 128, 512, 1024, 37)] == [[4, 4], [8, 4], [8, 8], [8, 4, 4], [8, 8, 8], [8, 8, 4, 4], None]
+    assert [fft.factors(n) for n in (16, 32, 64, 128, 512, 1024, 37)] == [
+        [4, 4],
+        [8, 4],
+        [8, 8],
+        [8, 4, 4],
+        [8, 8, 8],
+        [8, 8, 4, 4],
+        None,
+    ]

@@ -7,9 +7,31 @@ from weft_wasm.ir import nodes, traversal
 from weft_wasm.ir.nodes import Buffer, Call, Program, Store, f32
 from weft_wasm.routines.gemm import Panels, Tile, default_tile, gemm
 
-SHAPES = [(1, 1, 1), (1, 64, 300), (64, 1, 64), (3, 5, 2), (5, 7, 9), (16, 16, 16), (33, 17, 65), (6, 8, 256), (61, 64, 128), (128, 10, 64),
-          (7, 100, 1000), (100, 9, 3), (97, 131, 77), (24, 24, 1030), (4, 4, 2000), (250, 33, 31), (0, 4, 4), (4, 4, 0),
-          (20, 140, 1301), (200, 136, 1301), (200, 136, 7), (200, 40, 1301), (13, 130, 1290)]  # fmt: skip
+SHAPES = [
+    (1, 1, 1),
+    (1, 64, 300),
+    (64, 1, 64),
+    (3, 5, 2),
+    (5, 7, 9),
+    (16, 16, 16),
+    (33, 17, 65),
+    (6, 8, 256),
+    (61, 64, 128),
+    (128, 10, 64),
+    (7, 100, 1000),
+    (100, 9, 3),
+    (97, 131, 77),
+    (24, 24, 1030),
+    (4, 4, 2000),
+    (250, 33, 31),
+    (0, 4, 4),
+    (4, 4, 0),
+    (20, 140, 1301),
+    (200, 136, 1301),
+    (200, 136, 7),
+    (200, 40, 1301),
+    (13, 130, 1290),
+]
 
 
 def product(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", epilogue=None, **options):
@@ -17,12 +39,17 @@ def product(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", epilogue=None,
     y = Buffer("y", dtype, (batch, n, k) if tb else (batch, k, n), "input")
     bias, out = Buffer("bias", dtype, (n,), "input"), Buffer("out", dtype, (batch, m, n), "output")
     routine = gemm(
-        "matmul", m, n, k,
+        "matmul",
+        m,
+        n,
+        k,
         lambda b, i, q: x[b * (m * k) + (q * m + i if ta else i * k + q)],
         lambda b, q, j: y[b * (k * n) + (j * k + q if tb else q * n + j)],
         lambda b, i, j, value: [Store(out, b * (m * n) + i * n + j, epilogue(bias[j], value) if epilogue else value)],
-        batch=batch, dtype=dtype, **options,
-    )  # fmt: skip
+        batch=batch,
+        dtype=dtype,
+        **options,
+    )
     return Program("matmul", [x, y, bias], [out], routine.temps, routine.kernels)
 
 
@@ -59,7 +86,11 @@ def test_transposed_operands(shape, ta, tb):
 
 
 @pytest.mark.parametrize("tb", [False, True])
-@pytest.mark.parametrize("shape,together", [((40, 160, 700), 2), ((40, 160, 1280), 2), ((40, 160, 1301), 2), ((40, 168, 700), 1), ((40, 150, 90), 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape,together",
+    [((40, 160, 700), 2), ((40, 160, 1280), 2), ((40, 160, 1301), 2), ((40, 168, 700), 1), ((40, 150, 90), 1)],
+    ids=str,
+)
 def test_panels_that_are_packed_together(shape, together, tb):
     (columns,) = [b for b in product(*shape, tb=tb).temps if b.name == "matmul.b"]
     assert columns.shape[0] == together
@@ -94,8 +125,14 @@ def test_few_columns_become_rows(shape, ta, tb):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_tiles(seed):
     rng = np.random.default_rng(seed)
-    tile = Tile(mr=int(rng.integers(1, 8)), nr=int(rng.choice([4, 8, 16])), kc=int(rng.choice([8, 16, 40])), mc=int(rng.integers(8, 40)),
-                nc=int(rng.choice([16, 32, 200])), unroll=int(rng.choice([1, 2, 4])))  # fmt: skip
+    tile = Tile(
+        mr=int(rng.integers(1, 8)),
+        nr=int(rng.choice([4, 8, 16])),
+        kc=int(rng.choice([8, 16, 40])),
+        mc=int(rng.integers(8, 40)),
+        nc=int(rng.choice([16, 32, 200])),
+        unroll=int(rng.choice([1, 2, 4])),
+    )
     check(*(int(v) for v in rng.integers(20, 90, 3)), tile=tile, seed=seed)
 
 
@@ -104,8 +141,15 @@ def test_operands_are_any_expression():
     m, n, k = 20, 24, 28
     x, y = Buffer("x", "bf16", (m, k), "input"), Buffer("y", "f32", (k, n), "input")
     out = Buffer("out", "bf16", (m, n), "output")
-    routine = gemm("fused", m, n, k, lambda _, i, q: nodes.convert(x[i * k + q], "f32"), lambda _, q, j: Call("exp", y[q * n + j] * f32(0.5)),
-                   lambda _, i, j, value: [Store(out, i * n + j, nodes.convert(value, "bf16"))])  # fmt: skip
+    routine = gemm(
+        "fused",
+        m,
+        n,
+        k,
+        lambda _, i, q: nodes.convert(x[i * k + q], "f32"),
+        lambda _, q, j: Call("exp", y[q * n + j] * f32(0.5)),
+        lambda _, i, j, value: [Store(out, i * n + j, nodes.convert(value, "bf16"))],
+    )
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(m, k)).astype(NUMPY["bf16"]), rng.normal(size=(k, n)).astype(np.float32)
     got = run_wasm(Program("fused", [x, y], [out], routine.temps, routine.kernels), a, b)[0]
@@ -132,14 +176,18 @@ def test_panels_hold_every_row_once(extent, most):
 
 
 def test_narrow_products_read_rows_where_they_lie():
-    """No copy of the left operand is made where there are few columns, none of the whole right one where there are few rows."""
+    """No copy of the left operand is made where there are few columns, none of the whole right one where there are
+    few rows.
+    """
     sizes = lambda *shape, **options: {t.name[7:]: t.size for t in product(*shape, **options).temps}  # noqa: E731
     assert sizes(400, 64, 96) == {"b": 64 * 96} and "a" in sizes(400, 64, 96, ta=True) and "a" in sizes(400, 264, 96)
     assert sizes(96, 264, 100) == {"b": 8 * 100}
 
 
 def test_partial_sums_of_few_columns_are_kept():
-    """All slices of some columns come before the next columns, unless the rows of the right operand lie in too many pages."""
+    """All slices of some columns come before the next columns, unless the rows of the right operand lie in too many
+    pages.
+    """
     partial = lambda *shape: next(t.size for t in product(*shape).temps if t.name == "matmul.c")  # noqa: E731
     assert partial(40, 160, 1000) == 8 * 2 * 5 * 8 and partial(40, 160, 1280) == 8 * 20 * 5 * 8
 
@@ -154,7 +202,11 @@ def test_columns_are_packed_by_the_first_panel_of_rows(shape, ta):
 
 def test_the_panel_that_packs_has_one_height():
     """Which height it has is known: one tile for it, and one for each height of the others."""
-    tiles = [s for s in traversal.walk(product(40, 160, 300, features=RELAXED).body[0].body) if type(s) is nodes.For and s.outline]
+    tiles = [
+        s
+        for s in traversal.walk(product(40, 160, 300, features=RELAXED).body[0].body)
+        if type(s) is nodes.For and s.outline
+    ]
     assert Panels(40, 6).tall < Panels(40, 6).count and len(tiles) == 3
 
 

@@ -1,4 +1,6 @@
-"""Stores of neighbouring elements in vector loops, which are transposed in registers: against the interpreter and NumPy."""
+"""Stores of neighbouring elements in vector loops, which are transposed in registers: against the interpreter and
+NumPy.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +14,13 @@ def columns(dtype: str, count: int, rows: int, stride: int, vector: int) -> Prog
     x, out = Buffer("x", dtype, (count, rows), "input"), Buffer("out", dtype, (rows, stride), "output")
     r, z = Var("r"), Var("z")
     stores = [Store(out, r * stride + q, Binary("add", x[r + q * rows], x[q])) for q in range(count)]
-    return Program("columns", [x], [out], [], [Kernel("columns", [For(z, rows * stride, [Store(out, z, x[0])]), For(r, rows, stores, "parallel", vector)])])
+    return Program(
+        "columns",
+        [x],
+        [out],
+        [],
+        [Kernel("columns", [For(z, rows * stride, [Store(out, z, x[0])]), For(r, rows, stores, "parallel", vector)])],
+    )
 
 
 @pytest.mark.parametrize("vector", [1, 2])
@@ -31,7 +39,17 @@ def test_a_value_that_a_neighbour_writes():
     n = 16
     x, out = Buffer("x", "f32", (n,), "input"), Buffer("out", "f32", (n, 2), "output")
     i = Var("i")
-    program = Program("chain", [x], [out], [], [Kernel("chain", [For(i, n, [Store(out, i * 2, x[i]), Store(out, i * 2 + 1, out[i * 2] + 1.0)], "parallel", 1)])])
+    program = Program(
+        "chain",
+        [x],
+        [out],
+        [],
+        [
+            Kernel(
+                "chain", [For(i, n, [Store(out, i * 2, x[i]), Store(out, i * 2 + 1, out[i * 2] + 1.0)], "parallel", 1)]
+            )
+        ],
+    )
     x_ = np.arange(n, dtype=np.float32)
     np.testing.assert_array_equal(run_wasm(program, x_)[0], np.stack([x_, x_ + 1], 1))
 

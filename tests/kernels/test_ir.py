@@ -1,4 +1,7 @@
-"""What every pass relies on: each kind of statement and expression is known to the walkers, and says what it reads and writes."""
+"""What every pass relies on: each kind of statement and expression is known to the walkers, and says what it reads
+and writes.
+"""
+
 from typing import get_args
 
 import numpy as np
@@ -7,7 +10,38 @@ from kernel_harness import NUMPY, assert_same, run_interpreted, run_wasm
 from weft_wasm.interpreter import interpret
 from weft_wasm.ir import nodes, traversal
 from weft_wasm.interpreter.interpret import InterpretError
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32)
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Local,
+    MulAdd,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    f32,
+    i32,
+)
 from weft_wasm.ir.kinds import covering
 from weft_wasm.ir.rewriting import fresh, map_blocks, rewrite
 from weft_wasm.ir.text import lines
@@ -36,8 +70,15 @@ STATEMENTS = [
 ]
 LEAVES = [Const(1.0, "f32"), V, ACC]
 EXPRESSIONS = [
-    (X[I], 1), (Unary("neg", V), 1), (Binary("add", V, ACC), 2), (Compare("lt", V, ACC), 2), (Select(TEST, V, ACC), 3), (Convert(V, "i32"), 1),
-    (Bitcast(V, "i32"), 1), (MulAdd(V, ACC, V), 3), (Call("pow", V, ACC), 2),
+    (X[I], 1),
+    (Unary("neg", V), 1),
+    (Binary("add", V, ACC), 2),
+    (Compare("lt", V, ACC), 2),
+    (Select(TEST, V, ACC), 3),
+    (Convert(V, "i32"), 1),
+    (Bitcast(V, "i32"), 1),
+    (MulAdd(V, ACC, V), 3),
+    (Call("pow", V, ACC), 2),
 ]
 
 
@@ -105,8 +146,14 @@ def test_the_interpreter_refuses_copies_out_of_bounds(count, to, start):
     data = np.arange(8, dtype=np.float32)
     with pytest.raises(InterpretError, match=f"{count} elements at"):
         run_interpreted(program, data, np.array([to, start], np.int32))
-    np.testing.assert_array_equal(run_interpreted(Program("p", [X, at], [out], [], [Copy(out, X, 8), Copy(out, X, 2, at[0], at[1])]), data,
-                                                  np.array([6, 1], np.int32))[0], [0, 1, 2, 3, 4, 5, 1, 2])
+    np.testing.assert_array_equal(
+        run_interpreted(
+            Program("p", [X, at], [out], [], [Copy(out, X, 8), Copy(out, X, 2, at[0], at[1])]),
+            data,
+            np.array([6, 1], np.int32),
+        )[0],
+        [0, 1, 2, 3, 4, 5, 1, 2],
+    )
 
 
 # ---- the strict interpreter
@@ -131,26 +178,50 @@ FILL = _each(lambda x, o, i: [Store(o, i, x[i])])
 SCRATCH = Buffer("s", "f32", (8,), "private")
 
 
-@pytest.mark.parametrize(("body", "said"), [
-    ([_each(lambda x, o, i: [Store(o, i32(0), x[i])])], "iterations 0 and 1 of the parallel loop over i both touch element 0 of o0"),
-    ([FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.minimum(i + 1, 7)])])], "both touch element 1"),
-    ([FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.maximum(i - 1, 0)])], "reduce")], "of the reduce loop over i"),
-    ([FILL, _each(lambda x, o, i: [Let(Var("a", "f32"), o[i32(7)]), Store(o, i, x[i])])], "of which several and 7"),
-    ([_each(lambda x, o, i: [Store(o, i, o[i])])], "element 0 of o0: f32.8. is read, and was never written"),
-    ([lambda x, o: [Store(o, i32(0), x[0])]], "element 1 of o0: f32.8. is never written"),
-    ([FILL, _each(lambda x, o, i: [If(nodes.eq(i, 0), [Store(SCRATCH, i32(0), x[i])]), Store(o, i, SCRATCH[0])])], "element 0 of s: f32.8."),
-    ([_each(lambda x, o, i: [Store(o, i, nodes.convert(nodes.bitcast(x[i] - x[i] / 0.0, "u32"), "f32"))])], "the bits of a NaN that was computed"),
-], ids=["one place", "ahead", "behind", "several", "never written", "not wholly", "own", "NaN"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            [_each(lambda x, o, i: [Store(o, i32(0), x[i])])],
+            "iterations 0 and 1 of the parallel loop over i both touch element 0 of o0",
+        ),
+        ([FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.minimum(i + 1, 7)])])], "both touch element 1"),
+        (
+            [FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.maximum(i - 1, 0)])], "reduce")],
+            "of the reduce loop over i",
+        ),
+        ([FILL, _each(lambda x, o, i: [Let(Var("a", "f32"), o[i32(7)]), Store(o, i, x[i])])], "of which several and 7"),
+        ([_each(lambda x, o, i: [Store(o, i, o[i])])], "element 0 of o0: f32.8. is read, and was never written"),
+        ([lambda x, o: [Store(o, i32(0), x[0])]], "element 1 of o0: f32.8. is never written"),
+        (
+            [
+                FILL,
+                _each(lambda x, o, i: [If(nodes.eq(i, 0), [Store(SCRATCH, i32(0), x[i])]), Store(o, i, SCRATCH[0])]),
+            ],
+            "element 0 of s: f32.8.",
+        ),
+        (
+            [_each(lambda x, o, i: [Store(o, i, nodes.convert(nodes.bitcast(x[i] - x[i] / 0.0, "u32"), "f32"))])],
+            "the bits of a NaN that was computed",
+        ),
+    ],
+    ids=["one place", "ahead", "behind", "several", "never written", "not wholly", "own", "NaN"],
+)
 def test_what_targets_may_do_in_different_ways_is_refused(body, said):
     with pytest.raises(interpret.InterpretError, match=said):
         _strict(*body, temps=[SCRATCH])
 
 
-@pytest.mark.parametrize("body", [
-    [FILL], [FILL, _each(lambda x, o, i: [Store(o, i, o[i] + x[i32(3)])])],
-    [FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.maximum(i - 1, 0)])], "sequential")],
-    [_each(lambda x, o, i: [Store(SCRATCH, i32(0), x[i]), Store(o, i, SCRATCH[0])])],
-], ids=["each its own", "one is read by all", "in order", "a buffer of each thread's own"])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        [FILL],
+        [FILL, _each(lambda x, o, i: [Store(o, i, o[i] + x[i32(3)])])],
+        [FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.maximum(i - 1, 0)])], "sequential")],
+        [_each(lambda x, o, i: [Store(SCRATCH, i32(0), x[i]), Store(o, i, SCRATCH[0])])],
+    ],
+    ids=["each its own", "one is read by all", "in order", "a buffer of each thread's own"],
+)
 def test_what_they_must_do_alike_is_not(body):
     assert len(_strict(*body, temps=[SCRATCH])) == 1
 
@@ -158,7 +229,10 @@ def test_what_they_must_do_alike_is_not(body):
 def test_a_buffer_of_each_threads_own_lasts_for_one_kernel():
     x, out = Buffer("x", "f32", (8,), "input"), Buffer("o", "f32", (8,), "output")
     i = Var("i")
-    kernels = [Kernel("a", [For(i, 8, [Store(SCRATCH, i, x[i])], "parallel")]), Kernel("b", [For(i, 8, [Store(out, i, SCRATCH[i])], "parallel")])]
+    kernels = [
+        Kernel("a", [For(i, 8, [Store(SCRATCH, i, x[i])], "parallel")]),
+        Kernel("b", [For(i, 8, [Store(out, i, SCRATCH[i])], "parallel")]),
+    ]
     with pytest.raises(interpret.InterpretError, match="element 0 of s: f32.8. is read, and was never written"):
         interpret.run(Program("p", [x], [out], [SCRATCH], kernels), [bytes(32)], strict=True)
 
@@ -170,19 +244,63 @@ def test_copies_take_what_was_written_with_them():
     read = Kernel("read", [Store(out, i32(7), part[5])])
 
     def strict(*body):
-        return interpret.run(Program("p", [x], [out], [part], list(body)), [np.arange(8, dtype=np.float32).tobytes()], strict=True)
+        return interpret.run(
+            Program("p", [x], [out], [part], list(body)), [np.arange(8, dtype=np.float32).tobytes()], strict=True
+        )
 
     assert np.frombuffer(strict(Copy(out, x, 8))[0], np.float32).tolist() == [*range(8)]
-    assert np.frombuffer(strict(half, Copy(out, x, 8), Copy(out, part, 4, 2, 0))[0], np.float32).tolist() == [0, 1, 0, 1, 2, 3, 6, 7]
-    for body, element, said in [([Copy(out, x, 7)], 7, "is never written"), ([Copy(out, x, 7, 1)], 0, "is never written"), ([half, Copy(out, part, 8)], 4, "is never written"),
-                                ([Copy(out, x, 8), half, Copy(out, part, 3, 5, 2)], 7, "is never written"), ([Copy(out, x, 8), half, read], 5, "is read, and was never written")]:
+    assert np.frombuffer(strict(half, Copy(out, x, 8), Copy(out, part, 4, 2, 0))[0], np.float32).tolist() == [
+        0,
+        1,
+        0,
+        1,
+        2,
+        3,
+        6,
+        7,
+    ]
+    for body, element, said in [
+        ([Copy(out, x, 7)], 7, "is never written"),
+        ([Copy(out, x, 7, 1)], 0, "is never written"),
+        ([half, Copy(out, part, 8)], 4, "is never written"),
+        ([Copy(out, x, 8), half, Copy(out, part, 3, 5, 2)], 7, "is never written"),
+        ([Copy(out, x, 8), half, read], 5, "is read, and was never written"),
+    ]:
         with pytest.raises(InterpretError, match=f"element {element} of .* {said}"):
             strict(*body)
     assert strict(Copy(out, x, 8), Copy(part, x, 8), read)
 
 
-EDGES = [0.0, -0.0, 1 + 2**-11, 1 + 2**-11 + 2**-40, 1 + 3 * 2**-11 - 2**-40, 1 + 2**-8, 1 + 2**-8 + 2**-40, 1 + 2**-24 + 2**-50, 2**-24 * 1.5, 2.0**-25, 2**-25 * (1 + 2**-40), 65519.99999999999,
-         65520.0, -2.5, 2.5, 127.5, 255.99, 1e9, 3e9, -3e9, 1e19, 3.4e38, 3.5e38, 1e-40, 1e300, float("inf"), float("-inf"), float("nan")]  # fmt: skip
+EDGES = [
+    0.0,
+    -0.0,
+    1 + 2**-11,
+    1 + 2**-11 + 2**-40,
+    1 + 3 * 2**-11 - 2**-40,
+    1 + 2**-8,
+    1 + 2**-8 + 2**-40,
+    1 + 2**-24 + 2**-50,
+    2**-24 * 1.5,
+    2.0**-25,
+    2**-25 * (1 + 2**-40),
+    65519.99999999999,
+    65520.0,
+    -2.5,
+    2.5,
+    127.5,
+    255.99,
+    1e9,
+    3e9,
+    -3e9,
+    1e19,
+    3.4e38,
+    3.5e38,
+    1e-40,
+    1e300,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+]
 
 
 @pytest.mark.parametrize("src", NUMPY)
@@ -193,10 +311,18 @@ def test_conversions(src):
         values = np.array(EDGES)
         if src[0] in "iu":
             info = np.iinfo(NUMPY[src])
-            values = np.array([min(max(int(x), info.min), info.max) for x in EDGES[:-3]] + [info.min, info.max, 1], NUMPY[src])
+            values = np.array(
+                [min(max(int(x), info.min), info.max) for x in EDGES[:-3]] + [info.min, info.max, 1], NUMPY[src]
+            )
         data = values.astype(NUMPY[src])
     x, outs = Buffer("x", src, (n,), "input"), [Buffer(f"o{d}", d, (n,), "output") for d in NUMPY]
-    program = Program("p", [x], outs, [], [Kernel("k", [For(i, n, [Store(o, i, nodes.convert(x[i], o.dtype)) for o in outs], "sequential")])])
+    program = Program(
+        "p",
+        [x],
+        outs,
+        [],
+        [Kernel("k", [For(i, n, [Store(o, i, nodes.convert(x[i], o.dtype)) for o in outs], "sequential")])],
+    )
     for dst, got, want in zip(NUMPY, run_interpreted(program, data), run_wasm(program, data)):
         assert_same(got, want, f"{src} to {dst}")
     if src == "f64":

@@ -1,7 +1,10 @@
-"""Damaged loop IR is refused by the verifier, with the place named; or it is another program, and then its module computes what the interpreter does.
+"""Damaged loop IR is refused by the verifier, with the place named; or it is another program, and then its module
+computes what the interpreter does.
 
-WEFT_HOSTILE_LOOPS sets how many, WEFT_HOSTILE_START where the seeds begin. `python tests/kernels/test_loop_mutations.py SEED` shows one.
+WEFT_HOSTILE_LOOPS sets how many, WEFT_HOSTILE_START where the seeds begin. `python tests/kernels/test_loop_mutations.py
+SEED` shows one.
 """
+
 from __future__ import annotations
 
 import collections
@@ -18,7 +21,33 @@ from weft_wasm.interpreter import interpret
 from weft_wasm.ir import nodes
 from weft_wasm.compile import compile_program
 from weft_wasm.passes.pipeline import AFTER_PLANNING, BEFORE_PLANNING, run_passes, verify_after
-from weft_wasm.ir.nodes import (Assign, Barrier, Bitcast, Buffer, Call, Compare, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, f32, i32)
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Convert,
+    Copy,
+    Declare,
+    Fail,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    MulAdd,
+    Program,
+    Select,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    f32,
+    i32,
+)
 from weft_wasm.ir.verify import VerifyError, verify
 from weft_wasm.runtimes.wasmtime_device import ProgramError
 
@@ -31,33 +60,84 @@ from test_passes import SHAPES, lowered  # noqa: E402
 COUNT = int(os.environ.get("WEFT_HOSTILE_LOOPS", "300"))
 START = int(os.environ.get("WEFT_HOSTILE_START", "0"))
 CHUNK = 100
-WORK, STEPS = 60_000, 20_000      # how long a program may take in the interpreter
+WORK, STEPS = 60_000, 20_000  # how long a program may take in the interpreter
 FEATURES = [frozenset(), frozenset(("simd128",)), frozenset(("simd128", "relaxed-simd"))]
 # Of what no mutant may hang on the rounding of: sums in another order change them by more than a little.
-NAMES = ["softmax", "sum", "sums of rows", "columns of integers", "product", "branches", "steps", "gather and scatter", "pairs and quads", "bytes",
-         "loop in a loop", "normalised rows", "halves", "complex", "shared storage", "products of batches", "attention", "largest of rows", "transform", "every kind"]
+NAMES = [
+    "softmax",
+    "sum",
+    "sums of rows",
+    "columns of integers",
+    "product",
+    "branches",
+    "steps",
+    "gather and scatter",
+    "pairs and quads",
+    "bytes",
+    "loop in a loop",
+    "normalised rows",
+    "halves",
+    "complex",
+    "shared storage",
+    "products of batches",
+    "attention",
+    "largest of rows",
+    "transform",
+    "every kind",
+]
 
 
 def every_kind() -> tuple[Program, list[bytes]]:
     """A program with all statements and expressions that the interpreter runs."""
-    x, out, flag, count = Buffer("x", "f32", (8,), "input"), Buffer("out", "f32", (8,), "output"), Buffer("flag", "bool", ()), Buffer("count", "i32", ())
+    x, out, flag, count = (
+        Buffer("x", "f32", (8,), "input"),
+        Buffer("out", "f32", (8,), "output"),
+        Buffer("flag", "bool", ()),
+        Buffer("count", "i32", ()),
+    )
     whole, half = Buffer("whole", "i32", (8,), "output"), Buffer("half", "bf16", (8,))
     ones = Buffer("ones", "f32", (8,), "constant", np.arange(8, dtype=np.float32).tobytes())
     i, j, k, n, t, v, acc = Var("i"), Var("j"), Var("k"), Var("n"), Var("t"), Var("v", "f32"), Local("acc", "f32")
-    value = MulAdd(Select(Compare("lt", x[i], f32(0.5)), Unary("abs", x[i]), Call("logistic", x[i])), ones[i], nodes.add(v, Convert(i, "f32")))
-    first = Kernel("first", [
-        Let(v, f32(2.0)), Declare(acc, f32(0.0)), Barrier(),
-        For(j, 8, [Assign(acc, nodes.maximum(acc, x[j]))], "reduce"),
-        For(i, 8, [Store(out, i, value), Store(half, i, Convert(x[i], "bf16"))], "parallel", 1),
-        If(Compare("lt", acc, f32(1.0)), [Store(out, i32(0), acc)], [Switch(Convert(acc, "i32"), [[], [Store(out, i32(1), acc)]])]),
-        Store(flag, i32(0), Compare("gt", acc, f32(100.0))), Store(count, i32(0), i32(0)),
-    ])
+    value = MulAdd(
+        Select(Compare("lt", x[i], f32(0.5)), Unary("abs", x[i]), Call("logistic", x[i])),
+        ones[i],
+        nodes.add(v, Convert(i, "f32")),
+    )
+    first = Kernel(
+        "first",
+        [
+            Let(v, f32(2.0)),
+            Declare(acc, f32(0.0)),
+            Barrier(),
+            For(j, 8, [Assign(acc, nodes.maximum(acc, x[j]))], "reduce"),
+            For(i, 8, [Store(out, i, value), Store(half, i, Convert(x[i], "bf16"))], "parallel", 1),
+            If(
+                Compare("lt", acc, f32(1.0)),
+                [Store(out, i32(0), acc)],
+                [Switch(Convert(acc, "i32"), [[], [Store(out, i32(1), acc)]])],
+            ),
+            Store(flag, i32(0), Compare("gt", acc, f32(100.0))),
+            Store(count, i32(0), i32(0)),
+        ],
+    )
     zero = Kernel("zero", [For(n, 8, [Store(whole, n, Bitcast(nodes.convert(half[n], "f32"), "i32"))], "parallel")])
     step = Kernel("step", [Store(flag, i32(0), nodes.lt(count[0], 3)), Store(count, i32(0), count[0] + 1)])
     inner = Kernel("inner", [For(k, 4, [Store(whole, t * 4 + k, whole[t * 4 + k] + 1)], "parallel")])
-    program = Program("every kind", [x], [out, whole], [flag, count, half], [
-        first, If(flag[0], [Fail(7)]), zero, While([step], flag[0], [For(t, 2, [inner])]), Copy(out, x, 2, 4, 1),
-    ], constants=[ones], errors={7: "too large"})
+    program = Program(
+        "every kind",
+        [x],
+        [out, whole],
+        [flag, count, half],
+        [
+            first,
+            If(flag[0], [Fail(7)]),
+            zero,
+            While([step], flag[0], [For(t, 2, [inner])]),
+            Copy(out, x, 2, 4, 1),
+        ],
+        constants=[ones],
+        errors={7: "too large"},
+    )
     return program, passes.inputs_for(program, 1)
 
 
@@ -73,7 +153,11 @@ def original(name: str, features: frozenset[str], scheduled: bool) -> Program:
 
 
 def choices(seed: int) -> tuple[str, frozenset[str], bool, Program]:
-    name, features, scheduled = NAMES[seed % len(NAMES)], FEATURES[seed // len(NAMES) % 3], seed // len(NAMES) // 3 % 2 == 1
+    name, features, scheduled = (
+        NAMES[seed % len(NAMES)],
+        FEATURES[seed // len(NAMES) % 3],
+        seed // len(NAMES) // 3 % 2 == 1,
+    )
     return name, features, scheduled, original(name, features, scheduled)
 
 
@@ -110,7 +194,9 @@ def outcome(seed: int, runtime: GuardedRuntime) -> str:
     return "fails" if isinstance(want, str) else "same"
 
 
-def compare(mutant: Program, runtime: GuardedRuntime, artifact, inputs: list[bytes], want: list[bytes] | str, context: str) -> None:
+def compare(
+    mutant: Program, runtime: GuardedRuntime, artifact, inputs: list[bytes], want: list[bytes] | str, context: str
+) -> None:
     device = runtime.device
     pointers, outputs = [], []
     loaded = device.load(artifact)
@@ -132,12 +218,16 @@ def compare(mutant: Program, runtime: GuardedRuntime, artifact, inputs: list[byt
     except AssertionError as e:
         raise AssertionError(f"{context}: {e}") from None
     if isinstance(want, str) or isinstance(got, str):
-        assert isinstance(want, str) and isinstance(got, str) and f"error {want.removeprefix('fail ')}:" in got, f"{context}: {got} for {want}"
+        assert isinstance(want, str) and isinstance(got, str) and f"error {want.removeprefix('fail ')}:" in got, (
+            f"{context}: {got} for {want}"
+        )
         return
     for b, x, y in zip(mutant.outputs, want, got, strict=True):
         kind = passes.NUMPY[b.dtype]
         wrong = passes.differing(np.frombuffer(x, kind), np.frombuffer(y, kind), 4 * passes.TOLERANCE.get(b.dtype, 0.0))
-        assert not wrong.any(), f"{context}: {b!r} is {np.frombuffer(y, kind)}, the interpreter says {np.frombuffer(x, kind)}"
+        assert not wrong.any(), (
+            f"{context}: {b!r} is {np.frombuffer(y, kind)}, the interpreter says {np.frombuffer(x, kind)}"
+        )
 
 
 @pytest.mark.parametrize("first", range(START, START + COUNT, CHUNK))

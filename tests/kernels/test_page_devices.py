@@ -43,6 +43,7 @@ class Programs:
         def call(*handles):
             results.values = self.run(program, list(handles))
             return results.values[0] if results.values else 0
+
         return call
 
     def results(self, number):
@@ -62,7 +63,12 @@ def page(monkeypatch):
     ffi.JsException, ffi.can_run_sync, ffi.run_sync = JsException, lambda: True, lambda value: value
     ffi.create_proxy = ffi.to_js = lambda value: value
     js.Uint8Array = bytearray
-    for name, module in {"pyodide": types.ModuleType("pyodide"), "pyodide.ffi": ffi, "js": js, "_weft_page": page}.items():
+    for name, module in {
+        "pyodide": types.ModuleType("pyodide"),
+        "pyodide.ffi": ffi,
+        "js": js,
+        "_weft_page": page,
+    }.items():
         monkeypatch.setitem(sys.modules, name, module)
     names = ("weft_wasm.runtimes.page", "weft_wasm.runtimes.page_gpu")
     for name in names:
@@ -76,7 +82,15 @@ def adding(count: int) -> Program:
     """x + 1, x + 2, …"""
     x, i = Buffer("x", "i32", (4,), "input"), Var("i")
     outs = [Buffer(f"out{k}", "i32", (4,), "output") for k in range(count)]
-    return Program("adding", [x], outs, [], [Kernel("k", [For(i, 4, [Store(out, i, x[i] + (k + 1)) for k, out in enumerate(outs)], "parallel")])] if outs else [])
+    return Program(
+        "adding",
+        [x],
+        outs,
+        [],
+        [Kernel("k", [For(i, 4, [Store(out, i, x[i] + (k + 1)) for k, out in enumerate(outs)], "parallel")])]
+        if outs
+        else [],
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
@@ -86,15 +100,30 @@ def test_wasm(page, count, memory64):
     device = WasmtimeDevice(memory64=memory64)
     page.features = SimpleNamespace(to_py=lambda: features)
     programs = Programs(device.load, device.run, "d" if memory64 else "I")
-    page.device = SimpleNamespace(small=SimpleNamespace(assign_to=None), view=None, fetch=None, alloc=device.alloc, free=device.free, load=programs.load, entry=programs.entry,
-                                  results=programs.results, unload=programs.unload)
-    call = importlib.import_module("weft_wasm.runtimes.page").PyodideRuntime().load(compile_program(adding(count), set(features)))
+    page.device = SimpleNamespace(
+        small=SimpleNamespace(assign_to=None),
+        view=None,
+        fetch=None,
+        alloc=device.alloc,
+        free=device.free,
+        load=programs.load,
+        entry=programs.entry,
+        results=programs.results,
+        unload=programs.unload,
+    )
+    call = (
+        importlib.import_module("weft_wasm.runtimes.page")
+        .PyodideRuntime()
+        .load(compile_program(adding(count), set(features)))
+    )
     p = device.alloc(16)
     for start in (0, 10):
         device.write(p, np.arange(start, start + 4, dtype=np.int32))
         found = call([p])
         assert all(type(q) is int for q in found)
-        assert [np.frombuffer(device.read(q, 16), np.int32).tolist() for q in found] == [list(range(start + k, start + k + 4)) for k in range(1, count + 1)]
+        assert [np.frombuffer(device.read(q, 16), np.int32).tolist() for q in found] == [
+            list(range(start + k, start + k + 4)) for k in range(1, count + 1)
+        ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])

@@ -1,7 +1,9 @@
-"""Each pass leaves what programs compute as it is: the whole catalogue of operations, with derivatives and batches, and shapes on which passes do much.
+"""Each pass leaves what programs compute as it is: the whole catalogue of operations, with derivatives and batches, and
+shapes on which passes do much.
 
 `make test` compares the values of all rows and a part of the rest; WEFT_COMPARE_PASSES=all compares everything.
 """
+
 import re
 import sys
 import zlib
@@ -61,7 +63,9 @@ def of_row(form: str, row):
 
     def vjp(*floats):
         full = list(map(jnp.asarray, args))
-        out, back = weft.vjp(lambda *xs: row.fun(*[xs[at.index(k)] if k in at else a for k, a in enumerate(full)]), *floats)
+        out, back = weft.vjp(
+            lambda *xs: row.fun(*[xs[at.index(k)] if k in at else a for k, a in enumerate(full)]), *floats
+        )
         return back(jnp.ones_like(out))
 
     return vjp, [args[k] for k in at]
@@ -73,7 +77,9 @@ def chosen(form: str):
     return [r for r in fits if form == "value" or zlib.crc32(f"{form} {r.id}".encode()) % passes.SHARE == 0]
 
 
-@pytest.mark.parametrize(("form", "row"), [pytest.param(f, r, id=f"{f} {r.id}") for f in ("value", "vjp", "vmap") for r in chosen(f)])
+@pytest.mark.parametrize(
+    ("form", "row"), [pytest.param(f, r, id=f"{f} {r.id}") for f in ("value", "vjp", "vmap") for r in chosen(f)]
+)
 def test_the_catalogue(form, row):
     with passes.small_sizes():
         try:
@@ -110,7 +116,10 @@ def layers(x, w1, w2):
 
 SHAPES = {
     "softmax": (weft.nn.softmax, [F(9, 40)]),
-    "normalised rows": (lambda x, g: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-3) * g, [F(7, 33), F(33)]),
+    "normalised rows": (
+        lambda x, g: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-3) * g,
+        [F(7, 33), F(33)],
+    ),
     "sum": (lambda x: x.sum(), [F(300)]),
     "sum of a matrix against the grain": (lambda x, y: (x.T * y).sum(), [F(20, 9), F(9, 20)]),
     "several reductions": (lambda x: (x.sum(), x.max(), x.min(), (x * x).sum()), [F(260)]),
@@ -131,8 +140,12 @@ SHAPES = {
     "transform": (lambda x: jnp.abs(jnp.fft.fft(x)), [F(2, 16)]),
     "triangle": (lambda a: jnp.linalg.cholesky(a @ a.T + jnp.eye(5, dtype="float32")), [F(5, 5)]),
     "steps": (lambda x: lax.scan(lambda c, y: (c * 0.5 + y, c.sum()), x[0], x), [F(6, 9)]),
-    "loop in a loop": (lambda n, x: lax.fori_loop(0, n, lambda i, s: lax.while_loop(lambda t: t[0] < i, lambda t: (t[0] + 1, t[1] * 0.5 + i), (0, s))[1], x),
-                       [np.int32(5), F(7)]),
+    "loop in a loop": (
+        lambda n, x: lax.fori_loop(
+            0, n, lambda i, s: lax.while_loop(lambda t: t[0] < i, lambda t: (t[0] + 1, t[1] * 0.5 + i), (0, s))[1], x
+        ),
+        [np.int32(5), F(7)],
+    ),
     "branches": (lambda k, x: lax.switch(k, [jnp.sin, lambda y: y * 2, lambda y: y[::-1]], x), [np.int32(1), F(17)]),
     "shared storage": (lambda a, b: (a + b, a * b), [F(40), F(40)]),
     "gather and scatter": (lambda x, i: (x[i], x.at[i].add(1.0)), [F(20), np.array([3, 3, 19, 0], np.int32)]),
@@ -182,6 +195,7 @@ def doubling(n=8) -> Program:
 
 def edited(change):
     """A pass that changes the one store of `doubling`."""
+
     def run(program):
         (kernel,) = program.body
         (loop,) = kernel.body
@@ -199,13 +213,32 @@ UNBOUND = lambda loop, s: [Store(s.buffer, Var("j"), s.value)]
 ROUNDED = lambda loop, s: [Store(s.buffer, s.index, s.value * (1 + 2.0**-22))]
 
 
-@pytest.mark.parametrize(("change", "exact", "error", "said"), [
-    (TWICE, False, passes.PassError, r"broken has changed doubling: element 1 of o: f32\[8\] was .*2.0.* and is .*4.0.* \(7 of 8 differ\)"),
-    (OFF_BY_ONE, False, VerifyError, r"after broken: doubling, kernel k, loop i: the index runs from 1 to 8, outside x: f32\[8\]"),
-    (UNSEEN, False, passes.PassError, r"broken has changed doubling: it gave results, and gives the error 'index 8 is outside x"),
-    (UNBOUND, False, VerifyError, "after broken: doubling, kernel k, loop i: j is used but not bound here"),
-    (ROUNDED, True, passes.PassError, "broken has changed doubling: element 1"),
-], ids=["value", "index", "unseen index", "scope", "rounding"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "exact", "error", "said"),
+    [
+        (
+            TWICE,
+            False,
+            passes.PassError,
+            r"broken has changed doubling: element 1 of o: f32\[8\] was .*2.0.* and is .*4.0.* \(7 of 8 differ\)",
+        ),
+        (
+            OFF_BY_ONE,
+            False,
+            VerifyError,
+            r"after broken: doubling, kernel k, loop i: the index runs from 1 to 8, outside x: f32\[8\]",
+        ),
+        (
+            UNSEEN,
+            False,
+            passes.PassError,
+            r"broken has changed doubling: it gave results, and gives the error 'index 8 is outside x",
+        ),
+        (UNBOUND, False, VerifyError, "after broken: doubling, kernel k, loop i: j is used but not bound here"),
+        (ROUNDED, True, passes.PassError, "broken has changed doubling: element 1"),
+    ],
+    ids=["value", "index", "unseen index", "scope", "rounding"],
+)
 def test_a_broken_pass_is_named(monkeypatch, change, exact, error, said):
     broken = Pass("broken", edited(change), exact=exact)
     monkeypatch.setattr(driver, "BEFORE_PLANNING", (broken,))
@@ -226,11 +259,23 @@ def test_rounding_is_left_to_passes_that_may():
 def test_a_wide_result_may_be_off_as_the_narrow_numbers_that_it_is_made_of():
     """And one that is made of wide ones alone, in the same program, as these."""
     narrow, wide, i = Buffer("x", "f32", (8,), "input"), Buffer("y", "f64", (8,), "input"), Var("i")
-    kept, mixed, pure = Buffer("t", "f64", (8,), "temp"), Buffer("mixed", "f64", (8,), "output"), Buffer("pure", "f64", (8,), "output")
+    kept, mixed, pure = (
+        Buffer("t", "f64", (8,), "temp"),
+        Buffer("mixed", "f64", (8,), "output"),
+        Buffer("pure", "f64", (8,), "output"),
+    )
     store = lambda name, out, value: Kernel(name, [For(i, 8, [Store(out, i, value)], "parallel")])
-    body = [store("a", kept, nodes.convert(narrow[i] * 2.0, "f64")), store("b", mixed, kept[i] + 1.0), store("c", pure, wide[i] + 1.0)]
+    body = [
+        store("a", kept, nodes.convert(narrow[i] * 2.0, "f64")),
+        store("b", mixed, kept[i] + 1.0),
+        store("c", pure, wide[i] + 1.0),
+    ]
     found = passes.tolerances(Program("widened", [narrow, wide], [mixed, pure], [kept], body))
-    assert [found[b] for b in (kept, mixed, pure)] == [passes.TOLERANCE["f32"], passes.TOLERANCE["f32"], passes.TOLERANCE["f64"]]
+    assert [found[b] for b in (kept, mixed, pure)] == [
+        passes.TOLERANCE["f32"],
+        passes.TOLERANCE["f32"],
+        passes.TOLERANCE["f64"],
+    ]
 
 
 def test_a_pass_that_changes_its_argument_is_found():
@@ -270,23 +315,45 @@ def test_a_backend_is_watched_while_it_is():
 
 
 def by_rows(second, extra: int = 0, n=5, m=8) -> Program:
-    """Each row's largest number, and then a loop over it: `second(array, output, index)`, over `extra` more than a row."""
-    x, a, out = Buffer("x", "f32", (n, m), "input"), Buffer("a", "f32", (n, m), "temp"), Buffer("out", "f32", (n, m + extra), "output")
+    """Each row's largest number, and then a loop over it: `second(array, output, index)`, over `extra` more than a
+    row.
+    """
+    x, a, out = (
+        Buffer("x", "f32", (n, m), "input"),
+        Buffer("a", "f32", (n, m), "temp"),
+        Buffer("out", "f32", (n, m + extra), "output"),
+    )
     i, j, k, t, top = Var("i"), Var("j"), Var("k"), Var("t"), Local("top", "f32")
     at = i * m + (nodes.minimum(k, i32(m - 1)) if extra else k)
-    rows = For(i, n, [
-        Declare(top, nodes.f32(-100.0)), For(j, m, [Assign(top, nodes.maximum(top, a[i * m + j]))], "reduce"),
-        For(k, m + extra, [*second(a, at), Store(out, i * (m + extra) + k, nodes.Call("exp", a[at] - top))], "parallel", 1),
-    ], "parallel")  # fmt: skip
+    rows = For(
+        i,
+        n,
+        [
+            Declare(top, nodes.f32(-100.0)),
+            For(j, m, [Assign(top, nodes.maximum(top, a[i * m + j]))], "reduce"),
+            For(
+                k,
+                m + extra,
+                [*second(a, at), Store(out, i * (m + extra) + k, nodes.Call("exp", a[at] - top))],
+                "parallel",
+                1,
+            ),
+        ],
+        "parallel",
+    )
     fill = Kernel("fill", [For(t, n * m, [Store(a, t, x[t])], "parallel")])
     return Program("ahead", [x], [out], [a], [fill, Kernel("rows", [rows])])
 
 
-@pytest.mark.parametrize(("program", "fetched"), [
-    (by_rows(lambda a, at: []), 1),
-    (by_rows(lambda a, at: [Store(a, at, a[at] * 0.5)]), 0),
-    (by_rows(lambda a, at: [], extra=3), 0),
-], ids=["rows that stay", "rows that the loop changes", "loops longer than a row"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("program", "fetched"),
+    [
+        (by_rows(lambda a, at: []), 1),
+        (by_rows(lambda a, at: [Store(a, at, a[at] * 0.5)]), 0),
+        (by_rows(lambda a, at: [], extra=3), 0),
+    ],
+    ids=["rows that stay", "rows that the loop changes", "loops longer than a row"],
+)
 def test_rows_fetched_before_their_turn_are_there_and_stay(program, fetched):
     """A row that another iteration may be writing is none to be fetched, nor is there a row after the last one."""
     inputs = passes.inputs_for(program, 1)

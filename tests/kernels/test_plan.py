@@ -71,8 +71,17 @@ def test_loop_carries_live_through_the_loop():
     x, out = Buffer("x", "i32", (16,), "input"), Buffer("out", "i32", (16,), "output")
     carry, new, other = (Buffer(n, "i32", (16,)) for n in ("carry", "new", "other"))
     t = Var("t")
-    program = Program("loop", [x], [out], [carry, new, other], [
-        move(carry, x), For(t, 3, [move(new, carry, 1), move(other, new, 1), Copy(carry, other, 16)]), move(out, carry)])  # fmt: skip
+    program = Program(
+        "loop",
+        [x],
+        [out],
+        [carry, new, other],
+        [
+            move(carry, x),
+            For(t, 3, [move(new, carry, 1), move(other, new, 1), Copy(carry, other, 16)]),
+            move(out, carry),
+        ],
+    )
     p = plan(program)
     assert not p.overlap(carry, new) and not p.overlap(carry, other) and not p.overlap(new, other)
     data = np.arange(16)
@@ -81,12 +90,26 @@ def test_loop_carries_live_through_the_loop():
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_rows_written_in_a_loop_survive_to_its_end(depth):
-    """A temp that a loop fills row by row, read after the loop, shares no bytes with what the loop uses before it writes the row."""
+    """A temp that a loop fills row by row, read after the loop, shares no bytes with what the loop uses before it
+    writes the row.
+    """
     x, out = Buffer("x", "i32", (8,), "input"), Buffer("out", "i32", (32,), "output")
-    rows, outer, early, late = Buffer("rows", "i32", (4, 8)), Buffer("outer", "i32", (4, 8)), Buffer("early", "i32", (8,)), Buffer("late", "i32", (8,))
+    rows, outer, early, late = (
+        Buffer("rows", "i32", (4, 8)),
+        Buffer("outer", "i32", (4, 8)),
+        Buffer("early", "i32", (8,)),
+        Buffer("late", "i32", (8,)),
+    )
     t, u, j = Var("t"), Var("u"), Var("j")
-    loop = For(t, 4, [move(early, x), move(late, early),
-                      Kernel("row", [For(j, 8, [Store(rows, t * 8 + j, late[j] + t)], "parallel")])])  # fmt: skip
+    loop = For(
+        t,
+        4,
+        [
+            move(early, x),
+            move(late, early),
+            Kernel("row", [For(j, 8, [Store(rows, t * 8 + j, late[j] + t)], "parallel")]),
+        ],
+    )
     body = [loop, move(out, rows)] if depth == 1 else [For(u, 3, [loop, move(outer, rows)]), move(out, outer)]
     program = Program("rows", [x], [out], [rows, outer, early, late], body)
     p = plan(program)
@@ -109,10 +132,18 @@ def test_conditional_writes_survive(kind):
     write, spoil, read = move(kept, x, 5), move(noise, x, 77), move(out, kept)
     tick = Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])
     test = Kernel("test", [Store(flag, i32(0), nodes.lt(counter[0], 1))])
-    first = {"if": If(nodes.eq(counter[0], 0), [write], []), "switch": Switch(counter[0], [[write], []]),
-             "while": While([test], flag[0], [write, Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])])}[kind]  # fmt: skip
-    program = Program("keep", [x], [out], [kept, noise, flag, counter], [
-        Kernel("zero", [Store(counter, i32(0), i32(0))]), For(t, 3, [first, tick, read, spoil])])  # fmt: skip
+    first = {
+        "if": If(nodes.eq(counter[0], 0), [write], []),
+        "switch": Switch(counter[0], [[write], []]),
+        "while": While([test], flag[0], [write, Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])]),
+    }[kind]
+    program = Program(
+        "keep",
+        [x],
+        [out],
+        [kept, noise, flag, counter],
+        [Kernel("zero", [Store(counter, i32(0), i32(0))]), For(t, 3, [first, tick, read, spoil])],
+    )
     data = np.arange(8)
     np.testing.assert_array_equal(run_wasm(program, data)[0], data + 5)
 
@@ -159,8 +190,13 @@ def test_not_in_place(case):
         total = total + a[j]
     if case == "read after the write":
         total = total + c[j]
-    program = Program("p", [x], [out], [a, b, c], [
-        elementwise(a, x), first, Kernel("sum", [For(j, 40, [Store(out, j, total)], "parallel")])])  # fmt: skip
+    program = Program(
+        "p",
+        [x],
+        [out],
+        [a, b, c],
+        [elementwise(a, x), first, Kernel("sum", [For(j, 40, [Store(out, j, total)], "parallel")])],
+    )
     p = plan(program)
     assert not p.overlap(a, b)
     data = np.arange(40) ** 2

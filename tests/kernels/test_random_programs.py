@@ -4,7 +4,31 @@ import numpy as np
 import pytest
 from kernel_harness import NUMPY, assert_same, random_array, run_interpreted, run_wasm
 from weft_wasm.ir import nodes
-from weft_wasm.ir.nodes import (Assign, Binary, Bitcast, Buffer, Compare, Const, Convert, Declare, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, i32)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Binary,
+    Bitcast,
+    Buffer,
+    Compare,
+    Const,
+    Convert,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Program,
+    Select,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    i32,
+)
 
 DTYPES = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "f16", "bf16"]
 COMPUTE = [d for d in DTYPES if d not in ("f16", "bf16")]
@@ -139,12 +163,32 @@ def test_reductions(seed):
     start = Const({"min": 100, "mul": 1, "and": True if dtype == "bool" else 1}.get(op, 0), dtype)
     vector, unroll = int(rng.choice([0, 1, 2, 4])), int(rng.choice([1, 2, 3]))
     value, value2 = x[i * n + j], x[i2 * n + j2]
-    kernel = Kernel("k", [
-        For(i, rows, [Declare(acc, start), For(j, n, [Assign(acc, Binary(op, acc, value))], "reduce", vector, unroll if not vector else 1),
-                      Store(by_row, i, acc)], "parallel"),
-        For(j2, n, [Declare(acc2, start), For(i2, rows, [Assign(acc2, Binary(op, value2, acc2))], "reduce", unroll=unroll),
-                    Store(by_column, j2, acc2)], "parallel", vector),
-    ])  # fmt: skip
+    kernel = Kernel(
+        "k",
+        [
+            For(
+                i,
+                rows,
+                [
+                    Declare(acc, start),
+                    For(j, n, [Assign(acc, Binary(op, acc, value))], "reduce", vector, unroll if not vector else 1),
+                    Store(by_row, i, acc),
+                ],
+                "parallel",
+            ),
+            For(
+                j2,
+                n,
+                [
+                    Declare(acc2, start),
+                    For(i2, rows, [Assign(acc2, Binary(op, value2, acc2))], "reduce", unroll=unroll),
+                    Store(by_column, j2, acc2),
+                ],
+                "parallel",
+                vector,
+            ),
+        ],
+    )
     program = Program("reduce", [x], [by_row, by_column], [], [kernel])
     data = random_array(rng, dtype, x.shape)
     if dtype[0] == "f" and op == "add":
@@ -164,14 +208,25 @@ def test_dynamic_extents(extent, vector):
     out, total = Buffer("out", "f32", (100,), "output"), Buffer("total", "i32", (), "output")
     z, i, j, n = Var("z"), Var("i"), Var("j"), Var("n")
     acc = Local("acc", "i32")
-    program = Program("dynamic", [count, x], [out, total], [], [Kernel("k", [
-        For(z, 100, [Store(out, z, nodes.f32(0.0))]),
-        Let(n, count[0]),
-        For(i, n, [Store(out, i, x[i] * 2.0)], "parallel", vector),
-        Declare(acc, i32(0)),
-        For(j, n, [Assign(acc, acc + j)], "reduce", vector),
-        Store(total, i32(0), acc),
-    ])])  # fmt: skip
+    program = Program(
+        "dynamic",
+        [count, x],
+        [out, total],
+        [],
+        [
+            Kernel(
+                "k",
+                [
+                    For(z, 100, [Store(out, z, nodes.f32(0.0))]),
+                    Let(n, count[0]),
+                    For(i, n, [Store(out, i, x[i] * 2.0)], "parallel", vector),
+                    Declare(acc, i32(0)),
+                    For(j, n, [Assign(acc, acc + j)], "reduce", vector),
+                    Store(total, i32(0), acc),
+                ],
+            )
+        ],
+    )
     data = np.arange(100, dtype=np.float32)
     got, sum_ = run_wasm(program, np.int32(extent), data)
     k = max(extent, 0)
@@ -196,16 +251,36 @@ def test_control_flow(index):
     )
     branches = [[Kernel(f"case{k}", [over(lambda i, k=k: [Store(carry, i, carry[i] + 10 * k)])])] for k in range(3)]
     low = Var("low")
-    program = Program("control", [where, x], [out, trace], [carry, fresh, flag, counter], [
-        Kernel("zero", [over(lambda i: [Store(carry, i, i32(1))]), Store(counter, i32(0), i32(0))]),
-        For(t, 4, [step, nodes.Copy(carry, fresh, 3)]),
-        Switch(where[0], branches),
-        While([Kernel("test", [Store(flag, i32(0), nodes.lt(counter[0], 3))])], flag[0], [
-            Kernel("body", [Let(low, counter[0]), Store(counter, i32(0), low + 1), over(lambda i: [Store(carry, i, carry[i] + low)])]),
-        ]),
-        If(nodes.gt(where[0], 1), [Kernel("yes", [over(lambda i: [Store(out, i, carry[i])])])],
-           [Kernel("no", [over(lambda i: [Store(out, i, -carry[i])])])]),
-    ])  # fmt: skip
+    program = Program(
+        "control",
+        [where, x],
+        [out, trace],
+        [carry, fresh, flag, counter],
+        [
+            Kernel("zero", [over(lambda i: [Store(carry, i, i32(1))]), Store(counter, i32(0), i32(0))]),
+            For(t, 4, [step, nodes.Copy(carry, fresh, 3)]),
+            Switch(where[0], branches),
+            While(
+                [Kernel("test", [Store(flag, i32(0), nodes.lt(counter[0], 3))])],
+                flag[0],
+                [
+                    Kernel(
+                        "body",
+                        [
+                            Let(low, counter[0]),
+                            Store(counter, i32(0), low + 1),
+                            over(lambda i: [Store(carry, i, carry[i] + low)]),
+                        ],
+                    ),
+                ],
+            ),
+            If(
+                nodes.gt(where[0], 1),
+                [Kernel("yes", [over(lambda i: [Store(out, i, carry[i])])])],
+                [Kernel("no", [over(lambda i: [Store(out, i, -carry[i])])])],
+            ),
+        ],
+    )
     data = np.arange(12, dtype=np.int32).reshape(4, 3)
     for a, b in zip(run_wasm(program, np.int32(index), data), run_interpreted(program, np.int32(index), data)):
         np.testing.assert_array_equal(a, b)
@@ -241,8 +316,14 @@ def test_bitcast_keeps_bits():
 
 @pytest.mark.parametrize("terms", ["hoisted first", "hoisted last"])
 def test_an_index_that_a_hoisted_load_shares_with_a_pointer(terms):
-    """What hoisting a load has computed is computed again for the pointers of the loop: its locals are given away by then."""
-    row, weight, out = Buffer("row", "f32", (2, 8), "input"), Buffer("weight", "f32", (2,), "input"), Buffer("out", "f32", (2, 8), "output")
+    """What hoisting a load has computed is computed again for the pointers of the loop: its locals are given away by
+    then.
+    """
+    row, weight, out = (
+        Buffer("row", "f32", (2, 8), "input"),
+        Buffer("weight", "f32", (2,), "input"),
+        Buffer("out", "f32", (2, 8), "output"),
+    )
     i, j = Var("i"), Var("j")
     above = nodes.clamp(0, i + (-1), 1)
     a, b = row[above * 8 + j], weight[above]

@@ -26,7 +26,9 @@ def test_a_term_that_becomes_constant(change, op, value):
 def test_a_term_that_becomes_constant_on_other_buffers(op, value):
     s, acc, _ = loop(op)
     x, y = Buffer("x", "i32", (4,)), Buffer("y", "i32", (4,))
-    term = Binary("mul", Load(x, s.var), Const(0, "i32")) if value == 0 else Binary("div", Load(x, s.var), Const(1, "i32"))
+    term = (
+        Binary("mul", Load(x, s.var), Const(0, "i32")) if value == 0 else Binary("div", Load(x, s.var), Const(1, "i32"))
+    )
     s = For(s.var, 4, [Assign(acc, Binary(op, acc, term))], "reduce")
     (changed,) = Rewriter({x: y}).block([s])
     assert reductions(changed) == {acc: op}

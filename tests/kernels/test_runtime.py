@@ -37,11 +37,29 @@ def test_unsigned_leb128(value):
 
 
 def test_opcodes_from_the_specification():
-    expected = {"i32.add": "6a", "i64.mul": "7e", "f32.nearest": "90", "f64.copysign": "a6", "i32.extend16_s": "c1", "select": "1b",
-                "i64.trunc_sat_f64_u": "fc07", "v128.const": "fd0c", "i32x4.splat": "fd11", "f32x4.add": "fde401",
-                "i64x2.mul": "fdd501", "f32x4.relaxed_madd": "fd8502", "v128.any_true": "fd53", "f64x2.promote_low_f32x4": "fd5f",
-                "i32x4.trunc_sat_f32x4_s": "fdf801", "f64x2.convert_low_i32x4_u": "fdff01", "v128.store32_lane": "fd5a",
-                "i64x2.ge_s": "fddb01", "f32x4.nearest": "fd6a", "f64x2.pmax": "fdf701", "i32x4.relaxed_laneselect": "fd8b02"}  # fmt: skip
+    expected = {
+        "i32.add": "6a",
+        "i64.mul": "7e",
+        "f32.nearest": "90",
+        "f64.copysign": "a6",
+        "i32.extend16_s": "c1",
+        "select": "1b",
+        "i64.trunc_sat_f64_u": "fc07",
+        "v128.const": "fd0c",
+        "i32x4.splat": "fd11",
+        "f32x4.add": "fde401",
+        "i64x2.mul": "fdd501",
+        "f32x4.relaxed_madd": "fd8502",
+        "v128.any_true": "fd53",
+        "f64x2.promote_low_f32x4": "fd5f",
+        "i32x4.trunc_sat_f32x4_s": "fdf801",
+        "f64x2.convert_low_i32x4_u": "fdff01",
+        "v128.store32_lane": "fd5a",
+        "i64x2.ge_s": "fddb01",
+        "f32x4.nearest": "fd6a",
+        "f64x2.pmax": "fdf701",
+        "i32x4.relaxed_laneselect": "fd8b02",
+    }
     assert {name: OP[name].hex() for name in expected} == expected
 
 
@@ -73,9 +91,18 @@ def test_container_round_trip_and_bad_bytes():
         (b"weft\x03" + data[5:], "not a weft artifact of version 2"),
         (data.replace(b'"abi":1', b'"abi":9'), "damaged artifact: .*checksum"),
         (data[:60] + b"x" + data[61:], "damaged"),
-        (Artifact(artifact.metadata | {"abi": 9}, artifact.code).to_bytes(), "abi must be 1, which this runtime has; got 9"),
-        (Artifact(artifact.metadata | {"scratch": 1 << 32}, artifact.code).to_bytes(), "scratch must be 0, as its code says; got 4294967296"),
-        (Artifact(artifact.metadata | {"scratch": (1 << 32) + 1}, artifact.code).to_bytes(), "scratch must be at most 4294967296, the size of a memory"),
+        (
+            Artifact(artifact.metadata | {"abi": 9}, artifact.code).to_bytes(),
+            "abi must be 1, which this runtime has; got 9",
+        ),
+        (
+            Artifact(artifact.metadata | {"scratch": 1 << 32}, artifact.code).to_bytes(),
+            "scratch must be 0, as its code says; got 4294967296",
+        ),
+        (
+            Artifact(artifact.metadata | {"scratch": (1 << 32) + 1}, artifact.code).to_bytes(),
+            "scratch must be at most 4294967296, the size of a memory",
+        ),
     ):
         with pytest.raises(ArtifactError, match=message):
             Artifact.from_bytes(bad)
@@ -183,12 +210,24 @@ def test_fail_raises_its_text_and_frees_outputs():
 
 
 def test_nothing_that_follows_a_failure_is_read():
-    """Where an index would be outside of the memory the program fails before, and a loop must not read ahead what each of its iterations would read there."""
+    """Where an index would be outside of the memory the program fails before, and a loop must not read ahead what
+    each of its iterations would read there.
+    """
     n, x, out = Buffer("n", "i32", (), "input"), Buffer("x", "i32", (4,), "input"), Buffer("out", "i32", (), "output")
     k, t = Var("k"), Var("t")
-    body = [If(ge(k, n[0]), [Fail(7)]), If(gt(x[k * k * (1 << 28)], 0), [Kernel("k", [Store(out, i32(0), out[0] + t)])])]
+    body = [
+        If(ge(k, n[0]), [Fail(7)]),
+        If(gt(x[k * k * (1 << 28)], 0), [Kernel("k", [Store(out, i32(0), out[0] + t)])]),
+    ]
     loops = For(k, 2, [For(t, 3, body)])
-    program = Program("checked", [n, x], [out], [], [Kernel("zero", [Store(out, i32(0), i32(0))]), loops], errors={7: "n is too small"})
+    program = Program(
+        "checked",
+        [n, x],
+        [out],
+        [],
+        [Kernel("zero", [Store(out, i32(0), i32(0))]), loops],
+        errors={7: "n is too small"},
+    )
     device = WasmtimeDevice()
     p, q = device.alloc(4), device.alloc(16)
     device.write(p, np.int32(1))
@@ -216,7 +255,9 @@ def mappings() -> int:
 def adding(k: int) -> Program:
     x, out = Buffer("x", "f32", (4,), "input"), Buffer("out", "f32", (4,), "output")
     i = Var("i")
-    return Program("adding", [x], [out], [], [Kernel("k", [For(i, 4, [Store(out, i, x[i] + f32(float(k)))], kind="parallel")])])
+    return Program(
+        "adding", [x], [out], [], [Kernel("k", [For(i, 4, [Store(out, i, x[i] + f32(float(k)))], kind="parallel")])]
+    )
 
 
 def test_a_device_holds_more_than_ten_thousand_programs():
@@ -266,7 +307,9 @@ def test_a_running_program_may_have_many_others_compiled(monkeypatch):
 
     x, out = Buffer("x", "f32", (4,), "input"), Buffer("out", "f32", (4,), "output")
     table = Buffer("table", "i32", (4,), "temp")
-    calling = Program("calling", [x], [out], [table], [HostCall(0, table, [x], [out])], calls=[SimpleNamespace(ins=[x], outs=[out])])
+    calling = Program(
+        "calling", [x], [out], [table], [HostCall(0, table, [x], [out])], calls=[SimpleNamespace(ins=[x], outs=[out])]
+    )
     loaded = device.load(compile_program(calling), [more])
     p = device.alloc(16)
     device.write(p, np.arange(4, dtype=np.float32))

@@ -116,10 +116,15 @@ def test_special_values_and_both_paths(fn, dtype):
 @pytest.mark.parametrize("features", [("simd128",), RELAXED], ids=["plain", "relaxed"])
 @pytest.mark.parametrize("vector", [0, 2])
 def test_where_exp_ends(features, vector):
-    x = np.array([88.72283172607422, 88.72283935546875, 88.72284698486328, 89, 1e30, -87.3365, -87.34, -105, -1e30, 0, 1], np.float32)
+    x = np.array(
+        [88.72283172607422, 88.72283935546875, 88.72284698486328, 89, 1e30, -87.3365, -87.34, -105, -1e30, 0, 1],
+        np.float32,
+    )
     flushed = lambda y: np.where(y < np.finfo(np.float32).tiny, 0, y)  # noqa: E731
     expected = np.exp(x.astype(np.float64)).astype(np.float32)
-    np.testing.assert_allclose(flushed(evaluate("exp", x, vector=vector, features=features)), flushed(expected), rtol=5e-7)
+    np.testing.assert_allclose(
+        flushed(evaluate("exp", x, vector=vector, features=features)), flushed(expected), rtol=5e-7
+    )
     whole = np.array([128, 127, 126, 1, 0, -1, -126, -128, -150], np.float32)
     expected = np.array([np.inf, *(2.0**k for k in (127, 126, 1, 0, -1, -126)), 0, 0], np.float32)
     np.testing.assert_array_equal(evaluate("exp2", whole, vector=vector, features=features), expected)
@@ -139,7 +144,9 @@ GAMMA = {"lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath
 
 
 def ulps(got: np.ndarray, want: list) -> list[float]:
-    return [float(abs(mpmath.mpf(float(g)) - w) / mpmath.mpf(float(np.spacing(abs(float(w)))))) for g, w in zip(got, want)]
+    return [
+        float(abs(mpmath.mpf(float(g)) - w) / mpmath.mpf(float(np.spacing(abs(float(w)))))) for g, w in zip(got, want)
+    ]
 
 
 @pytest.mark.parametrize("fn", GAMMA)
@@ -147,7 +154,14 @@ def test_gamma_functions_where_they_cancel(fn):
     """Of negative f64, and next to poles."""
     rng = np.random.default_rng(0)
     near_poles = -rng.integers(0, 40, 1500) + rng.choice([-1, 1], 1500) * 2.0 ** rng.uniform(-52, 0, 1500)
-    x = np.concatenate([rng.uniform(-40, 3, 1500), near_poles, -np.exp(rng.uniform(0, 35, 300)), [2.235, 2.2368256015373857, 1e-310, -2.5e-302]])
+    x = np.concatenate(
+        [
+            rng.uniform(-40, 3, 1500),
+            near_poles,
+            -np.exp(rng.uniform(0, 35, 300)),
+            [2.235, 2.2368256015373857, 1e-310, -2.5e-302],
+        ]
+    )
     with mpmath.workprec(250):
         x = np.array([v for v in x if v != np.floor(v) and np.isfinite(float(GAMMA[fn](float(v))))])
         errors = ulps(evaluate(fn, x), [GAMMA[fn](float(v)) for v in x])
@@ -163,7 +177,11 @@ def test_gamma_functions_next_to_their_zeros(fn):
             left, right = (mpmath.mpf(-n - k) + (2 * k - 1) * mpmath.mpf(2) ** -90 for k in (1, 0))
             least = bisect(mpmath.digamma, left, right)
             places = [least] if fn == "digamma" else [bisect(exact, left, least), bisect(exact, least, right)]
-            x += [beside for p in places for beside in (float(p), np.nextafter(float(p), -np.inf), np.nextafter(float(p), 0.0))]
+            x += [
+                beside
+                for p in places
+                for beside in (float(p), np.nextafter(float(p), -np.inf), np.nextafter(float(p), 0.0))
+            ]
         x = np.array([v for v in x if v != np.floor(v)])
         errors = ulps(evaluate(fn, x), [exact(float(v)) for v in x])
     assert len(errors) > 50 and max(errors) <= 4, max(errors)
@@ -186,17 +204,29 @@ def test_numbers_of_twice_the_precision():
     i = Var("i")
     args = [p for x in parts for p in (x, x * rng.uniform(-(2.0**-54), 2.0**-54, N))]
     x, y = (Pair(*(b[i] for b in inputs[k : k + 2])) for k in (0, 2))
-    cases = {"sum": x + y, "product": x * y, "reciprocal": x.reciprocal(), "polynomial": polynomial([(0.1, 1e-18), (1.5, -2e-17), 0.125], x)}
+    cases = {
+        "sum": x + y,
+        "product": x * y,
+        "reciprocal": x.reciprocal(),
+        "polynomial": polynomial([(0.1, 1e-18), (1.5, -2e-17), 0.125], x),
+    }
     outputs = [Buffer(f"{name}{k}", "f64", (N,), "output") for name in cases for k in range(2)]
     stores = [Store(b, i, e) for b, e in zip(outputs, (e for p in cases.values() for e in (p.hi, p.lo)))]
-    got = run_wasm(Program("pairs", inputs, outputs, [], [Kernel("pairs", [For(i, N, stores, "parallel", 1)])]), *args, features=RELAXED, schedule=False)
+    got = run_wasm(
+        Program("pairs", inputs, outputs, [], [Kernel("pairs", [For(i, N, stores, "parallel", 1)])]),
+        *args,
+        features=RELAXED,
+        schedule=False,
+    )
     with mpmath.workprec(300):
         exact = lambda k, n: mpmath.mpf(float(args[k][n])) + mpmath.mpf(float(args[k + 1][n]))  # noqa: E731
         for n in range(0, N, 97):
             a, b = exact(0, n), exact(2, n)
             c = [mpmath.mpf(0.1) + mpmath.mpf(1e-18), mpmath.mpf(1.5) - mpmath.mpf(2e-17), mpmath.mpf(0.125)]
             terms = [c[0], c[1] * a, c[2] * a * a]
-            for k, (want, size) in enumerate([(a + b, abs(a) + abs(b)), (a * b, abs(a * b)), (1 / a, abs(1 / a)), (sum(terms), sum(map(abs, terms)))]):
+            for k, (want, size) in enumerate(
+                [(a + b, abs(a) + abs(b)), (a * b, abs(a * b)), (1 / a, abs(1 / a)), (sum(terms), sum(map(abs, terms)))]
+            ):
                 value = mpmath.mpf(float(got[2 * k][n])) + mpmath.mpf(float(got[2 * k + 1][n]))
                 assert abs(value - want) <= 8 * mpmath.mpf(2) ** -106 * size, (list(cases)[k], n)
 
@@ -219,7 +249,9 @@ def test_relaxed_madd_keeps_the_bounds(fn):
 
 
 def next_to_right_angles(bits: int, exponents) -> list[float]:
-    """For each exponent the number of so many bits that comes nearest to a multiple of π/2: a denominator of the continued fraction of 2^e·2/π."""
+    """For each exponent the number of so many bits that comes nearest to a multiple of π/2: a denominator of the
+    continued fraction of 2^e·2/π.
+    """
     found = []
     with mpmath.workprec(1400):
         for e in exponents:
@@ -243,7 +275,9 @@ def test_arguments_next_to_multiples_of_a_right_angle(dtype, bits, exponents):
         for fn, reference in (("sin", mpmath.sin), ("cos", mpmath.cos), ("tan", mpmath.tan)):
             for value, got in zip(x, evaluate(fn, x)):
                 expected = reference(mpmath.mpf(float(value)))
-                assert abs(mpmath.mpf(float(got)) - expected) <= 4 * float(np.spacing(np.abs(NUMPY[dtype](expected)))), (fn, value)
+                assert abs(mpmath.mpf(float(got)) - expected) <= 4 * float(
+                    np.spacing(np.abs(NUMPY[dtype](expected)))
+                ), (fn, value)
 
 
 @pytest.mark.parametrize("dtype,digits", [("f32", 6.5), ("f64", 14)])
@@ -292,17 +326,35 @@ def test_two_argument_special_values(fn, dtype):
 
 
 def remainders(dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Operands of all sizes: quotients of any number of bits, whole ones, next to whole ones and a half, of subnormal and of the largest numbers."""
+    """Operands of all sizes: quotients of any number of bits, whole ones, next to whole ones and a half, of
+    subnormal and of the largest numbers.
+    """
     rng, info, n = np.random.default_rng(3), np.finfo(NUMPY[dtype]), 8000
     words = {"f32": np.uint32, "f64": np.uint64}[dtype]
     anything = lambda: rng.integers(0, 1 << (8 * info.dtype.itemsize), n, dtype=words).view(NUMPY[dtype])  # noqa: E731
     moderate = lambda: (np.exp(rng.uniform(-9, 9, n)) * rng.choice([-1, 1], n)).astype(NUMPY[dtype])  # noqa: E731
-    tiny, huge = (anything() % info.tiny).astype(NUMPY[dtype]), rng.uniform(info.max / 8, info.max, n).astype(NUMPY[dtype])
+    tiny, huge = (
+        (anything() % info.tiny).astype(NUMPY[dtype]),
+        rng.uniform(info.max / 8, info.max, n).astype(NUMPY[dtype]),
+    )
     divisors = moderate()
     multiples = (divisors * rng.integers(1, 1 << 26, n) / 2).astype(NUMPY[dtype])
-    pairs = [(anything(), anything()), (moderate(), moderate()), (huge, tiny), (tiny, np.roll(tiny, 1)), (huge, np.roll(huge, 1)), (anything(), tiny), (multiples, divisors),
-             (np.nextafter(multiples, 0), divisors), (np.nextafter(multiples, np.inf), divisors), (moderate(), rng.integers(1, 9, n).astype(NUMPY[dtype]))]
-    special = np.array([0.0, -0.0, 1, -1, 5, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, -info.max], NUMPY[dtype])
+    pairs = [
+        (anything(), anything()),
+        (moderate(), moderate()),
+        (huge, tiny),
+        (tiny, np.roll(tiny, 1)),
+        (huge, np.roll(huge, 1)),
+        (anything(), tiny),
+        (multiples, divisors),
+        (np.nextafter(multiples, 0), divisors),
+        (np.nextafter(multiples, np.inf), divisors),
+        (moderate(), rng.integers(1, 9, n).astype(NUMPY[dtype])),
+    ]
+    special = np.array(
+        [0.0, -0.0, 1, -1, 5, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, -info.max],
+        NUMPY[dtype],
+    )
     pairs.append(tuple(x.ravel() for x in np.meshgrid(special, special)))
     return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
 
@@ -321,7 +373,9 @@ def test_float_remainder(dtype, vector):
         Var("i"),
     )
     loop = For(i, n, [Store(out, i, x[i] % y[i])], "parallel", vector)
-    got = run_wasm(Program("rem", [x, y], [out], [], [Kernel("rem", [loop])]), a, b, features=RELAXED, schedule=False)[0]
+    got = run_wasm(Program("rem", [x, y], [out], [], [Kernel("rem", [loop])]), a, b, features=RELAXED, schedule=False)[
+        0
+    ]
     assert_same(got, expected)
 
 

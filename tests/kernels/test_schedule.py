@@ -10,7 +10,6 @@ from weft_wasm.passes.schedule import schedule_loops
 from weft_wasm.ir.verify import verify
 
 
-
 @pytest.mark.parametrize("order", ["ij", "ji"])  # from outside inwards
 @pytest.mark.parametrize("vector", [0, 1, 2, 4])  # of the innermost loop
 @pytest.mark.parametrize("unroll", [{}, {"j": 3}, {"i": 6, "j": 6}], ids=str)
@@ -32,7 +31,11 @@ def test_nests_run_as_they_say(rows, columns, unroll, vector, order):
 @pytest.mark.parametrize("vector", [1, 2])
 @pytest.mark.parametrize("length", [-3, 0, 3, 4, 8, 21, 37])
 def test_reductions_of_a_length_that_only_the_program_knows_run_in_lanes(length, vector):
-    x, n, out = Buffer("x", "f32", (37,), "input"), Buffer("n", "i32", (1,), "input"), Buffer("out", "f32", (2,), "output")
+    x, n, out = (
+        Buffer("x", "f32", (37,), "input"),
+        Buffer("n", "i32", (1,), "input"),
+        Buffer("out", "f32", (2,), "output"),
+    )
     j, total, top = Var("j"), Local("total", "f32"), Local("top", "f32")
     steps = [Assign(total, total + x[j]), Assign(top, nodes.Binary("max", top, x[j]))]
     loop = For(j, n[0], steps, "reduce", vector=vector)
@@ -73,10 +76,17 @@ def test_auto_finds_the_contiguous_axis():
     assert vector_axes(Program("exp", [x], [out], [], [Kernel("exp", [flat])])) == ["i"]
 
 
-@pytest.mark.parametrize(("rows", "columns", "want"), [(1, 1, []), (1, 2, ["j"]), (5, 2, ["j"]), (2, 1, ["i"]), (7, 1, ["i"]), (1, 9, ["j"])])
+@pytest.mark.parametrize(
+    ("rows", "columns", "want"), [(1, 1, []), (1, 2, ["j"]), (5, 2, ["j"]), (2, 1, ["i"]), (7, 1, ["i"]), (1, 9, ["j"])]
+)
 def test_axes_of_one_element_have_no_lanes(rows, columns, want):
     """Nor is their stride one that counts; those of two have."""
-    x, out, i, j = Buffer("x", "f32", (rows, columns), "input"), Buffer("out", "f32", (rows, columns), "output"), Var("i"), Var("j")
+    x, out, i, j = (
+        Buffer("x", "f32", (rows, columns), "input"),
+        Buffer("out", "f32", (rows, columns), "output"),
+        Var("i"),
+        Var("j"),
+    )
     at = i * columns + j
     loop = For(i, rows, [For(j, columns, [Store(out, at, Call("exp", x[at]))], "parallel")], "parallel")
     assert vector_axes(Program("exp", [x], [out], [], [Kernel("exp", [loop])])) == want
@@ -113,14 +123,21 @@ def test_softmax_of_the_documentation():
     r, j, k, m, q = (Var(name) for name in "rjkmq")
     top, total = Local("top", "f32"), Local("total", "f32")
     at = lambda c: r * n + c  # noqa: E731
-    body = [For(r, rows, [
-        Declare(top, f32(float("-inf"))),
-        For(j, n, [Assign(top, nodes.maximum(top, x[at(j)]))], "reduce"),
-        For(k, n, [Store(out, at(k), Call("exp", x[at(k)] - top))], "parallel"),
-        Declare(total, f32(0.0)),
-        For(m, n, [Assign(total, total + out[at(m)])], "reduce"),
-        For(q, n, [Store(out, at(q), out[at(q)] / total)], "parallel"),
-    ], "parallel")]  # fmt: skip
+    body = [
+        For(
+            r,
+            rows,
+            [
+                Declare(top, f32(float("-inf"))),
+                For(j, n, [Assign(top, nodes.maximum(top, x[at(j)]))], "reduce"),
+                For(k, n, [Store(out, at(k), Call("exp", x[at(k)] - top))], "parallel"),
+                Declare(total, f32(0.0)),
+                For(m, n, [Assign(total, total + out[at(m)])], "reduce"),
+                For(q, n, [Store(out, at(q), out[at(q)] / total)], "parallel"),
+            ],
+            "parallel",
+        )
+    ]
     program = Program("softmax", [x], [out], [], [Kernel("softmax", body)])
     assert sorted(vector_axes(program)) == ["j", "k", "m", "q"]
     data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
@@ -131,12 +148,26 @@ def test_softmax_of_the_documentation():
 def test_lanes_do_not_share_a_row_however_much_there_is_to_compute():
     """Each iteration writes the same temp and reads it: no lanes over it, although nothing else lines up."""
     rows, n = 9, 7
-    x, out, row = Buffer("x", "f32", (rows, n), "input"), Buffer("out", "f32", (n, rows), "output"), Buffer("row", "f32", (n,))
+    x, out, row = (
+        Buffer("x", "f32", (rows, n), "input"),
+        Buffer("out", "f32", (n, rows), "output"),
+        Buffer("row", "f32", (n,)),
+    )
     i, j, k = (Var(name) for name in "ijk")
     e = x[i * n + (n - 1 - j)]
     for step in range(40):
         e = e * (1.0 + step / 50) + nodes.convert((i * (step + 2) + j) % 5, "f32")
-    body = [For(i, rows, [For(j, n, [Store(row, j, e)], "parallel"), For(k, n, [Store(out, k * rows + i, row[(k * 3) % n])], "parallel")], "parallel")]
+    body = [
+        For(
+            i,
+            rows,
+            [
+                For(j, n, [Store(row, j, e)], "parallel"),
+                For(k, n, [Store(out, k * rows + i, row[(k * 3) % n])], "parallel"),
+            ],
+            "parallel",
+        )
+    ]
     program = Program("rows", [x], [out], [row], [Kernel("rows", body)])
     assert "i" not in vector_axes(program)
     data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
@@ -147,7 +178,9 @@ def test_lanes_do_not_share_a_row_however_much_there_is_to_compute():
 def test_rows_of_a_large_matrix_are_summed_side_by_side(rows, columns, at_once):
     program = schedule_loops(reduction(rows, columns, 1))
     verify(program)
-    assert {sum(type(x) is Store for x in s.body) for s in walk(program.body) if type(s) is For and s.kind == "parallel"} == {at_once}
+    assert {
+        sum(type(x) is Store for x in s.body) for s in walk(program.body) if type(s) is For and s.kind == "parallel"
+    } == {at_once}
 
 
 @pytest.mark.parametrize("count,streams", [(1 << 20, 8), (1000, 1)])

@@ -59,7 +59,9 @@ ROUTINES = {"merged": sort, "by digits": lambda *args: radix_sort(*args[:5]), "i
 @pytest.mark.parametrize("way", ROUTINES)
 @pytest.mark.parametrize("run", [run_wasm, run_interpreted], ids=["compiled", "interpreted"])
 def test_all_small_sizes(way, run):
-    """Runs, passes and levels of the network come and go with the size: every one of them, several operands in two rows."""
+    """Runs, passes and levels of the network come and go with the size: every one of them, several operands in two
+    rows.
+    """
     if run is run_interpreted:
         sizes = [0, 1, 2, 7, 8, 9, 16, 17, 24, 33]
     else:
@@ -84,11 +86,17 @@ def test_interpreter_agrees():
     np.testing.assert_array_equal(run_wasm(program, data)[0], run_interpreted(program, data)[0])
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "bf16", "f16"])
+@pytest.mark.parametrize(
+    "dtype", ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "bf16", "f16"]
+)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 9), (3, 1000), (1, 5000)], ids=str)
 def test_by_digits(dtype, shape):
     batch, n = shape
-    x, out, index = Buffer("x", dtype, shape, "input"), Buffer("o", dtype, shape, "output"), Buffer("i", "i32", shape, "output")
+    x, out, index = (
+        Buffer("x", dtype, shape, "input"),
+        Buffer("o", dtype, shape, "output"),
+        Buffer("i", "i32", shape, "output"),
+    )
     routine = radix_sort("sort", batch, n, [lambda i: x[i], lambda i: nodes.rem(i, n)], [out, index])
     data = random_array(np.random.default_rng(n), dtype, shape)
     keys, positions = run_wasm(Program("sort", [x], [out, index], routine.temps, routine.kernels), data)

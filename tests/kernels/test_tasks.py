@@ -1,4 +1,6 @@
-"""Loops that threads share: every cut gives what one thread gives. The harness's threads take turns and run the iterations backwards."""
+"""Loops that threads share: every cut gives what one thread gives. The harness's threads take turns and run the
+iterations backwards.
+"""
 
 import functools
 from dataclasses import replace
@@ -30,8 +32,15 @@ def three_threads() -> WasmtimeDevice:
 @pytest.fixture
 def cut(monkeypatch):
     """However small a loop is, threads share it."""
-    for module, name, value in [(threads, "WORTH", 0), (threads, "GRAIN", 1), (threads, "UNIT", 2), (gemm, "WORTH", 0), (gemm, "PACKING_WORTH", 0),
-                                (gemm, "SHARED_COLUMNS", 1), (kernel_harness, "device", three_threads)]:  # fmt: skip
+    for module, name, value in [
+        (threads, "WORTH", 0),
+        (threads, "GRAIN", 1),
+        (threads, "UNIT", 2),
+        (gemm, "WORTH", 0),
+        (gemm, "PACKING_WORTH", 0),
+        (gemm, "SHARED_COLUMNS", 1),
+        (kernel_harness, "device", three_threads),
+    ]:
         monkeypatch.setattr(module, name, value)
 
 
@@ -62,7 +71,11 @@ def scaled(n: int = 1000) -> Program:
     """out[i] = x[i] · a + b, where a (f64) and b (i64) are computed before the loop."""
     x, a, b = Buffer("x", "f64", (n,), "input"), Var("a", "f64"), Var("b", "i64")
     out, i = Buffer("out", "f64", (n,), "output"), Var("i")
-    body = [Let(a, x[0] * 2.0), Let(b, nodes.convert(x[1], "i64")), For(i, n, [Store(out, i, x[i] * a + nodes.convert(b, "f64"))], "parallel")]
+    body = [
+        Let(a, x[0] * 2.0),
+        Let(b, nodes.convert(x[1], "i64")),
+        For(i, n, [Store(out, i, x[i] * a + nodes.convert(b, "f64"))], "parallel"),
+    ]
     return Program("scaled", [x], [out], [], [Kernel("scaled", body)])
 
 
@@ -80,7 +93,12 @@ def test_only_what_takes_long_is_shared():
 
 def test_estimates_count_every_part():
     """Memory, operations, functions and loops, each once: what is made of more takes longer."""
-    x, out, wide, i = Buffer("x", "f32", (64,), "input"), Buffer("out", "f32", (64,), "output"), Buffer("w", "f64", (64,), "output"), Var("i")
+    x, out, wide, i = (
+        Buffer("x", "f32", (64,), "input"),
+        Buffer("out", "f32", (64,), "output"),
+        Buffer("w", "f64", (64,), "output"),
+        Var("i"),
+    )
     none, one = [], [Store(out, nodes.i32(0), nodes.f32(1.0))]
     store, node, call, byte = threads.cost(one), threads.NODE, threads.CALL, threads.BYTE
     assert threads.cost(none) == 0 and store == pytest.approx(2 * node + 4 * byte), "two constants, four bytes"
@@ -112,7 +130,13 @@ def test_what_modules_import():
         imports.append(parts(compile_program(program).code).imports)
         (x,) = program.inputs
         call = SimpleNamespace(ins=[x], outs=[copied])
-        program = replace(program, outputs=[*program.outputs, copied], temps=[table], body=[*program.body, HostCall(0, table, [x], [copied])], calls=[call])
+        program = replace(
+            program,
+            outputs=[*program.outputs, copied],
+            temps=[table],
+            body=[*program.body, HostCall(0, table, [x], [copied])],
+            calls=[call],
+        )
         imports.append(parts(compile_program(program).code).imports)
     assert list(map(sorted, imports)) == [[], ["call"], ["share"], ["call", "share"]]
 
@@ -125,12 +149,24 @@ def test_the_place_of_the_memory_s_kind():
 
 def row_sums(kind: str = "parallel", own: str = "private", outside: bool = False) -> Program:
     """Sums of rows through a buffer for one row."""
-    x, out, row = Buffer("x", "f32", (8, 4), "input"), Buffer("out", "f32", (8,), "output"), Buffer("row", "f32", (4,), own)
+    x, out, row = (
+        Buffer("x", "f32", (8, 4), "input"),
+        Buffer("out", "f32", (8,), "output"),
+        Buffer("row", "f32", (4,), own),
+    )
     i, j, k, acc = Var("i"), Var("j"), Var("k"), Local("acc", "f32")
-    loop = For(i, 8, [
-        For(j, 4, [Store(row, j, x[i * 4 + j])], "parallel"),
-        Declare(acc, nodes.f32(0.0)), For(k, 4, [Assign(acc, acc + row[k])], "reduce"), Store(out, i, acc),
-    ], kind, tasks=1)  # fmt: skip
+    loop = For(
+        i,
+        8,
+        [
+            For(j, 4, [Store(row, j, x[i * 4 + j])], "parallel"),
+            Declare(acc, nodes.f32(0.0)),
+            For(k, 4, [Assign(acc, acc + row[k])], "reduce"),
+            Store(out, i, acc),
+        ],
+        kind,
+        tasks=1,
+    )
     before = [Store(row, nodes.i32(0), nodes.f32(1.0))] if outside else []
     return Program("rows", [x], [out], [row], [Kernel("rows", [*before, loop])])
 
@@ -141,7 +177,9 @@ def test_each_thread_has_its_own_private_buffers(cut):
     np.testing.assert_array_equal(run_wasm(row_sums(), x)[0], x.sum(1))
 
 
-@pytest.mark.parametrize("bad, text", [({"kind": "sequential"}, "parallel loop"), ({"outside": True}, "inside and outside")])
+@pytest.mark.parametrize(
+    "bad, text", [({"kind": "sequential"}, "parallel loop"), ({"outside": True}, "inside and outside")]
+)
 def test_what_the_verifier_refuses(bad, text):
     with pytest.raises(VerifyError, match=text):
         verify(row_sums(**bad))

@@ -15,7 +15,9 @@ def squares(times: int) -> Program:
 
 def test_what_is_shared_is_written_once():
     text = describe(squares(60))
-    assert len(text.splitlines()) == 63 and "%58 = ((%57 * %57) + 1.0)" in text and "out[i] = ((%58 * %58) + 1.0)" in text
+    assert (
+        len(text.splitlines()) == 63 and "%58 = ((%57 * %57) + 1.0)" in text and "out[i] = ((%58 * %58) + 1.0)" in text
+    )
 
 
 def test_small_operands_are_written_where_they_are():

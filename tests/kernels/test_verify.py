@@ -3,7 +3,35 @@
 import pytest
 from weft_wasm.ir import nodes
 from weft_wasm.compile import compile_program
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Unary, Var, While, f32, i32)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Fail,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Program,
+    Select,
+    Store,
+    Unary,
+    Var,
+    While,
+    f32,
+    i32,
+)
 from weft_wasm.ir.verify import VerifyError, verify
 
 X = Buffer("x", "f32", (8,), "input")
@@ -36,16 +64,46 @@ def rows(body, plain=(), parts=()):
 ROWS = For(I, 8, [Store(OTHER, I, X[I]), Store(OUT, I, X[I])], "parallel")
 BAD = {
     "a body of nothing": (rows([], [ROWS]), "its depth is 1, and 0 loops over rows are there"),
-    "a part of nothing": (rows([ROWS], [], [Kernel("a", [], plain=[ROWS])]), "its depth is 1, and 0 loops over rows are there"),
-    "a temp left out": (rows([For(I, 8, [Store(OUT, I, X[I])], "parallel")], [ROWS]), "plain writes what its body does not: other"),
-    "an index that no number is": (inside(For(I, (1 << 31) - 1, [For(J, 8, [Store(OUT, I * 8 + J, f32(0.0))])])), "the index runs from 0 to 17179869175, outside"),
-    "size of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), size=9)], [], [], []), "said to have 9 elements in 32 bytes"),
-    "bytes of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), dtype="f64")], [], [], []), "said to have 8 elements in 32 bytes"),
-    "shape of a buffer": (Program("p", [Buffer("x", "f32", (-2, -4), "input")], [], [], []), r"p, program: inputs\[0\]: shape of Buffer x must be a tuple of at most 64, each an int from 0"),
-    "too large a buffer": (Program("p", [Buffer("x", "i8", (1 << 16, 1 << 15), "input")], [], [], []), r"size of Buffer x must be an int from 0 to 2147483647; got 2147483648"),
-    "outlined program loop": (Program("p", [X], [OUT], [], [For(I, 2, [], outline=True)]), "only a loop of a kernel can be outlined"),
-    "dtype of a sum": (loop(Store(OUT, I, tampered(Binary("add", I, I), dtype="f32"))), "what is computed of i32 is said to be f32 in"),
-    "dtype of a load": (loop(Store(OUT, I, tampered(Load(Buffer("n", "i32", (8,), "constant", bytes(32)), I), dtype="f32"))), "of i32 is said to be f32"),
+    "a part of nothing": (
+        rows([ROWS], [], [Kernel("a", [], plain=[ROWS])]),
+        "its depth is 1, and 0 loops over rows are there",
+    ),
+    "a temp left out": (
+        rows([For(I, 8, [Store(OUT, I, X[I])], "parallel")], [ROWS]),
+        "plain writes what its body does not: other",
+    ),
+    "an index that no number is": (
+        inside(For(I, (1 << 31) - 1, [For(J, 8, [Store(OUT, I * 8 + J, f32(0.0))])])),
+        "the index runs from 0 to 17179869175, outside",
+    ),
+    "size of a buffer": (
+        Program("p", [tampered(Buffer("x", "f32", (8,), "input"), size=9)], [], [], []),
+        "said to have 9 elements in 32 bytes",
+    ),
+    "bytes of a buffer": (
+        Program("p", [tampered(Buffer("x", "f32", (8,), "input"), dtype="f64")], [], [], []),
+        "said to have 8 elements in 32 bytes",
+    ),
+    "shape of a buffer": (
+        Program("p", [Buffer("x", "f32", (-2, -4), "input")], [], [], []),
+        r"p, program: inputs\[0\]: shape of Buffer x must be a tuple of at most 64, each an int from 0",
+    ),
+    "too large a buffer": (
+        Program("p", [Buffer("x", "i8", (1 << 16, 1 << 15), "input")], [], [], []),
+        r"size of Buffer x must be an int from 0 to 2147483647; got 2147483648",
+    ),
+    "outlined program loop": (
+        Program("p", [X], [OUT], [], [For(I, 2, [], outline=True)]),
+        "only a loop of a kernel can be outlined",
+    ),
+    "dtype of a sum": (
+        loop(Store(OUT, I, tampered(Binary("add", I, I), dtype="f32"))),
+        "what is computed of i32 is said to be f32 in",
+    ),
+    "dtype of a load": (
+        loop(Store(OUT, I, tampered(Load(Buffer("n", "i32", (8,), "constant", bytes(32)), I), dtype="f32"))),
+        "of i32 is said to be f32",
+    ),
     "store to an input": (loop(Store(X, I, f32(0.0))), "read-only"),
     "unknown buffer": (loop(Store(OTHER, I, f32(0.0))), "not declared"),
     "load of an unknown buffer": (loop(Store(OUT, I, OTHER[I])), "not declared"),
@@ -56,15 +114,24 @@ BAD = {
     "wrong index dtype": (loop(Store(OUT, Const(1, "i64"), f32(1.0))), "must be i32"),
     "load index dtype": (loop(Store(OUT, I, Load(X, f32(1.0)))), "index of dtype f32"),
     "mixed dtypes": (loop(Store(OUT, I, Binary("add", X[I], i32(1)))), "add of f32 and i32"),
-    "unknown operation": (loop(Store(OUT, I, Binary("plus", X[I], X[I]))), "value: op of a Binary must be one of add, .*; got 'plus'"),
-    "unknown function": (loop(Store(OUT, I, Call("gamma", X[I]))), "value: fn of a Call must be one of .*; got 'gamma'"),
+    "unknown operation": (
+        loop(Store(OUT, I, Binary("plus", X[I], X[I]))),
+        "value: op of a Binary must be one of add, .*; got 'plus'",
+    ),
+    "unknown function": (
+        loop(Store(OUT, I, Call("gamma", X[I]))),
+        "value: fn of a Call must be one of .*; got 'gamma'",
+    ),
     "function of an integer": (inside(Let(Var("a"), Call("exp", i32(1)))), "exp of"),
     "bitwise float": (loop(Store(OUT, I, Binary("and", X[I], X[I]))), "and of f32"),
     "not of a float": (loop(Store(OUT, I, Unary("not", X[I]))), "not of f32"),
     "muladd of ints": (inside(Let(J, MulAdd(i32(1), i32(1), i32(1)))), "muladd"),
     "arithmetic on bf16": (inside(Let(Var("a", "bf16"), Unary("neg", Convert(f32(1.0), "bf16")))), "neg of bf16"),
     "bf16 literal": (inside(Let(Var("a", "bf16"), Const(1.0, "bf16"))), "constant of dtype"),
-    "literal beyond all floats": (inside(Let(Var("a", "f32"), Const(1 << 5000, "f32"))), "an int of 5001 bits is not of dtype f32"),
+    "literal beyond all floats": (
+        inside(Let(Var("a", "f32"), Const(1 << 5000, "f32"))),
+        "an int of 5001 bits is not of dtype f32",
+    ),
     "literal beyond f32": (inside(Let(Var("a", "f32"), Const(1e300, "f32"))), "1e.300 is not of dtype f32"),
     "literal out of range": (inside(Let(Var("a", "u8"), Const(256, "u8"))), "not of dtype u8"),
     "bitcast of another size": (inside(Let(Var("a", "i64"), Bitcast(f32(1.0), "i64"))), "bitcast"),
@@ -76,28 +143,50 @@ BAD = {
     "assign undeclared": (loop(Assign(ACC, f32(1.0))), "outside it"),
     "assign undeclared in sequence": (loop(Assign(ACC, f32(1.0)), kind="sequential"), "not declared here"),
     "race": (inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "parallel")), "declared outside it"),
-    "not a reduction": (inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, X[I] - ACC)], "reduce")), "something else"),
-    "overwriting reduction": (inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, X[I])], "reduce")), "something else"),
+    "not a reduction": (
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, X[I] - ACC)], "reduce")),
+        "something else",
+    ),
+    "overwriting reduction": (
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, X[I])], "reduce")),
+        "something else",
+    ),
     "two operations": (
-        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Assign(ACC, ACC * X[I])], "reduce")), "something else"),
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Assign(ACC, ACC * X[I])], "reduce")),
+        "something else",
+    ),
     "accumulator read": (
-        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Store(OUT, I, ACC)], "reduce")), "reads its accumulator"),
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Store(OUT, I, ACC)], "reduce")),
+        "reads its accumulator",
+    ),
     "accumulator on both sides": (
-        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + ACC)], "reduce")), "reads its accumulator"),
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + ACC)], "reduce")),
+        "reads its accumulator",
+    ),
     "outlined accumulator": (
-        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "reduce", outline=True)), "an outlined loop assigns"),
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "reduce", outline=True)),
+        "an outlined loop assigns",
+    ),
     "vector and sequential": (loop(kind="sequential", vector=1), "only parallel and reduce"),
-    "vector count": (loop(vector=3), r"body\[0\] .Kernel k., body\[0\]: vector of For i must be one of 0, 1, 2, 4, 8; got 3"),
+    "vector count": (
+        loop(vector=3),
+        r"body\[0\] .Kernel k., body\[0\]: vector of For i must be one of 0, 1, 2, 4, 8; got 3",
+    ),
     "vector store to one place": (loop(Store(OUT, i32(0), X[I]), vector=1), "same element"),
     "vector test": (loop(If(Compare("lt", I, i32(3)), [Store(OUT, I, X[I])]), vector=1), "depends on the lane"),
     "vector extent": (loop(For(J, I, [Store(OUT, I, X[J])]), vector=1), "depends on the lane"),
     "vector let test": (
-        loop(Let(V, X[I]), While([], Compare("lt", V, f32(1.0)), []), Store(OUT, I, V), vector=1), "depends on the lane"),
+        loop(Let(V, X[I]), While([], Compare("lt", V, f32(1.0)), []), Store(OUT, I, V), vector=1),
+        "depends on the lane",
+    ),
     "vector barrier": (loop(Store(OUT, I, X[I]), Barrier(), vector=1), "barrier"),
     "vector reduce store": (loop(Store(OUT, 0 * I, X[I]), kind="reduce", vector=1), "same element"),
     "unknown kind": (loop(kind="simd"), "kind of For i must be one of parallel, reduce, sequential; got 'simd'"),
     "unroll": (loop(unroll=0), "unroll of For i must be an int from 1"),
-    "statement in the program": (Program("p", [X], [OUT], [], [Store(OUT, i32(0), f32(0.0))]), "not a statement of the program level"),
+    "statement in the program": (
+        Program("p", [X], [OUT], [], [Store(OUT, i32(0), f32(0.0))]),
+        "not a statement of the program level",
+    ),
     "kernel in a kernel": (inside(Kernel("inner", [])), "not a statement of a kernel"),
     "parallel program loop": (Program("p", [X], [OUT], [], [For(I, 2, [], "parallel")]), "is sequential"),
     "copy too much": (Program("p", [X], [OUT], [], [Copy(OUT, X, 9)]), "exceed"),
@@ -105,10 +194,13 @@ BAD = {
     "fail without text": (Program("p", [X], [OUT], [], [Fail(3)]), "no text"),
     "role": (Program("p", [OUT], [], [], []), "its role is output"),
     "twice": (Program("p", [X, X], [], [], []), "listed twice"),
-    "constant without data": (Program("p", [], [], [], [], [Buffer("c", "f32", (2,), "constant", b"1234")]), "needs 8 bytes"),
+    "constant without data": (
+        Program("p", [], [], [], [], [Buffer("c", "f32", (2,), "constant", b"1234")]),
+        "needs 8 bytes",
+    ),
     "donation": (inside(donated={0: 1}), "don't exist"),
     "switch": (Program("p", [X], [OUT], [], [nodes.Switch(i32(0), [])]), "needs a branch"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -1,4 +1,6 @@
-"""Products with windows: rows that overlap, with strides, groups, slices of the terms and results in between others, against NumPy."""
+"""Products with windows: rows that overlap, with strides, groups, slices of the terms and results in between others,
+against NumPy.
+"""
 
 import itertools
 
@@ -39,11 +41,22 @@ def product(group, rows, terms, n, *, dtype="f32", first=0, apart=-1, **options)
     results = first + sum((n - 1) * s for n, _, s in rows) + 1
     out = Buffer("out", dtype, (group[0], results, n), "output")
     steps = [int(np.prod(y.shape[d + 1 :])) for d in range(len(y.shape))]
-    indices = [(first, [0 if d == apart else r[2] for d, r in enumerate(rows)]), (0, [r[2] if d == apart else 0 for d, r in enumerate(rows)])]
-    p = Product(x, i32(3), group, [r[:2] for r in rows], terms, n, lambda g, t, j: y[linear_index([g, *t, j], steps)], indices)
+    indices = [
+        (first, [0 if d == apart else r[2] for d, r in enumerate(rows)]),
+        (0, [r[2] if d == apart else 0 for d, r in enumerate(rows)]),
+    ]
+    p = Product(
+        x, i32(3), group, [r[:2] for r in rows], terms, n, lambda g, t, j: y[linear_index([g, *t, j], steps)], indices
+    )
     i = Var("i")
     clear = Kernel("clear", [For(i, out.size, [Store(out, i, Const(0, dtype))], "parallel")])
-    routine = windows.windows("conv", p, lambda g, at, j, value: [Store(out, (g * results + at[0] + at[1]) * n + j, value)], dtype=dtype, **options)
+    routine = windows.windows(
+        "conv",
+        p,
+        lambda g, at, j, value: [Store(out, (g * results + at[0] + at[1]) * n + j, value)],
+        dtype=dtype,
+        **options,
+    )
     return Program("conv", [x, y], [out], routine.temps, [clear, *routine.kernels])
 
 
@@ -53,8 +66,13 @@ def expected(program, x, y, group, rows, terms, first=0):
     for at in itertools.product(*(range(n) for n, *_ in rows)):
         place, row = (sum(i * r[c] for i, r in zip(at, rows)) for c in (1, 2))
         for g in range(group[0]):
-            offsets = sum(np.arange(n).reshape([-1 if e == d else 1 for e in range(len(terms))]) * s for d, (n, s) in enumerate(terms))
-            out[g, first + row] = np.tensordot(x.astype(wide)[3 + g * group[1] + place + offsets], y[g].astype(wide), len(terms))
+            offsets = sum(
+                np.arange(n).reshape([-1 if e == d else 1 for e in range(len(terms))]) * s
+                for d, (n, s) in enumerate(terms)
+            )
+            out[g, first + row] = np.tensordot(
+                x.astype(wide)[3 + g * group[1] + place + offsets], y[g].astype(wide), len(terms)
+            )
     return out
 
 
@@ -128,11 +146,17 @@ def test_threads(cut, monkeypatch, case):
 def test_no_terms_give_zeros():
     x, y = Buffer("x", "f32", (4,), "input"), Buffer("y", "f32", (5, 8), "output")
     p = Product(x, i32(0), (1, 0), [(5, 1)], [(0, 1)], 8, lambda g, t, j: x[0], [(0, [1])])
-    program = Program("none", [x], [y], [], windows.windows("none", p, lambda g, at, j, v: [Store(y, at[0] * 8 + j, v)]).kernels)
+    program = Program(
+        "none", [x], [y], [], windows.windows("none", p, lambda g, at, j, v: [Store(y, at[0] * 8 + j, v)]).kernels
+    )
     np.testing.assert_array_equal(run_wasm(program, np.ones(4, "f4"))[0], np.zeros((5, 8)))
 
 
-@pytest.mark.parametrize("terms", [[(3, 100), (3, 10), (5, 1)], [(61, 70), (61, 1)], [(7, 1)], [(2, 900), (1543, 1)], [(4, 4), (1, 1)]], ids=str)
+@pytest.mark.parametrize(
+    "terms",
+    [[(3, 100), (3, 10), (5, 1)], [(61, 70), (61, 1)], [(7, 1)], [(2, 900), (1543, 1)], [(4, 4), (1, 1)]],
+    ids=str,
+)
 @pytest.mark.parametrize("most", [1, 6, 40, 640])
 def test_slices_cover_the_terms_once(terms, most):
     s = Slices.of(terms, most)

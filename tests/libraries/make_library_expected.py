@@ -1,7 +1,8 @@
 """Writes library_expected.json next to this file: what real JAX gives for every expression of library_cases.py.
 
-    <a Python with jax 0.10.2> tests/libraries/make_library_expected.py
+<a Python with jax 0.10.2> tests/libraries/make_library_expected.py
 """
+
 import pathlib
 import sys
 import warnings

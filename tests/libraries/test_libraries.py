@@ -1,4 +1,5 @@
 """stax and optimizers give what real JAX's give (library_expected.json), and train a network."""
+
 import json
 import pathlib
 import sys
@@ -32,7 +33,9 @@ def test_as_jax(text, scope):
 
 
 def train(steps: int) -> tuple[float, float, float]:
-    """A small network that tells which of three directions an image is closest to: (first loss, last loss, accuracy)."""
+    """A small network that tells which of three directions an image is closest to: (first loss, last loss,
+    accuracy).
+    """
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(3, 16)).astype("float32")
     labels = rng.integers(0, 3, 96)
@@ -48,6 +51,7 @@ def train(steps: int) -> tuple[float, float, float]:
     @weft.jit
     def update(i, opt_state, batch):
         return opt_update(i, weft.grad(loss)(get_params(opt_state), batch), opt_state)
+
     _, params = init_params(weft.random.key(0), (-1, 16))
     opt_state = opt_init(params)
     first = float(loss(params, (images, targets)))

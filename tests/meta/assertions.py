@@ -1,7 +1,9 @@
-"""Finds tests that can't fail: assertions that are constant, tests without one, failures that are swallowed, loops over nothing.
+"""Finds tests that can't fail: assertions that are constant, tests without one, failures that are swallowed, loops over
+nothing.
 
 `findings(path)` parses a file of tests, and the files that it imports helpers from; nothing is imported or run.
 """
+
 from __future__ import annotations
 
 import ast
@@ -11,7 +13,8 @@ from collections.abc import Iterator
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-METHODS = {"all", "any", "startswith", "endswith", "issubset", "is_ready", "is_deleted", "exists", "is_file", "has_vjp"}      # true as long as nobody calls them
+# true as long as nobody calls them
+METHODS = {"all", "any", "startswith", "endswith", "issubset", "is_ready", "is_deleted", "exists", "is_file", "has_vjp"}
 BROAD = {"Exception", "BaseException", "AssertionError", None}
 
 
@@ -21,15 +24,18 @@ class Module:
     def __init__(self, path: pathlib.Path):
         self.path, self.tree = path, ast.parse(path.read_text(), str(path))
         self.functions: dict[str, list[ast.AST]] = {}
-        self.imports: dict[str, tuple[str, str | None]] = {}      # name -> (module, name there; None for the module itself)
-        self.values: dict[str, ast.expr] = {}      # what is bound to a name at the top
+        # name -> (module, name there; None for the module itself)
+        self.imports: dict[str, tuple[str, str | None]] = {}
+        self.values: dict[str, ast.expr] = {}  # what is bound to a name at the top
         for node in ast.walk(self.tree):
             if isinstance(node, FUNCTIONS):
                 self.functions.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.ClassDef):      # called, it runs its methods
+            elif isinstance(node, ast.ClassDef):  # called, it runs its methods
                 self.functions.setdefault(node.name, []).append(node)
             elif isinstance(node, ast.ImportFrom):
-                self.imports.update({a.asname or a.name: (("." * node.level) + (node.module or ""), a.name) for a in node.names})
+                self.imports.update(
+                    {a.asname or a.name: (("." * node.level) + (node.module or ""), a.name) for a in node.names}
+                )
             elif isinstance(node, ast.Import):
                 self.imports.update({a.asname or a.name.split(".")[0]: (a.name, None) for a in node.names})
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
@@ -43,7 +49,11 @@ class Module:
         level = len(name) - len(name.lstrip("."))
         parts = name.lstrip(".").split(".")
         here = self.path.parent
-        for base in ([here] if level <= 1 else [here.parent]) if level else [here, TESTS, *sorted(p for p in TESTS.iterdir() if p.is_dir())]:
+        for base in (
+            ([here] if level <= 1 else [here.parent])
+            if level
+            else [here, TESTS, *sorted(p for p in TESTS.iterdir() if p.is_dir())]
+        ):
             for found in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts) / "__init__.py"):
                 if found.is_file():
                     return found
@@ -96,7 +106,9 @@ def always(test: ast.expr) -> bool:
                 return isinstance(op, (ast.Eq, ast.Is, ast.LtE, ast.GtE))
             if isinstance(left, ast.Call) and name_of(left.func) == "len" and isinstance(right, ast.Constant):
                 return isinstance(op, ast.GtE) and right.value == 0 or isinstance(op, ast.Gt) and right.value == -1
-            return all(isinstance(e, ast.Constant) for e in (left, right)) and not isinstance(op, (ast.NotEq, ast.IsNot))
+            return all(isinstance(e, ast.Constant) for e in (left, right)) and not isinstance(
+                op, (ast.NotEq, ast.IsNot)
+            )
     return False
 
 
@@ -120,7 +132,9 @@ def never(test: ast.expr) -> bool:
 
 def same(a: ast.expr, b: ast.expr) -> bool:
     """Whether two expressions are one value; of calls each may give another."""
-    return ast.dump(a) == ast.dump(b) and not any(isinstance(n, (ast.Call, ast.Await, ast.NamedExpr)) for n in ast.walk(a))
+    return ast.dump(a) == ast.dump(b) and not any(
+        isinstance(n, (ast.Call, ast.Await, ast.NamedExpr)) for n in ast.walk(a)
+    )
 
 
 def uncalled(home: Module, test: ast.expr) -> bool:
@@ -129,7 +143,12 @@ def uncalled(home: Module, test: ast.expr) -> bool:
         return any(uncalled(home, v) for v in test.values)
     if isinstance(test, ast.UnaryOp):
         return uncalled(home, test.operand)
-    return isinstance(test, ast.Attribute) and test.attr in METHODS or isinstance(test, ast.Name) and test.id in bound_functions(home)
+    return (
+        isinstance(test, ast.Attribute)
+        and test.attr in METHODS
+        or isinstance(test, ast.Name)
+        and test.id in bound_functions(home)
+    )
 
 
 def bound_functions(home: Module) -> set[str]:
@@ -137,16 +156,24 @@ def bound_functions(home: Module) -> set[str]:
 
 
 def asserts_itself(node: ast.AST) -> bool:
-    """Whether a statement or expression is an assertion: `assert`, `pytest.raises`, `np.testing.assert_…`, a program that must succeed."""
+    """Whether a statement or expression is an assertion: `assert`, `pytest.raises`, `np.testing.assert_…`, a program
+    that must succeed.
+    """
     if isinstance(node, ast.Assert):
         return True
     if isinstance(node, ast.Raise):
-        return node.exc is not None and name_of(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) == "AssertionError"
+        return (
+            node.exc is not None
+            and name_of(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) == "AssertionError"
+        )
     if not isinstance(node, ast.Call):
         return False
     last = name_of(node.func).rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-    return last in ("raises", "warns", "fail", "check_returncode", "check_call", "check_output", "expect") or last.startswith("assert") \
+    return (
+        last in ("raises", "warns", "fail", "check_returncode", "check_call", "check_output", "expect")
+        or last.startswith("assert")
         or any(k.arg == "check" and isinstance(k.value, ast.Constant) and k.value.value is True for k in node.keywords)
+    )
 
 
 class Asserting:
@@ -158,17 +185,18 @@ class Asserting:
     def function(self, home: Module, node: ast.AST) -> bool:
         key = (home.path, id(node))
         if key not in self.known:
-            self.known[key] = False      # one that calls itself asserts nothing by that
+            self.known[key] = False  # one that calls itself asserts nothing by that
             self.known[key] = any(self.node(home, n) for n in ast.walk(node))
         return self.known[key]
 
     def node(self, home: Module, node: ast.AST) -> bool:
         if asserts_itself(node):
             return True
-        if isinstance(node, ast.Raise) and node.exc is not None:      # an error of the tests' own
+        if isinstance(node, ast.Raise) and node.exc is not None:  # an error of the tests' own
             return self.is_class(home, name_of(node.exc.func if isinstance(node.exc, ast.Call) else node.exc))
         if isinstance(node, ast.Call):
-            called = [node.func, *node.args, *[k.value for k in node.keywords]]      # a function that is handed over is called by somebody
+            # a function that is handed over is called by somebody
+            called = [node.func, *node.args, *[k.value for k in node.keywords]]
             return any(self.name(home, name_of(c)) for c in called)
         if isinstance(node, ast.withitem):
             return self.name(home, name_of(node.context_expr))
@@ -181,7 +209,9 @@ class Asserting:
             return True
         there, original = home.imports.get(name, ("", None))
         path = home.file_of(there) if there else None
-        return path is not None and any(isinstance(f, ast.ClassDef) for f in module(path).functions.get(original or "", ()))
+        return path is not None and any(
+            isinstance(f, ast.ClassDef) for f in module(path).functions.get(original or "", ())
+        )
 
     def name(self, home: Module, name: str) -> bool:
         if not name:
@@ -193,15 +223,19 @@ class Asserting:
                 return True
         if first in home.imports:
             there, original = home.imports[first]
-            if original is not None and rest:      # from package import module, or a class's method
-                path = home.file_of(f"{there}.{original}" if there.strip(".") else there + original) or home.file_of(there)
+            if original is not None and rest:  # from package import module, or a class's method
+                path = home.file_of(f"{there}.{original}" if there.strip(".") else there + original) or home.file_of(
+                    there
+                )
                 wanted = last
             else:
                 path, wanted = home.file_of(there), last if rest else original
             if path is not None and wanted is not None and path != home.path:
                 other = module(path)
-                return any(self.function(other, f) for f in other.functions.get(wanted, ())) or (wanted not in other.functions and self.name(other, wanted))
-        elif rest:      # a method of some object
+                return any(self.function(other, f) for f in other.functions.get(wanted, ())) or (
+                    wanted not in other.functions and self.name(other, wanted)
+                )
+        elif rest:  # a method of some object
             return any(self.function(home, f) for f in home.functions.get(last, ()))
         return False
 
@@ -243,8 +277,10 @@ def may_be_empty(home: Module, it: ast.expr, local: dict[str, ast.expr] | None =
             there, original = home.imports[it.id]
             path = home.file_of(there)
             if path is None or original is None:
-                return False      # of the package: its tables have entries
-            return original not in module(path).values or may_be_empty(module(path), module(path).values[original], None, depth + 1)
+                return False  # of the package: its tables have entries
+            return original not in module(path).values or may_be_empty(
+                module(path), module(path).values[original], None, depth + 1
+            )
         case ast.Attribute():
             return False
         case ast.Subscript():
@@ -260,13 +296,38 @@ def call_may_be_empty(it: ast.Call, empty) -> bool:
         return any(isinstance(a, ast.Constant) and a.value == 0 for a in it.args[-1:]) if len(it.args) == 1 else False
     if last in ("zip", "product"):
         return (all if any(k.arg == "strict" for k in it.keywords) else any)(map(empty, it.args))
-    if last in ("enumerate", "sorted", "reversed", "list", "tuple", "set", "dict", "iter", "chain", "permutations", "combinations", "accumulate", "pairwise"):
+    if last in (
+        "enumerate",
+        "sorted",
+        "reversed",
+        "list",
+        "tuple",
+        "set",
+        "dict",
+        "iter",
+        "chain",
+        "permutations",
+        "combinations",
+        "accumulate",
+        "pairwise",
+    ):
         return all(map(empty, it.args[:1]))
     if last == "map":
         return all(map(empty, it.args[1:]))
     if last in ("items", "keys", "values", "split", "splitlines", "copy") and isinstance(it.func, ast.Attribute):
         return empty(it.func.value)
-    return last in ("filter", "findall", "finditer", "glob", "rglob", "iterdir", "walk", "subjaxprs", "leaves", "receive")
+    return last in (
+        "filter",
+        "findall",
+        "finditer",
+        "glob",
+        "rglob",
+        "iterdir",
+        "walk",
+        "subjaxprs",
+        "leaves",
+        "receive",
+    )
 
 
 def only_in_loops(home: Module, asserting: Asserting, test: ast.AST) -> ast.For | None:
@@ -289,6 +350,7 @@ def only_in_loops(home: Module, asserting: Asserting, test: ast.AST) -> ast.For 
             outside.append(True)
         for child in ast.iter_child_nodes(node):
             visit(child)
+
     for statement in test.body:
         visit(statement)
     return loops[0] if loops and not outside else None
@@ -298,8 +360,14 @@ def only_in_handlers(home: Module, asserting: Asserting, test: ast.AST) -> bool:
     """Whether a test that meets no error asserts nothing."""
     handlers = [h for n in ast.walk(test) if isinstance(n, ast.Try) for h in n.handlers]
     inside = {id(n) for h in handlers for n in ast.walk(h)}
-    fails = any(isinstance(n, ast.Raise) or isinstance(n, ast.Call) and name_of(n.func) == "pytest.fail" for h in handlers for n in ast.walk(h))
-    return bool(inside) and not fails and not any(asserting.node(home, n) for n in ast.walk(test) if id(n) not in inside)
+    fails = any(
+        isinstance(n, ast.Raise) or isinstance(n, ast.Call) and name_of(n.func) == "pytest.fail"
+        for h in handlers
+        for n in ast.walk(h)
+    )
+    return (
+        bool(inside) and not fails and not any(asserting.node(home, n) for n in ast.walk(test) if id(n) not in inside)
+    )
 
 
 # all together ---------------------------------------------------------------------------------------------------------
@@ -321,12 +389,28 @@ def findings(path: pathlib.Path) -> list[str]:
         if isinstance(node, ast.Assert) and (always(node.test) or uncalled(home, node.test)):
             found.append((node.lineno, "this assertion holds whatever happens"))
         if isinstance(node, ast.With):
-            found += [(node.lineno, "a failure ends here, and nobody hears of it") for item in node.items if isinstance(item.context_expr, ast.Call)
-                      and name_of(item.context_expr.func).endswith("suppress") and {name_of(a) for a in item.context_expr.args} & BROAD]
-            found += [(node.lineno, "any error at all will do here") for item in node.items if isinstance(item.context_expr, ast.Call) and item.optional_vars is None
-                      and name_of(item.context_expr.func) == "pytest.raises" and not item.context_expr.keywords
-                      and {name_of(a) for a in item.context_expr.args} & {"Exception", "BaseException"}]
-        if isinstance(node, ast.Call) and name_of(node.func).rpartition(".")[2].startswith("assert_") and len(node.args) >= 2 and same(*node.args[:2]):
+            found += [
+                (node.lineno, "a failure ends here, and nobody hears of it")
+                for item in node.items
+                if isinstance(item.context_expr, ast.Call)
+                and name_of(item.context_expr.func).endswith("suppress")
+                and {name_of(a) for a in item.context_expr.args} & BROAD
+            ]
+            found += [
+                (node.lineno, "any error at all will do here")
+                for item in node.items
+                if isinstance(item.context_expr, ast.Call)
+                and item.optional_vars is None
+                and name_of(item.context_expr.func) == "pytest.raises"
+                and not item.context_expr.keywords
+                and {name_of(a) for a in item.context_expr.args} & {"Exception", "BaseException"}
+            ]
+        if (
+            isinstance(node, ast.Call)
+            and name_of(node.func).rpartition(".")[2].startswith("assert_")
+            and len(node.args) >= 2
+            and same(*node.args[:2])
+        ):
             found.append((node.lineno, "this compares a value with itself"))
         if isinstance(node, ast.Try):
             found += swallowed(home, asserting, node)
@@ -335,18 +419,45 @@ def findings(path: pathlib.Path) -> list[str]:
             if not asserting.function(home, test) and not asserting.fixtures(home, test):
                 found.append((test.lineno, f"{test.name} asserts nothing"))
             elif only_in_handlers(home, asserting, test):
-                found.append((test.lineno, f"{test.name} asserts something only where an error comes; use pytest.raises"))
+                found.append(
+                    (test.lineno, f"{test.name} asserts something only where an error comes; use pytest.raises")
+                )
             elif (loop := only_in_loops(home, asserting, test)) is not None and not asserting.fixtures(home, test):
-                found.append((loop.lineno, f"{test.name} asserts something only in this loop, and nothing says that there is anything to go through"))
+                found.append(
+                    (
+                        loop.lineno,
+                        (
+                            f"{test.name} asserts something only in this loop, and nothing says that there is anything"
+                            " to go through"
+                        ),
+                    )
+                )
     return [f"{line}: {what}" for line, what in sorted(found)]
 
 
 def swallowed(home: Module, asserting: Asserting, node: ast.Try) -> Iterator[tuple[int, str]]:
     for handler in node.handlers:
-        names = [name_of(t).rpartition(".")[2] for t in (handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type])] if handler.type is not None else [None]
-        does_nothing = all(isinstance(s, (ast.Pass, ast.Continue)) or isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in handler.body)
+        names = (
+            [
+                name_of(t).rpartition(".")[2]
+                for t in (handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type])
+            ]
+            if handler.type is not None
+            else [None]
+        )
+        does_nothing = all(
+            isinstance(s, (ast.Pass, ast.Continue)) or isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+            for s in handler.body
+        )
         in_it = any(asserting.node(home, n) for s in node.body for n in ast.walk(s))
         if does_nothing and (set(names) & BROAD or in_it):
             yield handler.lineno, "a failure ends here, and nobody hears of it"
-        if any(isinstance(n, ast.Call) and name_of(n.func) in ("pytest.skip", "skip") for s in handler.body for n in ast.walk(s)):
-            yield handler.lineno, "a failure becomes a test that is skipped; ask for what is needed before (platforms.need)"
+        if any(
+            isinstance(n, ast.Call) and name_of(n.func) in ("pytest.skip", "skip")
+            for s in handler.body
+            for n in ast.walk(s)
+        ):
+            yield (
+                handler.lineno,
+                "a failure becomes a test that is skipped; ask for what is needed before (platforms.need)",
+            )

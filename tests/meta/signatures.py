@@ -1,11 +1,14 @@
-"""Signatures as plain text, so that those of two libraries can be compared: `["x", "/", "axis=None", "*", "where=None", "**rest"]`."""
+"""Signatures as plain text, so that those of two libraries can be compared: `["x", "/", "axis=None", "*",
+"where=None", "**rest"]`.
+"""
+
 from __future__ import annotations
 
 import enum
 import inspect
 from typing import Any
 
-UNSET = "..."      # a default that only says that nothing was given
+UNSET = "..."  # a default that only says that nothing was given
 
 
 def default(value: Any) -> str:
@@ -19,14 +22,16 @@ def default(value: Any) -> str:
         return "{" + ", ".join(sorted(map(default, value))) + "}"
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, dict, type(...))):
         return repr(value)
-    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():      # a scalar
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():  # a scalar
         return repr(value.item())
-    name = getattr(value, "__name__", None) or getattr(value, "name", None)            # a function or a class, a dtype
+    name = getattr(value, "__name__", None) or getattr(value, "name", None)  # a function or a class, a dtype
     return name if isinstance(name, str) else UNSET
 
 
 def parameters(value: Any) -> list[str] | None:
-    """The public parameters of a function or of a class's constructor, with their kinds and defaults; None where Python can't tell."""
+    """The public parameters of a function or of a class's constructor, with their kinds and defaults; None where
+    Python can't tell.
+    """
     try:
         found = [p for p in inspect.signature(value).parameters.values() if not p.name.startswith("_")]
     except (TypeError, ValueError):
@@ -49,8 +54,16 @@ def methods(kind: type) -> dict[str, list[str] | None]:
     found: dict[str, list[str] | None] = {}
     for name in sorted(dir(kind)):
         value = inspect.getattr_static(kind, name, None)
-        if name.startswith("_") or not (callable(value) or isinstance(value, (classmethod, staticmethod))) or isinstance(value, type):
+        if (
+            name.startswith("_")
+            or not (callable(value) or isinstance(value, (classmethod, staticmethod)))
+            or isinstance(value, type)
+        ):
             continue
         known = parameters(getattr(kind, name))
-        found[name] = known if isinstance(value, (classmethod, staticmethod)) or not known else known[2 if known[1:2] == ["/"] else 1:]
+        found[name] = (
+            known
+            if isinstance(value, (classmethod, staticmethod)) or not known
+            else known[2 if known[1:2] == ["/"] else 1 :]
+        )
     return found

@@ -1,4 +1,5 @@
 """docs/accuracy.md says what is so: it has every function and backend, and some of its rows are measured again."""
+
 import pathlib
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -64,7 +65,10 @@ def test_it_has_every_function_on_every_backend(kind):
 
 def test_every_elementwise_primitive_has_a_row():
     """As the operation that a row's function ends with; none is left out but for a reason."""
-    elementwise = {name for name, p in registry.items() if getattr(p.abstract, "__qualname__", "").startswith("_elementwise.")}      # a rule that can't be has no such name
+    # a rule that can't be has no such name
+    elementwise = {
+        name for name, p in registry.items() if getattr(p.abstract, "__qualname__", "").startswith("_elementwise.")
+    }
     assert len(elementwise) > 70
     measured = set()
     for case in CASES.values():
@@ -92,8 +96,9 @@ def remeasured(case, call, args, column):
 
 
 @pytest.mark.parametrize("column", [c for c, platform in measure.PLATFORMS.items() if platform in under_test()])
-@pytest.mark.parametrize("name", ["exp", "log1p", "erf_inv", "div", "atan2", "complex log",
-                                  "sum", "softmax", "dot", "fft", "cholesky"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["exp", "log1p", "erf_inv", "div", "atan2", "complex log", "sum", "softmax", "dot", "fft", "cholesky"]
+)
 def test_its_bounds_hold(name, column):
     """Where the page says that the error is largest; of elementwise functions at some other points as well."""
     need(measure.PLATFORMS[column])

@@ -1,4 +1,5 @@
 """The examples in docstrings run, and print what they say."""
+
 import doctest
 import importlib
 import pathlib
@@ -8,9 +9,18 @@ import pytest
 
 import weft
 
-SKIP = {"weft.as_jax", "weft.remote"}      # they change the process, or need a host
+SKIP = {"weft.as_jax", "weft.remote"}  # they change the process, or need a host
 # Families whose functions compile much: left to the full run.
-LONG = ("weft.scipy", "weft.experimental", "weft.example_libraries", "weft.image", "weft.random", "weft.nn", "weft.numpy", "weft.lax")
+LONG = (
+    "weft.scipy",
+    "weft.experimental",
+    "weft.example_libraries",
+    "weft.image",
+    "weft.random",
+    "weft.nn",
+    "weft.numpy",
+    "weft.lax",
+)
 ROOT = pathlib.Path(weft.__file__).parent
 
 
@@ -24,4 +34,6 @@ def modules():
 def test_examples(name):
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
-    assert result.failed == 0, f"{result.failed} of {result.attempted} examples of {name} fail; run python -m doctest on it"
+    assert result.failed == 0, (
+        f"{result.failed} of {result.attempted} examples of {name} fail; run python -m doctest on it"
+    )

@@ -1,4 +1,5 @@
 """Every public function of the library has an example in its docstring; tests/meta/test_doctests.py runs them."""
+
 import importlib
 import inspect
 import json
@@ -14,12 +15,19 @@ WITHOUT = {"precv": "it needs two devices", "DotDimensionNumbers": "a type alias
 
 
 def functions(family: str):
-    """The family's public functions by name: JAX's, or its own where names.json does not have the module; not what its modules import."""
+    """The family's public functions by name: JAX's, or its own where names.json does not have the module; not what
+    its modules import.
+    """
     module = importlib.import_module(f"weft.{family}")
     for name in NAMES.get(f"jax.{family}") or getattr(module, "__all__", None) or dir(module):
         value = getattr(module, name, None)
-        if not name.startswith("_") and callable(value) and not isinstance(value, type) and not inspect.ismodule(value) and \
-                (f"jax.{family}" in NAMES or (getattr(value, "__module__", None) or "").startswith(f"weft.{family}")):
+        if (
+            not name.startswith("_")
+            and callable(value)
+            and not isinstance(value, type)
+            and not inspect.ismodule(value)
+            and (f"jax.{family}" in NAMES or (getattr(value, "__module__", None) or "").startswith(f"weft.{family}"))
+        ):
             yield name, value
 
 

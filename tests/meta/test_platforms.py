@@ -1,4 +1,7 @@
-"""tests/platforms.py: what a machine lacks is skipped and named, what is required fails, and a broken backend fails whatever it raises."""
+"""tests/platforms.py: what a machine lacks is skipped and named, what is required fails, and a broken backend fails
+whatever it raises.
+"""
+
 import importlib.metadata
 import os
 import pathlib
@@ -31,9 +34,32 @@ BREAKS = 'def broken():\n    raise BackendError("it does not work")\nregister_ba
 def outcome(folder, setting: str = "", **env: str) -> tuple[int, str]:
     """(exit status, output) of pytest over a module of one test on two platforms."""
     (folder / "test_it.py").write_text(BODY % setting)
-    inherited = {k: v for k, v in os.environ.items() if k not in ("CI", "WEFT_TEST_PLATFORMS", "WEFT_REQUIRE_PLATFORMS")}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "platforms", "--rootdir", str(folder), str(folder)], capture_output=True, text=True,
-                          env={**inherited, "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]), **env}, cwd=folder)
+    inherited = {
+        k: v for k, v in os.environ.items() if k not in ("CI", "WEFT_TEST_PLATFORMS", "WEFT_REQUIRE_PLATFORMS")
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "platforms",
+            "--rootdir",
+            str(folder),
+            str(folder),
+        ],
+        capture_output=True,
+        text=True,
+        env={
+            **inherited,
+            "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
+            **env,
+        },
+        cwd=folder,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -66,6 +92,7 @@ def test_what_is_required_must_be_under_test(tmp_path):
 
 def test_all_of_our_backends_are_among_them():
     offered = importlib.metadata.entry_points(group="weft.backends")
-    ours = {e.name for e in offered if e.dist.name.startswith("weft")} - {"tpu", "cuda"}      # of these there is no virtual one
+    # of these there is no virtual one
+    ours = {e.name for e in offered if e.dist.name.startswith("weft")} - {"tpu", "cuda"}
     assert {"cpu", "wasm", "webgpu", "remote"} <= ours
     assert ours <= set(platforms.ALL)

@@ -1,4 +1,6 @@
-"""The reasons why random programs don't reach places of the compiler are of places that are still there: tools/random_coverage/reasons.toml."""
+"""The reasons why random programs don't reach places of the compiler are of places that are still there:
+tools/random_coverage/reasons.toml.
+"""
 
 import importlib.util
 import pathlib
@@ -9,7 +11,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def load():
-    spec = importlib.util.spec_from_file_location("random_coverage_places", ROOT / "tools" / "random_coverage" / "places.py")
+    spec = importlib.util.spec_from_file_location(
+        "random_coverage_places", ROOT / "tools" / "random_coverage" / "places.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -33,7 +37,10 @@ def test_every_reason_says_why_and_of_which_function():
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
-    text = "def f(x):\n    if x:\n        return 1\n    for y in x:\n        x += y\n    return x\n\nclass A:\n    def g(self):\n        pass\n"
+    text = (
+        "def f(x):\n    if x:\n        return 1\n    for y in x:\n        x += y\n    return x\n\nclass A:\n    def"
+        " g(self):\n        pass\n"
+    )
     (tmp_path / "a.py").write_text(text)
     monkeypatch.setattr(places, "SOURCE", tmp_path)
     places.functions.cache_clear()
@@ -42,7 +49,12 @@ def source(tmp_path, monkeypatch):
 
 
 def test_unreached_places_are_told_by_function_and_text(source):
-    found = {"executed_lines": [1, 2, 4, 5, 8, 9], "missing_lines": [3, 6, 10], "excluded_lines": [], "missing_branches": [[2, 3], [4, 6], [5, -1]]}
+    found = {
+        "executed_lines": [1, 2, 4, 5, 8, 9],
+        "missing_lines": [3, 6, 10],
+        "excluded_lines": [],
+        "missing_branches": [[2, 3], [4, 6], [5, -1]],
+    }
     told = places.places(source, found)
     assert [(p.function, p.line, p.says) for p in told] == [
         ("f", 3, "`return 1` after `if x:`"),
@@ -51,9 +63,20 @@ def test_unreached_places_are_told_by_function_and_text(source):
         ("A.g", 10, "`pass`"),
     ]
     holds = lambda function, text: [p.line for p in told if places.Named(source, function, text).holds(p)]
-    assert holds("f", "if x") == [3] and holds("f", "return") == [3, 6] and holds("A.g", "") == [10] and holds("A", "") == []
+    assert (
+        holds("f", "if x") == [3]
+        and holds("f", "return") == [3, 6]
+        and holds("A.g", "") == [10]
+        and holds("A", "") == []
+    )
     exists = lambda *named: places.exists(places.Named(source, *named))
-    assert exists("A.g", "pass") and exists("f", "") and not exists("f", "pass") and not exists("g", "") and not places.exists(places.Named("b.py", "f", ""))
+    assert (
+        exists("A.g", "pass")
+        and exists("f", "")
+        and not exists("f", "pass")
+        and not exists("g", "")
+        and not places.exists(places.Named("b.py", "f", ""))
+    )
 
 
 def test_the_most_particular_reason_counts(source):
@@ -72,7 +95,9 @@ def test_a_file_that_changed_while_the_programs_ran_is_an_error(source):
     file = places.SOURCE / source
     text = file.read_text()
     file.write_text("\n" + text)
-    with pytest.raises(RuntimeError, match=r"^1 measured files changed after the programs had begun to run: a\.py\. Lines"):
+    with pytest.raises(
+        RuntimeError, match=r"^1 measured files changed after the programs had begun to run: a\.py\. Lines"
+    ):
         places.require_unchanged(before)
     file.write_text(text)
     (places.SOURCE / "inner").mkdir()

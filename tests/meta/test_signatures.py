@@ -1,7 +1,9 @@
-"""Parameters of public functions, constructors and methods are jax's, with their kinds and defaults, but for those listed here with a reason.
+"""Parameters of public functions, constructors and methods are jax's, with their kinds and defaults, but for those
+listed here with a reason.
 
 jax's are recorded in names.json (`make_names.py`).
 """
+
 import ast
 import importlib
 import json
@@ -25,27 +27,90 @@ VERSION = NAMES.pop("version")
 
 # Differences that are meant, by reason.
 DELIBERATE = {
-    "it also makes decorators: checkpoint(policy=…)(f); and there is one function of this kind, whatever its name": ("jax.checkpoint", "jax.remat"),
+    "it also makes decorators: checkpoint(policy=…)(f); and there is one function of this kind, whatever its name": (
+        "jax.checkpoint",
+        "jax.remat",
+    ),
     "None says that nothing was given": ("jax.jit",),
-    "it names its arguments": ("jax.lax.random_gamma_grad", "jax.NamedSharding.update", "jax.sharding.NamedSharding.update"),
+    "it names its arguments": (
+        "jax.lax.random_gamma_grad",
+        "jax.NamedSharding.update",
+        "jax.sharding.NamedSharding.update",
+    ),
     "it is called without a value to learn that it needs one, as the other guards are": ("jax.transfer_guard",),
-    "all samplers say how their result lies over devices": ("jax.random.double_sided_maxwell", "jax.random.weibull_min"),
+    "all samplers say how their result lies over devices": (
+        "jax.random.double_sided_maxwell",
+        "jax.random.weibull_min",
+    ),
     "a method takes what the function of its name in weft.numpy takes": tuple(
-        f"jax.{kind}.{method}" for kind in ("Array", "numpy.ndarray") for method in ("argsort", "dot", "reshape", "std", "var")),
+        f"jax.{kind}.{method}"
+        for kind in ("Array", "numpy.ndarray")
+        for method in ("argsort", "dot", "reshape", "std", "var")
+    ),
     "an exported program may have symbolic sizes": ("jax.export.Exported.mlir_module",),
     "there are several stages to show": ("jax.stages.Compiled.as_text",),
     "weft has no abstract devices": ("jax.sharding.AbstractMesh", "jax.sharding.AbstractMesh.update"),
-    "weft has no shardings in types": tuple(f"jax.{kind}.{method}" for kind in ("P", "sharding.PartitionSpec") for method in ("to_ct_spec", "to_lo", "to_tangent_spec")),
-    "its constructor is for the library": ("jax.Ref", "jax.ref.Ref", "jax.debug.DebugEffect", "jax.debug.OrderedDebugEffect", "jax.export.Exported",
-                                          "jax.experimental.checkify.Error", "jax.stages.Compiled", "jax.stages.Lowered", "jax.stages.Traced"),
-    "the library raises it, with a message": tuple("jax.errors." + name for name in (
-        "ConcretizationTypeError", "JAXIndexError", "JAXTypeError", "KeyReuseError", "NonConcreteBooleanIndexError", "TracerArrayConversionError",
-        "TracerBoolConversionError", "TracerIntegerConversionError", "UnexpectedTracerError")),
+    "weft has no shardings in types": tuple(
+        f"jax.{kind}.{method}"
+        for kind in ("P", "sharding.PartitionSpec")
+        for method in ("to_ct_spec", "to_lo", "to_tangent_spec")
+    ),
+    "its constructor is for the library": (
+        "jax.Ref",
+        "jax.ref.Ref",
+        "jax.debug.DebugEffect",
+        "jax.debug.OrderedDebugEffect",
+        "jax.export.Exported",
+        "jax.experimental.checkify.Error",
+        "jax.stages.Compiled",
+        "jax.stages.Lowered",
+        "jax.stages.Traced",
+    ),
+    "the library raises it, with a message": tuple(
+        "jax.errors." + name
+        for name in (
+            "ConcretizationTypeError",
+            "JAXIndexError",
+            "JAXTypeError",
+            "KeyReuseError",
+            "NonConcreteBooleanIndexError",
+            "TracerArrayConversionError",
+            "TracerBoolConversionError",
+            "TracerIntegerConversionError",
+            "UnexpectedTracerError",
+        )
+    ),
     "the reference's memory is not shown": ("jax.Ref.unsafe_buffer_pointer", "jax.ref.Ref.unsafe_buffer_pointer"),
-    "it is what jax's own traces ask of types": tuple("jax.ref.AbstractRef." + name for name in (
-        "at_least_vspace", "dec_rank", "inc_rank", "leading_axis_spec", "lo_ty", "lo_ty_qdd", "lower_val", "lower_val2", "normalize", "raise_val", "raise_val2",
-        "shard", "str_short", "strip_weak_type", "to_ct_aval", "to_tangent_aval", "unshard", "update", "update_manual_axis_type", "update_weak_type", "vspace_add")),
-    "errors are pytrees by registration": ("jax.experimental.checkify.Error.tree_flatten", "jax.experimental.checkify.Error.tree_unflatten"),
+    "it is what jax's own traces ask of types": tuple(
+        "jax.ref.AbstractRef." + name
+        for name in (
+            "at_least_vspace",
+            "dec_rank",
+            "inc_rank",
+            "leading_axis_spec",
+            "lo_ty",
+            "lo_ty_qdd",
+            "lower_val",
+            "lower_val2",
+            "normalize",
+            "raise_val",
+            "raise_val2",
+            "shard",
+            "str_short",
+            "strip_weak_type",
+            "to_ct_aval",
+            "to_tangent_aval",
+            "unshard",
+            "update",
+            "update_manual_axis_type",
+            "update_weak_type",
+            "vspace_add",
+        )
+    ),
+    "errors are pytrees by registration": (
+        "jax.experimental.checkify.Error.tree_flatten",
+        "jax.experimental.checkify.Error.tree_unflatten",
+    ),
 }
 MEANT = {name for names in DELIBERATE.values() for name in names}
 
@@ -100,8 +165,15 @@ def found():
 
 
 def test_signatures_are_those_of_jax(found):
-    unknown = [f"{name}({', '.join(theirs)}) is ({', '.join(ours)})" if ours is not None else f"{name}({', '.join(theirs)}) is not there, or has no signature"
-               for name, (theirs, ours) in found.items() if name not in MEANT]
+    unknown = [
+        (
+            f"{name}({', '.join(theirs)}) is ({', '.join(ours)})"
+            if ours is not None
+            else f"{name}({', '.join(theirs)}) is not there, or has no signature"
+        )
+        for name, (theirs, ours) in found.items()
+        if name not in MEANT
+    ]
     assert not unknown, "\n".join(unknown)
 
 
@@ -113,7 +185,9 @@ def stubbed(function: ast.FunctionDef) -> list[str]:
     """The parameters of a method in a stub, without `self`, as `signatures.parameters` writes them."""
     given = function.args
     first = given.posonlyargs + given.args
-    written = lambda argument, value: argument.arg + ("" if value is None else "=" + signatures.default(ast.literal_eval(value)))
+    written = lambda argument, value: (
+        argument.arg + ("" if value is None else "=" + signatures.default(ast.literal_eval(value)))
+    )
     text = [written(a, v) for a, v in zip(first, [None] * (len(first) - len(given.defaults)) + given.defaults)][1:]
     text += [f"*{given.vararg.arg}"] if given.vararg else ["*"] if given.kwonlyargs else []
     text += [written(a, v) for a, v in zip(given.kwonlyargs, given.kw_defaults)]
@@ -123,16 +197,28 @@ def stubbed(function: ast.FunctionDef) -> list[str]:
 def test_the_stub_of_arrays_has_the_parameters_of_their_methods():
     stub = ast.parse((pathlib.Path(weft.__file__).parent / "runtime" / "array_members.pyi").read_text())
     (members_,) = [node for node in stub.body if isinstance(node, ast.ClassDef)]
-    methods = {name: p for name, p in signatures.methods(members(weft.Array)).items() if p is not None}      # others are jaxlib's own
-    declared = {f.name: stubbed(f) for f in members_.body if isinstance(f, ast.FunctionDef) and not f.name.startswith("_")
-                and not any(isinstance(d, ast.Name) and d.id == "property" for d in f.decorator_list)}
+    # others are jaxlib's own
+    methods = {name: p for name, p in signatures.methods(members(weft.Array)).items() if p is not None}
+    declared = {
+        f.name: stubbed(f)
+        for f in members_.body
+        if isinstance(f, ast.FunctionDef)
+        and not f.name.startswith("_")
+        and not any(isinstance(d, ast.Name) and d.id == "property" for d in f.decorator_list)
+    }
     assert not set(methods) - set(declared), f"the stub has no {sorted(set(methods) - set(declared))}"
-    wrong = [f"{name}({', '.join(p)}) for ({', '.join(methods[name])})" for name, p in declared.items() if name in methods and p != methods[name]]
+    wrong = [
+        f"{name}({', '.join(p)}) for ({', '.join(methods[name])})"
+        for name, p in declared.items()
+        if name in methods and p != methods[name]
+    ]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.oracle
 def test_the_record_is_that_of_jax():
     need("oracle")
-    run = subprocess.run([os.environ["WEFT_ORACLE_PYTHON"], HERE / "make_names.py", "-"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [os.environ["WEFT_ORACLE_PYTHON"], HERE / "make_names.py", "-"], capture_output=True, text=True, check=True
+    )
     assert json.loads(run.stdout) == {"version": VERSION, **NAMES}

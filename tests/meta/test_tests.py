@@ -1,4 +1,7 @@
-"""No test that can't fail: what `assertions.py` and `scripts.py` find in all tests is nothing, and they find what they are for."""
+"""No test that can't fail: what `assertions.py` and `scripts.py` find in all tests is nothing, and they find what
+they are for.
+"""
+
 import pathlib
 import sys
 
@@ -9,7 +12,9 @@ import assertions
 import scripts
 
 ROOT = assertions.TESTS.parent
-SCRIPTS = sorted([*ROOT.glob("wasm/runtime/test/*.test.ts"), *ROOT.glob("e2e/tests/*.spec.ts"), *ROOT.glob("tools/test/*.test.mjs")])
+SCRIPTS = sorted(
+    [*ROOT.glob("wasm/runtime/test/*.test.ts"), *ROOT.glob("e2e/tests/*.spec.ts"), *ROOT.glob("tools/test/*.test.mjs")]
+)
 SHARED = sorted([*ROOT.glob("wasm/runtime/test/*.ts"), *ROOT.glob("e2e/fixtures/*.ts")])
 
 
@@ -30,19 +35,45 @@ ENDS = "a failure ends here"
 LOOP = "asserts something only in this loop"
 
 
-@pytest.mark.parametrize("body,problem", [
-    ("assert x or True", HOLDS), ("assert (x, 'message')", HOLDS), ("assert not (x == None) or True", HOLDS), ("assert x == x", HOLDS), ("assert x[0].y <= x[0].y", HOLDS),
-    ("assert len(x) >= 0", HOLDS), ("assert 'text'", HOLDS), ("assert [x]", HOLDS), ("assert not ()", HOLDS), ("assert lambda: x", HOLDS), ("assert x.all", HOLDS),
-    ("assert helper", HOLDS), ("assert (v for v in x)", HOLDS), ("assert 1 == 1", HOLDS), ("np.testing.assert_allclose(x, x)", "compares a value with itself"),
-    ("f(x)", NOTHING), ("helper(x)", NOTHING), ("'''Nothing.'''", NOTHING), ("x == 1", NOTHING),
-    ("try:\n        assert f(x)\n    except ValueError:\n        pass", ENDS), ("try:\n        f(x)\n    except Exception:\n        pass\n    assert x", ENDS),
-    ("with contextlib.suppress(Exception):\n        assert f(x)", ENDS), ("for v in x:\n        try:\n            assert v\n        except:\n            continue", ENDS),
-    ("try:\n        f(x)\n    except OSError as e:\n        pytest.skip(str(e))\n    assert x", "a test that is skipped"),
-    ("try:\n        f(x)\n    except OSError as e:\n        assert 'no' in str(e)", "only where an error comes"),
-    ("for v in x:\n        assert v", LOOP), ("for v in []:\n        assert v", LOOP), ("for a, b in zip(x, (1, 2)):\n        assert a == b", LOOP),
-    ("for v in [w for w in (1, 2) if w > x]:\n        assert v", LOOP), ("for v in range(0):\n        assert v", LOOP),
-    ("with pytest.raises(Exception):\n        f(x)", "any error at all"),
-])
+@pytest.mark.parametrize(
+    "body,problem",
+    [
+        ("assert x or True", HOLDS),
+        ("assert (x, 'message')", HOLDS),
+        ("assert not (x == None) or True", HOLDS),
+        ("assert x == x", HOLDS),
+        ("assert x[0].y <= x[0].y", HOLDS),
+        ("assert len(x) >= 0", HOLDS),
+        ("assert 'text'", HOLDS),
+        ("assert [x]", HOLDS),
+        ("assert not ()", HOLDS),
+        ("assert lambda: x", HOLDS),
+        ("assert x.all", HOLDS),
+        ("assert helper", HOLDS),
+        ("assert (v for v in x)", HOLDS),
+        ("assert 1 == 1", HOLDS),
+        ("np.testing.assert_allclose(x, x)", "compares a value with itself"),
+        ("f(x)", NOTHING),
+        ("helper(x)", NOTHING),
+        ("'''Nothing.'''", NOTHING),
+        ("x == 1", NOTHING),
+        ("try:\n        assert f(x)\n    except ValueError:\n        pass", ENDS),
+        ("try:\n        f(x)\n    except Exception:\n        pass\n    assert x", ENDS),
+        ("with contextlib.suppress(Exception):\n        assert f(x)", ENDS),
+        ("for v in x:\n        try:\n            assert v\n        except:\n            continue", ENDS),
+        (
+            "try:\n        f(x)\n    except OSError as e:\n        pytest.skip(str(e))\n    assert x",
+            "a test that is skipped",
+        ),
+        ("try:\n        f(x)\n    except OSError as e:\n        assert 'no' in str(e)", "only where an error comes"),
+        ("for v in x:\n        assert v", LOOP),
+        ("for v in []:\n        assert v", LOOP),
+        ("for a, b in zip(x, (1, 2)):\n        assert a == b", LOOP),
+        ("for v in [w for w in (1, 2) if w > x]:\n        assert v", LOOP),
+        ("for v in range(0):\n        assert v", LOOP),
+        ("with pytest.raises(Exception):\n        f(x)", "any error at all"),
+    ],
+)
 def test_what_it_finds(body, problem, tmp_path):
     path = tmp_path / "test_example.py"
     path.write_text(f"def helper(x):\n    return x\n\n\ndef test_it(x):\n    {body}\n")
@@ -50,23 +81,48 @@ def test_what_it_finds(body, problem, tmp_path):
     assert any(problem in f for f in found), found
 
 
-@pytest.mark.parametrize("body", [
-    "assert f(x) == f(x)", "assert x != x", "assert x is not None", "checks(x)", "through(x)", "x.apply(checks)", "with pytest.raises(ValueError):\n        f(x)",
-    "with pytest.raises(Exception) as e:\n        f(x)\n    assert 'no' in str(e)", "for v in (1, 2):\n        assert v", "for v in x:\n        assert v\n    assert x",
-    "for a, b in zip(x, (1, 2), strict=True):\n        assert a == b", "try:\n        f(x)\n    except ValueError as e:\n        pytest.fail(str(e))",
-    "subprocess.run(x, check=True)", "raise AssertionError(x)", "failing(x)", "for k in range(3):\n        assert x[k]", "for v in 'a b'.split():\n        assert v in x",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert f(x) == f(x)",
+        "assert x != x",
+        "assert x is not None",
+        "checks(x)",
+        "through(x)",
+        "x.apply(checks)",
+        "with pytest.raises(ValueError):\n        f(x)",
+        "with pytest.raises(Exception) as e:\n        f(x)\n    assert 'no' in str(e)",
+        "for v in (1, 2):\n        assert v",
+        "for v in x:\n        assert v\n    assert x",
+        "for a, b in zip(x, (1, 2), strict=True):\n        assert a == b",
+        "try:\n        f(x)\n    except ValueError as e:\n        pytest.fail(str(e))",
+        "subprocess.run(x, check=True)",
+        "raise AssertionError(x)",
+        "failing(x)",
+        "for k in range(3):\n        assert x[k]",
+        "for v in 'a b'.split():\n        assert v in x",
+    ],
+)
 def test_what_it_leaves(body, tmp_path):
     path = tmp_path / "test_example.py"
-    path.write_text("class Wrong(Exception):\n    pass\n\n\ndef checks(x):\n    assert x\n\n\ndef through(x):\n    checks(x)\n\n\ndef failing(x):\n    raise Wrong(x)\n\n\n"
-                    f"def test_it(x):\n    {body}\n")
+    path.write_text(
+        "class Wrong(Exception):\n    pass\n\n\ndef checks(x):\n    assert x\n\n\ndef through(x):\n   "
+        f" checks(x)\n\n\ndef failing(x):\n    raise Wrong(x)\n\n\ndef test_it(x):\n    {body}\n"
+    )
     assert assertions.findings(path) == []
 
 
-@pytest.mark.parametrize("text,problem", [
-    ("test('a', () => { f(1); });", "'a' asserts nothing"), ("test('a', async () => { assert.ok(true); });", HOLDS), ("test('a', () => { expect(1).toBe(1); });", HOLDS),
-    ("test('a', () => { assert.equal(x.y, x.y); });", "compares a value with itself"), ("test('a', () => { try { assert.ok(f()); } catch {} });", ENDS),
-    ("test('a', () => { expect(x).toEqual(x); });", "compares a value with itself")])
+@pytest.mark.parametrize(
+    "text,problem",
+    [
+        ("test('a', () => { f(1); });", "'a' asserts nothing"),
+        ("test('a', async () => { assert.ok(true); });", HOLDS),
+        ("test('a', () => { expect(1).toBe(1); });", HOLDS),
+        ("test('a', () => { assert.equal(x.y, x.y); });", "compares a value with itself"),
+        ("test('a', () => { try { assert.ok(f()); } catch {} });", ENDS),
+        ("test('a', () => { expect(x).toEqual(x); });", "compares a value with itself"),
+    ],
+)
 def test_what_it_finds_in_scripts(text, problem, tmp_path):
     path = tmp_path / "a.test.ts"
     path.write_text(text)
@@ -74,8 +130,14 @@ def test_what_it_finds_in_scripts(text, problem, tmp_path):
     assert any(problem in f for f in found), found
 
 
-@pytest.mark.parametrize("text", ["test('a', () => { assert.equal(f(1), 2); });", "function check(x) { assert.ok(x); }\ntest('a', () => { check(f(1)); });",
-                                  "test('a', async () => { await expect(page).toHaveText('x'); });"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "test('a', () => { assert.equal(f(1), 2); });",
+        "function check(x) { assert.ok(x); }\ntest('a', () => { check(f(1)); });",
+        "test('a', async () => { await expect(page).toHaveText('x'); });",
+    ],
+)
 def test_what_it_leaves_in_scripts(text, tmp_path):
     path = tmp_path / "a.test.ts"
     path.write_text(text)

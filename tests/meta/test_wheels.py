@@ -1,4 +1,5 @@
 """The wheels: what they hold, and that type checkers read them."""
+
 import pathlib
 import subprocess
 import sys
@@ -15,7 +16,12 @@ def wheels(tmp_path_factory) -> dict[str, zipfile.ZipFile]:
     built = {}
     for project in PROJECTS:
         folder = tmp_path_factory.mktemp("wheel")
-        subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT / project, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+            cwd=ROOT / project,
+            check=True,
+            capture_output=True,
+        )
         built[project] = zipfile.ZipFile(next(folder.glob("*.whl")))
     return built
 
@@ -27,7 +33,9 @@ def modules(wheel: zipfile.ZipFile) -> set[str]:
 @pytest.mark.parametrize("project", PROJECTS)
 def test_a_wheel_holds_all_of_its_package(wheels, project):
     source = ROOT / project / "src"
-    assert modules(wheels[project]) == {str(p.relative_to(source)) for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    assert modules(wheels[project]) == {
+        str(p.relative_to(source)) for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts
+    }
 
 
 @pytest.mark.parametrize("project", PROJECTS)

@@ -1,4 +1,5 @@
 """Fixtures of the tests of the XLA backend."""
+
 import pathlib
 import sys
 

@@ -1,4 +1,5 @@
 """What the tests of the XLA backend share."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -29,6 +30,7 @@ def cpu(backend):
 def compiled(backend, fun, avals, **options):
     """(executable, values of constants, jaxpr) of a function of flat arguments that returns a list."""
     from weft.runtime.backend import CompileOptions
+
     jaxpr, consts = stage(fun, avals)
     whole = consts_as_args(jaxpr)
     return backend.compile(whole, backend.devices("cpu")[0], CompileOptions(**options)), consts, jaxpr
@@ -46,6 +48,7 @@ def run_xla(backend, fun, args):
 def run_by_reference(fun, args):
     """The results of a function by the primitives' reference rules."""
     from weft.core.jaxpr import ClosedJaxpr
+
     jaxpr, consts = stage(fun, [get_aval(a) for a in args])
     return interpret(ClosedJaxpr(jaxpr, consts), [np.asarray(a) for a in args])
 
@@ -53,12 +56,17 @@ def run_by_reference(fun, args):
 def tolerance(dt) -> float:
     if not dtypes.is_inexact(dt):
         return 0
-    return {16: 2e-2, 32: 2e-5, 64: 1e-11}[dtypes.bits(dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)] if dt != dtypes.float16 else 4e-3
+    return (
+        {16: 2e-2, 32: 2e-5, 64: 1e-11}[dtypes.bits(dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)]
+        if dt != dtypes.float16
+        else 4e-3
+    )
 
 
 @pytest.fixture
 def check(backend):
     """check(fun, *args): XLA's results are those of the reference rules."""
+
     def check(fun, *args, rtol=None):
         flat = lambda *xs: (lambda out: list(out) if isinstance(out, (list, tuple)) else [out])(fun(*xs))
         got, want = run_xla(backend, flat, args), run_by_reference(flat, args)
@@ -68,6 +76,7 @@ def check(backend):
             tol = tolerance(w.dtype) if rtol is None else rtol
             wide = np.complex128 if dtypes.is_complex(w.dtype) else np.float64 if dtypes.is_float(w.dtype) else w.dtype
             np.testing.assert_allclose(g.astype(wide), w.astype(wide), rtol=tol, atol=tol)
+
     return check
 
 

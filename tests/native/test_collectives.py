@@ -1,4 +1,5 @@
 """Collectives under vmap, pmap and shard_map, against what they mean in NumPy."""
+
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 N = 4
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(N, N, 8, 3)).astype(np.float32)      # one (4, 8, 3) for each member
+X = RNG.normal(size=(N, N, 8, 3)).astype(np.float32)  # one (4, 8, 3) for each member
 GROUPS = [[0, 2], [3, 1]]
 
 
@@ -67,27 +68,55 @@ def scattered(rows, d, tiled):
 CASES = {
     "psum": (lambda x: lax.psum(x, "i"), lambda: np.stack([X.sum(0)] * N)),
     "psum of a named and a numbered axis": (lambda x: lax.psum(x, ("i", 1)), lambda: np.stack([X.sum((0, 2))] * N)),
-    "psum in groups": (lambda x: lax.psum(x, "i", axis_index_groups=GROUPS), lambda: for_groups(GROUPS, lambda r: [r.sum(0)] * len(r))),
+    "psum in groups": (
+        lambda x: lax.psum(x, "i", axis_index_groups=GROUPS),
+        lambda: for_groups(GROUPS, lambda r: [r.sum(0)] * len(r)),
+    ),
     "pmean": (lambda x: lax.pmean(x, "i"), lambda: np.stack([X.mean(0)] * N)),
-    "pmean in groups": (lambda x: lax.pmean(x, "i", axis_index_groups=GROUPS), lambda: for_groups(GROUPS, lambda r: [r.mean(0)] * len(r))),
+    "pmean in groups": (
+        lambda x: lax.pmean(x, "i", axis_index_groups=GROUPS),
+        lambda: for_groups(GROUPS, lambda r: [r.mean(0)] * len(r)),
+    ),
     "pmax": (lambda x: lax.pmax(x, "i"), lambda: np.stack([X.max(0)] * N)),
-    "pmin in groups": (lambda x: lax.pmin(x, "i", axis_index_groups=GROUPS), lambda: for_groups(GROUPS, lambda r: [r.min(0)] * len(r))),
+    "pmin in groups": (
+        lambda x: lax.pmin(x, "i", axis_index_groups=GROUPS),
+        lambda: for_groups(GROUPS, lambda r: [r.min(0)] * len(r)),
+    ),
     "all_gather": (lambda x: lax.all_gather(x, "i"), lambda: np.stack([X] * N)),
     "all_gather along 1": (lambda x: lax.all_gather(x, "i", axis=1), lambda: np.stack([np.moveaxis(X, 0, 1)] * N)),
-    "all_gather tiled": (lambda x: lax.all_gather(x, "i", axis=-1, tiled=True), lambda: np.stack([np.concatenate(list(X), -1)] * N)),
-    "all_gather in groups": (lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS), lambda: for_groups(GROUPS, lambda r: [r] * len(r))),
+    "all_gather tiled": (
+        lambda x: lax.all_gather(x, "i", axis=-1, tiled=True),
+        lambda: np.stack([np.concatenate(list(X), -1)] * N),
+    ),
+    "all_gather in groups": (
+        lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS),
+        lambda: for_groups(GROUPS, lambda r: [r] * len(r)),
+    ),
     "psum_scatter": (lambda x: lax.psum_scatter(x, "i"), lambda: scattered(X, 0, False)),
-    "psum_scatter tiled": (lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True), lambda: scattered(X, 1, True)),
-    "psum_scatter in groups": (lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True, axis_index_groups=GROUPS),
-                               lambda: for_groups(GROUPS, lambda r: scattered(r, 1, True))),
+    "psum_scatter tiled": (
+        lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True),
+        lambda: scattered(X, 1, True),
+    ),
+    "psum_scatter in groups": (
+        lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True, axis_index_groups=GROUPS),
+        lambda: for_groups(GROUPS, lambda r: scattered(r, 1, True)),
+    ),
     "all_to_all": (lambda x: lax.all_to_all(x, "i", 0, 0), lambda: all_to_all(X, 0, 0, False)),
     "all_to_all forwards": (lambda x: lax.all_to_all(x, "i", 0, 2), lambda: all_to_all(X, 0, 2, False)),
     "all_to_all tiled": (lambda x: lax.all_to_all(x, "i", 1, 2, tiled=True), lambda: all_to_all(X, 1, 2, True)),
-    "all_to_all tiled backwards": (lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True), lambda: all_to_all(X, 1, 0, True)),
-    "all_to_all in groups": (lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True, axis_index_groups=GROUPS),
-                             lambda: for_groups(GROUPS, lambda r: all_to_all(r, 1, 0, True))),
+    "all_to_all tiled backwards": (
+        lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True),
+        lambda: all_to_all(X, 1, 0, True),
+    ),
+    "all_to_all in groups": (
+        lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True, axis_index_groups=GROUPS),
+        lambda: for_groups(GROUPS, lambda r: all_to_all(r, 1, 0, True)),
+    ),
     "ppermute": (lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2), (2, 3), (3, 0)]), lambda: X[[3, 0, 1, 2]]),
-    "ppermute with holes": (lambda x: lax.ppermute(x, "i", [(3, 0), (1, 2)]), lambda: np.stack([X[3], 0 * X[0], X[1], 0 * X[0]])),
+    "ppermute with holes": (
+        lambda x: lax.ppermute(x, "i", [(3, 0), (1, 2)]),
+        lambda: np.stack([X[3], 0 * X[0], X[1], 0 * X[0]]),
+    ),
     "pshuffle": (lambda x: lax.pshuffle(x, "i", [2, 0, 3, 1]), lambda: X[[2, 0, 3, 1]]),
     "pswapaxes": (lambda x: lax.pswapaxes(x, "i", 0), lambda: np.swapaxes(X, 0, 1)),
     "pbroadcast": (lambda x: lax.pbroadcast(x, "i", 2), lambda: np.stack([X[2]] * N)),
@@ -125,7 +154,9 @@ def test_derivatives_of_linear_ones(name, way):
     c = RNG.normal(size=out.shape).astype(np.float32)
     (back,) = weft.vjp(f, X)[1](c)
     assert back.shape == X.shape
-    np.testing.assert_allclose(np.vdot(np.asarray(back, np.float64), v), np.vdot(np.asarray(moved, np.float64), c), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        np.vdot(np.asarray(back, np.float64), v), np.vdot(np.asarray(moved, np.float64), c), rtol=1e-3, atol=1e-3
+    )
 
 
 TWO = {
@@ -150,18 +181,35 @@ def test_two_axes_agree(name):
     f = TWO[name]
     x = RNG.normal(size=(2, N, 3, 8)).astype(np.float32)
     mesh = weft.make_mesh((2, N), ("i", "j"))
-    over_both = weft.shard_map(lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None, None], f(x[0, 0])), mesh=mesh, in_specs=weft.P("i", "j"),
-                               out_specs=weft.P("i", "j"))
+    over_both = weft.shard_map(
+        lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None, None], f(x[0, 0])),
+        mesh=mesh,
+        in_specs=weft.P("i", "j"),
+        out_specs=weft.P("i", "j"),
+    )
     want = weft.tree_util.tree_leaves(over_both(x))
-    for outer, inner in ((weft.vmap, weft.vmap), (weft.pmap, weft.pmap), (weft.pmap, weft.vmap), (weft.vmap, weft.pmap)):
+    for outer, inner in (
+        (weft.vmap, weft.vmap),
+        (weft.pmap, weft.pmap),
+        (weft.pmap, weft.vmap),
+        (weft.vmap, weft.pmap),
+    ):
         got = weft.tree_util.tree_leaves(outer(inner(f, axis_name="j"), axis_name="i")(x))
         for g, w in zip(got, want):
-            np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=1e-5, atol=1e-6, err_msg=f"{outer.__name__} of {inner.__name__}")
+            np.testing.assert_allclose(
+                np.asarray(g), np.asarray(w), rtol=1e-5, atol=1e-6, err_msg=f"{outer.__name__} of {inner.__name__}"
+            )
 
 
 def test_two_axes_mean_what_numpy_says():
     x = RNG.normal(size=(2, N, 3, 8)).astype(np.float32)
-    f = weft.pmap(weft.pmap(lambda x: (lax.psum(x, ("i", "j")), lax.all_gather(x, ("i", "j")), lax.axis_index(("i", "j"))), axis_name="j"), axis_name="i")
+    f = weft.pmap(
+        weft.pmap(
+            lambda x: (lax.psum(x, ("i", "j")), lax.all_gather(x, ("i", "j")), lax.axis_index(("i", "j"))),
+            axis_name="j",
+        ),
+        axis_name="i",
+    )
     total, everything, index = f(x)
     np.testing.assert_allclose(np.asarray(total), np.broadcast_to(x.sum((0, 1)), x.shape), rtol=1e-5)
     np.testing.assert_array_equal(np.asarray(everything)[1, 2], x.reshape(8, 3, 8))
@@ -178,23 +226,31 @@ def test_reductions_inside_loops_and_branches():
     def f(x):
         y, _ = lax.scan(lambda c, t: (c + lax.psum(x, "i") * t, c), x, jnp.arange(3.0))
         return lax.cond(lax.axis_index("i") > 1, lambda: y, lambda: -y)
+
     x = np.arange(4.0, dtype=np.float32)
     want = (x + x.sum() * 3) * np.array([-1, -1, 1, 1])
     np.testing.assert_allclose(np.asarray(weft.pmap(f, axis_name="i")(x)), want)
     np.testing.assert_allclose(np.asarray(weft.vmap(f, axis_name="i")(x)), want)
 
 
-@pytest.mark.parametrize("f,error,match", [
-    (lambda x: lax.psum(x, "nobody"), NameError, "unbound axis name: 'nobody'"),
-    (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]), ValueError, "each of the 4 members"),
-    (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1, 2], [3]]), ValueError, "one size"),
-    (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "distinct"),
-    (lambda x: lax.ppermute(x, "i", [(0, 4)]), ValueError, "members of 'i', 0 to 3"),
-    (lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), ValueError, "permutation"),
-    (lambda x: lax.all_to_all(x, "i", 1, 0), TypeError, "axis 1 of f32.4,8,3. has size 8"),
-    (lambda x: lax.psum_scatter(x, "i", scatter_dimension=2, tiled=True), TypeError, "multiple of the number of members|multiple of"),
-    (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "no member"),
-])
+@pytest.mark.parametrize(
+    "f,error,match",
+    [
+        (lambda x: lax.psum(x, "nobody"), NameError, "unbound axis name: 'nobody'"),
+        (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]), ValueError, "each of the 4 members"),
+        (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1, 2], [3]]), ValueError, "one size"),
+        (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "distinct"),
+        (lambda x: lax.ppermute(x, "i", [(0, 4)]), ValueError, "members of 'i', 0 to 3"),
+        (lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), ValueError, "permutation"),
+        (lambda x: lax.all_to_all(x, "i", 1, 0), TypeError, "axis 1 of f32.4,8,3. has size 8"),
+        (
+            lambda x: lax.psum_scatter(x, "i", scatter_dimension=2, tiled=True),
+            TypeError,
+            "multiple of the number of members|multiple of",
+        ),
+        (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "no member"),
+    ],
+)
 def test_mistakes(f, error, match):
     for way in (by_vmap, by_pmap):
         with pytest.raises(error, match=match):
@@ -209,16 +265,23 @@ def test_pmax_has_no_derivative():
 @pytest.mark.parametrize("way", [by_vmap, by_pmap], ids=lambda f: f.__name__)
 def test_ragged_all_to_all(way):
     rng = np.random.default_rng(3)
-    sizes = rng.integers(0, 3, (N, N))      # what i sends to j
+    sizes = rng.integers(0, 3, (N, N))  # what i sends to j
     begins = np.cumsum(sizes, 1) - sizes
     places = np.cumsum(sizes, 0) - sizes
     x, out = rng.normal(size=(N, 9, 2)).astype(np.float32), np.full((N, 10, 2), -1, np.float32)
     want = out.copy()
     for i in range(N):
         for j in range(N):
-            want[j, places[i, j]:places[i, j] + sizes[i, j]] = x[i, begins[i, j]:begins[i, j] + sizes[i, j]]
+            want[j, places[i, j] : places[i, j] + sizes[i, j]] = x[i, begins[i, j] : begins[i, j] + sizes[i, j]]
     f = lambda a: lax.ragged_all_to_all(a["x"], a["out"], a["begins"], a["sizes"], a["places"], a["got"], axis_name="i")
-    a = dict(x=x, out=out, begins=begins.astype(np.int32), sizes=sizes.astype(np.int32), places=places.astype(np.int32), got=sizes.T.astype(np.int32))
+    a = dict(
+        x=x,
+        out=out,
+        begins=begins.astype(np.int32),
+        sizes=sizes.astype(np.int32),
+        places=places.astype(np.int32),
+        got=sizes.T.astype(np.int32),
+    )
     np.testing.assert_array_equal(np.asarray(way(f)(a)), want)
     with pytest.raises(TypeError, match="vector of 4 integers"):
         way(f)(dict(a, sizes=a["sizes"][:, :2]))
@@ -226,7 +289,16 @@ def test_ragged_all_to_all(way):
 
 def test_ragged_all_to_all_in_groups():
     one = np.ones(2, np.int32)
-    f = lambda x, i: lax.ragged_all_to_all(x, jnp.zeros(2), np.arange(2, dtype=np.int32), one, jnp.stack([i, i]), one, axis_name="i", axis_index_groups=GROUPS)
+    f = lambda x, i: lax.ragged_all_to_all(
+        x,
+        jnp.zeros(2),
+        np.arange(2, dtype=np.int32),
+        one,
+        jnp.stack([i, i]),
+        one,
+        axis_name="i",
+        axis_index_groups=GROUPS,
+    )
     got = weft.vmap(f, axis_name="i")(np.arange(8, dtype=np.float32).reshape(4, 2), np.array([0, 1, 1, 0], np.int32))
     assert got.tolist() == [[0, 4], [7, 3], [1, 5], [6, 2]]
 

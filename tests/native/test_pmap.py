@@ -1,4 +1,5 @@
 """pmap: axes, devices, static arguments, donation, nesting, and every transformation of it and in it."""
+
 import numpy as np
 import pytest
 
@@ -22,7 +23,9 @@ def test_the_result_lies_over_the_devices():
 @pytest.mark.parametrize("in_axes,out_axes", [(0, 0), (1, 0), (1, 1), (-1, -1), ((1,), 1), ([0], 1)])
 def test_axes(in_axes, out_axes):
     got = weft.pmap(lambda x: x * 2, in_axes=in_axes, out_axes=out_axes)(X)
-    np.testing.assert_array_equal(np.asarray(got), np.asarray(weft.vmap(lambda x: x * 2, in_axes=in_axes, out_axes=out_axes)(X)))
+    np.testing.assert_array_equal(
+        np.asarray(got), np.asarray(weft.vmap(lambda x: x * 2, in_axes=in_axes, out_axes=out_axes)(X))
+    )
 
 
 def test_axes_of_trees_and_keyword_arguments():
@@ -39,6 +42,7 @@ def test_static_arguments_and_devices():
     def f(n, x, how):
         calls.append((n, how))
         return x * n if how == "times" else x + n
+
     g = weft.pmap(f, static_broadcasted_argnums=(0, 2), devices=weft.devices()[-4:])
     out = g(3, X, "times")
     assert out.devices() == set(weft.devices()[-4:])
@@ -80,6 +84,7 @@ def test_a_call_is_compiled_once():
     def f(x):
         traced.append(1)
         return x + 1
+
     x = f(X)
     for _ in range(3):
         x = f(x)
@@ -101,20 +106,28 @@ def test_methods():
         @weft.tree_util.Partial
         def plain(x):
             return x
+
         f = weft.pmap(lambda self, x: x * self.by, static_broadcasted_argnums=0)
+
     np.testing.assert_array_equal(np.asarray(Scale(2).f(X)), X * 2)
 
 
-@pytest.mark.parametrize("call,match", [
-    (lambda: weft.pmap(lambda x: x)(np.ones(9)), "needs 9 devices, and there are 8"),
-    (lambda: weft.pmap(lambda x: x)(3.0), "has no such axis"),
-    (lambda: weft.pmap(lambda x, y: x)(np.ones(3), np.ones(4)), "inconsistent sizes"),
-    (lambda: weft.pmap(lambda x: x, axis_size=3)(np.ones(4)), "axis_size 3"),
-    (lambda: weft.pmap(lambda x: x, in_axes=None)(np.ones(4)), "at least one argument with a mapped axis"),
-    (lambda: weft.pmap(lambda x: x, in_axes=(0, 0))(np.ones(4)), "in_axes"),
-    (lambda: weft.pmap(lambda x: x, devices=weft.devices()[:2])(np.ones(4)), "2 devices for a mapped axis of size 4"),
-    (lambda: weft.pmap(lambda x, n: x, static_broadcasted_argnums=1)(np.ones(4), [1]), "(?i)non-hashable"),
-])
+@pytest.mark.parametrize(
+    "call,match",
+    [
+        (lambda: weft.pmap(lambda x: x)(np.ones(9)), "needs 9 devices, and there are 8"),
+        (lambda: weft.pmap(lambda x: x)(3.0), "has no such axis"),
+        (lambda: weft.pmap(lambda x, y: x)(np.ones(3), np.ones(4)), "inconsistent sizes"),
+        (lambda: weft.pmap(lambda x: x, axis_size=3)(np.ones(4)), "axis_size 3"),
+        (lambda: weft.pmap(lambda x: x, in_axes=None)(np.ones(4)), "at least one argument with a mapped axis"),
+        (lambda: weft.pmap(lambda x: x, in_axes=(0, 0))(np.ones(4)), "in_axes"),
+        (
+            lambda: weft.pmap(lambda x: x, devices=weft.devices()[:2])(np.ones(4)),
+            "2 devices for a mapped axis of size 4",
+        ),
+        (lambda: weft.pmap(lambda x, n: x, static_broadcasted_argnums=1)(np.ones(4), [1]), "(?i)non-hashable"),
+    ],
+)
 def test_mistakes(call, match):
     with pytest.raises(ValueError, match=match):
         call()
@@ -135,8 +148,12 @@ LOSS = {
     "jacrev": lambda g: weft.jacrev(lambda x, w: g(x, w).sum(1), argnums=1),
     "hessian": lambda g: weft.hessian(lambda x, w: (g(x, w) ** 2).sum(), argnums=1),
     "vmap": lambda g: lambda x, w: weft.vmap(g, in_axes=(None, 0))(x, jnp.stack([w, 2 * w, 3 * w])),
-    "vmap of the argument": lambda g: lambda x, w: weft.vmap(g, in_axes=(1, None), out_axes=1)(jnp.stack([x, 2 * x], 1), w),
-    "grad of vmap": lambda g: weft.grad(lambda x, w: (weft.vmap(g, in_axes=(None, 0))(x, jnp.stack([w, 2 * w])) ** 2).sum()),
+    "vmap of the argument": lambda g: (
+        lambda x, w: weft.vmap(g, in_axes=(1, None), out_axes=1)(jnp.stack([x, 2 * x], 1), w)
+    ),
+    "grad of vmap": lambda g: weft.grad(
+        lambda x, w: (weft.vmap(g, in_axes=(None, 0))(x, jnp.stack([w, 2 * w])) ** 2).sum()
+    ),
     "jit": lambda g: weft.jit(lambda x, w: g(x * 2, w) + 1),
     "jit of grad": lambda g: weft.jit(weft.grad(lambda x, w: (g(x, w) ** 2).sum())),
     "checkpoint": lambda g: weft.grad(lambda x, w: (weft.checkpoint(g)(x, w) ** 2).sum()),
@@ -154,13 +171,15 @@ def test_transformations(name):
 
 def test_transformations_inside():
     g = lambda x: weft.grad(lambda y: (jnp.sin(y) ** 2).sum())(x) + weft.vmap(lambda v: lax.pmean(v, "i"))(x)
-    np.testing.assert_allclose(np.asarray(weft.pmap(g, axis_name="i")(X)), np.sin(2 * X) + X.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(weft.pmap(g, axis_name="i")(X)), np.sin(2 * X) + X.mean(0), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_result_that_is_the_same_everywhere():
     """With out_axes=None its cotangent is shared among the copies."""
-    g = weft.pmap(lambda x: lax.psum(x ** 2, "i"), axis_name="i", out_axes=None)
-    np.testing.assert_allclose(np.asarray(g(X)), (X ** 2).sum(0), rtol=1e-6)
+    g = weft.pmap(lambda x: lax.psum(x**2, "i"), axis_name="i", out_axes=None)
+    np.testing.assert_allclose(np.asarray(g(X)), (X**2).sum(0), rtol=1e-6)
     np.testing.assert_allclose(np.asarray(weft.grad(lambda x: g(x).sum())(X)), 2 * X, rtol=1e-6)
 
 
@@ -171,7 +190,11 @@ def test_random_keys_and_effects():
 
 
 def test_control_flow_inside():
-    g = lambda x: lax.while_loop(lambda c: c[1].sum() < 50, lambda c: (c[0] + 1, c[1] * 2 + lax.psum(c[0], "i")), (jnp.float32(0), jnp.abs(x) + 1))
+    g = lambda x: lax.while_loop(
+        lambda c: c[1].sum() < 50,
+        lambda c: (c[0] + 1, c[1] * 2 + lax.psum(c[0], "i")),
+        (jnp.float32(0), jnp.abs(x) + 1),
+    )
     for a, b in zip(weft.pmap(g, axis_name="i")(X[:2] * 0 + X[0]), weft.vmap(g, axis_name="i")(X[:2] * 0 + X[0])):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
 
@@ -181,7 +204,9 @@ def test_control_flow_inside():
 
 def test_nested_pmap_runs_on_all_devices():
     x = np.arange(8.0, dtype=np.float32).reshape(4, 2)
-    inner = weft.pmap(lambda x: (lax.psum(x, "rows"), lax.psum(x, "cols"), lax.psum(x, ("rows", "cols"))), axis_name="cols")
+    inner = weft.pmap(
+        lambda x: (lax.psum(x, "rows"), lax.psum(x, "cols"), lax.psum(x, ("rows", "cols"))), axis_name="cols"
+    )
     r, c, both = weft.pmap(inner, axis_name="rows")(x)
     np.testing.assert_array_equal(np.asarray(r), np.broadcast_to(x.sum(0), (4, 2)))
     np.testing.assert_array_equal(np.asarray(c), np.broadcast_to(x.sum(1)[:, None], (4, 2)))
@@ -193,28 +218,36 @@ def test_nested_pmap_runs_on_all_devices():
 
 def test_code_around_a_nested_pmap():
     """What stands in the outer body beside the inner pmap, on values and on derivatives."""
+
     def outer(way):
         def body(x, w):
             y = way(lambda v, w: jnp.sin(v * w) + lax.psum(v, "j"), axis_name="j", in_axes=(0, None))(x, w)
             return y * lax.pmean(x, "i") + w
+
         return way(body, axis_name="i", in_axes=(0, None))
+
     x = np.random.default_rng(2).normal(size=(4, 2, 3)).astype(np.float32)
     p, v = outer(weft.pmap), outer(weft.vmap)
     np.testing.assert_allclose(np.asarray(p(x, 1.5)), np.asarray(v(x, 1.5)), rtol=1e-5, atol=1e-6)
     for a, b in zip(*[weft.grad(lambda x, w: (g(x, w) ** 2).sum(), argnums=(0, 1))(x, 1.5) for g in (p, v)]):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-4, atol=1e-5)
-    inside = [way(lambda x: weft.grad(lambda x: (way(lambda v: jnp.sin(v), axis_name="j")(x) ** 2).sum())(x), axis_name="i")(x)
-              for way in (weft.pmap, weft.vmap)]
+    inside = [
+        way(lambda x: weft.grad(lambda x: (way(lambda v: jnp.sin(v), axis_name="j")(x) ** 2).sum())(x), axis_name="i")(
+            x
+        )
+        for way in (weft.pmap, weft.vmap)
+    ]
     np.testing.assert_allclose(np.asarray(inside[0]), np.asarray(inside[1]), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (8, 2), (2, 2, 2), (2, 2, 3), (1, 4, 2)])
 def test_nests_that_fit_and_that_do_not(shape):
     """Where there are too few devices for the inner axis, each device runs it one after another."""
-    names = "ijk"[:len(shape)]
+    names = "ijk"[: len(shape)]
 
     def g(x):
         return x / lax.psum(x, tuple(names)) + lax.axis_index(names[-1]) - lax.psum(x, names[0])
+
     p, v = g, g
     for name in reversed(names):
         p, v = weft.pmap(p, axis_name=name), weft.vmap(v, axis_name=name)
@@ -224,7 +257,10 @@ def test_nests_that_fit_and_that_do_not(shape):
 
 def test_two_nested_pmaps_of_one_size_share_an_axis():
     def body(x):
-        return weft.pmap(lambda v: lax.psum(v, "a"), axis_name="a")(x) + weft.pmap(lambda v: v * lax.axis_index("b"), axis_name="b")(x)
+        return weft.pmap(lambda v: lax.psum(v, "a"), axis_name="a")(x) + weft.pmap(
+            lambda v: v * lax.axis_index("b"), axis_name="b"
+        )(x)
+
     x = np.arange(8.0, dtype=np.float32).reshape(4, 2)
     np.testing.assert_array_equal(np.asarray(weft.pmap(body)(x)), x.sum(1, keepdims=True) + x * [0, 1])
 
@@ -238,4 +274,8 @@ def test_lowering_ahead_of_time():
 
 def test_disable_jit_says_what_it_does():
     with weft.disable_jit():
-        np.testing.assert_allclose(np.asarray(weft.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(X)), np.broadcast_to(X.sum(0), X.shape), rtol=1e-6)
+        np.testing.assert_allclose(
+            np.asarray(weft.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(X)),
+            np.broadcast_to(X.sum(0), X.shape),
+            rtol=1e-6,
+        )

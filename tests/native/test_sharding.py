@@ -1,4 +1,5 @@
 """Meshes, shardings, arrays over several devices, jit with shardings, shard_map."""
+
 import pickle
 import subprocess
 import sys
@@ -28,7 +29,9 @@ def test_meshes(mesh):
     assert repr(mesh) == "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
     assert str(mesh) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
     assert mesh.devices.shape == (4, 2) and mesh.size == 8 and dict(mesh.shape) == {"x": 4, "y": 2}
-    assert mesh == Mesh(np.array(weft.devices()).reshape(4, 2), ("x", "y")) and hash(mesh) == hash(weft.make_mesh((4, 2), ("x", "y")))
+    assert mesh == Mesh(np.array(weft.devices()).reshape(4, 2), ("x", "y")) and hash(mesh) == hash(
+        weft.make_mesh((4, 2), ("x", "y"))
+    )
     assert mesh.abstract_mesh == AbstractMesh((4, 2), ("x", "y")) and mesh.device_ids[1, 1] == weft.devices()[3].id
     assert weft.sharding.get_mesh().empty
     with weft.set_mesh(mesh):
@@ -45,31 +48,41 @@ def test_a_sharding_over_a_mesh_without_devices_says_so():
         weft.device_put(X, nowhere)
 
 
-@pytest.mark.parametrize("call,error,match", [
-    (lambda: weft.make_mesh((4, 4), ("x", "y")), ValueError, "16 devices"),
-    (lambda: weft.make_mesh((8,), ("x", "y")), ValueError, "one name for each axis"),
-    (lambda: weft.make_mesh((4, 2), ("x", "x")), ValueError, "different names"),
-    (lambda: Mesh([weft.devices()[0]] * 2, ("x",)), ValueError, "only once"),
-    (lambda: weft.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,)), ValueError, "Explicit"),
-    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("z")), ValueError, "'z'"),
-    (lambda: P("x", ("x", "y")), ValueError, "twice"),
-    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), ("x",)), TypeError, "weft.P"),
-    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P(None, "x")).shard_shape((8,)), ValueError, "rank"),
-    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("x")).shard_shape((12,)), ValueError, "partitioned 8 times, but the dimension size is 12"),
-])
+@pytest.mark.parametrize(
+    "call,error,match",
+    [
+        (lambda: weft.make_mesh((4, 4), ("x", "y")), ValueError, "16 devices"),
+        (lambda: weft.make_mesh((8,), ("x", "y")), ValueError, "one name for each axis"),
+        (lambda: weft.make_mesh((4, 2), ("x", "x")), ValueError, "different names"),
+        (lambda: Mesh([weft.devices()[0]] * 2, ("x",)), ValueError, "only once"),
+        (lambda: weft.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,)), ValueError, "Explicit"),
+        (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("z")), ValueError, "'z'"),
+        (lambda: P("x", ("x", "y")), ValueError, "twice"),
+        (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), ("x",)), TypeError, "weft.P"),
+        (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P(None, "x")).shard_shape((8,)), ValueError, "rank"),
+        (
+            lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("x")).shard_shape((12,)),
+            ValueError,
+            "partitioned 8 times, but the dimension size is 12",
+        ),
+    ],
+)
 def test_mistakes(call, error, match):
     with pytest.raises(error, match=match):
         call()
 
 
-@pytest.mark.parametrize("spec,shape,index_of_5", [
-    (P(), (8, 8), (slice(None), slice(None))),
-    (P("x"), (2, 8), (slice(4, 6), slice(None))),
-    (P(None, "y"), (8, 4), (slice(None), slice(4, 8))),
-    (P(("x", "y")), (1, 8), (slice(5, 6), slice(None))),
-    (P(("y", "x")), (1, 8), (slice(6, 7), slice(None))),
-    (P("y", "x"), (4, 2), (slice(4, 8), slice(4, 6))),
-])
+@pytest.mark.parametrize(
+    "spec,shape,index_of_5",
+    [
+        (P(), (8, 8), (slice(None), slice(None))),
+        (P("x"), (2, 8), (slice(4, 6), slice(None))),
+        (P(None, "y"), (8, 4), (slice(None), slice(4, 8))),
+        (P(("x", "y")), (1, 8), (slice(5, 6), slice(None))),
+        (P(("y", "x")), (1, 8), (slice(6, 7), slice(None))),
+        (P("y", "x"), (4, 2), (slice(4, 8), slice(4, 6))),
+    ],
+)
 def test_indices(mesh, spec, shape, index_of_5):
     """As jax has them for the same mesh."""
     sharding = NamedSharding(mesh, spec)
@@ -77,12 +90,16 @@ def test_indices(mesh, spec, shape, index_of_5):
     assert sharding.devices_indices_map((8, 8))[weft.devices()[5]] == index_of_5
     value = np.arange(64).reshape(8, 8)
     array = weft.device_put(value, sharding)
-    assert array.sharding == sharding and array.sharding.is_fully_replicated == (spec == P()) == array.is_fully_replicated
+    assert (
+        array.sharding == sharding and array.sharding.is_fully_replicated == (spec == P()) == array.is_fully_replicated
+    )
     np.testing.assert_array_equal(np.asarray(array), value)
     for shard in array.addressable_shards:
         np.testing.assert_array_equal(np.asarray(shard.data), value[shard.index])
         assert shard.data.devices() == {shard.device}
-    assert sorted(s.replica_id for s in array.global_shards) == sorted(i for i in range(8 // (64 // int(np.prod(shape)))) for _ in range(64 // int(np.prod(shape))))
+    assert sorted(s.replica_id for s in array.global_shards) == sorted(
+        i for i in range(8 // (64 // int(np.prod(shape)))) for _ in range(64 // int(np.prod(shape)))
+    )
 
 
 def test_equivalence_and_pickles(mesh):
@@ -167,7 +184,11 @@ def test_stacking_over_devices():
     out = weft.device_put_sharded([{"a": np.full(2, i, np.float32)} for i in range(3)], devices)
     assert out["a"].tolist() == [[0, 0], [1, 1], [2, 2]] and out["a"].devices() == set(devices)
     assert weft.device_put_replicated(np.arange(2), devices).tolist() == [[0, 1]] * 3
-    for shards, match in (([1, 2], "must equal"), ([1, np.ones(2), 3], "consistent shapes"), ([1, (2,), 3], "structure")):
+    for shards, match in (
+        ([1, 2], "must equal"),
+        ([1, np.ones(2), 3], "consistent shapes"),
+        ([1, (2,), 3], "structure"),
+    ):
         with pytest.raises(ValueError, match=match):
             weft.device_put_sharded(shards, devices)
 
@@ -178,9 +199,21 @@ def test_stacking_over_devices():
 @pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("x", "y"), P(("x", "y")), P()], ids=str)
 def test_computation_follows_data(mesh, spec):
     x = weft.device_put(X, NamedSharding(mesh, spec))
-    for f in (lambda x: x + 1, lambda x: x @ x.T, jnp.sum, lambda x: x.T, lambda x: x.reshape(16), lambda x: x[2:5], lambda x: jnp.sort(x, 0),
-              lambda x: x.at[3].set(0), lambda x: jnp.fft.fft(x).real, lambda x: jnp.cumsum(x, 0), lambda x: x * np.ones((8, 2), np.float32),
-              lambda x: jnp.linalg.norm(x), lambda x: x > 3):
+    for f in (
+        lambda x: x + 1,
+        lambda x: x @ x.T,
+        jnp.sum,
+        lambda x: x.T,
+        lambda x: x.reshape(16),
+        lambda x: x[2:5],
+        lambda x: jnp.sort(x, 0),
+        lambda x: x.at[3].set(0),
+        lambda x: jnp.fft.fft(x).real,
+        lambda x: jnp.cumsum(x, 0),
+        lambda x: x * np.ones((8, 2), np.float32),
+        lambda x: jnp.linalg.norm(x),
+        lambda x: x > 3,
+    ):
         for g in (f, weft.jit(f)):
             out = g(x)
             assert out.devices() == set(weft.devices())
@@ -195,7 +228,11 @@ def test_results_keep_the_layout(mesh):
 
 def test_jit_with_shardings(mesh):
     sx, sy, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P("y")), NamedSharding(mesh, P())
-    f = weft.jit(lambda a, b: {"sum": a["v"] + b, "product": a["v"] * b}, in_shardings=({"v": sx}, None), out_shardings={"sum": sy, "product": whole})
+    f = weft.jit(
+        lambda a, b: {"sum": a["v"] + b, "product": a["v"] * b},
+        in_shardings=({"v": sx}, None),
+        out_shardings={"sum": sy, "product": whole},
+    )
     for _ in range(2):
         out = f({"v": X}, X)
         assert out["sum"].sharding == sy and out["product"].sharding == whole
@@ -204,7 +241,9 @@ def test_jit_with_shardings(mesh):
         assert weft.jit(lambda x: x, out_shardings=P("y"))(X).sharding == sy
     assert weft.jit(weft.jit(lambda x: x + 1, out_shardings=sy))(X).sharding == sy
     assert weft.jit(lambda x, n: x * n, in_shardings=(sx,), static_argnums=1)(X, 3).sharding == sx
-    np.testing.assert_allclose(np.asarray(weft.grad(lambda x: (weft.jit(jnp.sin, in_shardings=sx)(x) ** 2).sum())(X)), np.sin(2 * X), atol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(weft.grad(lambda x: (weft.jit(jnp.sin, in_shardings=sx)(x) ** 2).sum())(X)), np.sin(2 * X), atol=1e-5
+    )
 
 
 def test_jit_refuses(mesh):
@@ -257,12 +296,15 @@ def test_constraints(mesh):
         np.testing.assert_allclose(np.asarray(out), np.sin(X), rtol=1e-6)
     assert weft.reshard(out, sy).sharding == sy
     assert "sharding_constraint" in str(weft.make_jaxpr(f)(X))
-    np.testing.assert_allclose(np.asarray(weft.jit(weft.grad(lambda x: f(x).sum()))(X)), np.cos(X), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(weft.jit(weft.grad(lambda x: f(x).sum()))(X)), np.cos(X), rtol=1e-5, atol=1e-6
+    )
     with mesh:
         assert weft.jit(lambda x: lax.with_sharding_constraint(x, P("y")))(X).sharding.spec == P("y")
     with pytest.raises(ValueError, match="partitioned"):
         weft.jit(f)(X[:3])
-    for spec in (P(None, "x", None), P(P.UNCONSTRAINED, "x", None), P(None, None, None)):      # traced, not only where it runs
+    # traced, not only where it runs
+    for spec in (P(None, "x", None), P(P.UNCONSTRAINED, "x", None), P(None, None, None)):
         with pytest.raises(ValueError, match="rank at least 3, but was applied to a value of rank 2"):
             weft.eval_shape(lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, spec)), X)
 
@@ -301,6 +343,7 @@ def test_shard_map(mesh):
     def body(x, w):
         seen.append((x.shape, w.shape))
         return lax.psum(x * w, "x"), x + lax.axis_index("y")
+
     f = weft.shard_map(body, mesh=mesh, in_specs=(P("x", "y"), P()), out_specs=(P(None, "y"), P("x", "y")))
     total, shifted = f(X, np.float32(2))
     assert seen[0] == ((2, 1), ())
@@ -322,7 +365,13 @@ REFERENCE = {
 @pytest.mark.parametrize("check_vma", [True, False])
 @pytest.mark.parametrize("name", REFERENCE)
 def test_transformations_of_shard_map(mesh, name, check_vma):
-    f = weft.shard_map(lambda x, w: jnp.sin(lax.psum(x * w, "x")), mesh=mesh, in_specs=(P("x", "y"), P()), out_specs=P(None, "y"), check_vma=check_vma)
+    f = weft.shard_map(
+        lambda x, w: jnp.sin(lax.psum(x * w, "x")),
+        mesh=mesh,
+        in_specs=(P("x", "y"), P()),
+        out_specs=P(None, "y"),
+        check_vma=check_vma,
+    )
     plain = lambda x, w: jnp.sin((x * w).reshape(4, 2, 2).sum(0))
     got, want = (REFERENCE[name](g)(jnp.asarray(X / 10), jnp.float32(0.7)) for g in (f, plain))
     for a, b in zip(weft.tree_util.tree_leaves(got), weft.tree_util.tree_leaves(want)):
@@ -331,9 +380,11 @@ def test_transformations_of_shard_map(mesh, name, check_vma):
 
 def test_shard_map_over_some_axes(mesh):
     """Along the other axes the compiler lays values out, as it likes or as it is told."""
+
     def body(x):
         assert x.shape == (2, 2)
         return x * lax.axis_index("x") + lax.psum(x, "x")
+
     f = weft.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
     want = X * np.repeat(np.arange(4), 2)[:, None] + np.tile(X.reshape(4, 2, 2).sum(0), (4, 1))
     np.testing.assert_allclose(np.asarray(weft.jit(f)(weft.device_put(X, NamedSharding(mesh, P("x", "y"))))), want)
@@ -346,15 +397,27 @@ def test_shard_map_checks_copies(mesh):
     with pytest.raises(ValueError, match="the same along"):
         weft.shard_map(lambda x: lax.psum(x, "x") * lax.axis_index("x"), **over)(X)
     with pytest.raises(ValueError, match="the same along"):
-        weft.shard_map(lambda x: lax.scan(lambda c, _: (c * lax.axis_index("y"), ()), lax.psum(x, "x"), None, length=2)[0], **over)(X)
+        weft.shard_map(
+            lambda x: lax.scan(lambda c, _: (c * lax.axis_index("y"), ()), lax.psum(x, "x"), None, length=2)[0], **over
+        )(X)
     np.testing.assert_array_equal(np.asarray(weft.shard_map(lambda x: x, **over, check_vma=False)(X)), X[:2])
-    np.testing.assert_allclose(np.asarray(weft.shard_map(lambda x: weft.jit(lambda y: lax.pmean(y, "x") + 1)(x), **over)(X)), X.reshape(4, 2, 2).mean(0) + 1)
+    np.testing.assert_allclose(
+        np.asarray(weft.shard_map(lambda x: weft.jit(lambda y: lax.pmean(y, "x") + 1)(x), **over)(X)),
+        X.reshape(4, 2, 2).mean(0) + 1,
+    )
 
 
-@pytest.mark.parametrize("options,match", [
-    (dict(in_specs=P("z"), out_specs=P()), "names an axis"), (dict(out_specs=P()), "in_specs"), (dict(in_specs=P(None, None, "x"), out_specs=P()), "more entries"),
-    (dict(in_specs=P(None, "x"), out_specs=P()), "multiple of 4"), (dict(in_specs=(P(), P()), out_specs=P()), "prefix"),
-    (dict(in_specs=P("x"), out_specs=P("x"), axis_names={"q"}), "axes of the mesh")])
+@pytest.mark.parametrize(
+    "options,match",
+    [
+        (dict(in_specs=P("z"), out_specs=P()), "names an axis"),
+        (dict(out_specs=P()), "in_specs"),
+        (dict(in_specs=P(None, None, "x"), out_specs=P()), "more entries"),
+        (dict(in_specs=P(None, "x"), out_specs=P()), "multiple of 4"),
+        (dict(in_specs=(P(), P()), out_specs=P()), "prefix"),
+        (dict(in_specs=P("x"), out_specs=P("x"), axis_names={"q"}), "axes of the mesh"),
+    ],
+)
 def test_shard_map_mistakes(mesh, options, match):
     with pytest.raises(ValueError, match=match):
         weft.shard_map(lambda x: x, mesh=mesh, **options)(X)
@@ -362,8 +425,12 @@ def test_shard_map_mistakes(mesh, options, match):
 
 def test_smap_and_the_context_mesh(mesh):
     with weft.set_mesh(mesh):
-        assert weft.smap(lambda x: x + lax.axis_index("x"), in_axes=0, out_axes=0, axis_name="x")(np.arange(8)).tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
-        assert weft.shard_map(lambda x: lax.psum(x, ("x", "y")), in_specs=P(("x", "y")), out_specs=P())(np.arange(8)).tolist() == [28]
+        assert weft.smap(lambda x: x + lax.axis_index("x"), in_axes=0, out_axes=0, axis_name="x")(
+            np.arange(8)
+        ).tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
+        assert weft.shard_map(lambda x: lax.psum(x, ("x", "y")), in_specs=P(("x", "y")), out_specs=P())(
+            np.arange(8)
+        ).tolist() == [28]
     with pytest.raises(ValueError, match="needs a mesh"):
         weft.shard_map(lambda x: x, in_specs=P(), out_specs=P())(X)
 
@@ -373,9 +440,20 @@ def test_shard_map_means_vmap(mesh):
     from weft.core.interpret import interpret
 
     def body(x, y):
-        c, ys = lax.scan(lambda c, t: (c + lax.ppermute(c, "x", [(i, (i + 1) % 4) for i in range(4)]) * t, c.sum()), x, jnp.arange(3.0))
+        c, ys = lax.scan(
+            lambda c, t: (c + lax.ppermute(c, "x", [(i, (i + 1) % 4) for i in range(4)]) * t, c.sum()),
+            x,
+            jnp.arange(3.0),
+        )
         return c, lax.all_gather(y, ("y", "x"), tiled=True), lax.psum(ys, ("x", "y"))
-    f = weft.shard_map(body, mesh=mesh, in_specs=(P(("x", "y")), P(None, "y")), out_specs=(P(("x", "y")), P(None, "x"), P()), check_vma=False)
+
+    f = weft.shard_map(
+        body,
+        mesh=mesh,
+        in_specs=(P(("x", "y")), P(None, "y")),
+        out_specs=(P(("x", "y")), P(None, "x"), P()),
+        check_vma=False,
+    )
     args = (X, np.arange(8.0, dtype=np.float32).reshape(4, 2))
     for a, b in zip(f(*args), interpret(weft.make_jaxpr(f)(*args), args)):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
@@ -384,11 +462,19 @@ def test_shard_map_means_vmap(mesh):
 # how many devices ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("before,count", [
-    ("import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'", 3), ("import os; os.environ['JAX_NUM_CPU_DEVICES'] = '5'", 5),
-    ("import weft; weft.config.update('jax_num_cpu_devices', 2)", 2)])
+@pytest.mark.parametrize(
+    "before,count",
+    [
+        ("import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'", 3),
+        ("import os; os.environ['JAX_NUM_CPU_DEVICES'] = '5'", 5),
+        ("import weft; weft.config.update('jax_num_cpu_devices', 2)", 2),
+    ],
+)
 def test_virtual_devices(before, count):
-    code = f"import os; os.environ.pop('JAX_NUM_CPU_DEVICES', None)\n{before}\nimport weft; assert weft.device_count('cpu') == {count}, weft.devices()"
+    code = (
+        f"import os; os.environ.pop('JAX_NUM_CPU_DEVICES', None)\n{before}\nimport weft; assert"
+        f" weft.device_count('cpu') == {count}, weft.devices()"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -403,16 +489,34 @@ def test_the_count_is_for_good():
 
 def test_xla_computation():
     f = lambda x, n, y: ({"a": x @ y}, lax.psum(y, "i") * n)
-    c, shapes = weft.xla_computation(f, static_argnums=1, axis_env=[("i", 4)], return_shape=True)(np.ones((2, 3), np.float32), 2, np.ones((3, 4), np.float32))
+    c, shapes = weft.xla_computation(f, static_argnums=1, axis_env=[("i", 4)], return_shape=True)(
+        np.ones((2, 3), np.float32), 2, np.ones((3, 4), np.float32)
+    )
     text = c.as_hlo_text()
     assert "f32[2,3]" in text and "replica_groups={{0,1,2,3}}" in text and len(c.as_serialized_hlo_module_proto()) > 100
     assert shapes[0]["a"].shape == (2, 4) and shapes[1].shape == (3, 4)
-    every = lambda x: (lax.all_gather(x, "i"), lax.ppermute(x, "i", [(0, 1)]), lax.all_to_all(x, "i", 0, 0), lax.psum_scatter(x, "i"), lax.axis_index("i"))
+    every = lambda x: (
+        lax.all_gather(x, "i"),
+        lax.ppermute(x, "i", [(0, 1)]),
+        lax.all_to_all(x, "i", 0, 0),
+        lax.psum_scatter(x, "i"),
+        lax.axis_index("i"),
+    )
     text = weft.xla_computation(every, axis_env=[("j", 2), ("i", 4)])(np.ones((4, 2), np.float32)).as_hlo_text()
-    for word in ("all-gather", "collective-permute", "all-to-all", "reduce-scatter", "replica-id", "{{0,1,2,3},{4,5,6,7}}"):
+    for word in (
+        "all-gather",
+        "collective-permute",
+        "all-to-all",
+        "reduce-scatter",
+        "replica-id",
+        "{{0,1,2,3},{4,5,6,7}}",
+    ):
         assert word in text
     assert "parameter(1)" not in weft.xla_computation(lambda x, y: x + y, tuple_args=True)(1.0, 2.0).as_hlo_text()
-    assert "input_output_alias" in weft.xla_computation(lambda x: x + 1, donate_argnums=0)(np.ones(3, np.float32)).as_hlo_text()
+    assert (
+        "input_output_alias"
+        in weft.xla_computation(lambda x: x + 1, donate_argnums=0)(np.ones(3, np.float32)).as_hlo_text()
+    )
     w = jnp.arange(3.0)
     assert "constant({0, 1, 2})" in weft.xla_computation(lambda x: x + w)(1.0).as_hlo_text()
     with pytest.raises(ValueError, match="in_parts"):
@@ -432,6 +536,7 @@ def test_callbacks_over_devices(mesh, capfd):
     def g(x):
         weft.debug.callback(lambda s: seen.append(float(s)), x.sum())
         return weft.experimental.io_callback(np.cos, weft.ShapeDtypeStruct((8, 2), "float32"), x)
+
     np.testing.assert_allclose(np.asarray(g(x)), np.cos(X), rtol=1e-6)
     weft.effects_barrier()
     assert seen == [120.0]
@@ -443,7 +548,12 @@ def test_callbacks_over_devices(mesh, capfd):
 
 
 def test_pmaps_of_several_sizes_in_one_program():
-    f = weft.jit(lambda x: (weft.pmap(lambda v: v + lax.psum(v, "i"), axis_name="i")(x), weft.pmap(lambda v: v * lax.axis_index("j"), axis_name="j")(x[:3])))
+    f = weft.jit(
+        lambda x: (
+            weft.pmap(lambda v: v + lax.psum(v, "i"), axis_name="i")(x),
+            weft.pmap(lambda v: v * lax.axis_index("j"), axis_name="j")(x[:3]),
+        )
+    )
     a, b = f(X)
     np.testing.assert_allclose(np.asarray(a), X + X.sum(0))
     np.testing.assert_allclose(np.asarray(b), X[:3] * np.arange(3)[:, None])
@@ -472,8 +582,13 @@ def test_dlpack_is_for_one_device(mesh):
 
 def test_keys_lie_over_devices(mesh):
     keys = weft.device_put(weft.random.split(weft.random.key(0), 8), NamedSharding(mesh, P("x")))
-    assert keys.sharding.spec == P("x") and keys.addressable_shards[0].data.shape == (2,) and not keys.is_fully_replicated
-    np.testing.assert_array_equal(np.asarray(weft.random.key_data(keys)), np.asarray(weft.random.key_data(weft.random.split(weft.random.key(0), 8))))
+    assert (
+        keys.sharding.spec == P("x") and keys.addressable_shards[0].data.shape == (2,) and not keys.is_fully_replicated
+    )
+    np.testing.assert_array_equal(
+        np.asarray(weft.random.key_data(keys)),
+        np.asarray(weft.random.key_data(weft.random.split(weft.random.key(0), 8))),
+    )
     assert weft.random.key(0).sharding == SingleDeviceSharding(weft.devices()[0])
 
 
@@ -494,13 +609,21 @@ def double(ref):
 @pytest.mark.parametrize("jit", [weft.jit, lambda f: f])
 def test_references_are_cut_like_arrays(jit):
     line = weft.make_mesh((8,), ("i",))
-    for start in (np.arange(8.0, dtype=np.float32), weft.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(line, P("i")))):
+    for start in (
+        np.arange(8.0, dtype=np.float32),
+        weft.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(line, P("i"))),
+    ):
         ref = weft.new_ref(start)
-        np.testing.assert_array_equal(jit(weft.shard_map(double, mesh=line, in_specs=P("i"), out_specs=P("i")))(ref), np.arange(8) * 2)
+        np.testing.assert_array_equal(
+            jit(weft.shard_map(double, mesh=line, in_specs=P("i"), out_specs=P("i")))(ref), np.arange(8) * 2
+        )
         np.testing.assert_array_equal(ref[...], np.arange(8) * 2)
     ref = weft.new_ref(np.zeros(8, np.float32))
-    add = lambda x: [ref.__setitem__(0, ref[0] + lax.psum(x, "i")[0]), x + ref[0]][1]      # closed over: the same on all devices
-    np.testing.assert_array_equal(jit(weft.shard_map(add, mesh=line, in_specs=P("i"), out_specs=P("i")))(np.ones(8, np.float32)), [9] * 8)
+    # closed over: the same on all devices
+    add = lambda x: [ref.__setitem__(0, ref[0] + lax.psum(x, "i")[0]), x + ref[0]][1]
+    np.testing.assert_array_equal(
+        jit(weft.shard_map(add, mesh=line, in_specs=P("i"), out_specs=P("i")))(np.ones(8, np.float32)), [9] * 8
+    )
     assert ref[0] == 8
 
 
@@ -511,16 +634,20 @@ def test_a_choice_that_differs_between_devices_may_write_to_a_reference():
         ref = weft.new_ref(x)
         lax.cond(x[0] > 3, lambda r: r.__setitem__(..., r[...] * 2), lambda r: None, ref)
         return ref[...]
+
     x = np.arange(8, dtype=np.float32)
     for wrapped in (lambda f: f, weft.jit):
         got = wrapped(weft.shard_map(body, mesh=line, in_specs=P("i"), out_specs=P("i")))(x)
         np.testing.assert_array_equal(got, np.where(x > 3, x * 2, x))
 
-    def same_on_all(ref, x):      # what one device writes, the others would not see
+    def same_on_all(ref, x):  # what one device writes, the others would not see
         lax.cond(x[0] > 3, lambda r: r.__setitem__(0, 1.0), lambda r: None, ref)
         return x
+
     with pytest.raises(ValueError, match="differs between devices .along 'i'.*same on all"):
-        weft.shard_map(same_on_all, mesh=line, in_specs=(P(), P("i")), out_specs=P("i"))(weft.new_ref(np.zeros(2, np.float32)), x)
+        weft.shard_map(same_on_all, mesh=line, in_specs=(P(), P("i")), out_specs=P("i"))(
+            weft.new_ref(np.zeros(2, np.float32)), x
+        )
 
 
 def test_references_inside_of_shard_map():
@@ -528,9 +655,12 @@ def test_references_inside_of_shard_map():
 
     def body(x):
         ref = weft.new_ref(x)
-        total, _ = lax.scan(lambda c, _: [ref.addupdate(jnp.ones(2)), (c + lax.psum(ref[...].sum(), "i"), None)][1], 0.0, None, length=3)
+        total, _ = lax.scan(
+            lambda c, _: [ref.addupdate(jnp.ones(2)), (c + lax.psum(ref[...].sum(), "i"), None)][1], 0.0, None, length=3
+        )
         ref[0] = ref[0] ** 2
         return total, ref[...]
+
     f = weft.shard_map(body, mesh=line, in_specs=P("i"), out_specs=(P(), P("i")))
     x = np.arange(16.0, dtype=np.float32)
     total, rows = weft.jit(f)(x)
@@ -540,7 +670,9 @@ def test_references_inside_of_shard_map():
     assert total == 3 * x.sum() + 16 * (1 + 2 + 3)
     np.testing.assert_allclose(weft.grad(lambda x: f(x)[1].sum())(x), np.where(np.arange(16) % 2, 1, 2 * (x + 3)))
     with pytest.raises(ValueError, match="differs between devices"):
-        weft.shard_map(lambda r, x: r.__setitem__(..., x), mesh=line, in_specs=(P(), P("i")), out_specs=P())(weft.new_ref(np.zeros(2, np.float32)), x)
+        weft.shard_map(lambda r, x: r.__setitem__(..., x), mesh=line, in_specs=(P(), P("i")), out_specs=P())(
+            weft.new_ref(np.zeros(2, np.float32)), x
+        )
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, weft.jit], ids=["eager", "jit"])
@@ -553,16 +685,22 @@ def test_references_that_do_not_vary_with_the_argument_at_first(wrap):
         ref[...] = ref[...] * w
         ref[0] += 1.0
         return ref[...].sum()
+
     over = lambda f, ins: wrap(weft.shard_map(f, mesh=mesh, in_specs=ins, out_specs=P(("b", "a"))))
     x = np.arange(1.0, 17.0, dtype=np.float32)
-    values, slopes = over(lambda w, x: tuple(y[None] for y in weft.jvp(lambda w: weighted(w, x), (w,), (1.0,))), (P(), P(("b", "a"))))(np.float32(3), x)
+    values, slopes = over(
+        lambda w, x: tuple(y[None] for y in weft.jvp(lambda w: weighted(w, x), (w,), (1.0,))), (P(), P(("b", "a")))
+    )(np.float32(3), x)
     np.testing.assert_allclose(values, 3 * x.reshape(8, 2).sum(1) + 1)
     np.testing.assert_allclose(slopes, x.reshape(8, 2).sum(1))
     back = over(lambda ws, x: weft.grad(weighted)(ws[0], x)[None], (P(("b", "a")), P(("b", "a"))))
     np.testing.assert_allclose(back(np.arange(8, dtype=np.float32), x), x.reshape(8, 2).sum(1))
 
 
-@pytest.mark.parametrize("over", [lambda f: weft.shard_map(f, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i")), weft.pmap])
+@pytest.mark.parametrize(
+    "over",
+    [lambda f: weft.shard_map(f, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i")), weft.pmap],
+)
 def test_bad_values_are_named_by_the_operation_on_a_device(over):
     def body(x):
         y = lax.scan(lambda c, _: (jnp.sqrt(c - 1), None), x + 8, None, length=2)[0]
@@ -570,11 +708,14 @@ def test_bad_values_are_named_by_the_operation_on_a_device(over):
 
     def branching(x):
         return lax.cond(lax.axis_index("i").sum() > 2, jnp.log, lambda x: x, x)
+
     x = np.arange(8.0, dtype=np.float32)
     x[5] = -8
     with weft.debug_nans(True):
         for f in (over(body), weft.jit(over(body))):
-            with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in sqrt\n  at .*test_sharding.py:\d+ \(<lambda>\)"):
+            with pytest.raises(
+                FloatingPointError, match=r"\(nan\) encountered in sqrt\n  at .*test_sharding.py:\d+ \(<lambda>\)"
+            ):
                 f(x)
         np.testing.assert_allclose(over(body)(x * 0 + 9), np.sqrt(np.sqrt(16.0) - 1) + 1, rtol=1e-6)
         with pytest.raises(FloatingPointError, match="encountered in cond"):
@@ -588,25 +729,44 @@ def test_ordered_callbacks_over_devices_come_in_the_order_of_the_program():
         def call(v):
             seen.append(np.asarray(v).ravel().tolist())
             return np.asarray(v) * 2
+
         return weft.experimental.io_callback(call, weft.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)
+
     twice = lambda x: lax.scan(lambda c, _: (double(c), None), x, None, length=2)[0]
     x = np.arange(1.0, 9.0, dtype=np.float32)
-    np.testing.assert_array_equal(weft.jit(twice)(weft.device_put(x, NamedSharding(line, P("i")))), 4 * x)      # as one program: once each
+    # as one program: once each
+    np.testing.assert_array_equal(weft.jit(twice)(weft.device_put(x, NamedSharding(line, P("i")))), 4 * x)
     weft.effects_barrier()
     assert seen == [x.tolist(), (2 * x).tolist()]
-    for over in (lambda f: weft.jit(weft.shard_map(f, mesh=line, in_specs=P("i"), out_specs=P("i"), check_vma=False)), weft.pmap):
+    for over in (
+        lambda f: weft.jit(weft.shard_map(f, mesh=line, in_specs=P("i"), out_specs=P("i"), check_vma=False)),
+        weft.pmap,
+    ):
         seen.clear()
-        np.testing.assert_array_equal(over(lambda x: lax.cond(x.sum() > 0, twice, double, x))(x), 4 * x)      # as programs of devices: in each device's order
+        # as programs of devices: in each device's order
+        np.testing.assert_array_equal(over(lambda x: lax.cond(x.sum() > 0, twice, double, x))(x), 4 * x)
         weft.effects_barrier()
-        assert sorted(seen) == sorted([[v] for v in x] + [[2 * v] for v in x]) and all(seen.index([v]) < len(seen) - 1 - seen[::-1].index([2 * v]) for v in x)
+        assert sorted(seen) == sorted([[v] for v in x] + [[2 * v] for v in x]) and all(
+            seen.index([v]) < len(seen) - 1 - seen[::-1].index([2 * v]) for v in x
+        )
     with pytest.raises(ValueError, match="ordered debug callbacks .* runs on 8"):
-        weft.jit(lambda x: [weft.debug.print("{}", x, ordered=True), x][1])(weft.device_put(x, NamedSharding(line, P("i"))))
+        weft.jit(lambda x: [weft.debug.print("{}", x, ordered=True), x][1])(
+            weft.device_put(x, NamedSharding(line, P("i")))
+        )
 
 
-@pytest.mark.parametrize("make", [lambda kind: weft.sharding.SingleDeviceSharding(weft.devices("cpu")[0], memory_kind=kind),
-                                  lambda kind: weft.NamedSharding(weft.make_mesh((1,), ("x",), devices=weft.devices("cpu")[:1]), weft.P("x"), memory_kind=kind)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda kind: weft.sharding.SingleDeviceSharding(weft.devices("cpu")[0], memory_kind=kind),
+        lambda kind: weft.NamedSharding(
+            weft.make_mesh((1,), ("x",), devices=weft.devices("cpu")[:1]), weft.P("x"), memory_kind=kind
+        ),
+    ],
+)
 def test_kinds_of_memory(make):
-    assert weft.NamedSharding(weft.sharding.get_mesh(), weft.P()).memory_kind == "device"      # of a mesh without devices
+    # of a mesh without devices
+    assert weft.NamedSharding(weft.sharding.get_mesh(), weft.P()).memory_kind == "device"
     assert [make(kind).memory_kind for kind in (None, "device", "pinned_host")] == ["device", "device", "pinned_host"]
     with pytest.raises(ValueError, match="no memory of kind 'tape'; it has 'device', "):
         make("tape")

@@ -1,4 +1,7 @@
-"""The language's own entry points on XLA: jit's caches, transformations around compiled calls, ahead-of-time compilation."""
+"""The language's own entry points on XLA: jit's caches, transformations around compiled calls, ahead-of-time
+compilation.
+"""
+
 from __future__ import annotations
 
 import threading
@@ -35,6 +38,7 @@ def counting(fun):
     def counted(*args, **kw):
         traces.append(1)
         return fun(*args, **kw)
+
     return counted, traces
 
 
@@ -51,7 +55,7 @@ def test_traced_once_for_each_type():
     f(array([1, 2, 3])), f(array([1, 2], np.int32)), f(array([3, 4, 5]))
     assert len(traces) == 3
     f(1.0), f(2.0), f(3), f(np.float32(1))
-    assert len(traces) == 6      # weak f32, weak i32, f32
+    assert len(traces) == 6  # weak f32, weak i32, f32
 
 
 def test_x64_is_another_program():
@@ -68,7 +72,13 @@ def test_static_arguments():
     fun, traces = counting(lambda x, n, *, flip=False: lax.integer_pow(x, -n if flip else n))
     f = weft.jit(fun, static_argnums=1, static_argnames="flip")
     x = array([2.0])
-    assert [f(x, 2)._host()[0], f(x, 2)._host()[0], f(x, 3)._host()[0], f(x, 2, flip=True)._host()[0], f(x, 2, flip=True)._host()[0]] == [4, 4, 8, 0.25, 0.25]
+    assert [
+        f(x, 2)._host()[0],
+        f(x, 2)._host()[0],
+        f(x, 3)._host()[0],
+        f(x, 2, flip=True)._host()[0],
+        f(x, 2, flip=True)._host()[0],
+    ] == [4, 4, 8, 0.25, 0.25]
     assert len(traces) == 3
     with pytest.raises(ValueError, match="[Nn]on-hashable"):
         f(x, [1])
@@ -82,11 +92,15 @@ class Registered:
         self.value, self.tag = value, tag
 
 
-weft.tree_util.register_pytree_node(Registered, lambda r: ((r.value,), r.tag), lambda tag, children: Registered(children[0], tag))
+weft.tree_util.register_pytree_node(
+    Registered, lambda r: ((r.value,), r.tag), lambda tag, children: Registered(children[0], tag)
+)
 
 
-@pytest.mark.parametrize("tree", [
-    {"a": [1.0, None, (2.0,)], "b": Point(3.0, {})}, OrderedDict(z=1.0, a=2.0), [], (Registered(1.0, "t"),), None])
+@pytest.mark.parametrize(
+    "tree",
+    [{"a": [1.0, None, (2.0,)], "b": Point(3.0, {})}, OrderedDict(z=1.0, a=2.0), [], (Registered(1.0, "t"),), None],
+)
 def test_pytrees_go_in_and_out(tree):
     fun, traces = counting(lambda t: weft.tree.map(twice, t))
     f = weft.jit(fun)
@@ -102,7 +116,11 @@ def test_pytrees_go_in_and_out(tree):
 def test_aux_data_is_part_of_the_type():
     fun, traces = counting(lambda r: Registered(twice(r.value), r.tag))
     f = weft.jit(fun)
-    assert f(Registered(array(1), "a")).tag == "a" and f(Registered(array(1), "b")).tag == "b" and f(Registered(array(1), "a")).tag == "a"
+    assert (
+        f(Registered(array(1), "a")).tag == "a"
+        and f(Registered(array(1), "b")).tag == "b"
+        and f(Registered(array(1), "a")).tag == "a"
+    )
     assert len(traces) == 2
 
 
@@ -112,7 +130,9 @@ def test_calls_inside_transformations_reach_the_language():
     x = array([1.0, 2.0])
     f(x), f(x)
     assert "jit" in str(weft.make_jaxpr(lambda y: lax.mul(f(x), y))(x))
-    np.testing.assert_allclose(weft.grad(lambda y: linear.reduce_sum(lax.mul(f(x), lax.mul(y, f(y))), (0,)))(x)._host(), [8.0, 32.0])
+    np.testing.assert_allclose(
+        weft.grad(lambda y: linear.reduce_sum(lax.mul(f(x), lax.mul(y, f(y))), (0,)))(x)._host(), [8.0, 32.0]
+    )
     assert weft.vmap(f)(x)._host().tolist() == [2, 4]
     assert weft.jit(lambda y: f(lax.add(y, f(x))))(x)._host().tolist() == [6, 12]
     assert f(x)._host().tolist() == [2, 4]
@@ -152,8 +172,12 @@ def test_ahead_of_time():
     assert "stablehlo.sine" in lowered.as_text() and "HloModule" in lowered.as_text("hlo")
     exe = lowered.compile()
     np.testing.assert_allclose(exe(array([1, 2, 3]))._host(), np.sin([1, 2, 3]), rtol=1e-6)
-    assert exe.as_text().startswith("HloModule") and exe.cost_analysis() and exe.memory_analysis()["output_size_in_bytes"] == 12
-    with pytest.raises(TypeError):      # XLA itself would read the integers as floats
+    assert (
+        exe.as_text().startswith("HloModule")
+        and exe.cost_analysis()
+        and exe.memory_analysis()["output_size_in_bytes"] == 12
+    )
+    with pytest.raises(TypeError):  # XLA itself would read the integers as floats
         exe(array([1, 2, 3], np.int32))
 
 
@@ -166,6 +190,7 @@ def test_texts_show_the_arguments_that_are_kept():
 
 def test_random_keys_in_and_out():
     from weft.primitives.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
+
     key = weft.jit(lambda s: random_seed_p.bind(s, impl=FRY))(np.uint32(7))
     f = weft.jit(lambda k: (random_split_p.bind(k, shape=(2,)), random_bits_p.bind(k, bit_width=32, shape=(3,))))
     for _ in range(3):
@@ -182,6 +207,7 @@ def test_threads_have_their_own_configuration():
     def other():
         with weft.enable_x64(True):
             out["other"] = f(x).dtype
+
     with weft.enable_x64(True):
         here = f(x).dtype
     thread = threading.Thread(target=other)

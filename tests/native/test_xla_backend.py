@@ -1,4 +1,5 @@
 """The XLA backend: arrays, compilation, donation, errors, and C++ dispatch."""
+
 from __future__ import annotations
 
 import gc
@@ -49,21 +50,45 @@ def test_it_is_a_backend(backend, cpu):
     assert {n for n in vars(Executable) if not n.startswith("_")} <= set(dir(exe))
 
 
-@pytest.mark.parametrize("dt", ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
-                                "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"])
+@pytest.mark.parametrize(
+    "dt",
+    [
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "int4",
+        "uint4",
+    ],
+)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
 def test_values_come_back(backend, dt, shape):
     value = np.arange(int(np.prod(shape))).reshape(shape).astype(dtypes.dtype(dt))
     array = put(backend, value)
     assert isinstance(array, Array) and array.shape == shape and array.dtype == value.dtype and array.size == value.size
-    assert array.ndim == len(shape) and array.nbytes == value.size * dtypes.itemsize(value.dtype) and not array.weak_type
+    assert (
+        array.ndim == len(shape) and array.nbytes == value.size * dtypes.itemsize(value.dtype) and not array.weak_type
+    )
     assert np.array_equal(array._host(), value) and array._host() is array._host() and not array._host().flags.writeable
     assert np.array_equal(np.asarray(array), value)
 
 
 def test_host_memory_may_change_after_put(backend):
     raw = np.empty(4096 + 64, np.uint8)
-    aligned = raw[-raw.ctypes.data % 64:][:4096].view(np.float32)
+    aligned = raw[-raw.ctypes.data % 64 :][:4096].view(np.float32)
     aligned[:] = 1
     array = put(backend, aligned)
     aligned[:] = 2
@@ -73,7 +98,12 @@ def test_host_memory_may_change_after_put(backend):
 def test_scalars_and_views(backend, cpu):
     assert float(backend.put(2.5, get_aval(2.5), cpu, False)._host()) == 2.5
     assert backend.put(2.5, get_aval(2.5), cpu, False).weak_type
-    assert backend.put(TypedScalar(3, shaped((), dtypes.dtype("int8"))), shaped((), dtypes.dtype("int8")), cpu, False).dtype == np.int8
+    assert (
+        backend.put(
+            TypedScalar(3, shaped((), dtypes.dtype("int8"))), shaped((), dtypes.dtype("int8")), cpu, False
+        ).dtype
+        == np.int8
+    )
     strided = np.arange(12.0, dtype=np.float32).reshape(3, 4).T
     assert np.array_equal(put(backend, strided)._host(), strided)
 
@@ -94,10 +124,15 @@ def test_protocols(backend):
 
 def test_arrays_from_dlpack(backend):
     raw = np.empty(4096 + 64, np.uint8)
-    host = raw[-raw.ctypes.data % 64:][:4096].view(np.float32).reshape(4, -1)
+    host = raw[-raw.ctypes.data % 64 :][:4096].view(np.float32).reshape(4, -1)
     host[:] = 3
     x = backend.from_dlpack(host)
-    assert x.shape == host.shape and x.dtype == host.dtype and x.unsafe_buffer_pointer() == host.ctypes.data and (x._host() == 3).all()
+    assert (
+        x.shape == host.shape
+        and x.dtype == host.dtype
+        and x.unsafe_buffer_pointer() == host.ctypes.data
+        and (x._host() == 3).all()
+    )
     assert backend.apply(e.add_p, (x, x), {})._host()[0, 0] == 6
 
 
@@ -126,7 +161,15 @@ def test_more_devices_can_be_asked_for():
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
     flags = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2", JAX_NUM_CPU_DEVICES="0")
-    subprocess.run([sys.executable, "-c", "from weft_native.backend import XlaBackend; assert len(XlaBackend().devices('cpu')) == 2"], check=True, env=flags)
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from weft_native.backend import XlaBackend; assert len(XlaBackend().devices('cpu')) == 2",
+        ],
+        check=True,
+        env=flags,
+    )
 
 
 def test_jax_is_never_imported(tmp_path):
@@ -164,8 +207,12 @@ def test_texts_and_analyses(backend):
 
 def test_texts_before_compilation(backend, cpu):
     jaxpr, f = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])[2], CompileOptions("f")
-    assert "stablehlo.sine" in backend.lowered_text(jaxpr, cpu, f) and "@jit_f" in backend.lowered_text(jaxpr, cpu, f, "stablehlo")
-    assert "sine" in backend.lowered_text(jaxpr, cpu, f, "hlo") and "HloModule" in backend.lowered_text(jaxpr, cpu, f, "hlo")
+    assert "stablehlo.sine" in backend.lowered_text(jaxpr, cpu, f) and "@jit_f" in backend.lowered_text(
+        jaxpr, cpu, f, "stablehlo"
+    )
+    assert "sine" in backend.lowered_text(jaxpr, cpu, f, "hlo") and "HloModule" in backend.lowered_text(
+        jaxpr, cpu, f, "hlo"
+    )
     assert "test_xla_backend.py" in backend.lowered_text(jaxpr, cpu, f, debug_info=True)
     with pytest.raises(ValueError, match="'hlo'"):
         backend.lowered_text(jaxpr, cpu, f, "mhlo")
@@ -177,7 +224,9 @@ def test_source_lines_reach_the_program(backend):
 
 
 def test_unused_arguments_are_not_passed(backend):
-    exe, _, _ = compiled(backend, lambda x, y, z: [e.neg(z), z], [shaped((2,), F32), shaped((3,), F32), shaped((4,), F32)])
+    exe, _, _ = compiled(
+        backend, lambda x, y, z: [e.neg(z), z], [shaped((2,), F32), shaped((3,), F32), shaped((4,), F32)]
+    )
     assert exe.kept == (False, False, True)
     out, same = exe.execute([put(backend, np.ones(n, np.float32)) for n in (2, 3, 4)])
     assert (out._host() == -1).all() and (same._host() == 1).all()
@@ -205,10 +254,15 @@ def test_donated_buffers_are_reused(backend):
 
 def test_unusable_donations_warn(backend):
     with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3,2\]"):
-        exe, _, _ = compiled(backend, lambda x, y: [e.add(reduce_sum(x, (0, 1)), y)], [shaped((3, 2), F32), shaped((), F32)], donated=(True, True))
+        exe, _, _ = compiled(
+            backend,
+            lambda x, y: [e.add(reduce_sum(x, (0, 1)), y)],
+            [shaped((3, 2), F32), shaped((), F32)],
+            donated=(True, True),
+        )
     x = put(backend, np.ones((3, 2), np.float32))
     assert float(exe.execute([x, put(backend, np.float32(1))])[0]._host()) == 7 and not x.is_deleted()
-    with warnings.catch_warnings():      # an argument that the program does not take is nothing to warn of
+    with warnings.catch_warnings():  # an argument that the program does not take is nothing to warn of
         warnings.simplefilter("error")
         compiled(backend, lambda x: [linear.full((), 2, F32)], [shaped((3,), F32)], donated=(True,))
 
@@ -216,11 +270,17 @@ def test_unusable_donations_warn(backend):
 def test_constants_of_inner_programs_are_embedded(backend):
     from weft.higher_order.loops import scan
     from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+
     table = values((3,), "bfloat16")
     c, i, o = Var(shaped((3,), table.dtype)), Var(shaped((3,), table.dtype)), Var(shaped((3,), table.dtype))
     closed = ClosedJaxpr(Jaxpr([c], [i], [o], [JaxprEqn([c, i], [o], e.add_p, {})]), [table])
     from weft.higher_order.call import bind_jit
-    exe, _, _ = compiled(backend, lambda x: [bind_jit(closed, [x], "add_table")[0], scan(lambda s, _: (e.neg(s), None), x, None, length=2)[0]], [i.aval])
+
+    exe, _, _ = compiled(
+        backend,
+        lambda x: [bind_jit(closed, [x], "add_table")[0], scan(lambda s, _: (e.neg(s), None), x, None, length=2)[0]],
+        [i.aval],
+    )
     x = np.ones(3, ml_dtypes.bfloat16)
     out, _ = exe.execute([put(backend, x)])
     assert np.array_equal(out._host(), x + table)
@@ -229,7 +289,9 @@ def test_constants_of_inner_programs_are_embedded(backend):
 def test_compiler_options(backend):
     jaxpr = compiled(backend, lambda x: [e.sin(x)], [shaped((3,), F32)])[2]
     cpu = backend.devices("cpu")[0]
-    assert backend.compile(jaxpr, cpu, CompileOptions(options=(("xla_cpu_enable_fast_math", True),))).execute([put(backend, np.ones(3, np.float32))])
+    assert backend.compile(jaxpr, cpu, CompileOptions(options=(("xla_cpu_enable_fast_math", True),))).execute(
+        [put(backend, np.ones(3, np.float32))]
+    )
     with pytest.raises(BackendError, match="no_such_flag"):
         backend.compile(jaxpr, cpu, CompileOptions(options=(("no_such_flag", True),)))
 
@@ -260,32 +322,71 @@ def test_what_the_cuda_plugin_brings_is_registered(monkeypatch):
     """Of a plugin that isn't there: its types, and the calls of every library, before the client is made."""
     done = []
     note = lambda name: lambda *args, **options: done.append((name, *args, *sorted(options.items()))) or name
-    extension = types.SimpleNamespace(register_custom_type=lambda *args: None, register_custom_call_target=lambda *args: None,
-                                      ffi_types=lambda: {"a_type": 1}, ffi_handlers=lambda: {"a_handler": 2, "another": 3})
-    modules = {"jax_cuda13_plugin.cuda_plugin_extension": extension, "jaxlib._profiler": types.SimpleNamespace(register_plugin_profiler=note("profiler"))}
+    extension = types.SimpleNamespace(
+        register_custom_type=lambda *args: None,
+        register_custom_call_target=lambda *args: None,
+        ffi_types=lambda: {"a_type": 1},
+        ffi_handlers=lambda: {"a_handler": 2, "another": 3},
+    )
+    modules = {
+        "jax_cuda13_plugin.cuda_plugin_extension": extension,
+        "jaxlib._profiler": types.SimpleNamespace(register_plugin_profiler=note("profiler")),
+    }
     for k, family in enumerate(("gpu_solver", "gpu_sparse", "gpu_prng", "gpu_linalg")):
-        calls = {"registrations": lambda family=family, k=k: {"CUDA": [(family, k, 1)], "ROCM": [(f"{family}_rocm", k, 0)]}} if family != "gpu_prng" else {}
+        calls = (
+            {"registrations": lambda family=family, k=k: {"CUDA": [(family, k, 1)], "ROCM": [(f"{family}_rocm", k, 0)]}}
+            if family != "gpu_prng"
+            else {}
+        )
         modules[f"jaxlib.{family}"] = types.SimpleNamespace(**calls)
-    names = ("register_custom_type_handler", "register_custom_call_handler", "register_custom_type", "register_custom_call_target", "initialize_pjrt_plugin", "make_c_api_client")
-    xc = types.SimpleNamespace(**{name: note(name) for name in names}, load_pjrt_plugin_dynamically=note("load"), pjrt_plugin_initialized=lambda name: False,
-                               generate_pjrt_gpu_plugin_options=lambda: {"memory": 7})
+    names = (
+        "register_custom_type_handler",
+        "register_custom_call_handler",
+        "register_custom_type",
+        "register_custom_call_target",
+        "initialize_pjrt_plugin",
+        "make_c_api_client",
+    )
+    xc = types.SimpleNamespace(
+        **{name: note(name) for name in names},
+        load_pjrt_plugin_dynamically=note("load"),
+        pjrt_plugin_initialized=lambda name: False,
+        generate_pjrt_gpu_plugin_options=lambda: {"memory": 7},
+    )
     monkeypatch.setattr(client, "xc", xc)
     monkeypatch.setattr(client, "importlib", types.SimpleNamespace(import_module=modules.__getitem__))
     monkeypatch.setattr(client, "_cuda_plugin", lambda: ("13", pathlib.Path("plugin.so")))
     monkeypatch.setattr(client, "_preload_nvidia_libraries", lambda major: None)
     monkeypatch.setattr(client, "cuda_data_folder", "before")
     assert client.cuda_client() == "make_c_api_client" and client.cuda_data_folder is None
-    assert done[:2] == [("load", "cuda", "plugin.so"), ("profiler", "load")] and done[-2:] == [("initialize_pjrt_plugin", "cuda"), ("make_c_api_client", "cuda", {"memory": 7}, None)]
-    assert [d[0] for d in done[2:4]] == ["register_custom_type_handler", "register_custom_call_handler"] and done[4] == ("register_custom_type", "a_type", 1, ("platform", "CUDA"))
-    targets = [(name, value, dict(rest)) for what, name, value, *rest in done[5:-2] if what == "register_custom_call_target"]
+    assert done[:2] == [("load", "cuda", "plugin.so"), ("profiler", "load")] and done[-2:] == [
+        ("initialize_pjrt_plugin", "cuda"),
+        ("make_c_api_client", "cuda", {"memory": 7}, None),
+    ]
+    assert [d[0] for d in done[2:4]] == ["register_custom_type_handler", "register_custom_call_handler"] and done[
+        4
+    ] == ("register_custom_type", "a_type", 1, ("platform", "CUDA"))
+    targets = [
+        (name, value, dict(rest)) for what, name, value, *rest in done[5:-2] if what == "register_custom_call_target"
+    ]
     assert len(targets) == len(done) - 7 and targets == [
-        (name, value, {"platform": platform, "api_version": version}) for name, value, platform, version in (
-            ("a_handler", 2, "CUDA", 1), ("another", 3, "CUDA", 1), ("gpu_solver", 0, "CUDA", 1), ("gpu_solver_rocm", 0, "ROCM", 0), ("gpu_sparse", 1, "CUDA", 1),
-            ("gpu_sparse_rocm", 1, "ROCM", 0), ("gpu_linalg", 3, "CUDA", 1), ("gpu_linalg_rocm", 3, "ROCM", 0))]
+        (name, value, {"platform": platform, "api_version": version})
+        for name, value, platform, version in (
+            ("a_handler", 2, "CUDA", 1),
+            ("another", 3, "CUDA", 1),
+            ("gpu_solver", 0, "CUDA", 1),
+            ("gpu_solver_rocm", 0, "ROCM", 0),
+            ("gpu_sparse", 1, "CUDA", 1),
+            ("gpu_sparse_rocm", 1, "ROCM", 0),
+            ("gpu_linalg", 3, "CUDA", 1),
+            ("gpu_linalg_rocm", 3, "ROCM", 0),
+        )
+    ]
 
 
 def test_a_platform_that_is_missing_keeps_nothing_of_its_callers():
-    class Held: pass
+    class Held:
+        pass
 
     def call():
         held = Held()
@@ -293,7 +394,8 @@ def test_a_platform_that_is_missing_keeps_nothing_of_its_callers():
             client.client_for("tpu")
         except BackendError:
             return weakref.ref(held)
-    for _ in range(2):      # the first failure, and one that is remembered
+
+    for _ in range(2):  # the first failure, and one that is remembered
         kept = call()
         gc.collect()
         assert kept() is None
@@ -318,6 +420,7 @@ def test_handlers_of_both_interfaces(backend, monkeypatch):
 
 def test_runtime_errors_are_wefts(backend):
     from jaxlib import _jax
+
     assert errors.JaxRuntimeError is _jax.JaxRuntimeError
 
 
@@ -339,6 +442,7 @@ def counted_jit(backend, fun, static_argnums=(), static_argnames=()):
         (out,) = exe.execute([*consts, *[backend.array(a, v, device) for a, v in zip(arrays, avals)]], committed)
 
         return out, Prepared(exe, consts, None, None, device)
+
     return backend.jit(fun, miss, static_argnums, static_argnames, "counted").call, misses
 
 
@@ -388,7 +492,7 @@ def test_configuration_is_part_of_the_key(backend):
         assert len(misses) == 2
     f(x)
     assert len(misses) == 2
-    with debug_nans(True):      # each result is looked at: no call stays in C++
+    with debug_nans(True):  # each result is looked at: no call stays in C++
         f(x), f(x)
         assert len(misses) == 4
     before = config.default_matmul_precision
@@ -404,6 +508,7 @@ def test_configuration_is_part_of_the_key(backend):
 
 def test_calls_come_to_python_while_tracing(backend):
     from weft.core.trace import Trace, tracing
+
     f, misses = counted_jit(backend, lambda x: e.neg(x))
     x = put(backend, np.ones(2, np.float32))
     f(x), f(x)
@@ -418,6 +523,7 @@ def test_pytrees_of_registered_classes(backend):
     class Pair:
         def __init__(self, a, b):
             self.a, self.b = a, b
+
     tree._register(tree.NodeType(Pair, lambda p: ((p.a, p.b), "aux"), lambda aux, children: Pair(*children), None))
     leaves, treedef = dispatch.registry.flatten({"p": Pair(1, [2, None]), "t": (3,)})
     assert leaves == [1, 2, 3]
@@ -428,6 +534,7 @@ def test_pytrees_of_registered_classes(backend):
 def test_random_keys_are_nodes_to_cpp(backend):
     from weft.primitives.random_bits import FRY
     from weft.runtime.array import KeyArray
+
     raw = put(backend, np.zeros((3, 2), np.uint32))
     leaves, treedef = dispatch.registry.flatten(KeyArray(shaped((3,), FRY), raw))
     assert leaves == [raw]
@@ -451,6 +558,7 @@ def test_eager_primitives(backend):
 def test_eager_primitives_of_random_keys(backend):
     from weft.primitives.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
     from weft.primitives.shape import concatenate_p
+
     for _ in range(2):
         key = backend.apply(random_seed_p, (np.uint32(7),), {"impl": FRY})
         assert key.dtype == FRY and key.raw._host().tolist() == [0, 7]
@@ -462,11 +570,12 @@ def test_eager_primitives_of_random_keys(backend):
 
 def test_nothing_keeps_arrays_alive(backend):
     import weakref
+
     x = put(backend, np.ones(1000, np.float32))
     y = backend.apply(e.neg_p, (x,), {})
     refs = [weakref.ref(x), weakref.ref(y)]
     del x, y
-    for _ in range(100):        # what runs may hold its arguments a little longer
+    for _ in range(100):  # what runs may hold its arguments a little longer
         gc.collect()
         if not any(r() is not None for r in refs):
             return
@@ -475,8 +584,11 @@ def test_nothing_keeps_arrays_alive(backend):
 
 
 def test_another_backends_default_device_is_respected(backend):
-    """With the reference interpreter as default device, uncommitted arrays compute there, in operators and primitives."""
+    """With the reference interpreter as default device, uncommitted arrays compute there, in operators and
+    primitives.
+    """
     import weft
+
     x = put(backend, np.arange(4, dtype=np.float32))
     assert type(backend.apply(e.add_p, (x, x), {})) is type(x)
     reference = weft.devices("reference")[0]

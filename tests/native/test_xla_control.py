@@ -1,4 +1,5 @@
 """Control flow, calls and derivatives on XLA against the reference rules."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -28,21 +29,34 @@ F32 = dtypes.float32
 @pytest.mark.parametrize("unroll", [1, 2, 3, 7, 20])
 def test_scan(check, reverse, unroll):
     def f(init, xs):
-        return list(scan(lambda c, x: (e.add(e.mul(c, c), x), (e.sin(c), e.lt(x, c))), init, xs, reverse=reverse, unroll=unroll)[1]) + \
-            [scan(lambda c, x: (e.add(c, x), None), init, xs, reverse=reverse, unroll=unroll)[0]]
+        return list(
+            scan(
+                lambda c, x: (e.add(e.mul(c, c), x), (e.sin(c), e.lt(x, c))), init, xs, reverse=reverse, unroll=unroll
+            )[1]
+        ) + [scan(lambda c, x: (e.add(c, x), None), init, xs, reverse=reverse, unroll=unroll)[0]]
+
     check(f, np.float32(0.1), values((7,), "float32", low=-0.4, high=0.4))
     check(f, values((3, 2), "float32", low=-0.4, high=0.4), values((7, 3, 2), "float32", low=-0.4, high=0.4))
 
 
 @pytest.mark.parametrize("unroll,bodies,loops", [(1, 1, 1), (2, 3, 1), (3, 4, 1), (7, 7, 0), (20, 7, 0), (True, 7, 0)])
 def test_an_iteration_of_the_loop_does_as_many_steps_as_it_should(backend, unroll, bodies, loops):
-    exe, _, _ = compiled(backend, lambda x: [scan(lambda c, _: (e.sin(c), None), x, None, length=7, unroll=unroll)[0]], [shaped((), F32)])
+    exe, _, _ = compiled(
+        backend, lambda x: [scan(lambda c, _: (e.sin(c), None), x, None, length=7, unroll=unroll)[0]], [shaped((), F32)]
+    )
     text = exe.as_text("stablehlo")
-    assert (text.count("stablehlo.sine"), text.count("stablehlo.while")) == (bodies, loops)      # the steps that are left follow the loop
+    # the steps that are left follow the loop
+    assert (text.count("stablehlo.sine"), text.count("stablehlo.while")) == (bodies, loops)
 
 
 def test_scan_of_nothing(check):
-    check(lambda x: [scan(lambda c, a: (e.add(c, a), a), x, linear.full((0,), 0, F32))[1], scan(lambda c, _: (e.neg(c), None), x, None, length=0)[0]], np.float32(2))
+    check(
+        lambda x: [
+            scan(lambda c, a: (e.add(c, a), a), x, linear.full((0,), 0, F32))[1],
+            scan(lambda c, _: (e.neg(c), None), x, None, length=0)[0],
+        ],
+        np.float32(2),
+    )
 
 
 def test_scan_with_consts_inside_scan(check):
@@ -51,12 +65,19 @@ def test_scan_with_consts_inside_scan(check):
             inner = lambda d, y: (e.add(d, e.mul(w, y)), d)
             d, ys = scan(inner, c, x)
             return e.tanh(d), linear.reduce_sum(ys, (0,))
+
         return list(scan(outer, x0, xs))
+
     check(f, values((3,), "float32", 1), values((3,), "float32", 2), values((4, 2, 3), "float32", 3))
 
 
 def test_while_and_fori(check):
-    check(lambda x: while_loop(lambda v: e.lt(v, linear.full((), 100, F32)), lambda v: e.mul(v, linear.full((), 2, F32)), x), np.float32(3))
+    check(
+        lambda x: while_loop(
+            lambda v: e.lt(v, linear.full((), 100, F32)), lambda v: e.mul(v, linear.full((), 2, F32)), x
+        ),
+        np.float32(3),
+    )
     check(lambda n, x: fori_loop(0, n, lambda i, v: e.add(v, linear.convert(i, F32)), x), np.int32(6), np.float32(1))
 
 
@@ -67,14 +88,19 @@ def test_switch_clamps(check, index):
 
 @pytest.mark.parametrize("pred", [False, True])
 def test_cond(check, pred):
-    check(lambda p, x, y: list(cond(p, lambda a, b: (e.add(a, b), a), lambda a, b: (e.mul(a, b), b), x, y)), np.bool_(pred),
-          values((3,), "float32", 1), values((3,), "float32", 2))
+    check(
+        lambda p, x, y: list(cond(p, lambda a, b: (e.add(a, b), a), lambda a, b: (e.mul(a, b), b), x, y)),
+        np.bool_(pred),
+        values((3,), "float32", 1),
+        values((3,), "float32", 2),
+    )
 
 
 def test_inner_calls_of_one_function_share_it(backend):
     @inner_jit
     def double(x):
         return e.mul(e.add(x, x), x)
+
     exe, _, _ = compiled(backend, lambda x: [double(double(x))], [shaped((4,), F32)])
     text = exe.as_text("stablehlo")
     assert text.count("func.func private") == 1 and text.count("call @double") == 2
@@ -103,12 +129,17 @@ def test_random_keys_reach_xla_as_their_words(backend):
     from weft.primitives.random_bits import FRY
     from weft.primitives.shape import concatenate, slice_
     from weft.runtime.dispatch import program_for
+
     keys = stage(lambda k: [slice_(concatenate([k, k], 0), (1,), (4,)), linear.reshape(k, (1, 3))], [shaped((3,), FRY)])
     jaxpr, consts = program_for(ClosedJaxpr(*keys))
     device = backend.devices("cpu")[0]
     words = values((3, 2), "uint32")
-    cut, reshaped = backend.compile(jaxpr, device).execute([*consts, backend.put(words, shaped((3, 2), dtypes.uint32), device, False)])
-    assert np.array_equal(cut._host(), np.concatenate([words, words])[1:4]) and np.array_equal(reshaped._host(), words[None])
+    cut, reshaped = backend.compile(jaxpr, device).execute(
+        [*consts, backend.put(words, shaped((3, 2), dtypes.uint32), device, False)]
+    )
+    assert np.array_equal(cut._host(), np.concatenate([words, words])[1:4]) and np.array_equal(
+        reshaped._host(), words[None]
+    )
 
 
 def test_malformed_programs_are_refused(backend):
@@ -121,18 +152,37 @@ def test_malformed_programs_are_refused(backend):
 
 def test_a_composite_tells_the_compiler_its_attributes():
     f = lax.composite(lambda x, **attributes: x * 2, name="my.double", version=3)
-    call = lambda x: f(x, flag=True, count=3, rate=0.5, label="wide", mixed=[1, 2.5, False], table=np.arange(6, dtype=np.float32).reshape(2, 3), nothing=None)
+    call = lambda x: f(
+        x,
+        flag=True,
+        count=3,
+        rate=0.5,
+        label="wide",
+        mixed=[1, 2.5, False],
+        table=np.arange(6, dtype=np.float32).reshape(2, 3),
+        nothing=None,
+    )
     text = weft.jit(call).lower(1.0).as_text()
-    assert 'stablehlo.composite "my.double" %arg0 {composite_attributes = {count = 3 : i64, flag = true, label = "wide", mixed = [1, 2.500000e+00, false], ' \
-        "rate = 5.000000e-01 : f64, table = dense<[[0.000000e+00, 1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00, 5.000000e+00]]> : tensor<2x3xf32>}, " \
-        "decomposition = @my.double, version = 3 : i32}" in text
+    assert (
+        'stablehlo.composite "my.double" %arg0 {composite_attributes = {count = 3 : i64, flag = true, label = "wide",'
+        " mixed = [1, 2.500000e+00, false], rate = 5.000000e-01 : f64, table = dense<[[0.000000e+00, 1.000000e+00,"
+        " 2.000000e+00], [3.000000e+00, 4.000000e+00, 5.000000e+00]]> : tensor<2x3xf32>}, decomposition = @my.double,"
+        " version = 3 : i32}" in text
+    )
     assert weft.jit(call)(4.0) == 8
     with pytest.raises(ValueError, match="attribute value .* of type object has no place"):
         weft.jit(lambda x: f(x, thing=object())).lower(1.0).as_text()
 
 
 def test_a_sink_that_stays_is_a_call_with_the_layouts_of_its_operands():
-    text = lambda stays: weft.jit(lambda x, y: (lax.dce_sink((x, y), prevent_mlir_dce=stays), x)[1]).lower(np.ones((2, 3), np.float32), np.float32(1)).as_text()
+    text = lambda stays: (
+        weft.jit(lambda x, y: (lax.dce_sink((x, y), prevent_mlir_dce=stays), x)[1])
+        .lower(np.ones((2, 3), np.float32), np.float32(1))
+        .as_text()
+    )
     assert "dce_sink" not in text(False)
     assert "stablehlo.custom_call @dce_sink(%arg0, %arg1) {" in text(True) and "has_side_effect = true" in text(True)
-    assert "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<> : tensor<0xindex>], result_layouts = []" in text(True)
+    assert (
+        "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<> : tensor<0xindex>], result_layouts = []"
+        in text(True)
+    )

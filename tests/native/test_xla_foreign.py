@@ -1,4 +1,5 @@
 """weft.ffi: a function compiled from C by the test, and a kernel that jaxlib brings."""
+
 import ctypes
 import shutil
 import subprocess
@@ -43,7 +44,10 @@ def library(tmp_path_factory):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     folder = tmp_path_factory.mktemp("ffi")
     (folder / "scale.c").write_text(SOURCE)
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-I", ffi.include_dir(), "-o", folder / "scale.so", folder / "scale.c"], check=True)
+    subprocess.run(
+        [compiler, "-O1", "-shared", "-fPIC", "-I", ffi.include_dir(), "-o", folder / "scale.so", folder / "scale.c"],
+        check=True,
+    )
     loaded = ctypes.CDLL(str(folder / "scale.so"))
     ffi.register_ffi_target("weft_test_scale", ffi.pycapsule(loaded.Scale))
     return loaded
@@ -61,7 +65,9 @@ def test_eager_and_compiled(library):
     np.testing.assert_array_equal(weft.jit(lambda x: scale(x, -2) + 1)(X), -2 * X + 1)
 
 
-@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"])
+@pytest.mark.parametrize(
+    "method", ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"]
+)
 def test_vmap(library, method):
     batched = weft.vmap(lambda x: scale(x, vmap_method=method), in_axes=1, out_axes=1)
     np.testing.assert_array_equal(weft.jit(batched)(X), 3 * X)
@@ -73,6 +79,7 @@ def test_a_call_with_a_side_effect_is_kept(library):
     def f(x, effect):
         scale(x, has_side_effect=effect)
         return x
+
     before = counter.value
     weft.jit(f, static_argnums=1)(X, False).block_until_ready()
     assert counter.value == before
@@ -82,19 +89,29 @@ def test_a_call_with_a_side_effect_is_kept(library):
 
 
 def test_layouts_reach_the_function(library):
-    """A function that scales element by element doesn't see the order; its result in another order is the same array."""
-    call = ffi.ffi_call("weft_test_scale", weft.ShapeDtypeStruct(X.shape, X.dtype), input_layouts=[(1, 0)], output_layouts=(1, 0))
+    """A function that scales element by element doesn't see the order; its result in another order is the same
+    array.
+    """
+    call = ffi.ffi_call(
+        "weft_test_scale", weft.ShapeDtypeStruct(X.shape, X.dtype), input_layouts=[(1, 0)], output_layouts=(1, 0)
+    )
     np.testing.assert_array_equal(weft.jit(lambda x: call(x, times=np.int32(2)))(X), 2 * X)
-    crossed = ffi.ffi_call("weft_test_scale", weft.ShapeDtypeStruct((2, 3), X.dtype), input_layouts=[(1, 0)])      # reads columns, writes rows
+    # reads columns, writes rows
+    crossed = ffi.ffi_call("weft_test_scale", weft.ShapeDtypeStruct((2, 3), X.dtype), input_layouts=[(1, 0)])
     np.testing.assert_array_equal(weft.jit(lambda x: crossed(x, times=np.int32(1)))(X), X.T.reshape(2, 3))
 
 
 def test_a_kernel_of_jaxlib_through_ffi():
     """LAPACK's Cholesky factorisation: column-major, two results, an attribute of one byte."""
-    jnp.linalg.cholesky(jnp.eye(2))      # LAPACK is ready
+    jnp.linalg.cholesky(jnp.eye(2))  # LAPACK is ready
     a = np.array([[4.0, 2.0], [2.0, 5.0]], np.float32)
-    call = ffi.ffi_call("lapack_spotrf_ffi", [weft.ShapeDtypeStruct((2, 2), "float32"), weft.ShapeDtypeStruct((), "int32")], input_layouts=[(1, 0)],
-                        output_layouts=[(1, 0), None], input_output_aliases={0: 0})
+    call = ffi.ffi_call(
+        "lapack_spotrf_ffi",
+        [weft.ShapeDtypeStruct((2, 2), "float32"), weft.ShapeDtypeStruct((), "int32")],
+        input_layouts=[(1, 0)],
+        output_layouts=[(1, 0), None],
+        input_output_aliases={0: 0},
+    )
     factor, info = weft.jit(lambda x: call(x, uplo=np.uint8(ord("L"))))(a)
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(a), rtol=1e-6)
     assert int(info) == 0
@@ -110,12 +127,39 @@ def test_a_derivative_is_refused_and_can_be_given(library):
 
 def test_all_kinds_of_attributes_are_written():
     call = ffi.ffi_call("nothing", weft.ShapeDtypeStruct((3,), "float32"))
-    text = weft.jit(lambda x: call(x, a=1.5, b=2, c=True, d="text", e=np.array([1, 2], np.int16), f=(1, "x"), g={"h": np.float32(1)}, i=np.array([True, False]),
-                                     j=np.array([[True, False, True]] * 3), k=np.ones((2, 2), bool), l=np.zeros((0, 2), bool))
-                    ).lower(jnp.ones(3)).as_text()
-    for part in ("a = 1.500000e+00 : f64", "b = 2 : i64", "c = true", 'd = "text"', "e = dense<[1, 2]> : tensor<2xi16>", 'f = [1, "x"]', "g = {h = 1.000000e+00 : f32}",
-                 "i = dense<[true, false]> : tensor<2xi1>", "j = dense<[[true, false, true], [true, false, true], [true, false, true]]> : tensor<3x3xi1>",
-                 "k = dense<true> : tensor<2x2xi1>", "l = dense<> : tensor<0x2xi1>"):
+    text = (
+        weft.jit(
+            lambda x: call(
+                x,
+                a=1.5,
+                b=2,
+                c=True,
+                d="text",
+                e=np.array([1, 2], np.int16),
+                f=(1, "x"),
+                g={"h": np.float32(1)},
+                i=np.array([True, False]),
+                j=np.array([[True, False, True]] * 3),
+                k=np.ones((2, 2), bool),
+                l=np.zeros((0, 2), bool),
+            )
+        )
+        .lower(jnp.ones(3))
+        .as_text()
+    )
+    for part in (
+        "a = 1.500000e+00 : f64",
+        "b = 2 : i64",
+        "c = true",
+        'd = "text"',
+        "e = dense<[1, 2]> : tensor<2xi16>",
+        'f = [1, "x"]',
+        "g = {h = 1.000000e+00 : f32}",
+        "i = dense<[true, false]> : tensor<2xi1>",
+        "j = dense<[[true, false, true], [true, false, true], [true, false, true]]> : tensor<3x3xi1>",
+        "k = dense<true> : tensor<2x2xi1>",
+        "l = dense<> : tensor<0x2xi1>",
+    ):
         assert part in text, part
 
 
@@ -133,10 +177,17 @@ def test_a_lowering_rule_that_calls_a_foreign_function(library):
         del registry[p.name], rules[p.name]
 
 
-@pytest.mark.parametrize("options,error,match", [
-    (dict(input_layouts=[(0,), (0,)]), ValueError, "1 input arrays and got 2"), (dict(input_layouts=[(0, 1)]), ValueError, "no permutation"),
-    (dict(legacy_backend_config="x"), ValueError, "below 4"), (dict(vmap_method="loop"), ValueError, "vmap_method must be"),
-    (dict(input_output_aliases={3: 0}), ValueError, "input index 3 outside"), (dict(custom_call_api_version=2), ValueError, "from custom_call_api_version 4")])
+@pytest.mark.parametrize(
+    "options,error,match",
+    [
+        (dict(input_layouts=[(0,), (0,)]), ValueError, "1 input arrays and got 2"),
+        (dict(input_layouts=[(0, 1)]), ValueError, "no permutation"),
+        (dict(legacy_backend_config="x"), ValueError, "below 4"),
+        (dict(vmap_method="loop"), ValueError, "vmap_method must be"),
+        (dict(input_output_aliases={3: 0}), ValueError, "input index 3 outside"),
+        (dict(custom_call_api_version=2), ValueError, "from custom_call_api_version 4"),
+    ],
+)
 def test_wrong_options(options, error, match):
     with pytest.raises(error, match=match):
         ffi.ffi_call("nothing", weft.ShapeDtypeStruct((3,), "float32"), **options)(jnp.ones(3), n=1)

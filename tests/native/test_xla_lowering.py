@@ -1,4 +1,5 @@
 """Every lowering rule against the primitive's reference value."""
+
 from __future__ import annotations
 
 import json
@@ -38,19 +39,69 @@ def wide(dt):
 
 # name: (kinds of dtype, low, high); the range avoids poles and cancellation
 UNARY = {
-    "neg": ("iufc", -3, 3), "sign": ("iuf", -3, 3), "floor": ("f", -3, 3), "ceil": ("f", -3, 3), "is_finite": ("f", -3, 3),
-    "not": ("biu", 0, 1), "population_count": ("iu", 0, 1), "clz": ("iu", 0, 1), "exp": ("fc", -3, 3), "exp2": ("f", -3, 3),
-    "log": ("f", 0.1, 5), "expm1": ("f", -2, 2), "log1p": ("f", -0.5, 5), "tanh": ("fc", -2, 2), "logistic": ("f", -3, 3),
-    "sin": ("fc", -3, 3), "cos": ("fc", -3, 3), "tan": ("f", -1.2, 1.2), "asin": ("f", -0.9, 0.9), "acos": ("f", -0.9, 0.9),
-    "atan": ("f", -3, 3), "sinh": ("f", -2, 2), "cosh": ("f", -2, 2), "asinh": ("f", -3, 3), "acosh": ("f", 1.2, 4),
-    "atanh": ("f", -0.9, 0.9), "sqrt": ("f", 0, 4), "rsqrt": ("f", 0.2, 4), "cbrt": ("f", -3, 3), "erf": ("f", -2, 2),
-    "erfc": ("f", -2, 2), "erf_inv": ("f", -0.9, 0.9), "lgamma": ("f", 0.3, 5), "digamma": ("f", 0.3, 5), "real": ("c", -3, 3),
-    "imag": ("c", -3, 3), "abs": ("iufc", -3, 3), "square": ("iufc", -3, 3),
+    "neg": ("iufc", -3, 3),
+    "sign": ("iuf", -3, 3),
+    "floor": ("f", -3, 3),
+    "ceil": ("f", -3, 3),
+    "is_finite": ("f", -3, 3),
+    "not": ("biu", 0, 1),
+    "population_count": ("iu", 0, 1),
+    "clz": ("iu", 0, 1),
+    "exp": ("fc", -3, 3),
+    "exp2": ("f", -3, 3),
+    "log": ("f", 0.1, 5),
+    "expm1": ("f", -2, 2),
+    "log1p": ("f", -0.5, 5),
+    "tanh": ("fc", -2, 2),
+    "logistic": ("f", -3, 3),
+    "sin": ("fc", -3, 3),
+    "cos": ("fc", -3, 3),
+    "tan": ("f", -1.2, 1.2),
+    "asin": ("f", -0.9, 0.9),
+    "acos": ("f", -0.9, 0.9),
+    "atan": ("f", -3, 3),
+    "sinh": ("f", -2, 2),
+    "cosh": ("f", -2, 2),
+    "asinh": ("f", -3, 3),
+    "acosh": ("f", 1.2, 4),
+    "atanh": ("f", -0.9, 0.9),
+    "sqrt": ("f", 0, 4),
+    "rsqrt": ("f", 0.2, 4),
+    "cbrt": ("f", -3, 3),
+    "erf": ("f", -2, 2),
+    "erfc": ("f", -2, 2),
+    "erf_inv": ("f", -0.9, 0.9),
+    "lgamma": ("f", 0.3, 5),
+    "digamma": ("f", 0.3, 5),
+    "real": ("c", -3, 3),
+    "imag": ("c", -3, 3),
+    "abs": ("iufc", -3, 3),
+    "square": ("iufc", -3, 3),
 }
 BINARY = {
-    "add": "iufc", "sub": "iufc", "mul": "iufc", "div": "iufc", "rem": "iuf", "max": "biuf", "min": "biuf", "and": "biu", "or": "biu",
-    "xor": "biu", "eq": "biufc", "ne": "biufc", "lt": "biuf", "le": "biuf", "gt": "biuf", "ge": "biuf", "shift_left": "iu",
-    "shift_right_logical": "iu", "shift_right_arithmetic": "iu", "atan2": "f", "nextafter": "f", "pow": "f", "add_any": "iufc",
+    "add": "iufc",
+    "sub": "iufc",
+    "mul": "iufc",
+    "div": "iufc",
+    "rem": "iuf",
+    "max": "biuf",
+    "min": "biuf",
+    "and": "biu",
+    "or": "biu",
+    "xor": "biu",
+    "eq": "biufc",
+    "ne": "biufc",
+    "lt": "biuf",
+    "le": "biuf",
+    "gt": "biuf",
+    "ge": "biuf",
+    "shift_left": "iu",
+    "shift_right_logical": "iu",
+    "shift_right_arithmetic": "iu",
+    "atan2": "f",
+    "nextafter": "f",
+    "pow": "f",
+    "add_any": "iufc",
 }
 BY_KIND = {"b": ["bool"], "i": INTS[:4], "u": INTS[4:], "f": FLOATS, "c": COMPLEX}
 
@@ -66,12 +117,20 @@ def test_unary(check, name, dt):
         check(lambda x: registry[name].bind(x), values((3, 5), dt, low=low, high=high))
 
 
-@pytest.mark.parametrize("name,dt", [(n, dt) for n, kinds in BINARY.items() for dt in dtypes_of(kinds)
-                                     if not (n == "nextafter" and dt in ("float16", "bfloat16"))])
+@pytest.mark.parametrize(
+    "name,dt",
+    [
+        (n, dt)
+        for n, kinds in BINARY.items()
+        for dt in dtypes_of(kinds)
+        if not (n == "nextafter" and dt in ("float16", "bfloat16"))
+    ],
+)
 def test_binary_broadcasts(check, name, dt):
     low, high = (0.3, 3) if name == "pow" else (-3, 3)
     with wide(dt):
-        x, y = values((3, 5), dt, 1, low, high), values((3 if name == "add_any" else 1, 5), dt, 2, low, high)      # add_any takes one type
+        # add_any takes one type
+        x, y = values((3, 5), dt, 1, low, high), values((3 if name == "add_any" else 1, 5), dt, 2, low, high)
         # never x with itself: newer XLAs make 1 of x / x for integers, whatever x is
         check(lambda a, b: [registry[name].bind(a, b), registry[name].bind(a, shape.rev(a, (1,)))], x, y)
 
@@ -93,51 +152,116 @@ def test_integer_edges(check, dt):
         info = np.iinfo(dt)
         x = np.array([info.min, info.max, 5, -5 if info.min else 5, 0, 1], dt)
         y = np.array([-1 if info.min else 1, 0, 0, 3, 7, 2], dt)
-        check(lambda a, b: [elementwise.div(a, b), elementwise.rem(a, b), elementwise.integer_pow(a, 3), elementwise.sign(a)], x, y)
+        check(
+            lambda a, b: [
+                elementwise.div(a, b),
+                elementwise.rem(a, b),
+                elementwise.integer_pow(a, 3),
+                elementwise.sign(a),
+            ],
+            x,
+            y,
+        )
         amounts = np.array([0, 1, 7, 31, 64, 100], dt)
-        check(lambda a, b: [elementwise.shift_left(a, b), elementwise.shift_right_logical(a, b), elementwise.shift_right_arithmetic(a, b)], x, amounts)
+        check(
+            lambda a, b: [
+                elementwise.shift_left(a, b),
+                elementwise.shift_right_logical(a, b),
+                elementwise.shift_right_arithmetic(a, b),
+            ],
+            x,
+            amounts,
+        )
 
 
 @pytest.mark.parametrize("dt", ["float32", "float64", "bfloat16"])
 def test_float_edges(check, dt):
     with wide(dt):
         x = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 2.5, -2.5, 0.5, -0.5, 1e30]).astype(dtypes.dtype(dt))
-        check(lambda a: [elementwise.round_(a, 0), elementwise.round_(a, 1), elementwise.is_finite(a), elementwise.floor(a), elementwise.abs_(a),
-                         elementwise.max_(a, elementwise.neg(a)), elementwise.eq(a, a)], x)
+        check(
+            lambda a: [
+                elementwise.round_(a, 0),
+                elementwise.round_(a, 1),
+                elementwise.is_finite(a),
+                elementwise.floor(a),
+                elementwise.abs_(a),
+                elementwise.max_(a, elementwise.neg(a)),
+                elementwise.eq(a, a),
+            ],
+            x,
+        )
 
 
-@pytest.mark.parametrize("source", ["bool", "int8", "uint8", "int32", "uint32", "float32", "bfloat16", "complex64", "int64", "float64"])
-@pytest.mark.parametrize("target", ["bool", "int8", "uint8", "int32", "uint32", "float32", "bfloat16", "float16", "complex64", "uint64", "float64"])
+@pytest.mark.parametrize(
+    "source", ["bool", "int8", "uint8", "int32", "uint32", "float32", "bfloat16", "complex64", "int64", "float64"]
+)
+@pytest.mark.parametrize(
+    "target",
+    ["bool", "int8", "uint8", "int32", "uint32", "float32", "bfloat16", "float16", "complex64", "uint64", "float64"],
+)
 def test_convert(check, source, target):
     with enable_x64(True):
         x = values((4, 3), source)
         if source in ("float32", "float64") and target != "bool":
-            x = np.concatenate([x, np.array([[300.7, -300.2, 1e12]]).astype(x.dtype)]) if target in ("int8", "uint8", "int32") else np.abs(x)
+            x = (
+                np.concatenate([x, np.array([[300.7, -300.2, 1e12]]).astype(x.dtype)])
+                if target in ("int8", "uint8", "int32")
+                else np.abs(x)
+            )
         if source in ("bfloat16", "complex64") and target.startswith("u"):
             x = np.abs(x).astype(x.dtype)
-        check(lambda a: linear.convert_element_type_p.bind(a, new_dtype=dtypes.dtype(target), weak_type=False, sharding=None), x)
+        check(
+            lambda a: linear.convert_element_type_p.bind(
+                a, new_dtype=dtypes.dtype(target), weak_type=False, sharding=None
+            ),
+            x,
+        )
 
 
 def test_convert_nan_to_int(check):
-    check(lambda a: linear.convert_element_type_p.bind(a, new_dtype=dtypes.int32, weak_type=False, sharding=None), np.array([math.nan, math.inf, -math.inf], np.float32))
+    check(
+        lambda a: linear.convert_element_type_p.bind(a, new_dtype=dtypes.int32, weak_type=False, sharding=None),
+        np.array([math.nan, math.inf, -math.inf], np.float32),
+    )
 
 
-@pytest.mark.parametrize("source,target", [("float32", "int32"), ("float32", "uint8"), ("uint8", "uint32"), ("int16", "bfloat16"), ("int32", "float32"),
-                                           ("uint32", "uint16")])
+@pytest.mark.parametrize(
+    "source,target",
+    [
+        ("float32", "int32"),
+        ("float32", "uint8"),
+        ("uint8", "uint32"),
+        ("int16", "bfloat16"),
+        ("int32", "float32"),
+        ("uint32", "uint16"),
+    ],
+)
 def test_bitcast(check, source, target):
     check(lambda a: elementwise.bitcast(a, target), values((2, 4), source))
 
 
 @pytest.mark.parametrize("exponent,mantissa", [(5, 10), (8, 7), (4, 3)])
 def test_reduce_precision(check, exponent, mantissa):
-    check(lambda a: elementwise.reduce_precision_p.bind(a, exponent_bits=exponent, mantissa_bits=mantissa), values((40,), "float32", low=-100, high=100), rtol=0)
+    check(
+        lambda a: elementwise.reduce_precision_p.bind(a, exponent_bits=exponent, mantissa_bits=mantissa),
+        values((40,), "float32", low=-100, high=100),
+        rtol=0,
+    )
 
 
 @pytest.mark.parametrize("dt", ["float32", "float64"])
 def test_complex_parts(check, dt):
     with wide(dt):
         x, y = values((5,), dt, 1), values((5,), dt, 2)
-        check(lambda a, b: [elementwise.complex_(a, b), elementwise.conj(elementwise.complex_(a, b)), elementwise.abs_(elementwise.complex_(a, b))], x, y)
+        check(
+            lambda a, b: [
+                elementwise.complex_(a, b),
+                elementwise.conj(elementwise.complex_(a, b)),
+                elementwise.abs_(elementwise.complex_(a, b)),
+            ],
+            x,
+            y,
+        )
 
 
 def test_select_and_clamp(check):
@@ -157,7 +281,9 @@ def test_select_and_clamp(check):
 
 STRUCTURE = {
     "broadcast": lambda x: linear.broadcast_in_dim(x, (2, 3, 4, 5), (1, 2)),
-    "broadcast sizes of 1": lambda x: linear.broadcast_in_dim(linear.reduce_sum(x, (0,))[None] if False else shape.slice_(x, (0, 0), (1, 4)), (3, 4), (0, 1)),
+    "broadcast sizes of 1": lambda x: linear.broadcast_in_dim(
+        linear.reduce_sum(x, (0,))[None] if False else shape.slice_(x, (0, 0), (1, 4)), (3, 4), (0, 1)
+    ),
     "reshape": lambda x: linear.reshape(x, (2, 6)),
     "squeeze": lambda x: linear.squeeze(linear.reshape(x, (3, 1, 4)), (1,)),
     "transpose": lambda x: linear.transpose(x, (1, 0)),
@@ -184,6 +310,7 @@ def test_iota(check, dt):
 @pytest.mark.parametrize("dt", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2"])
 def test_narrow_dtypes(backend, dt):
     from conftest_native import run_xla
+
     x = np.arange(6).astype(dtypes.dtype(dt))
     (y,) = run_xla(backend, lambda a: [linear.reshape(a, (2, 3))], [x])
     assert y.dtype == x.dtype and np.array_equal(y.astype(np.float32), x.reshape(2, 3).astype(np.float32))
@@ -197,12 +324,23 @@ def test_narrow_dtypes(backend, dt):
 def test_reductions(check, dt, axes):
     with wide(dt):
         x = values((3, 4), dt)
-        check(lambda a: [linear.reduce_sum(a, axes), reduce.reduce_max(a, axes), reduce.reduce_min(a, axes), reduce.reduce_prod(a, axes)], x)
+        check(
+            lambda a: [
+                linear.reduce_sum(a, axes),
+                reduce.reduce_max(a, axes),
+                reduce.reduce_min(a, axes),
+                reduce.reduce_prod(a, axes),
+            ],
+            x,
+        )
 
 
 @pytest.mark.parametrize("dt", ["bool", "int32", "uint16"])
 def test_bit_reductions(check, dt):
-    check(lambda a: [reduce.reduce_and(a, (0,)), reduce.reduce_or(a, (1,)), reduce.reduce_xor(a, (0, 1))], values((3, 4), dt))
+    check(
+        lambda a: [reduce.reduce_and(a, (0,)), reduce.reduce_or(a, (1,)), reduce.reduce_xor(a, (0, 1))],
+        values((3, 4), dt),
+    )
 
 
 def test_empty_reductions(check):
@@ -232,10 +370,16 @@ def test_cumulative(check, name, reverse, axis):
 
 def test_reduce_with_a_function(check):
     from weft.transforms.stage import stage_closed
+
     scalar = shaped((), dtypes.float32)
     both = stage_closed(lambda a, b, c, d: [elementwise.add(a, c), elementwise.max_(b, d)], [scalar] * 4)
-    check(lambda x, y: reduce_p.bind(x, y, linear.full((), 0, dtypes.float32), linear.full((), -10, dtypes.float32), jaxpr=both, dimensions=(1,)),
-          values((3, 4), "float32", 1), values((3, 4), "float32", 2))
+    check(
+        lambda x, y: reduce_p.bind(
+            x, y, linear.full((), 0, dtypes.float32), linear.full((), -10, dtypes.float32), jaxpr=both, dimensions=(1,)
+        ),
+        values((3, 4), "float32", 1),
+        values((3, 4), "float32", 2),
+    )
 
 
 # products ------------------------------------------------------------------------------------------------------------
@@ -253,8 +397,17 @@ def test_dot_general_types(check):
     x, y = values((3, 4), "int8", 1), values((4, 5), "int8", 2)
     check(lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=dtypes.int32), x, y)
     x, y = values((3, 4), "bfloat16", 1), values((4, 5), "bfloat16", 2)
-    check(lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=dtypes.float32), x, y, rtol=1e-5)
-    check(lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), precision="highest"), values((3, 4), "float32"), values((4, 5), "float32"))
+    check(
+        lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=dtypes.float32),
+        x,
+        y,
+        rtol=1e-5,
+    )
+    check(
+        lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), precision="highest"),
+        values((3, 4), "float32"),
+        values((4, 5), "float32"),
+    )
 
 
 # indexing ------------------------------------------------------------------------------------------------------------
@@ -269,11 +422,26 @@ def test_dynamic_slices(check, start):
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
-@pytest.mark.parametrize("dt,index_dt", [("float32", "int32"), ("int32", "uint8"), ("bool", "int8"), ("bfloat16", "int32"), ("complex64", "int32"),
-                                         ("uint8", "uint32")])
+@pytest.mark.parametrize(
+    "dt,index_dt",
+    [
+        ("float32", "int32"),
+        ("int32", "uint8"),
+        ("bool", "int8"),
+        ("bfloat16", "int32"),
+        ("complex64", "int32"),
+        ("uint8", "uint32"),
+    ],
+)
 def test_gather(check, mode, dt, index_dt):
     x = values((5, 4), dt)
-    at = [[0], [3], [2]] if mode == "promise_in_bounds" else [[0], [6], [4]] if index_dt.startswith("u") else [[0], [6], [-2]]
+    at = (
+        [[0], [3], [2]]
+        if mode == "promise_in_bounds"
+        else [[0], [6], [4]]
+        if index_dt.startswith("u")
+        else [[0], [6], [-2]]
+    )
     rows = index.GatherDimensionNumbers((1,), (0,), (0,))
     check(lambda a, i: index.gather(a, i, rows, (1, 4), mode=mode), x, np.array(at, index_dt))
     windows = index.GatherDimensionNumbers((1, 2), (), (0, 1))
@@ -293,10 +461,27 @@ def test_gather_with_batching_and_fill(check):
 @pytest.mark.parametrize("dt", ["float32", "int32"])
 def test_scatter(check, name, mode, dt):
     x, updates = values((5, 4), dt, 1), values((3, 4), dt, 2)
-    at = np.array([[0], [3], [2]] if mode == "promise_in_bounds" or name == "scatter" and mode == "clip" else [[0], [6], [-2]], np.int32)
+    at = np.array(
+        [[0], [3], [2]] if mode == "promise_in_bounds" or name == "scatter" and mode == "clip" else [[0], [6], [-2]],
+        np.int32,
+    )
     rows = index.ScatterDimensionNumbers((1,), (0,), (0,))
-    check(lambda a, i, u: registry[name].bind(a, i, u, dimension_numbers=rows, indices_are_sorted=False, unique_indices=False,
-                                              mode=index.GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=()), x, at, updates)
+    check(
+        lambda a, i, u: registry[name].bind(
+            a,
+            i,
+            u,
+            dimension_numbers=rows,
+            indices_are_sorted=False,
+            unique_indices=False,
+            mode=index.GatherScatterMode.from_any(mode),
+            update_jaxpr=None,
+            update_consts=(),
+        ),
+        x,
+        at,
+        updates,
+    )
 
 
 # sorting and random bits ---------------------------------------------------------------------------------------------
@@ -340,6 +525,7 @@ def test_ml_dtypes_scalars_inline(check):
 
 def test_scalars_that_inner_programs_close_over():
     from weft import jit
+
     factor, x = jnp.float32(3), np.float32([1, 2])
     assert jit(lambda x: jit(lambda y: y * factor)(x) + 1)(x).tolist() == [4, 7]
 
@@ -348,10 +534,12 @@ def test_scalars_that_inner_programs_close_over():
 def test_clz_of_constants_with_the_sign_set(dt):
     """XLA folds this operation when it compiles; on signed numbers it folds it wrongly."""
     from weft import jit, lax
+
     with wide(dt):
         number = -6 if dt[0] == "i" else 3
         want = 0 if dt[0] == "i" else np.dtype(dt).itemsize * 8 - 2
-        assert jit(lambda: lax.clz(lax.full((1,), number, dt)))()[0] == want      # an array would be an argument, and not folded
+        # an array would be an argument, and not folded
+        assert jit(lambda: lax.clz(lax.full((1,), number, dt)))()[0] == want
         assert lax.clz(np.array([number], dt))[0] == want
 
 
@@ -365,7 +553,9 @@ def test_floats_of_four_bits_as_integers(check, dt):
 
 def in_its_own_process(source: str) -> subprocess.CompletedProcess:
     """Runs what an XLA that compiles it wrongly does not survive."""
-    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "1"})
+    return subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "1"}
+    )
 
 
 ODD = (-0.0, 0.0, math.nan, -math.inf, 1.0)
@@ -375,11 +565,15 @@ ODD = (-0.0, 0.0, math.nan, -math.inf, 1.0)
 def test_the_total_order_of_constants(compare):
     """Which XLA's compiler compares as numbers: there 0 is -0, and a NaN no number's neighbour."""
     from weft import jit, lax
+
     total = registry[compare + "_to"]
     every = [np.float32(v) for v in ODD]
     want = [[bool(total.reference(x, y)) for y in every] for x in every]
     assert want[0][1] == (compare != "eq") and want[3][2] == (compare != "eq") and want[2][2] == (compare != "lt")
-    assert [[bool(v) for v in row] for row in jit(lambda: [[total.bind(lax.full((), x), lax.full((), y)) for y in every] for x in every])()] == want
+    assert [
+        [bool(v) for v in row]
+        for row in jit(lambda: [[total.bind(lax.full((), x), lax.full((), y)) for y in every] for x in every])()
+    ] == want
 
 
 def test_the_total_order_of_floats_of_four_bits(check):
@@ -402,7 +596,11 @@ for dt in ("complex64", "complex128"):
 def test_the_absolute_value_of_complex_numbers_that_count():
     """They are not negative, so XLA's compiler leaves the operation out, which has another type."""
     ran = in_its_own_process(ABSOLUTE)
-    assert ran.stdout == "[[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]\n" * 2 and ran.returncode == 0, (ran.returncode, ran.stdout, ran.stderr[-2000:])
+    assert ran.stdout == "[[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]\n" * 2 and ran.returncode == 0, (
+        ran.returncode,
+        ran.stdout,
+        ran.stderr[-2000:],
+    )
 
 
 DIVISIONS = """
@@ -436,7 +634,10 @@ def test_division_of_constants_by_zero():
 
 def test_a_division_by_a_constant_that_is_not_zero_is_one_operation():
     from weft import jit, lax
-    text = lambda divisor: jit(lambda x: lax.div(x, lax.full((3,), divisor, "int32"))).lower(np.zeros(3, np.int32)).as_text()
+
+    text = lambda divisor: (
+        jit(lambda x: lax.div(x, lax.full((3,), divisor, "int32"))).lower(np.zeros(3, np.int32)).as_text()
+    )
     assert "select" not in text(2) and "select" not in text(-1) and "select" in text(0)
     floats = jit(lambda x, y: lax.rem(x, y)).lower(np.zeros(3, np.float32), np.zeros(3, np.float32)).as_text()
     assert "select" not in floats

@@ -1,4 +1,7 @@
-"""Operators of arrays, which C++ calls by itself once it has seen the types: they must be the array library's in every respect."""
+"""Operators of arrays, which C++ calls by itself once it has seen the types: they must be the array library's in
+every respect.
+"""
+
 from __future__ import annotations
 
 import operator
@@ -35,7 +38,10 @@ def test_they_are_installed():
     assert {"add", "radd", "mul", "sub", "rsub", "truediv", "lt", "eq", "neg"} <= set(installed)
 
 
-@pytest.mark.parametrize("name, dt", [(name, dt) for dt in ("int32", "float32", "uint8") for name in BINARY + BITS if dt != "float32" or name in BINARY])
+@pytest.mark.parametrize(
+    "name, dt",
+    [(name, dt) for dt in ("int32", "float32", "uint8") for name in BINARY + BITS if dt != "float32" or name in BINARY],
+)
 def test_they_compute_what_numpy_computes(name, dt):
     f = getattr(operator, name)
     x, y = np.array([1, 2, 3], dt), np.array([[3, 2, 1]], dt)
@@ -52,7 +58,11 @@ def test_they_compute_what_numpy_computes(name, dt):
 @pytest.mark.parametrize("dt", ["int8", "int32", "float32", "bfloat16", "bool"])
 def test_types_are_those_of_a_traced_call(dt, other):
     x = jnp.ones(2, dt)
-    y = {"f32": jnp.ones(2), "i8": jnp.ones(2, "int8"), "bf16": jnp.ones(2, "bfloat16")}[other] if isinstance(other, str) else other
+    y = (
+        {"f32": jnp.ones(2), "i8": jnp.ones(2, "int8"), "bf16": jnp.ones(2, "bfloat16")}[other]
+        if isinstance(other, str)
+        else other
+    )
     want = weft.eval_shape(lambda a: a * y, x)
     for _ in range(2):
         got = x * y
@@ -82,7 +92,7 @@ def test_what_is_no_array_is_refused_as_in_python():
         for _ in range(2):
             with pytest.raises(TypeError):
                 x + other
-    assert (x == None) is False and (x != None) is True      # noqa: E711  as Python compares what has nothing to do with each other
+    assert (x == None) is False and (x != None) is True  # noqa: E711  as Python compares what has nothing to do with each other
 
 
 def test_shape_errors_name_both_shapes():

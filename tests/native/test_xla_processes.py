@@ -1,4 +1,5 @@
 """weft.distributed: two processes of two devices each, and what is refused."""
+
 import socket
 import subprocess
 import sys
@@ -43,7 +44,15 @@ def free_port() -> int:
 
 def test_two_processes_see_each_other():
     port = free_port()
-    started = [subprocess.Popen([sys.executable, "-c", PROGRAM, str(i), str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for i in range(2)]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(i), str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(2)
+    ]
     try:
         for i, process in enumerate(started):
             out, err = process.communicate(timeout=120)
@@ -54,11 +63,17 @@ def test_two_processes_see_each_other():
             process.kill()
 
 
-@pytest.mark.parametrize("arguments,match", [
-    (dict(), "coordinator_address should be defined"), (dict(coordinator_address="localhost:1"), "num_processes should be defined"),
-    (dict(coordinator_address="localhost:1", num_processes=2, process_id=5), "process_id=5, num_processes=2"),
-    (dict(coordinator_address="localhost", num_processes=2, process_id=0), "must be 'host:port'"),
-    (dict(cluster_detection_method="slurm"), "detects no 'slurm' cluster"), (dict(slice_index=0), "TPU slices")])
+@pytest.mark.parametrize(
+    "arguments,match",
+    [
+        (dict(), "coordinator_address should be defined"),
+        (dict(coordinator_address="localhost:1"), "num_processes should be defined"),
+        (dict(coordinator_address="localhost:1", num_processes=2, process_id=5), "process_id=5, num_processes=2"),
+        (dict(coordinator_address="localhost", num_processes=2, process_id=0), "must be 'host:port'"),
+        (dict(cluster_detection_method="slurm"), "detects no 'slurm' cluster"),
+        (dict(slice_index=0), "TPU slices"),
+    ],
+)
 def test_wrong_arguments(arguments, match, monkeypatch):
     monkeypatch.delenv("JAX_COORDINATOR_ADDRESS", raising=False)
     with pytest.raises(ValueError, match=match):
@@ -70,7 +85,7 @@ def test_too_late():
     with pytest.raises(RuntimeError, match="before anything that looks for a device"):
         weft.distributed.initialize("localhost:1", 1, 0)
     assert weft.distributed.is_initialized() is False
-    weft.distributed.shutdown()      # there is nothing to leave
+    weft.distributed.shutdown()  # there is nothing to leave
 
 
 def test_the_gpus_of_a_process(monkeypatch):
@@ -82,7 +97,11 @@ def test_the_gpus_of_a_process(monkeypatch):
 
 def test_one_process():
     assert weft.process_index() == 0 and weft.process_count() == 1 and weft.process_indices() == [0]
-    for old, new, want in [(weft.host_count, "process_count", 1), (weft.host_id, "process_index", 0), (weft.host_ids, "process_indices", [0])]:
+    for old, new, want in [
+        (weft.host_count, "process_count", 1),
+        (weft.host_id, "process_index", 0),
+        (weft.host_ids, "process_indices", [0]),
+    ]:
         with pytest.warns(UserWarning, match=new) as warned:
             assert old() == want
         assert [w.filename for w in warned] == [__file__], "it points at the call"

@@ -2,6 +2,7 @@
 
 The equations are made by hand, so that the rules are tested by their parameters alone.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -24,7 +25,9 @@ from weft.transforms.stage import stage_closed
 
 def run(backend, name, args, outs, multiple=False, **params):
     """One equation of a primitive known by its name alone, on XLA."""
-    primitive = SimpleNamespace(name=name, multiple_results=multiple, decompose=None, dce=None, lowerings={}, foreign=False)
+    primitive = SimpleNamespace(
+        name=name, multiple_results=multiple, decompose=None, dce=None, lowerings={}, foreign=False
+    )
     invars, outvars = [Var(get_aval(a)) for a in args], [Var(shaped(s, dtypes.dtype(d))) for s, d in outs]
     cpu = backend.devices("cpu")[0]
     exe = backend.compile(Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params)]), cpu)
@@ -50,7 +53,10 @@ def dilate(x, steps, axes):
 def conv_reference(x, k, strides, padding, lhs_dilation, rhs_dilation, groups, batch_groups):
     """Convolution of x (batch, feature, *space) with k (out, in, *space)."""
     n = x.ndim - 2
-    x, k = dilate(x.astype(np.float64), lhs_dilation, range(2, 2 + n)), dilate(k.astype(np.float64), rhs_dilation, range(2, 2 + n))
+    x, k = (
+        dilate(x.astype(np.float64), lhs_dilation, range(2, 2 + n)),
+        dilate(k.astype(np.float64), rhs_dilation, range(2, 2 + n)),
+    )
     x = np.pad(x, [(0, 0), (0, 0), *padding])
     space = [(x.shape[2 + d] - k.shape[2 + d]) // strides[d] + 1 for d in range(n)]
     out = np.zeros((x.shape[0] // batch_groups, k.shape[0], *space))
@@ -58,7 +64,7 @@ def conv_reference(x, k, strides, padding, lhs_dilation, rhs_dilation, groups, b
     for b, o in itertools.product(range(out.shape[0]), range(k.shape[0])):
         group = o // per_out
         image = x[(group if batch_groups > 1 else 0) * per_batch + b]
-        features = image[(group if groups > 1 else 0) * k.shape[1]:][:k.shape[1]]
+        features = image[(group if groups > 1 else 0) * k.shape[1] :][: k.shape[1]]
         for at in np.ndindex(*space):
             window = tuple(slice(p * s, p * s + m) for p, s, m in zip(at, strides, k.shape[2:]))
             out[(b, o, *at)] = np.sum(features[(slice(None), *window)] * k[o])
@@ -68,30 +74,72 @@ def conv_reference(x, k, strides, padding, lhs_dilation, rhs_dilation, groups, b
 NCHW = ConvDimensionNumbers((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))
 
 
-@pytest.mark.parametrize("strides,padding,lhs,rhs,groups,batch_groups", [
-    ((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, 1), ((2, 1), ((1, 1), (0, 2)), (1, 1), (1, 1), 1, 1),
-    ((1, 1), ((1, 1), (1, 1)), (2, 1), (1, 2), 1, 1), ((1, 2), ((0, 0), (1, 0)), (1, 1), (1, 1), 2, 1),
-    ((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, 2)])
+@pytest.mark.parametrize(
+    "strides,padding,lhs,rhs,groups,batch_groups",
+    [
+        ((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, 1),
+        ((2, 1), ((1, 1), (0, 2)), (1, 1), (1, 1), 1, 1),
+        ((1, 1), ((1, 1), (1, 1)), (2, 1), (1, 2), 1, 1),
+        ((1, 2), ((0, 0), (1, 0)), (1, 1), (1, 1), 2, 1),
+        ((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, 2),
+    ],
+)
 @pytest.mark.parametrize("dt", ["float32", "bfloat16"])
 def test_convolution(backend, strides, padding, lhs, rhs, groups, batch_groups, dt):
     x, k = values((2, 4, 6, 5), dt, 1), values((4, 4 // groups, 3, 2), dt, 2)
     want = conv_reference(x, k, strides, padding, lhs, rhs, groups, batch_groups)
-    (got,) = run(backend, "conv_general_dilated", [x, k], [(want.shape, dt)], window_strides=strides, padding=padding, lhs_dilation=lhs, rhs_dilation=rhs,
-                 dimension_numbers=NCHW, feature_group_count=groups, batch_group_count=batch_groups, precision=None, preferred_element_type=None, out_sharding=None)
-    np.testing.assert_allclose(got.astype(np.float64), want, rtol=1e-4 if dt == "float32" else 5e-2, atol=1e-4 if dt == "float32" else 0.5)
+    (got,) = run(
+        backend,
+        "conv_general_dilated",
+        [x, k],
+        [(want.shape, dt)],
+        window_strides=strides,
+        padding=padding,
+        lhs_dilation=lhs,
+        rhs_dilation=rhs,
+        dimension_numbers=NCHW,
+        feature_group_count=groups,
+        batch_group_count=batch_groups,
+        precision=None,
+        preferred_element_type=None,
+        out_sharding=None,
+    )
+    np.testing.assert_allclose(
+        got.astype(np.float64), want, rtol=1e-4 if dt == "float32" else 5e-2, atol=1e-4 if dt == "float32" else 0.5
+    )
 
 
 def test_convolution_layouts(backend):
-    x, k = values((1, 6, 5, 3), "float32", 1), values((2, 2, 3, 4), "float32", 2)      # NHWC, HWIO
+    x, k = values((1, 6, 5, 3), "float32", 1), values((2, 2, 3, 4), "float32", 2)  # NHWC, HWIO
     numbers = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
-    want = conv_reference(x.transpose(0, 3, 1, 2), k.transpose(3, 2, 0, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, 1).transpose(0, 2, 3, 1)
-    (got,) = run(backend, "conv_general_dilated", [x, k], [(want.shape, "float32")], window_strides=(1, 1), padding=((0, 0), (0, 0)), lhs_dilation=(1, 1),
-                 rhs_dilation=(1, 1), dimension_numbers=numbers, feature_group_count=1, batch_group_count=1, precision=("high", "highest"),
-                 preferred_element_type=None)
+    want = conv_reference(
+        x.transpose(0, 3, 1, 2), k.transpose(3, 2, 0, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, 1
+    ).transpose(0, 2, 3, 1)
+    (got,) = run(
+        backend,
+        "conv_general_dilated",
+        [x, k],
+        [(want.shape, "float32")],
+        window_strides=(1, 1),
+        padding=((0, 0), (0, 0)),
+        lhs_dilation=(1, 1),
+        rhs_dilation=(1, 1),
+        dimension_numbers=numbers,
+        feature_group_count=1,
+        batch_group_count=1,
+        precision=("high", "highest"),
+        preferred_element_type=None,
+    )
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-WINDOW = dict(window_dimensions=(2, 3), window_strides=(1, 2), padding=((1, 0), (1, 1)), base_dilation=(1, 1), window_dilation=(2, 1))
+WINDOW = dict(
+    window_dimensions=(2, 3),
+    window_strides=(1, 2),
+    padding=((1, 0), (1, 1)),
+    base_dilation=(1, 1),
+    window_dilation=(2, 1),
+)
 
 
 def window_reference(x, combine, init, window_dimensions, window_strides, padding, base_dilation, window_dilation):
@@ -101,12 +149,16 @@ def window_reference(x, combine, init, window_dimensions, window_strides, paddin
     for at in np.ndindex(*out.shape):
         acc = init
         for offset in np.ndindex(*window_dimensions):
-            acc = combine(acc, x[tuple(a * s + o * d for a, s, o, d in zip(at, window_strides, offset, window_dilation))])
+            acc = combine(
+                acc, x[tuple(a * s + o * d for a, s, o, d in zip(at, window_strides, offset, window_dilation))]
+            )
         out[at] = acc
     return out
 
 
-@pytest.mark.parametrize("name,combine,init", [("sum", np.add, 0), ("max", np.maximum, -np.inf), ("min", np.minimum, np.inf)])
+@pytest.mark.parametrize(
+    "name,combine,init", [("sum", np.add, 0), ("max", np.maximum, -np.inf), ("min", np.minimum, np.inf)]
+)
 def test_reduce_window(backend, name, combine, init):
     x = values((5, 7), "float32")
     want = window_reference(x, combine, np.float32(init), **WINDOW)
@@ -118,7 +170,16 @@ def test_reduce_window_with_a_function(backend):
     x, scalar = values((5, 7), "float32"), shaped((), dtypes.float32)
     jaxpr = stage_closed(lambda a, b: [e.mul(a, b)], [scalar, scalar])
     want = window_reference(x, np.multiply, np.float32(1), **WINDOW)
-    (got,) = run(backend, "reduce_window", [x, np.float32(1)], [(want.shape, "float32")], multiple=True, jaxpr=jaxpr, consts=(), **WINDOW)
+    (got,) = run(
+        backend,
+        "reduce_window",
+        [x, np.float32(1)],
+        [(want.shape, "float32")],
+        multiple=True,
+        jaxpr=jaxpr,
+        consts=(),
+        **WINDOW,
+    )
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
@@ -126,11 +187,19 @@ def test_select_and_scatter_add(backend):
     x, ct = np.random.default_rng(0).permutation(24).reshape(4, 6).astype(np.float32), values((2, 3), "float32")
     want = np.zeros_like(x)
     for i, j in np.ndindex(2, 3):
-        block = x[2 * i:2 * i + 2, 2 * j:2 * j + 2]
+        block = x[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]
         a, b = np.unravel_index(np.argmax(block), (2, 2))
         want[2 * i + a, 2 * j + b] += ct[i, j]
-    (got,) = run(backend, "select_and_scatter_add", [ct, x], [(x.shape, "float32")], select_prim="ge", window_dimensions=(2, 2), window_strides=(2, 2),
-                 padding=((0, 0), (0, 0)))
+    (got,) = run(
+        backend,
+        "select_and_scatter_add",
+        [ct, x],
+        [(x.shape, "float32")],
+        select_prim="ge",
+        window_dimensions=(2, 2),
+        window_strides=(2, 2),
+        padding=((0, 0), (0, 0)),
+    )
     np.testing.assert_allclose(got, want)
 
 
@@ -146,7 +215,17 @@ def test_barrier_and_remat(backend):
     x = values((3,), "float32")
     jaxpr = stage_closed(lambda a: [e.sin(a)], [shaped((3,), dtypes.float32)]).jaxpr
     for differentiated in (False, True):
-        (got,) = run(backend, "remat2", [x], [((3,), "float32")], multiple=True, jaxpr=jaxpr, prevent_cse=True, differentiated=differentiated, policy=None)
+        (got,) = run(
+            backend,
+            "remat2",
+            [x],
+            [((3,), "float32")],
+            multiple=True,
+            jaxpr=jaxpr,
+            prevent_cse=True,
+            differentiated=differentiated,
+            policy=None,
+        )
         np.testing.assert_allclose(got, np.sin(x), rtol=1e-5)
     same = run(backend, "optimization_barrier", [x, x], [((3,), "float32")] * 2, multiple=True)
     assert all(np.array_equal(s, x) for s in same)
@@ -155,7 +234,25 @@ def test_barrier_and_remat(backend):
 @pytest.mark.parametrize("algorithm", [0, 1, 2])
 def test_rng_bit_generator(backend, algorithm):
     key = np.array([1, 2, 3, 4], np.uint32)
-    new, bits = run(backend, "rng_bit_generator", [key], [((4,), "uint32"), ((1000,), "uint32")], multiple=True, shape=(1000,), dtype=dtypes.uint32, algorithm=algorithm)
+    new, bits = run(
+        backend,
+        "rng_bit_generator",
+        [key],
+        [((4,), "uint32"), ((1000,), "uint32")],
+        multiple=True,
+        shape=(1000,),
+        dtype=dtypes.uint32,
+        algorithm=algorithm,
+    )
     assert not np.array_equal(new, key) and len(set(bits.tolist())) > 990
-    again = run(backend, "rng_bit_generator", [key], [((4,), "uint32"), ((1000,), "uint32")], multiple=True, shape=(1000,), dtype=dtypes.uint32, algorithm=algorithm)
+    again = run(
+        backend,
+        "rng_bit_generator",
+        [key],
+        [((4,), "uint32"), ((1000,), "uint32")],
+        multiple=True,
+        shape=(1000,),
+        dtype=dtypes.uint32,
+        algorithm=algorithm,
+    )
     assert np.array_equal(again[1], bits)

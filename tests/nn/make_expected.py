@@ -1,7 +1,8 @@
 """Writes nn_expected.json next to this file: what real JAX gives for every expression of nn_cases.py.
 
-    <a Python with jax 0.10.2> tests/nn/make_expected.py
+<a Python with jax 0.10.2> tests/nn/make_expected.py
 """
+
 import pathlib
 import sys
 import warnings

@@ -1,4 +1,7 @@
-"""weft.nn gives what real JAX gave (nn_expected.json, written by make_expected.py); products of quantized blocks follow their definition."""
+"""weft.nn gives what real JAX gave (nn_expected.json, written by make_expected.py); products of quantized blocks
+follow their definition.
+"""
+
 import json
 import pathlib
 import sys
@@ -48,16 +51,27 @@ def test_quantized_products_are_near_the_exact_ones(mode, tolerance):
     config = nn.get_scaled_dot_general_config(mode)
     f = lambda a, b: nn.scaled_dot_general(a, b, numbers, configs=[config] * 3)
     exact = lambda a, b: weft.lax.dot_general(a, b, numbers)
-    assert float(jnp.abs(f(a, b) - exact(a, b)).mean()) < tolerance * 64 ** 0.5
+    assert float(jnp.abs(f(a, b) - exact(a, b)).mean()) < tolerance * 64**0.5
     ct = jnp.array(rng.normal(size=(2, 5, 32)), "float32")
     for got, want in zip(weft.vjp(f, a, b)[1](ct), weft.vjp(exact, a, b)[1](ct)):
-        assert float(jnp.abs(got - want).mean()) < tolerance * 64 ** 0.5
+        assert float(jnp.abs(got - want).mean()) < tolerance * 64**0.5
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: nn.dot_product_attention(jnp.ones((1, 4, 3, 8)), jnp.ones((1, 4, 2, 8)), jnp.ones((1, 4, 2, 8))), ("heads", "3 and 2")),
-    (lambda: nn.scaled_dot_general(jnp.ones((2, 30)), jnp.ones((2, 30)), (((1,), (1,)), ((), ())), configs=[]), ("configs", "0")),
-    (lambda: nn.initializers.orthogonal()(weft.random.key(0), (3,)), ("orthogonal", "(3,)")), (lambda: nn.softmax([1.0]), ("softmax", "list"))])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda: nn.dot_product_attention(jnp.ones((1, 4, 3, 8)), jnp.ones((1, 4, 2, 8)), jnp.ones((1, 4, 2, 8))),
+            ("heads", "3 and 2"),
+        ),
+        (
+            lambda: nn.scaled_dot_general(jnp.ones((2, 30)), jnp.ones((2, 30)), (((1,), (1,)), ((), ())), configs=[]),
+            ("configs", "0"),
+        ),
+        (lambda: nn.initializers.orthogonal()(weft.random.key(0), (3,)), ("orthogonal", "(3,)")),
+        (lambda: nn.softmax([1.0]), ("softmax", "list")),
+    ],
+)
 def test_errors_name_the_function_and_the_argument(call, words):
     with pytest.raises((TypeError, ValueError)) as e:
         call()
@@ -66,8 +80,8 @@ def test_errors_name_the_function_and_the_argument(call, words):
 
 @pytest.mark.parametrize("function", [nn.softmax, nn.log_softmax])
 def test_what_a_mask_leaves_out_has_no_derivative(function):
-    x, mask = jnp.array([[10., jnp.inf, -2.], [1., jnp.nan, .2]]), jnp.array([[1, 0, 1], [0, 0, 0]], bool)
+    x, mask = jnp.array([[10.0, jnp.inf, -2.0], [1.0, jnp.nan, 0.2]]), jnp.array([[1, 0, 1], [0, 0, 0]], bool)
     got = weft.jacrev(lambda x: function(x, where=mask))(x)
-    kept = weft.jacrev(function)(jnp.array([10., -2.]))
+    kept = weft.jacrev(function)(jnp.array([10.0, -2.0]))
     assert np.array_equal(got[0, ::2, 0, ::2], kept) and np.isfinite(got).all()
     assert np.count_nonzero(got) == np.count_nonzero(kept)

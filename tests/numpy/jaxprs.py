@@ -1,4 +1,5 @@
 """Functions whose jaxprs must read like real JAX's; `python jaxprs.py jax` or `weft` prints them as JSON."""
+
 import importlib
 import json
 import sys

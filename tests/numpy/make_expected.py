@@ -1,7 +1,9 @@
-"""Writes expected.json and rare_expected.json next to this file: what real JAX gives for every expression of cases.py and rare_cases.py.
+"""Writes expected.json and rare_expected.json next to this file: what real JAX gives for every expression of cases.py
+and rare_cases.py.
 
-    <a Python with jax 0.10.2> tests/numpy/make_expected.py
+<a Python with jax 0.10.2> tests/numpy/make_expected.py
 """
+
 import pathlib
 import sys
 import warnings

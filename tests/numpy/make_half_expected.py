@@ -1,7 +1,8 @@
 """Writes half_expected.json next to this file: what real JAX gives for the cases of half_cases.py.
 
-    <a Python with jax 0.10.2> tests/numpy/make_half_expected.py
+<a Python with jax 0.10.2> tests/numpy/make_half_expected.py
 """
+
 import pathlib
 import sys
 import warnings

@@ -1,7 +1,8 @@
 """Writes index_expected.json next to this file: what real JAX gives for every expression of index_cases.py.
 
-    <a Python with jax 0.10.2> tests/numpy/make_index_expected.py
+<a Python with jax 0.10.2> tests/numpy/make_index_expected.py
 """
+
 import os
 import pathlib
 import sys

@@ -1,8 +1,9 @@
-"""Writes sweep_expected.json next to this file: what real JAX gives for every call of sweep_cases.py, in every dtype, or in those that are named;
-and sweep_parameters.json, for the calls of sweep_parameters.py.
+"""Writes sweep_expected.json next to this file: what real JAX gives for every call of sweep_cases.py, in every dtype,
+or in those that are named; and sweep_parameters.json, for the calls of sweep_parameters.py.
 
     <a Python with jax 0.10.2> tests/numpy/make_sweep_expected.py [DTYPE… or parameters]
 """
+
 import json
 import os
 import pathlib
@@ -40,6 +41,11 @@ for dtype in asked:
     path = HERE / "sweep_expected.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     results[dtype] = found
-    lines = [f"{json.dumps(d)}: {{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v, separators=(',', ':'))}" for n, v in by.items()) + "}" for d, by in results.items()]
+    lines = [
+        f"{json.dumps(d)}: {{\n"
+        + ",\n".join(f"{json.dumps(n)}: {json.dumps(v, separators=(',', ':'))}" for n, v in by.items())
+        + "}"
+        for d, by in results.items()
+    ]
     path.write_text("{\n" + ",\n".join(lines) + "}\n")
     print(dtype, len(found), "functions,", sum(map(len, found.values())), "results")

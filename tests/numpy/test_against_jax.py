@@ -1,4 +1,5 @@
 """weft.numpy, weft.lax and weft.nn give what real JAX gave (expected.json, written by make_expected.py)."""
+
 import json
 import pathlib
 import sys

@@ -1,5 +1,7 @@
-"""weft.numpy follows the array API standard (2025.12): wherever array-api-strict, which refuses all that the standard does not ask for, gives a result,
-weft.numpy gives the same: value, shape, dtype, and the type of what holds several."""
+"""weft.numpy follows the array API standard (2025.12): wherever array-api-strict, which refuses all that the standard
+does not ask for, gives a result, weft.numpy gives the same: value, shape, dtype, and the type of what holds several.
+"""
+
 import itertools
 import sys
 import warnings
@@ -15,8 +17,31 @@ import weft.numpy as jnp
 
 pytestmark = pytest.mark.slow
 
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128")
-OTHERS = {"ArrayAPIStrictFlags", "Device", "__version__", "get_array_api_strict_flags", "reset_array_api_strict_flags", "set_array_api_strict_flags", "linalg", "fft"}
+DTYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+OTHERS = {
+    "ArrayAPIStrictFlags",
+    "Device",
+    "__version__",
+    "get_array_api_strict_flags",
+    "reset_array_api_strict_flags",
+    "set_array_api_strict_flags",
+    "linalg",
+    "fft",
+}
 NAMES = [n for n in strict.__all__ if n not in OTHERS]
 PARTS = [("linalg", n) for n in strict.linalg.__all__] + [("fft", n) for n in strict.fft.__all__]
 RTOL = {"float32": 3e-6, "complex64": 3e-6, "float64": 1e-13, "complex128": 1e-13}
@@ -35,20 +60,32 @@ def values(dtype: str, k: int = 0) -> np.ndarray:
     if dtype == "bool":
         return np.array([[True, False, True], [False, True, True]]) ^ bool(k)
     if dtype.startswith(("int", "uint")):
-        return np.array([[[3, 1, 2], [4, 1, 5]], [[1, 2, 3], [1, 4, 1]]][k], dtype) * (-1 if dtype[0] == "i" and not k else 1)
-    real = np.array([[[.5, -.25, .75], [1., -.125, 1.5]], [[.25, .5, -.75], [2., .5, -1.]]][k])
+        return np.array([[[3, 1, 2], [4, 1, 5]], [[1, 2, 3], [1, 4, 1]]][k], dtype) * (
+            -1 if dtype[0] == "i" and not k else 1
+        )
+    real = np.array([[[0.5, -0.25, 0.75], [1.0, -0.125, 1.5]], [[0.25, 0.5, -0.75], [2.0, 0.5, -1.0]]][k])
     return (real + 1j * real[::-1, ::-1] if dtype[0] == "c" else real).astype(dtype)
 
 
 def same(got, want, path: str) -> None:
     if isinstance(want, (tuple, list)):
-        assert isinstance(got, tuple if type(want) is tuple else type(want).__mro__[1]) and len(got) == len(want), (path, type(got), type(want))
+        assert isinstance(got, tuple if type(want) is tuple else type(want).__mro__[1]) and len(got) == len(want), (
+            path,
+            type(got),
+            type(want),
+        )
         assert getattr(got, "_fields", None) == getattr(want, "_fields", None), path
         for g, w in zip(got, want):
             same(g, w, path)
     elif isinstance(want, strict._array_object.Array):
         mine, theirs = np.asarray(got), want._array
-        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape, (path, mine.dtype, theirs.dtype, mine.shape, theirs.shape)
+        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape, (
+            path,
+            mine.dtype,
+            theirs.dtype,
+            mine.shape,
+            theirs.shape,
+        )
         rtol = RTOL.get(theirs.dtype.name, 0)
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol, err_msg=path)
     elif isinstance(want, strict._dtypes.DType):
@@ -57,7 +94,8 @@ def same(got, want, path: str) -> None:
         assert got == want, (path, got, want)
 
 
-# What JAX answers otherwise, and weft with it: the standard wants default integers of cumulative_prod and searchsorted, tuples of meshgrid and
+# What JAX answers otherwise, and weft with it: the standard wants default integers of cumulative_prod and searchsorted,
+# tuples of meshgrid and
 # broadcast_arrays (lists until 2024.12), and no promotion between kinds in can_cast.
 AS_JAX = ("cumulative_prod", "xp.searchsorted", "xp.meshgrid", "xp.broadcast_arrays", "xp.can_cast(x.dtype")
 
@@ -80,6 +118,7 @@ def agree(f, dtypes, path: str, shape=lambda a: a) -> bool:
 
 def test_every_name_is_there_with_the_standard_s_parameters():
     import inspect
+
     variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     for part, name in [("", n) for n in NAMES] + PARTS:
         theirs, mine = (getattr(getattr(space, part) if part else space, name) for space in (strict, jnp))
@@ -88,18 +127,33 @@ def test_every_name_is_there_with_the_standard_s_parameters():
         have, want = inspect.signature(mine).parameters, inspect.signature(theirs).parameters
         for p in want.values():
             assert p.kind in (p.POSITIONAL_ONLY, *variadic) or p.name in have, f"{name} lacks {p.name}"
-        positional = [sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in ps.values()) for ps in (have, want)]
-        assert positional[0] >= positional[1] or any(p.kind in variadic for p in have.values()), f"{name} takes {positional[0]} positional arguments"
-    operators = {n for n in vars(strict._array_object.Array) if n.startswith("__") and callable(getattr(strict._array_object.Array, n))}
-    in_place = {n for n in operators if n.replace("__i", "__", 1) in operators}       # immutable arrays have none: x += y makes a new one
+        positional = [
+            sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in ps.values()) for ps in (have, want)
+        ]
+        assert positional[0] >= positional[1] or any(p.kind in variadic for p in have.values()), (
+            f"{name} takes {positional[0]} positional arguments"
+        )
+    operators = {
+        n
+        for n in vars(strict._array_object.Array)
+        if n.startswith("__") and callable(getattr(strict._array_object.Array, n))
+    }
+    # immutable arrays have none: x += y makes a new one
+    in_place = {n for n in operators if n.replace("__i", "__", 1) in operators}
     missing = operators - in_place - {"__buffer__"} - set(dir(type(jnp.ones(2))))
     assert not missing
 
 
-UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log log10 log1p log2 logical_not
-    negative positive real reciprocal round sign signbit sin sinh sqrt square tan tanh trunc""".split()
-BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal floor_divide greater greater_equal hypot
-    less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract""".split()
+UNARY = """
+    abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log
+    log10 log1p log2 logical_not negative positive real reciprocal round sign signbit sin sinh sqrt square tan tanh
+    trunc
+""".split()
+BINARY = """
+    add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
+    floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum
+    minimum multiply nextafter not_equal pow remainder subtract
+""".split()
 REDUCTIONS = "all any argmax argmin count_nonzero cumulative_prod cumulative_sum max mean min prod std sum var".split()
 
 
@@ -114,14 +168,52 @@ def test_functions_of_two_arrays_for_every_pair_of_dtypes(name):
     f = lambda xp, *xs: getattr(xp, name)(*xs)
     assert any([agree(f, pair, name) for pair in itertools.product(DTYPES, DTYPES)])
     for d in DTYPES:
-        for scalar in (True, 1, .5, 1j):
+        for scalar in (True, 1, 0.5, 1j):
             agree(lambda xp, x: getattr(xp, name)(x, scalar), [d], f"{name} and {scalar}")
             agree(lambda xp, x: getattr(xp, name)(scalar, x), [d], f"{scalar} {name}")
 
 
-OPERATORS = ["x + y", "x - y", "x * y", "x / y", "x // y", "x % y", "x ** y", "x @ y.T", "x & y", "x | y", "x ^ y", "x << y", "x >> y", "x == y", "x != y",
-             "x < y", "x <= y", "x > y", "x >= y", "-x", "+x", "~x", "abs(x)", "x + 1", "2 * x", "1.5 * x", "True & x", "x[1, ...]", "x[:, ::-1]", "x[None, 0, ...]",
-             "float(x[0, 0])", "int(x[0, 0])", "bool(x[0, 0])", "complex(x[0, 0])", "x.T", "x.mT", "x.shape", "x.ndim", "x.size"]
+OPERATORS = [
+    "x + y",
+    "x - y",
+    "x * y",
+    "x / y",
+    "x // y",
+    "x % y",
+    "x ** y",
+    "x @ y.T",
+    "x & y",
+    "x | y",
+    "x ^ y",
+    "x << y",
+    "x >> y",
+    "x == y",
+    "x != y",
+    "x < y",
+    "x <= y",
+    "x > y",
+    "x >= y",
+    "-x",
+    "+x",
+    "~x",
+    "abs(x)",
+    "x + 1",
+    "2 * x",
+    "1.5 * x",
+    "True & x",
+    "x[1, ...]",
+    "x[:, ::-1]",
+    "x[None, 0, ...]",
+    "float(x[0, 0])",
+    "int(x[0, 0])",
+    "bool(x[0, 0])",
+    "complex(x[0, 0])",
+    "x.T",
+    "x.mT",
+    "x.shape",
+    "x.ndim",
+    "x.size",
+]
 
 
 @pytest.mark.parametrize("text", OPERATORS)
@@ -133,10 +225,21 @@ def test_operators(text):
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(name):
     for d in DTYPES:
-        for kw in ({}, {"axis": 0}, {"axis": -1}, {"axis": (0, 1)}, {"axis": -1, "keepdims": True}, {"axis": 0, "include_initial": True},
-                   {"axis": 0, "dtype": "float64"}, {"axis": 0, "dtype": "int8"}, {"correction": 1}):
+        for kw in (
+            {},
+            {"axis": 0},
+            {"axis": -1},
+            {"axis": (0, 1)},
+            {"axis": -1, "keepdims": True},
+            {"axis": 0, "include_initial": True},
+            {"axis": 0, "dtype": "float64"},
+            {"axis": 0, "dtype": "int8"},
+            {"correction": 1},
+        ):
+
             def f(xp, x):
-                return getattr(xp, name)(x, **{k: getattr(xp, v) if k == "dtype" else v for k, v in kw.items()})      # noqa: B023
+                return getattr(xp, name)(x, **{k: getattr(xp, v) if k == "dtype" else v for k, v in kw.items()})  # noqa: B023
+
             agree(f, [d], f"{name} {kw}")
         if not name.startswith("cumulative"):
             agree(lambda xp, x: getattr(xp, name)(x[0, 0]), [d], f"{name} of a scalar")
@@ -189,6 +292,7 @@ def test_calls(text):
 
 def test_every_function_is_among_the_cases():
     import re
+
     called = {*UNARY, *BINARY, *REDUCTIONS, *re.findall(r"[a-z_0-9]+", CALLS), *DTYPES, "from_dlpack"}
     assert {*NAMES, *(n for _, n in PARTS)} - called - {"__array_namespace_info__"} == set()
 
@@ -196,12 +300,32 @@ def test_every_function_is_among_the_cases():
 def test_the_namespace_tells_of_itself():
     info, theirs = jnp.__array_namespace_info__(), strict.__array_namespace_info__()
     assert set(info.capabilities()) == set(theirs.capabilities())
-    for kind in (None, "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric", ("bool", "integral"), ()):
-        assert {k: np.dtype(v) for k, v in info.dtypes(kind=kind).items()} == {k: v._np_dtype for k, v in theirs.dtypes(kind=kind).items()}
-    assert {k: np.dtype(v) for k, v in info.default_dtypes().items()} == {k: v._np_dtype for k, v in theirs.default_dtypes().items()}
+    for kind in (
+        None,
+        "bool",
+        "signed integer",
+        "unsigned integer",
+        "integral",
+        "real floating",
+        "complex floating",
+        "numeric",
+        ("bool", "integral"),
+        (),
+    ):
+        assert {k: np.dtype(v) for k, v in info.dtypes(kind=kind).items()} == {
+            k: v._np_dtype for k, v in theirs.dtypes(kind=kind).items()
+        }
+    assert {k: np.dtype(v) for k, v in info.default_dtypes().items()} == {
+        k: v._np_dtype for k, v in theirs.default_dtypes().items()
+    }
     assert info.default_device() in info.devices()
     with weft.enable_x64(False):
-        assert info.default_dtypes() == {"real floating": "float32", "complex floating": "complex64", "integral": "int32", "indexing": "int32"}
+        assert info.default_dtypes() == {
+            "real floating": "float32",
+            "complex floating": "complex64",
+            "integral": "int32",
+            "indexing": "int32",
+        }
         assert "float64" not in info.dtypes() and "int64" not in info.dtypes(kind="integral")
     with pytest.raises(ValueError, match="kind takes .* got 'floaty'"):
         info.dtypes(kind="floaty")
@@ -213,7 +337,7 @@ def test_the_namespace_tells_of_itself():
 
 def test_arrays_go_to_other_libraries_and_back():
     with on("cpu"):
-        x = jnp.arange(6.).reshape(2, 3)
+        x = jnp.arange(6.0).reshape(2, 3)
         assert x.device in jnp.__array_namespace_info__().devices()
         theirs = strict.from_dlpack(np.from_dlpack(x))
         assert (theirs._array == np.asarray(x)).all() and (jnp.from_dlpack(theirs._array) == x).all()
@@ -222,14 +346,23 @@ def test_arrays_go_to_other_libraries_and_back():
 def test_array_api_compat_recognises_our_arrays():
     def f(x):
         xp = array_api_compat.array_namespace(x, 1.5, api_version="2025.12")
-        assert xp is jnp and array_api_compat.is_array_api_obj(x) and array_api_compat.is_array_api_strict_namespace(xp) is False
+        assert (
+            xp is jnp
+            and array_api_compat.is_array_api_obj(x)
+            and array_api_compat.is_array_api_strict_namespace(xp) is False
+        )
         return xp.mean(x, axis=0) + 2 * xp.std(x, axis=0)
-    x = jnp.arange(6.).reshape(2, 3)
+
+    x = jnp.arange(6.0).reshape(2, 3)
     np.testing.assert_allclose(f(x), weft.jit(f)(x))
     np.testing.assert_allclose(weft.vmap(f, 1)(x), f(x))
-    assert array_api_compat.device(x) == x.device and array_api_compat.to_device(x, x.device) is not None and array_api_compat.size(x) == 6
+    assert (
+        array_api_compat.device(x) == x.device
+        and array_api_compat.to_device(x, x.device) is not None
+        and array_api_compat.size(x) == 6
+    )
     for foreign in ("numpy", "cupy", "torch", "dask"):
         assert not getattr(array_api_compat, f"is_{foreign}_array")(x)
-    assert array_api_compat.is_jax_array(x) == ("jax" in sys.modules)      # weft.as_jax
+    assert array_api_compat.is_jax_array(x) == ("jax" in sys.modules)  # weft.as_jax
     with pytest.raises(TypeError):
         array_api_compat.array_namespace(x, np.ones(2))

@@ -1,4 +1,7 @@
-"""Linear algebra in 16 bits, of integers and of booleans is that of real JAX (half_expected.json, written by make_half_expected.py)."""
+"""Linear algebra in 16 bits, of integers and of booleans is that of real JAX (half_expected.json, written by
+make_half_expected.py).
+"""
+
 import json
 import pathlib
 import sys
@@ -32,8 +35,13 @@ def test_as_jax(dtype, text):
 
 
 def test_ranks_by_a_share_or_a_size():
-    x = jnp.diag(jnp.array([4., 2., 1.]))
-    assert [int(jnp.linalg.matrix_rank(x, r)) for r in (.1, .4, .9)] == [3, 2, 1] and int(jnp.linalg.matrix_rank(x, tol=1.5)) == 2
-    assert jnp.linalg.matrix_rank(jnp.stack([x, x]), rtol=jnp.array([.1, .9])).tolist() == [3, 1] and jnp.linalg.matrix_rank(x, jnp.array([.4])).tolist() == [2]
+    x = jnp.diag(jnp.array([4.0, 2.0, 1.0]))
+    assert [int(jnp.linalg.matrix_rank(x, r)) for r in (0.1, 0.4, 0.9)] == [3, 2, 1] and int(
+        jnp.linalg.matrix_rank(x, tol=1.5)
+    ) == 2
+    assert jnp.linalg.matrix_rank(jnp.stack([x, x]), rtol=jnp.array([0.1, 0.9])).tolist() == [
+        3,
+        1,
+    ] and jnp.linalg.matrix_rank(x, jnp.array([0.4])).tolist() == [2]
     with pytest.raises(ValueError, match="rtol.*tol"):
-        jnp.linalg.matrix_rank(x, .1, tol=.1)
+        jnp.linalg.matrix_rank(x, 0.1, tol=0.1)

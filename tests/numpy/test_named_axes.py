@@ -1,4 +1,5 @@
 """Reductions over axes that vmap has named, alone and together with axes of the array."""
+
 import numpy as np
 import pytest
 import scipy.special
@@ -25,8 +26,14 @@ def test_reductions(name, axis, whole):
     np.testing.assert_allclose(got, np.broadcast_to(want, got.shape), rtol=1e-5)
 
 
-@pytest.mark.parametrize("fun, reference", [(nn.softmax, scipy.special.softmax), (nn.log_softmax, scipy.special.log_softmax),
-                                            (nn.standardize, lambda x, axis: (x - x.mean(axis)) / np.sqrt(x.var(axis) + 1e-5))])
+@pytest.mark.parametrize(
+    "fun, reference",
+    [
+        (nn.softmax, scipy.special.softmax),
+        (nn.log_softmax, scipy.special.log_softmax),
+        (nn.standardize, lambda x, axis: (x - x.mean(axis)) / np.sqrt(x.var(axis) + 1e-5)),
+    ],
+)
 def test_normalizations(fun, reference):
     np.testing.assert_allclose(over(fun, "i"), reference(X, axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(over(fun, ("i", 0)), reference(X, axis=None), rtol=1e-4, atol=1e-5)
@@ -34,7 +41,12 @@ def test_normalizations(fun, reference):
 
 def test_masks_and_kept_axes():
     def masked(x):
-        return [jnp.mean(x, axis=("i", 0), where=x > 0, keepdims=True), jnp.std(x, axis=("i", 0), where=x > 0, ddof=1), jnp.sum(x, axis=("i", 0), initial=1.0)]
+        return [
+            jnp.mean(x, axis=("i", 0), where=x > 0, keepdims=True),
+            jnp.std(x, axis=("i", 0), where=x > 0, ddof=1),
+            jnp.sum(x, axis=("i", 0), initial=1.0),
+        ]
+
     mean, std, total = [np.asarray(v) for v in weft.vmap(masked, axis_name="i")(X)]
     np.testing.assert_allclose(mean, np.full((4, 1), X[X > 0].mean()), rtol=1e-5)
     np.testing.assert_allclose(std, np.full(4, X[X > 0].std(ddof=1)), rtol=1e-5)
@@ -47,6 +59,7 @@ def test_derivatives():
 
     def by_positions(x):
         return (jnp.var(x, axis=0) * x + logsumexp(x, axis=0)).sum()
+
     np.testing.assert_allclose(weft.grad(loss)(X), weft.grad(by_positions)(X), rtol=1e-4, atol=1e-5)
 
 

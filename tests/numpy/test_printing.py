@@ -1,4 +1,5 @@
 """Arrays print as NumPy prints the same numbers under the same options, and without NumPy as with it."""
+
 import os
 import random
 import subprocess
@@ -12,16 +13,42 @@ import weft.numpy as jnp
 from weft.base import dtypes
 from weft.numpy.printing import array_text
 
-NAMES = ("float32", "float64", "float16", "int32", "int8", "uint8", "bool", "complex64", "complex128", "bfloat16", "int4")
+NAMES = (
+    "float32",
+    "float64",
+    "float16",
+    "int32",
+    "int8",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+    "bfloat16",
+    "int4",
+)
 SHAPES = ((), (1,), (5,), (0,), (30,), (3, 4), (2, 3, 4), (7, 1), (1200,), (40, 40), (1, 2, 2, 3))
-OPTIONS = {"precision": (8, 0, 3, 12), "threshold": (1000, 5, 0), "edgeitems": (3, 1, 2), "linewidth": (75, 20, 100, 5), "suppress": (False, True),
-           "nanstr": ("nan", "none at all"), "infstr": ("inf", "infinite"), "sign": "- +", "floatmode": ("maxprec", "fixed", "unique", "maxprec_equal")}
+OPTIONS = {
+    "precision": (8, 0, 3, 12),
+    "threshold": (1000, 5, 0),
+    "edgeitems": (3, 1, 2),
+    "linewidth": (75, 20, 100, 5),
+    "suppress": (False, True),
+    "nanstr": ("nan", "none at all"),
+    "infstr": ("inf", "infinite"),
+    "sign": "- +",
+    "floatmode": ("maxprec", "fixed", "unique", "maxprec_equal"),
+}
 
 
 def numbers(rng, kind: int, n: int):
-    return [lambda: rng.normal(size=n), lambda: rng.integers(-5, 50, n).astype(float), lambda: np.exp(rng.normal(size=n) * 8) * rng.choice([-1, 1], n),
-            lambda: np.round(rng.normal(size=n) * 10, 2), lambda: rng.choice([0.0, -0.0, 1.0, np.nan, np.inf, -np.inf, 2.5], n),
-            lambda: rng.normal(size=n) * 10.0 ** rng.integers(-12, 12)][kind]()
+    return [
+        lambda: rng.normal(size=n),
+        lambda: rng.integers(-5, 50, n).astype(float),
+        lambda: np.exp(rng.normal(size=n) * 8) * rng.choice([-1, 1], n),
+        lambda: np.round(rng.normal(size=n) * 10, 2),
+        lambda: rng.choice([0.0, -0.0, 1.0, np.nan, np.inf, -np.inf, 2.5], n),
+        lambda: rng.normal(size=n) * 10.0 ** rng.integers(-12, 12),
+    ][kind]()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -46,7 +73,7 @@ def test_options_hold_for_repr_and_str():
     with jnp.printoptions(precision=3, floatmode="fixed") as options:
         assert options["precision"] == 3
         assert repr(x) == "Array([0.000, 0.333, 0.667], dtype=float32)" and str(x) == "[0.000 0.333 0.667]"
-        assert str(x[1]) == "0.33333334"      # numbers print by themselves
+        assert str(x[1]) == "0.33333334"  # numbers print by themselves
     assert repr(x) == "Array([0.        , 0.33333334, 0.6666667 ], dtype=float32)"
     with np.printoptions(formatter={"float": "<{:.1f}>".format}):
         assert str(x) == "[<0.0> <0.3> <0.7>]"
@@ -57,12 +84,21 @@ def test_options_hold_for_repr_and_str():
 def test_array_repr_and_str():
     x = jnp.arange(6.0).reshape(2, 3) / 3
     name = type(x).__name__
-    assert jnp.array_repr(x, precision=2) == f"{name}([[0.  , 0.33, 0.67],\n{' ' * len(name)}  [1.  , 1.33, 1.67]], dtype=float32)"
-    assert jnp.array_repr(jnp.arange(3), max_line_width=len(name) + 11) == f"{name}([0, 1, 2],\n{' ' * len(name)} dtype=int32)"
+    assert (
+        jnp.array_repr(x, precision=2)
+        == f"{name}([[0.  , 0.33, 0.67],\n{' ' * len(name)}  [1.  , 1.33, 1.67]], dtype=float32)"
+    )
+    assert (
+        jnp.array_repr(jnp.arange(3), max_line_width=len(name) + 11)
+        == f"{name}([0, 1, 2],\n{' ' * len(name)} dtype=int32)"
+    )
     assert jnp.array_repr(jnp.zeros((0, 2))) == f"{name}([], shape=(0, 2), dtype=float32)"
     assert jnp.array_repr(jnp.ones(2) > 0) == f"{name}([ True,  True])"
     assert jnp.array_repr(np.arange(2)) == "array([0, 1])"
-    assert jnp.array_str(x * 1e-9, suppress_small=True) == "[[0. 0. 0.]\n [0. 0. 0.]]" and jnp.array_str(jnp.float32(2)) == "2.0"
+    assert (
+        jnp.array_str(x * 1e-9, suppress_small=True) == "[[0. 0. 0.]\n [0. 0. 0.]]"
+        and jnp.array_str(jnp.float32(2)) == "2.0"
+    )
     with pytest.raises(TypeError, match="array_str"):
         jnp.array_str([1, 2])
     with pytest.raises(weft.errors.TracerArrayConversionError, match="array_repr"):
@@ -97,11 +133,22 @@ print(jnp.fromstring("1, 2.5", sep=","))
 
 def test_without_numpy_as_with_it():
     def run(**env):
-        return subprocess.run([sys.executable, "-c", WITHOUT_NUMPY], env={**os.environ, "JAX_PLATFORMS": "wasm", **env}, capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-c", WITHOUT_NUMPY],
+            env={**os.environ, "JAX_PLATFORMS": "wasm", **env},
+            capture_output=True,
+            text=True,
+        )
+
     without = run(WEFT_NUMPY="0")
     assert without.returncode == 0, without.stderr
     lines = without.stdout.splitlines()
-    assert lines[:5] == ["Array([[0.        , 0.33333334, 0.6666667 ],", "       [1.        , 1.3333334 , 1.6666666 ]], dtype=float32) [0, 1], dtype=int32)",
-                         "Array([[+0.000, +0.333,", "        +0.667],", "       [+1.000, +1.333,"]
+    assert lines[:5] == [
+        "Array([[0.        , 0.33333334, 0.6666667 ],",
+        "       [1.        , 1.3333334 , 1.6666666 ]], dtype=float32) [0, 1], dtype=int32)",
+        "Array([[+0.000, +0.333,",
+        "        +0.667],",
+        "       [+1.000, +1.333,",
+    ]
     assert "[[0.        ... 0.6666667]" in without.stdout and lines[-1] == "[1.  2.5]"
     assert lines[-7:-1] == ["ValueError", "ValueError", "TypeError", "TypeError", "TypeError", "NotImplementedError"]

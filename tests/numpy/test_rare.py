@@ -1,4 +1,7 @@
-"""The rarer functions of weft.numpy against NumPy, their derivatives, and parameters that say how and where to compute."""
+"""The rarer functions of weft.numpy against NumPy, their derivatives, and parameters that say how and where to
+compute.
+"""
+
 import copy
 import pickle
 
@@ -23,7 +26,9 @@ def close(got, want, tolerance=1e-5):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum", "logaddexp", "logical_xor", "bitwise_xor"])
+@pytest.mark.parametrize(
+    "name", ["add", "subtract", "multiply", "maximum", "minimum", "logaddexp", "logical_xor", "bitwise_xor"]
+)
 def test_ufunc_methods_as_numpy_s(name):
     ours, theirs = getattr(jnp, name), getattr(np, name)
     assert isinstance(ours, jnp.ufunc) and (ours.nin, ours.nout) == (theirs.nin, theirs.nout)
@@ -49,15 +54,37 @@ def test_ufunc_methods_as_numpy_s(name):
 @pytest.mark.slow
 def test_own_ufuncs():
     calls = []
-    f = jnp.ufunc(lambda x, y: x - y, 2, 1, name="minus", identity=0, reduce=lambda a, **keywords: calls.append(keywords) or a.sum(keywords["axis"]))
+    f = jnp.ufunc(
+        lambda x, y: x - y,
+        2,
+        1,
+        name="minus",
+        identity=0,
+        reduce=lambda a, **keywords: calls.append(keywords) or a.sum(keywords["axis"]),
+    )
     assert repr(f) == "<jnp.ufunc 'minus'>" and int(f.reduce(jnp.arange(4), axis=0)) == 6 and calls[0]["axis"] == 0
     g = lambda x, y: x + 2 * y
-    assert jnp.frompyfunc(g, 2, 1) == jnp.frompyfunc(g, 2, 1) != jnp.frompyfunc(g, 2, 1, identity=0) and len({jnp.add, jnp.add}) == 1
-    assert weft.jit(lambda op, x: op(x, x), static_argnums=0)(jnp.frompyfunc(g, 2, 1), jnp.arange(3)).tolist() == [0, 3, 6]
-    check_grads(lambda x: jnp.frompyfunc(lambda x, y: x * y + y, 2, 1).reduce(x), (jnp.array([0.5, -1.0, 2.0]),), order=2, atol=1e-2, rtol=1e-2)
+    assert (
+        jnp.frompyfunc(g, 2, 1) == jnp.frompyfunc(g, 2, 1) != jnp.frompyfunc(g, 2, 1, identity=0)
+        and len({jnp.add, jnp.add}) == 1
+    )
+    assert weft.jit(lambda op, x: op(x, x), static_argnums=0)(jnp.frompyfunc(g, 2, 1), jnp.arange(3)).tolist() == [
+        0,
+        3,
+        6,
+    ]
+    check_grads(
+        lambda x: jnp.frompyfunc(lambda x, y: x * y + y, 2, 1).reduce(x),
+        (jnp.array([0.5, -1.0, 2.0]),),
+        order=2,
+        atol=1e-2,
+        rtol=1e-2,
+    )
     check_grads(jnp.logaddexp.reduce, (jnp.array([0.5, -1.0, 2.0]),), order=2, atol=1e-2, rtol=1e-2)
     assert pickle.loads(pickle.dumps(jnp.add)) is jnp.add and copy.deepcopy(jnp.maximum) is jnp.maximum
-    assert weft.lax.reduce(jnp.arange(4), 0, jnp.add, (0,)) == 6 and weft.lax.associative_scan(jnp.multiply, jnp.arange(1, 4)).tolist() == [1, 2, 6]
+    assert weft.lax.reduce(jnp.arange(4), 0, jnp.add, (0,)) == 6 and weft.lax.associative_scan(
+        jnp.multiply, jnp.arange(1, 4)
+    ).tolist() == [1, 2, 6]
     assert weft.tree.map(jnp.add, [1, 2], [3, 4]) == [4, 6]
     with pytest.raises(NotImplementedError, match="add.*out"):
         jnp.add(1, 2, out=jnp.zeros(()))
@@ -82,7 +109,9 @@ def test_arange_is_computed_in_its_own_type(start, stop, step):
 def test_spacing_goes_away_from_zero():
     x = np.float32([-0.0, 0.0, -1.0, 1.0, 3e38, -1e-44, np.inf, np.nan])
     away = np.where(np.signbit(x), -np.inf, np.inf).astype(np.float32)
-    np.testing.assert_array_equal(np.asarray(jnp.spacing(x)), np.where(np.isfinite(x), np.nextafter(x, away) - x, np.nan))
+    np.testing.assert_array_equal(
+        np.asarray(jnp.spacing(x)), np.where(np.isfinite(x), np.nextafter(x, away) - x, np.nan)
+    )
 
 
 def test_polynomials_as_numpy_s():
@@ -91,16 +120,29 @@ def test_polynomials_as_numpy_s():
         close(getattr(jnp, name)(p, q), getattr(np, name)(p, q))
         close(getattr(jnp, name)(q, p), getattr(np, name)(q, p))
     for got, want in zip(jnp.polydiv(p, q, trim_leading_zeros=False), np.polydiv(p, q)):
-        close(got[-len(want):], want, 1e-3)
+        close(got[-len(want) :], want, 1e-3)
     for m in range(4):
         close(jnp.polyder(p, m), np.polyder(p, m), 1e-4)
         close(jnp.polyint(p, m, k=jnp.arange(m) + 1), np.polyint(p, m, k=np.arange(m) + 1 if m else None), 1e-4)
     close(np.sort(np.asarray(jnp.roots(p))), np.sort(np.roots(p)), 1e-4)
-    close(np.sort(np.asarray(weft.jit(lambda p: jnp.roots(p, strip_zeros=False))(np.array([0, 0, 1, -3, 2, 0], "float32")))[:3]), [0, 1, 2], 1e-4)
+    close(
+        np.sort(
+            np.asarray(weft.jit(lambda p: jnp.roots(p, strip_zeros=False))(np.array([0, 0, 1, -3, 2, 0], "float32")))[
+                :3
+            ]
+        ),
+        [0, 1, 2],
+        1e-4,
+    )
     close(jnp.poly(p), np.poly(p), 1e-4)
     x = np.linspace(-1, 1, 9, dtype="float32")
     for options in ({}, {"w": np.arange(1, 10, dtype="float32")}, {"cov": True}, {"cov": "unscaled"}):
-        for got, want in zip(*[r if isinstance(r, tuple) else (r,) for r in (jnp.polyfit(x, np.sin(3 * x), 4, **options), np.polyfit(x, np.sin(3 * x), 4, **options))]):
+        for got, want in zip(
+            *[
+                r if isinstance(r, tuple) else (r,)
+                for r in (jnp.polyfit(x, np.sin(3 * x), 4, **options), np.polyfit(x, np.sin(3 * x), 4, **options))
+            ]
+        ):
             close(got, want, 1e-3)
 
 
@@ -113,35 +155,60 @@ def test_sets_as_numpy_s(seed):
         assert got.tolist() == want.tolist()
     assert jnp.setxor1d(a, b).tolist() == np.setxor1d(a, b).tolist()
     common, one = np.intersect1d(a, b), np.setxor1d(a, b)
-    fixed = weft.jit(lambda a, b: (jnp.intersect1d(a, b, size=7, fill_value=-1), jnp.setxor1d(a, b, size=7, fill_value=-1)))(a, b)
-    assert [x.tolist() for x in fixed] == [np.pad(x, (0, 7 - len(x)), constant_values=-1).tolist() for x in (common, one)]
+    fixed = weft.jit(
+        lambda a, b: (jnp.intersect1d(a, b, size=7, fill_value=-1), jnp.setxor1d(a, b, size=7, fill_value=-1))
+    )(a, b)
+    assert [x.tolist() for x in fixed] == [
+        np.pad(x, (0, 7 - len(x)), constant_values=-1).tolist() for x in (common, one)
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_weighted_quantiles_as_numpy_s(seed):
     rng = np.random.default_rng(seed)
-    x, w, q = rng.normal(size=(3, 5)).astype("float32"), rng.integers(0, 4, 5) + np.eye(5, dtype=int)[seed], rng.random(3).astype("float32")
-    close(jnp.quantile(x, q, axis=1, weights=w, method="inverted_cdf"), np.quantile(x, q, axis=1, weights=w, method="inverted_cdf"))
+    x, w, q = (
+        rng.normal(size=(3, 5)).astype("float32"),
+        rng.integers(0, 4, 5) + np.eye(5, dtype=int)[seed],
+        rng.random(3).astype("float32"),
+    )
+    close(
+        jnp.quantile(x, q, axis=1, weights=w, method="inverted_cdf"),
+        np.quantile(x, q, axis=1, weights=w, method="inverted_cdf"),
+    )
     close(jnp.percentile(x, 100 * q, method="inverted_cdf"), np.percentile(x, 100 * q, method="inverted_cdf"))
     holes = np.where(x > 0.5, np.nan, x)
     wide = np.broadcast_to(w + 1, x.shape)
-    close(jnp.nanquantile(holes, 0.4, axis=1, weights=w + 1, method="inverted_cdf"), np.nanquantile(holes, 0.4, axis=1, weights=wide, method="inverted_cdf"))
+    close(
+        jnp.nanquantile(holes, 0.4, axis=1, weights=w + 1, method="inverted_cdf"),
+        np.nanquantile(holes, 0.4, axis=1, weights=wide, method="inverted_cdf"),
+    )
 
 
 @pytest.mark.slow
 def test_histograms_and_bits_as_numpy_s():
     points = RNG.normal(size=(50, 3)).astype("float32")
-    for options in ({"bins": 4}, {"bins": [2, 3, 4]}, {"bins": 3, "range": [(-1, 1), None, (0, 1)]}, {"bins": 3, "weights": RNG.random(50).astype("float32")},
-                    {"bins": 3, "density": True}):
+    for options in (
+        {"bins": 4},
+        {"bins": [2, 3, 4]},
+        {"bins": 3, "range": [(-1, 1), None, (0, 1)]},
+        {"bins": 3, "weights": RNG.random(50).astype("float32")},
+        {"bins": 3, "density": True},
+    ):
         options = {k: [None if r is None else r for r in v] if k == "range" else v for k, v in options.items()}
-        with_range = {**options, "range": [(-1, 1), (points[:, 1].min(), points[:, 1].max()), (0, 1)]} if "range" in options else options
+        with_range = (
+            {**options, "range": [(-1, 1), (points[:, 1].min(), points[:, 1].max()), (0, 1)]}
+            if "range" in options
+            else options
+        )
         got, want = jnp.histogramdd(points, **options), np.histogramdd(points, **with_range)
         close(got[0], want[0], 1e-4)
         for g, w in zip(got[1], want[1]):
             close(g, w)
-    for got, want in zip(jnp.histogram2d(points[:, 0], points[:, 1], bins=[3, np.array([-1.0, 0, 2])]),
-                         np.histogram2d(points[:, 0], points[:, 1], bins=[3, np.array([-1.0, 0, 2])])):
+    for got, want in zip(
+        jnp.histogram2d(points[:, 0], points[:, 1], bins=[3, np.array([-1.0, 0, 2])]),
+        np.histogram2d(points[:, 0], points[:, 1], bins=[3, np.array([-1.0, 0, 2])]),
+    ):
         close(got, want)
     bits = RNG.integers(0, 2, (3, 11))
     for order in ("big", "little"):
@@ -149,7 +216,10 @@ def test_histograms_and_bits_as_numpy_s():
             packed = np.packbits(bits, axis=axis, bitorder=order)
             assert jnp.packbits(bits, axis, order).tolist() == packed.tolist()
             for count in (None, 5, -2, 30):
-                assert jnp.unpackbits(packed, axis, count, order).tolist() == np.unpackbits(packed, axis=axis, count=count, bitorder=order).tolist()
+                assert (
+                    jnp.unpackbits(packed, axis, count, order).tolist()
+                    == np.unpackbits(packed, axis=axis, count=count, bitorder=order).tolist()
+                )
 
 
 @pytest.mark.slow
@@ -165,14 +235,18 @@ def test_windows_and_piecewise_as_numpy_s():
     f = lambda lib, x: lib.piecewise(x, [x < 0, x > 1], [lambda v: -v, lambda v: v * v, 7.0])
     close(f(jnp, x), f(np, x))
     log = lambda x: jnp.piecewise(x, [x > 0], [jnp.log, 0.0]).sum()
-    close(weft.grad(log)(jnp.array([0.0, 2.0])), [0, 0.5])      # not NaN
+    close(weft.grad(log)(jnp.array([0.0, 2.0])), [0, 0.5])  # not NaN
 
 
 @pytest.mark.slow
 def test_tensor_equations_as_numpy_s():
     a, b = RNG.normal(size=(2, 3, 6)).astype("float32"), RNG.normal(size=(2, 3)).astype("float32")
     close(jnp.linalg.tensorsolve(a, b), np.linalg.tensorsolve(a, b), 1e-3)
-    close(jnp.linalg.tensorsolve(np.moveaxis(a, 2, 0), b, axes=(0,)), np.linalg.tensorsolve(np.moveaxis(a, 2, 0), b, axes=(0,)), 1e-3)
+    close(
+        jnp.linalg.tensorsolve(np.moveaxis(a, 2, 0), b, axes=(0,)),
+        np.linalg.tensorsolve(np.moveaxis(a, 2, 0), b, axes=(0,)),
+        1e-3,
+    )
     close(jnp.linalg.tensorinv(a, ind=2), np.linalg.tensorinv(a, ind=2), 1e-3)
     check_grads(jnp.linalg.tensorsolve, (a, b), order=1, atol=5e-2, rtol=5e-2)
 
@@ -186,7 +260,17 @@ def test_einsum_paths():
     xs = [RNG.normal(size=[shapes[c] for c in t]).astype("float32") for t in terms]
     text = ",".join(terms) + "->ac"
     want = np.einsum(text, *xs)
-    for optimize in ("auto", "greedy", "optimal", "dp", True, False, [(0, 1), (0, 1), (0, 1)], [(2, 3), (0, 1), (0, 1)], [(1, 3), (0, 2)]):
+    for optimize in (
+        "auto",
+        "greedy",
+        "optimal",
+        "dp",
+        True,
+        False,
+        [(0, 1), (0, 1), (0, 1)],
+        [(2, 3), (0, 1), (0, 1)],
+        [(1, 3), (0, 2)],
+    ):
         close(jnp.einsum(text, *xs, optimize=optimize), want, 1e-4)
     path, told = jnp.einsum_path(text, *xs)
     assert len(path) == 3 and "bc" in str(told)
@@ -211,12 +295,28 @@ def test_out_sharding():
     mesh = weft.make_mesh((1,), ("d",))
     where = weft.NamedSharding(mesh, weft.P("d"))
     x = jnp.ones((4, 4))
-    made = [jnp.zeros(4, out_sharding=where), jnp.ones(4, out_sharding=where), jnp.full(4, 1.0, out_sharding=where), jnp.empty(4, out_sharding=where),
-            jnp.zeros_like(x, out_sharding=where), jnp.ones_like(x, out_sharding=where), jnp.full_like(x, 2, out_sharding=where), jnp.arange(4, out_sharding=where),
-            jnp.array([1, 2], out_sharding=where), jnp.asarray(x, out_sharding=where), jnp.broadcast_to(x, (2, 4, 4), out_sharding=where),
-            jnp.reshape(x, (2, 8), out_sharding=where), jnp.ravel(x, out_sharding=where), jnp.repeat(x, 2, out_sharding=where),
-            jnp.dot(x, x, out_sharding=where), jnp.matmul(x, x, out_sharding=where), jnp.tensordot(x, x, 1, out_sharding=where),
-            jnp.einsum("ij,jk", x, x, out_sharding=where), jnp.bincount(jnp.arange(4), length=4, out_sharding=where), jnp.percentile(x, jnp.arange(4.0), out_sharding=where)]
+    made = [
+        jnp.zeros(4, out_sharding=where),
+        jnp.ones(4, out_sharding=where),
+        jnp.full(4, 1.0, out_sharding=where),
+        jnp.empty(4, out_sharding=where),
+        jnp.zeros_like(x, out_sharding=where),
+        jnp.ones_like(x, out_sharding=where),
+        jnp.full_like(x, 2, out_sharding=where),
+        jnp.arange(4, out_sharding=where),
+        jnp.array([1, 2], out_sharding=where),
+        jnp.asarray(x, out_sharding=where),
+        jnp.broadcast_to(x, (2, 4, 4), out_sharding=where),
+        jnp.reshape(x, (2, 8), out_sharding=where),
+        jnp.ravel(x, out_sharding=where),
+        jnp.repeat(x, 2, out_sharding=where),
+        jnp.dot(x, x, out_sharding=where),
+        jnp.matmul(x, x, out_sharding=where),
+        jnp.tensordot(x, x, 1, out_sharding=where),
+        jnp.einsum("ij,jk", x, x, out_sharding=where),
+        jnp.bincount(jnp.arange(4), length=4, out_sharding=where),
+        jnp.percentile(x, jnp.arange(4.0), out_sharding=where),
+    ]
     assert all(y.sharding.spec == weft.P("d") for y in made)
     with weft.set_mesh(mesh):
         assert weft.jit(lambda: jnp.zeros(4, out_sharding=weft.P("d")))().sharding.spec == weft.P("d")
@@ -229,21 +329,48 @@ def test_out_sharding():
 
 
 def test_dtypes_of_few_bits():
-    assert [jnp.dtype(t).name for t in (jnp.int1, jnp.uint1, jnp.float6_e2m3fn, jnp.float6_e3m2fn)] == ["int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"]
+    assert [jnp.dtype(t).name for t in (jnp.int1, jnp.uint1, jnp.float6_e2m3fn, jnp.float6_e3m2fn)] == [
+        "int1",
+        "uint1",
+        "float6_e2m3fn",
+        "float6_e3m2fn",
+    ]
     assert (jnp.iinfo(jnp.int1).min, jnp.iinfo(jnp.uint1).max, float(jnp.finfo(jnp.float6_e2m3fn).max)) == (-1, 1, 7.5)
-    assert jnp.issubdtype(jnp.int1, jnp.signedinteger) and jnp.isdtype(jnp.float6_e3m2fn, "real floating") and jnp.promote_types("int1", bool) == jnp.int1
-    assert issubclass(jnp.character, jnp.flexible) and jnp.issubdtype(jnp.object_, jnp.generic) and issubclass(jnp.ComplexWarning, RuntimeWarning)
+    assert (
+        jnp.issubdtype(jnp.int1, jnp.signedinteger)
+        and jnp.isdtype(jnp.float6_e3m2fn, "real floating")
+        and jnp.promote_types("int1", bool) == jnp.int1
+    )
+    assert (
+        issubclass(jnp.character, jnp.flexible)
+        and jnp.issubdtype(jnp.object_, jnp.generic)
+        and issubclass(jnp.ComplexWarning, RuntimeWarning)
+    )
     assert weft.eval_shape(lambda: jnp.zeros(3, jnp.float6_e2m3fn)).dtype == jnp.float6_e2m3fn
     with pytest.raises(RuntimeError, match="int1"):
         weft.jit(lambda x: x.astype(jnp.int1), backend="cpu")(jnp.arange(2))
-    near = weft.jit(lambda x: x.astype(jnp.float6_e2m3fn).astype(jnp.float32), backend="reference")(np.float32([1.3, 9]))
+    near = weft.jit(lambda x: x.astype(jnp.float6_e2m3fn).astype(jnp.float32), backend="reference")(
+        np.float32([1.3, 9])
+    )
     assert near.tolist() == [1.25, 7.5]
 
 
 def test_limits_of_floats_without_numpy():
-    for name, ours in dtypes._FINFO.items():      # what finfo gives where NumPy is not installed
+    for name, ours in dtypes._FINFO.items():  # what finfo gives where NumPy is not installed
         theirs = jnp.finfo(name)
-        for limit in ("bits", "nmant", "nexp", "eps", "max", "min", "tiny", "smallest_normal", "smallest_subnormal", "maxexp", "minexp"):
+        for limit in (
+            "bits",
+            "nmant",
+            "nexp",
+            "eps",
+            "max",
+            "min",
+            "tiny",
+            "smallest_normal",
+            "smallest_subnormal",
+            "maxexp",
+            "minexp",
+        ):
             assert float(getattr(ours, limit)) == float(getattr(theirs, limit)), (name, limit)
 
 

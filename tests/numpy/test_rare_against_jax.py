@@ -1,4 +1,7 @@
-"""The rarer functions and parameters of weft.numpy give what real JAX gave (rare_expected.json, written by make_expected.py)."""
+"""The rarer functions and parameters of weft.numpy give what real JAX gave (rare_expected.json, written by
+make_expected.py).
+"""
+
 import json
 import pathlib
 import sys

@@ -1,5 +1,8 @@
-"""Every function of weft.numpy, weft.numpy.linalg and weft.numpy.fft over dtypes, shapes and special values gives what real JAX gave (sweep_expected.json,
-written by make_sweep_expected.py), errors included; is the same under jit and vmap; and has the derivative that differences show."""
+"""Every function of weft.numpy, weft.numpy.linalg and weft.numpy.fft over dtypes, shapes and special values gives what
+real JAX gave (sweep_expected.json, written by make_sweep_expected.py), errors included; is the same under jit and vmap;
+and has the derivative that differences show.
+"""
+
 import json
 import pathlib
 import re
@@ -23,14 +26,18 @@ pytestmark = pytest.mark.slow
 CALLS = calls()
 EXPECTED = json.loads((HERE / "sweep_expected.json").read_text())
 PARAMETERS = json.loads((HERE / "sweep_parameters.json").read_text())
-KNOWN = json.loads((HERE / "sweep_known.json").read_text())      # why -> call -> the dtypes in which weft differs from JAX
+# why -> call -> the dtypes in which weft differs from JAX
+KNOWN = json.loads((HERE / "sweep_known.json").read_text())
 KNOWN = {text: dtypes for calls_ in KNOWN.values() for text, dtypes in calls_.items()}
-TOLERANCE = {"float16": 4e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-6, "complex64": 1e-5, "complex128": 1e-6}      # frozen with seven digits
+# frozen with seven digits
+TOLERANCE = {"float16": 4e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-6, "complex64": 1e-5, "complex128": 1e-6}
 
 
 @pytest.fixture(autouse=True)
 def reference():
-    """The reference interpreter compiles nothing, and every primitive is compared with it on every backend elsewhere."""
+    """The reference interpreter compiles nothing, and every primitive is compared with it on every backend
+    elsewhere.
+    """
     with weft.default_device(weft.devices("reference")[0]), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -48,7 +55,7 @@ def matches(got, want) -> bool:
     rtol = TOLERANCE.get(want.partition("[")[0], 0)
     for g, w in zip(got.partition(":")[2].split(";"), want.partition(":")[2].split(";"), strict=True):
         numbers = [[v if v in ("nan", "inf", "-inf") else float(v) for v in part.split(",") if v] for part in (g, w)]
-        scale = max([abs(v) for v in numbers[1] if isinstance(v, float)], default=1.)
+        scale = max([abs(v) for v in numbers[1] if isinstance(v, float)], default=1.0)
         if len(numbers[0]) != len(numbers[1]) or not all(close(a, b, rtol, scale) for a, b in zip(*numbers)):
             return False
     return True
@@ -84,14 +91,20 @@ def test_parameters(text, scope):
 
 
 # jit needs concrete values, or sees Python objects: what these calls give depends on values, or is no array
-STATIC = re.compile(r"unique|nonzero|argwhere|setdiff|setxor|intersect|union|trim|extract|compress|place|delete|insert|repeat|bincount|histogram|choose|"
-                    r"ravel_multi|arange|isdtype|issubdtype|can_cast|promote|result_type|iterable|linspace|from|printoptions|vectorize|ix_|roots|poly|put|roll|piecewise|resize")
+STATIC = re.compile(
+    r"unique|nonzero|argwhere|setdiff|setxor|intersect|union|trim|extract|compress|place|delete|insert|repeat|bincount|histogram|choose|"
+    r"ravel_multi|arange|isdtype|issubdtype|can_cast|promote|result_type|iterable|linspace|from|printoptions|vectorize|ix_|roots|poly|put|roll|piecewise|resize"
+)
 
 
 def of_arrays() -> dict[str, str]:
     """The first call of each function that gives arrays of numbers, of x."""
     gives_arrays = lambda name, k: str(EXPECTED["float32"][name][k]).lstrip("['").startswith(("float", "complex"))
-    found = {name: [text for k, text in enumerate(CALLS[name]) if re.search(r"\bx\b", text) and gives_arrays(name, k)] for name in CALLS if not STATIC.search(name)}
+    found = {
+        name: [text for k, text in enumerate(CALLS[name]) if re.search(r"\bx\b", text) and gives_arrays(name, k)]
+        for name in CALLS
+        if not STATIC.search(name)
+    }
     return {name: texts[0] for name, texts in found.items() if texts}
 
 
@@ -112,8 +125,10 @@ def test_jit_and_vmap(text):
 
 
 # constant pieces, integers inside, or a point where the derivative jumps
-ROUGH = re.compile(r"astype|floor|ceil|trunc|rint|round|fix|sign|heaviside|nextafter|spacing|mod|remainder|fmod|divmod|arg|sort_complex|frexp|digitize|searchsorted|count|"
-                   r"rank|eig|svd|cond|nuc|pinv|lstsq|equal|less|greater|is|logical|all|any|nan_to_num|gcd|lcm|acos|asin|atanh|arccos|arcsin|arctanh|acosh|log|sqrt|unwrap|qr")
+ROUGH = re.compile(
+    r"astype|floor|ceil|trunc|rint|round|fix|sign|heaviside|nextafter|spacing|mod|remainder|fmod|divmod|arg|sort_complex|frexp|digitize|searchsorted|count|"
+    r"rank|eig|svd|cond|nuc|pinv|lstsq|equal|less|greater|is|logical|all|any|nan_to_num|gcd|lcm|acos|asin|atanh|arccos|arcsin|arctanh|acosh|log|sqrt|unwrap|qr"
+)
 
 
 @pytest.mark.parametrize("name", [n for n in CALLS if not STATIC.search(n) and not ROUGH.search(n)])
@@ -124,13 +139,15 @@ def test_derivatives(name):
         for text, want in zip(CALLS[name], EXPECTED["float32"][name]):
             if not re.search(r"\bx\b", text) or not isinstance(want, str) or not want.startswith(("float", "complex")):
                 continue
-            f = lambda x: evaluate(text, {**scope, "x": x})      # noqa: B023
-            x = scope["x"] + .01
+            f = lambda x: evaluate(text, {**scope, "x": x})  # noqa: B023
+            x = scope["x"] + 0.01
             d = jnp.cos(jnp.arange(x.size, dtype=x.dtype)).reshape(x.shape)
             numeric = (f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6
             y, forward = weft.jvp(f, (x,), (d,))
             np.testing.assert_allclose(forward, numeric, rtol=1e-5, atol=1e-6, err_msg=text)
-            seed = jnp.sin(1. + jnp.arange(y.size, dtype=y.dtype)).reshape(y.shape)
+            seed = jnp.sin(1.0 + jnp.arange(y.size, dtype=y.dtype)).reshape(y.shape)
             (back,) = weft.vjp(f, x)[1](seed)
-            np.testing.assert_allclose((back * d).sum(), (seed * forward).sum().real, rtol=1e-8, atol=1e-9, err_msg=text)
+            np.testing.assert_allclose(
+                (back * d).sum(), (seed * forward).sum().real, rtol=1e-8, atol=1e-9, err_msg=text
+            )
             return

@@ -1,4 +1,7 @@
-"""With 64 bits on, results have the types that real JAX gives them (wide_expected.json, written by make_wide_expected.py)."""
+"""With 64 bits on, results have the types that real JAX gives them (wide_expected.json, written by
+make_wide_expected.py).
+"""
+
 import json
 import pathlib
 import sys
@@ -14,11 +17,18 @@ sys.path.append(str(HERE))
 from wide_cases import DTYPES, types  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
-# Differences. JAX traces what it can't compile and fails afterwards: positions of the largest complex number, and LAPACK in float16.
+# Differences. JAX traces what it can't compile and fails afterwards: positions of the largest complex number, and
+# LAPACK in float16.
 _ORDER, _LAPACK = ("complex64",), ("float16",)
 OTHERWISE = {
-    "jnp.argmax(x)": _ORDER, "jnp.argmin(x)": _ORDER, "jnp.nanargmax(x)": _ORDER, "lax.argmax(x,0,int)": _ORDER,
-    "jnp.linalg.matrix_rank(m)": _LAPACK, "jnp.linalg.inv(m)": _LAPACK, "jnp.linalg.eigvalsh(m)": _LAPACK, "jnp.linalg.solve(m,x[:2])": _LAPACK,
+    "jnp.argmax(x)": _ORDER,
+    "jnp.argmin(x)": _ORDER,
+    "jnp.nanargmax(x)": _ORDER,
+    "lax.argmax(x,0,int)": _ORDER,
+    "jnp.linalg.matrix_rank(m)": _LAPACK,
+    "jnp.linalg.inv(m)": _LAPACK,
+    "jnp.linalg.eigvalsh(m)": _LAPACK,
+    "jnp.linalg.solve(m,x[:2])": _LAPACK,
     # JAX takes no integers here, NumPy does
     "jnp.polyfit(x,x,1)": _LAPACK + ("int8", "uint16", "int32", "int64", "bool"),
 }
@@ -33,4 +43,6 @@ def got():
 @pytest.mark.parametrize("text,want", json.loads((HERE / "wide_expected.json").read_text()).items())
 def test_types(text, want, got):
     """The types in each dtype, but for those that are known to differ, which still do."""
-    assert tuple(d for d, g, w in zip(DTYPES, got[text], want, strict=True) if g != w) == tuple(d for d in DTYPES if d in OTHERWISE.get(text, ())), got[text]
+    assert tuple(d for d, g, w in zip(DTYPES, got[text], want, strict=True) if g != w) == tuple(
+        d for d in DTYPES if d in OTHERWISE.get(text, ())
+    ), got[text]

@@ -1,4 +1,6 @@
-"""Expressions whose result types under jax_enable_x64 are those of real JAX: of x, three numbers, and m, a matrix, in each of DTYPES."""
+"""Expressions whose result types under jax_enable_x64 are those of real JAX: of x, three numbers, and m, a matrix,
+in each of DTYPES.
+"""
 
 DTYPES = ("int8", "uint16", "int32", "int64", "bool", "float16", "float32", "float64", "complex64")
 
@@ -224,7 +226,10 @@ def types(jax, jnp, np) -> dict[str, list]:
             scope = dict(jax=jax, jnp=jnp, np=np, lax=jax.lax)
             try:
                 fun = eval(f"lambda x, m: {text}", scope)
-                shown = [str(v.dtype) + "*" * bool(v.weak_type) + str(list(v.shape)) for v in jax.tree.leaves(jax.eval_shape(fun, x, m) if text in ABSTRACT else fun(x, m))]
+                shown = [
+                    str(v.dtype) + "*" * bool(v.weak_type) + str(list(v.shape))
+                    for v in jax.tree.leaves(jax.eval_shape(fun, x, m) if text in ABSTRACT else fun(x, m))
+                ]
             except Exception as e:
                 shown = next((c.__name__ for c in type(e).__mro__ if c.__module__ == "builtins"), "Exception")
             found.setdefault(text, []).append(shown)

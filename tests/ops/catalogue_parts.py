@@ -1,4 +1,7 @@
-"""Rows of the catalogue for functions of lax that say briefly what others do at length, and for those over named axes."""
+"""Rows of the catalogue for functions of lax that say briefly what others do at length, and for those over named
+axes.
+"""
+
 import weft
 from weft.base import dtypes
 from weft import lax
@@ -25,23 +28,55 @@ def rows(Row):
     yield Row("select", lax.select, ("bool[2,3]", "f32[2,3]", "f32[2,3]"))
     yield Row("stop_gradient", lambda x: lax.stop_gradient(x) + 0.0, ("f32[3]",), grad=False)
     yield Row("batch_matmul", lax.batch_matmul, ("f32[2,3,4]", "f32[2,4,2]"), rtol=5e-5)
-    yield Row("conv_with_general_padding", lambda x, k: lax.conv_with_general_padding(x, k, (1,), [(1, 2)], None, (2,)), ("f32[1,2,6]", "f32[3,2,2]"), rtol=1e-4)
+    yield Row(
+        "conv_with_general_padding",
+        lambda x, k: lax.conv_with_general_padding(x, k, (1,), [(1, 2)], None, (2,)),
+        ("f32[1,2,6]", "f32[3,2,2]"),
+        rtol=1e-4,
+    )
     # along one axis
     yield Row("index_in_dim", lambda x: lax.index_in_dim(x, -1, 1, keepdims=False), ("f32[2,3]",))
     yield Row("slice_in_dim", lambda x: lax.slice_in_dim(x, 1, 5, 2, axis=1), ("f32[2,6]",))
     yield Row("dynamic_slice_in_dim", lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, 1), ("f32[2,5]", "i32[]:-7..7"))
-    yield Row("dynamic_index_in_dim", lambda x, i: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), ("f32[4,3]", "i32[]:-4..3"))
-    yield Row("dynamic_update_slice_in_dim", lambda x, u, i: lax.dynamic_update_slice_in_dim(x, u, i, 1), ("f32[2,5]", "f32[2,2]", "i32[]:-5..5"))
-    yield Row("dynamic_update_index_in_dim", lambda x, u, i: lax.dynamic_update_index_in_dim(x, u, i, 0), ("f32[4,3]", "f32[3]", "i32[]:0..3"))
+    yield Row(
+        "dynamic_index_in_dim",
+        lambda x, i: lax.dynamic_index_in_dim(x, i, 0, keepdims=False),
+        ("f32[4,3]", "i32[]:-4..3"),
+    )
+    yield Row(
+        "dynamic_update_slice_in_dim",
+        lambda x, u, i: lax.dynamic_update_slice_in_dim(x, u, i, 1),
+        ("f32[2,5]", "f32[2,2]", "i32[]:-5..5"),
+    )
+    yield Row(
+        "dynamic_update_index_in_dim",
+        lambda x, u, i: lax.dynamic_update_index_in_dim(x, u, i, 0),
+        ("f32[4,3]", "f32[3]", "i32[]:0..3"),
+    )
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    yield Row("scatter_sub", lambda x, u: lax.scatter_sub(x, _const([1, 1, 2], (3, 1)), u, numbers), ("f32[4]", "f32[3]"))
-    yield Row("scatter_apply", lambda x: lax.scatter_apply(x, _const([1, 2], (2, 1)), lax.sin, numbers, unique_indices=True), ("f32[4]",))
-    yield Row("rng_uniform_shape", lambda x: lax.convert_element_type(lax.rng_uniform(0.0, 1.0, (2,)) >= 0.0, "int32"), ("f32[]",), grad=False)
+    yield Row(
+        "scatter_sub", lambda x, u: lax.scatter_sub(x, _const([1, 1, 2], (3, 1)), u, numbers), ("f32[4]", "f32[3]")
+    )
+    yield Row(
+        "scatter_apply",
+        lambda x: lax.scatter_apply(x, _const([1, 2], (2, 1)), lax.sin, numbers, unique_indices=True),
+        ("f32[4]",),
+    )
+    yield Row(
+        "rng_uniform_shape",
+        lambda x: lax.convert_element_type(lax.rng_uniform(0.0, 1.0, (2,)) >= 0.0, "int32"),
+        ("f32[]",),
+        grad=False,
+    )
     # control flow
     yield Row("map", lambda x: lax.map(lambda v: lax.sin(v) * v, x), ("f32[4]",))
     yield Row("map_batches", lambda x: lax.map(lambda v: lax.cos(v) * v[0], x, batch_size=2), ("f32[5,2]",))
     for reverse in (False, True):
-        yield Row(f"associative_scan{reverse}", lambda x, reverse=reverse: lax.associative_scan(lambda a, b: a * 0.5 + b, x, reverse=reverse, axis=1), ("f32[2,5]",))
+        yield Row(
+            f"associative_scan{reverse}",
+            lambda x, reverse=reverse: lax.associative_scan(lambda a, b: a * 0.5 + b, x, reverse=reverse, axis=1),
+            ("f32[2,5]",),
+        )
     # over a named axis
     for name in ("psum", "pmean", "pmax", "pmin"):
         yield Row(name, _over(lambda v, f=getattr(lax, name): v * f(v, "i")), ("f32[4,3]",), rtol=5e-5)
@@ -52,4 +87,8 @@ def rows(Row):
     yield Row("all_to_all", _over(lambda v: lax.all_to_all(v, "i", 0, 0)), ("f32[3,3,2]",))
     yield Row("pswapaxes", _over(lambda v: lax.pswapaxes(v, "i", 1)), ("f32[3,2,3]",))
     yield Row("psum_scatter", _over(lambda v: lax.psum_scatter(v, "i")), ("f32[3,3]",), rtol=5e-5)
-    yield Row("axis_index", _over(lambda v: v * lax.convert_element_type(lax.axis_index("i") + lax.axis_size("i"), "float32")), ("f32[3,2]",))
+    yield Row(
+        "axis_index",
+        _over(lambda v: v * lax.convert_element_type(lax.axis_index("i") + lax.axis_size("i"), "float32")),
+        ("f32[3,2]",),
+    )

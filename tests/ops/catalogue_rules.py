@@ -1,4 +1,7 @@
-"""Rows of the catalogue for primitives that no function of lax is about: what derivatives, batching, keys, references, callbacks, exports and meshes are made of."""
+"""Rows of the catalogue for primitives that no function of lax is about: what derivatives, batching, keys,
+references, callbacks, exports and meshes are made of.
+"""
+
 import functools
 
 import weft
@@ -12,7 +15,6 @@ from weft.primitives.linear import copy_p
 from weft.primitives.random_bits import threefry2x32_p
 from weft.runtime.device import default_device
 from weft.sharding import Mesh, NamedSharding, P
-
 
 # Rows that a platform refuses, and what it says.
 _IN_PROCESS = "can't leave the process|outside of its process|only a backend of this process"
@@ -30,7 +32,12 @@ def rows(Row):
     yield from _collectives(Row)
     yield from _random(Row)
     yield Row("geqrf", lambda x: geqrf_p.bind(x)[1], ("f32[2,4,3]",), grad=False, rtol=2e-4)
-    yield Row("geqp3", lambda x: geqp3_p.bind(x * lax.broadcasted_iota("float32", (4, 3), 1) + x, use_magma=None)[2], ("f32[4,3]",), grad=False)
+    yield Row(
+        "geqp3",
+        lambda x: geqp3_p.bind(x * lax.broadcasted_iota("float32", (4, 3), 1) + x, use_magma=None)[2],
+        ("f32[4,3]",),
+        grad=False,
+    )
     yield Row("todense", lambda x: sparse.todense(x * 2.0), ("f32[3]",))
 
 
@@ -40,22 +47,50 @@ def _derivatives(Row):
     yield Row("select_and_gather_add", lambda x, t: weft.jvp(pool, (x,), (t,))[1], ("f32[6]", "f32[6]"))
     yield Row("select_and_scatter_add", lambda x, ct: weft.vjp(pool, x)[1](ct)[0], ("f32[6]", "f32[3]"))
     yield Row("add_any", lambda x: weft.grad(lambda v: (lax.sin(v) * v).sum())(x), ("f32[3]",))
-    yield Row("integer_pow_twice", lambda x: weft.hessian(lambda v: (v ** 3).sum())(x), ("f32[2]",), rtol=5e-5)
+    yield Row("integer_pow_twice", lambda x: weft.hessian(lambda v: (v**3).sum())(x), ("f32[2]",), rtol=5e-5)
     yield Row("copy", copy_p.bind, ("f32[3]",))
     yield Row("custom_jvp_call", lambda x: _cube()(x), ("f32[3]:0.5..2",))
-    yield Row("custom_jvp_call_linear", lambda x, ct: _double()(x) * weft.linear_transpose(_double(), x)(ct)[0], ("f32[2]", "f32[2]"))
-    for optimize_remat in (False, True):      # whose derivative is known in reverse only
-        yield Row(f"custom_vjp_call{optimize_remat:d}", lambda x, r=optimize_remat: _square(r)(x), ("f32[3]",), grad=False)
-        yield Row(f"custom_vjp_call_grad{optimize_remat:d}", lambda x, r=optimize_remat: weft.vmap(weft.grad(_square(r)))(x), ("f32[3]",), grad=False)
-        yield Row(f"custom_vjp_call_remat{optimize_remat:d}", lambda x, r=optimize_remat: weft.grad(lambda v: weft.checkpoint(lambda u: lax.sin(_square(r)(u)))(v).sum())(x),
-                  ("f32[3]",), grad=False)
-    yield Row("linear_call", lambda p, x: weft.custom_derivatives.linear_call(_chosen, _chosen, p, x), ("bool[3]", "f32[3]"))
+    yield Row(
+        "custom_jvp_call_linear",
+        lambda x, ct: _double()(x) * weft.linear_transpose(_double(), x)(ct)[0],
+        ("f32[2]", "f32[2]"),
+    )
+    for optimize_remat in (False, True):  # whose derivative is known in reverse only
+        yield Row(
+            f"custom_vjp_call{optimize_remat:d}", lambda x, r=optimize_remat: _square(r)(x), ("f32[3]",), grad=False
+        )
+        yield Row(
+            f"custom_vjp_call_grad{optimize_remat:d}",
+            lambda x, r=optimize_remat: weft.vmap(weft.grad(_square(r)))(x),
+            ("f32[3]",),
+            grad=False,
+        )
+        yield Row(
+            f"custom_vjp_call_remat{optimize_remat:d}",
+            lambda x, r=optimize_remat: weft.grad(lambda v: weft.checkpoint(lambda u: lax.sin(_square(r)(u)))(v).sum())(
+                x
+            ),
+            ("f32[3]",),
+            grad=False,
+        )
+    yield Row(
+        "linear_call", lambda p, x: weft.custom_derivatives.linear_call(_chosen, _chosen, p, x), ("bool[3]", "f32[3]")
+    )
     marked = lambda v: sparse.todense(lax.stage(weft.ad_checkpoint.checkpoint_name(lax.rev(v, (0,)), "reversed"))) * 2.0
     yield Row("linear_transpose", lambda x, ct: weft.linear_transpose(marked, x)(ct)[0], ("f32[3]", "f32[3]"))
     tangent = weft.vmap(lambda x, t: weft.jvp(_square(False), (x,), (t,))[1])
-    yield Row("custom_lin", lambda x, ct: weft.linear_transpose(lambda t: tangent(x, t), x)(ct)[0], ("f32[3]", "f32[3]"), grad=False)
+    yield Row(
+        "custom_lin",
+        lambda x, ct: weft.linear_transpose(lambda t: tangent(x, t), x)(ct)[0],
+        ("f32[3]", "f32[3]"),
+        grad=False,
+    )
     yield Row("remat2", lambda x: weft.checkpoint(lambda v: lax.sin(lax.sin(v)))(x), ("f32[3]",))
-    yield Row("remat2_twice", lambda x: weft.jvp(lambda v: weft.grad(weft.checkpoint(lambda u: lax.sin(u) * u))(v), (x,), (x,))[1], ("f32[]",))
+    yield Row(
+        "remat2_twice",
+        lambda x: weft.jvp(lambda v: weft.grad(weft.checkpoint(lambda u: lax.sin(u) * u))(v), (x,), (x,))[1],
+        ("f32[]",),
+    )
 
 
 def _chosen(p, v):
@@ -84,7 +119,14 @@ def _square(optimize_remat):
 
 
 def _calls(Row):
-    yield Row("composite", lambda x: weft.custom_batching.sequential_vmap(lambda u: lax.composite(lambda v: lax.sin(v) + 1.0, "my.wave")(u))(x), ("f32[3]",), grad=False)
+    yield Row(
+        "composite",
+        lambda x: weft.custom_batching.sequential_vmap(
+            lambda u: lax.composite(lambda v: lax.sin(v) + 1.0, "my.wave")(u)
+        )(x),
+        ("f32[3]",),
+        grad=False,
+    )
     yield Row("custom_vmap_call", lambda x: _wave()(x), ("f32[3]",), grad=False)
     yield Row("call_exported", lambda x: _exported().call(x), ("f32[3]",), grad=False)
     yield Row("references", _references, ("f32[3]", "f32[]"))
@@ -95,7 +137,12 @@ def _calls(Row):
     yield Row("stage", lambda x: lax.stage(x) * 2.0, ("f32[3]",))
     like = lambda x: weft.ShapeDtypeStruct(x.shape, x.dtype)
     yield Row("debug_callback", lambda x: (weft.debug.callback(lambda v: None, x), x * 2.0)[1], ("f32[3]",))
-    yield Row("pure_callback", lambda x: weft.pure_callback(lambda v: v, like(x), x, vmap_method="sequential") * 2.0, ("f32[3]",), grad=False)
+    yield Row(
+        "pure_callback",
+        lambda x: weft.pure_callback(lambda v: v, like(x), x, vmap_method="sequential") * 2.0,
+        ("f32[3]",),
+        grad=False,
+    )
     yield Row("io_callback", lambda x: io_callback(lambda v: v, like(x), x) * 2.0, ("f32[3]",), grad=False)
 
 
@@ -131,33 +178,84 @@ def _placement(Row):
     yield Row("transfer_sharded", lambda x: weft.device_put(x * 2.0, where()), ("f32[3]",))
     yield Row("sharding_constraint", lambda x: lax.with_sharding_constraint(x * 2.0, where()), ("f32[3]",))
     yield Row("device_put", lambda x: to_memory_p.bind(x, memory="device") * 2.0, ("f32[3]",))
-    yield Row("shard_map", lambda x: weft.shard_map(lambda v: lax.psum(lax.sin(v), "i") * v, mesh=mesh(), in_specs=P("i"), out_specs=P("i"))(x), ("f32[3]",))
-    yield Row("shard_map_of_the_largest", lambda x: weft.shard_map(lambda v: lax.pmax(v, "i") - lax.pmin(v, "i") * lax.axis_index("i"), mesh=mesh(), in_specs=P("i"), out_specs=P("i"))(x),
-              ("f32[3]",), grad=False)
-    yield Row("pvary", lambda x: weft.shard_map(lambda v: lax.pcast(v, ("i",), to="varying") * 2.0, mesh=mesh(), in_specs=P(), out_specs=P("i"))(x), ("f32[3]",))
-    yield Row("inspect_sharding", lambda x: (weft.debug.inspect_array_sharding(x, callback=lambda s: None), x * 2.0)[1], ("f32[3]",))
+    yield Row(
+        "shard_map",
+        lambda x: weft.shard_map(
+            lambda v: lax.psum(lax.sin(v), "i") * v, mesh=mesh(), in_specs=P("i"), out_specs=P("i")
+        )(x),
+        ("f32[3]",),
+    )
+    yield Row(
+        "shard_map_of_the_largest",
+        lambda x: weft.shard_map(
+            lambda v: lax.pmax(v, "i") - lax.pmin(v, "i") * lax.axis_index("i"),
+            mesh=mesh(),
+            in_specs=P("i"),
+            out_specs=P("i"),
+        )(x),
+        ("f32[3]",),
+        grad=False,
+    )
+    yield Row(
+        "pvary",
+        lambda x: weft.shard_map(
+            lambda v: lax.pcast(v, ("i",), to="varying") * 2.0, mesh=mesh(), in_specs=P(), out_specs=P("i")
+        )(x),
+        ("f32[3]",),
+    )
+    yield Row(
+        "inspect_sharding",
+        lambda x: (weft.debug.inspect_array_sharding(x, callback=lambda s: None), x * 2.0)[1],
+        ("f32[3]",),
+    )
 
 
 def _collectives(Row):
     """Derivatives inside a mapped function, which meet the collectives' own rules."""
     four = functools.partial(weft.vmap, axis_name="i")
     for name, f in {
-        "psum": lambda x: lax.psum(x, "i"), "all_gather": lambda x: lax.all_gather(x, "i"),
-        "all_gather_invariant": lambda x: lax.all_gather(x, "i", to="invarying"), "all_to_all": lambda x: lax.all_to_all(x, "i", 0, 0),
-        "psum_scatter": lambda x: lax.psum_scatter(x, "i"), "ppermute": lambda x: lax.ppermute(x, "i", [(0, 1), (1, 3)]), "pbroadcast": lambda x: lax.pbroadcast(x, "i", 2),
+        "psum": lambda x: lax.psum(x, "i"),
+        "all_gather": lambda x: lax.all_gather(x, "i"),
+        "all_gather_invariant": lambda x: lax.all_gather(x, "i", to="invarying"),
+        "all_to_all": lambda x: lax.all_to_all(x, "i", 0, 0),
+        "psum_scatter": lambda x: lax.psum_scatter(x, "i"),
+        "ppermute": lambda x: lax.ppermute(x, "i", [(0, 1), (1, 3)]),
+        "pbroadcast": lambda x: lax.pbroadcast(x, "i", 2),
     }.items():
-        yield Row(f"{name}_inside", four(lambda x, f=f: weft.vjp(lambda v: lax.sin(f(v)), x)[1](lax.cos(f(x)))[0]), ("f32[4,4]",), rtol=5e-5)
+        yield Row(
+            f"{name}_inside",
+            four(lambda x, f=f: weft.vjp(lambda v: lax.sin(f(v)), x)[1](lax.cos(f(x)))[0]),
+            ("f32[4,4]",),
+            rtol=5e-5,
+        )
     for name in ("pmax", "pmin"):
-        yield Row(f"{name}_inside", four(lambda x, f=getattr(lax, name): f(x, "i") * weft.lax.stop_gradient(x)), ("f32[4,3]",), grad=False)
-    yield Row("axis_index_inside", four(lambda x: weft.grad(lambda v: (v * lax.axis_index("i")).sum())(x)), ("f32[4,3]",), grad=False)
+        yield Row(
+            f"{name}_inside",
+            four(lambda x, f=getattr(lax, name): f(x, "i") * weft.lax.stop_gradient(x)),
+            ("f32[4,3]",),
+            grad=False,
+        )
+    yield Row(
+        "axis_index_inside",
+        four(lambda x: weft.grad(lambda v: (v * lax.axis_index("i")).sum())(x)),
+        ("f32[4,3]",),
+        grad=False,
+    )
 
 
 def _random(Row):
     random = weft.random
     key = lambda s: random.wrap_key_data(jnp.stack([s, s + 1]))
     yield Row("random_bits", lambda s: random.bits(random.clone(key(s)), (3,)), ("u32[]:0..99",), grad=False)
-    yield Row("threefry2x32", lambda a, b: threefry2x32_p.bind(a, b, b, a)[0], ("u32[3]:0..99", "u32[3]:0..99"), grad=False)
+    yield Row(
+        "threefry2x32", lambda a, b: threefry2x32_p.bind(a, b, b, a)[0], ("u32[3]:0..99", "u32[3]:0..99"), grad=False
+    )
     yield Row("random_seed", lambda s: random.key_data(random.key(s)), ("u32[]:0..99",), grad=False)
     yield Row("random_split", lambda s: random.key_data(random.split(key(s), 2)), ("u32[]:0..99",), grad=False)
-    yield Row("random_fold_in", lambda s, i: random.bits(random.fold_in(key(s), i)), ("u32[]:0..99", "u32[]:0..99"), grad=False)
+    yield Row(
+        "random_fold_in",
+        lambda s, i: random.bits(random.fold_in(key(s), i)),
+        ("u32[]:0..99", "u32[]:0..99"),
+        grad=False,
+    )
     yield Row("rng_bit_generator", lambda k: lax.rng_bit_generator(k, (3,))[1], ("u32[4]:0..99",), grad=False)

@@ -1,4 +1,7 @@
-"""Runs every row of the catalogue compiled to WebAssembly where NumPy is blocked, and prints the values: one JSON line for each row."""
+"""Runs every row of the catalogue compiled to WebAssembly where NumPy is blocked, and prints the values: one JSON
+line for each row.
+"""
+
 import json
 import pathlib
 import sys
@@ -18,7 +21,13 @@ def plain(value):
     """Nested lists with NaN and infinities as words, complex numbers as pairs."""
     if isinstance(value, complex):
         return [plain(value.real), plain(value.imag)]
-    return [plain(v) for v in value] if isinstance(value, list) else value if isinstance(value, (bool, int)) else repr(float(value))
+    return (
+        [plain(v) for v in value]
+        if isinstance(value, list)
+        else value
+        if isinstance(value, (bool, int))
+        else repr(float(value))
+    )
 
 
 for row in ROWS:
@@ -29,6 +38,12 @@ for row in ROWS:
     grads = None
     floats = [i for i, spec in enumerate(row.args) if spec.startswith("f32")]
     if row.grad:
-        grads = [g.tolist() for g in weft.grad(lambda *xs, row=row: jnp.sum(row.fun(*xs)), argnums=tuple(floats))(*args)]
-    print(json.dumps([row.id, str(out.dtype), list(out.shape), plain(out.tolist()), [plain(g) for g in grads] if grads else None]))
+        grads = [
+            g.tolist() for g in weft.grad(lambda *xs, row=row: jnp.sum(row.fun(*xs)), argnums=tuple(floats))(*args)
+        ]
+    print(
+        json.dumps(
+            [row.id, str(out.dtype), list(out.shape), plain(out.tolist()), [plain(g) for g in grads] if grads else None]
+        )
+    )
 assert "numpy" not in sys.modules

@@ -1,7 +1,8 @@
 """Writes lax_expected.json next to this file: what real JAX gives for every expression of lax_cases.py.
 
-    <a Python with jax 0.10.2> tests/ops/make_lax_expected.py
+<a Python with jax 0.10.2> tests/ops/make_lax_expected.py
 """
+
 import pathlib
 import sys
 import warnings

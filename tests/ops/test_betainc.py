@@ -1,4 +1,7 @@
-"""The incomplete beta function and its derivative against mpmath, of parameters up to 1e30: nothing may be lost where large numbers cancel."""
+"""The incomplete beta function and its derivative against mpmath, of parameters up to 1e30: nothing may be lost
+where large numbers cancel.
+"""
+
 import functools
 import math
 
@@ -11,18 +14,43 @@ import weft
 import weft.numpy as jnp
 from weft import lax
 
-PLATFORMS = [(platform, dtype) for platform in under_test("cpu", "reference", "wasm", "webgpu") for dtype in ("float32", "float64") if (platform, dtype) != ("webgpu", "float64")]
+PLATFORMS = [
+    (platform, dtype)
+    for platform in under_test("cpu", "reference", "wasm", "webgpu")
+    for dtype in ("float32", "float64")
+    if (platform, dtype) != ("webgpu", "float64")
+]
 RNG = np.random.default_rng(5)
 
 
 def _points(dtype: str) -> list[tuple[float, float, float]]:
-    """Around the mean of the beta distribution, where its integral is neither 0 nor 1; what overflowed; and next to subnormal numbers."""
-    points = [(5.55e7, 6.8, 0.9999997), (6.8, 5.55e7, 3e-7), (2e15, 1e15, 0.6666667), (1e30, 1e30, 0.5), (3.0, 4.0, 1e-9), (0.25, 1e8, 1e-9), (5000.0, 5000.0, 0.51), (0.6, 0.6, 1.75e-38), (0.07, 0.07, 1.6e-307)]
+    """Around the mean of the beta distribution, where its integral is neither 0 nor 1; what overflowed; and next to
+    subnormal numbers.
+    """
+    points = [
+        (5.55e7, 6.8, 0.9999997),
+        (6.8, 5.55e7, 3e-7),
+        (2e15, 1e15, 0.6666667),
+        (1e30, 1e30, 0.5),
+        (3.0, 4.0, 1e-9),
+        (0.25, 1e8, 1e-9),
+        (5000.0, 5000.0, 0.51),
+        (0.6, 0.6, 1.75e-38),
+        (0.07, 0.07, 1.6e-307),
+    ]
     for most in (1, 3, 5, 8, 12):
         for _ in range(10):
             a, b = 10 ** RNG.uniform(-1, most, 2)
             mean = a / (a + b)
-            points.append((a, b, np.clip(mean + RNG.normal() * 2 * math.sqrt(mean * (1 - mean) / (a + b + 1)), mean / 2, (1 + mean) / 2)))
+            points.append(
+                (
+                    a,
+                    b,
+                    np.clip(
+                        mean + RNG.normal() * 2 * math.sqrt(mean * (1 - mean) / (a + b + 1)), mean / 2, (1 + mean) / 2
+                    ),
+                )
+            )
     rounded = [tuple(map(float, np.asarray(point, dtype))) for point in points]
     return [(a, b, x) for a, b, x in rounded if 0 < x < 1]
 
@@ -36,7 +64,7 @@ def _exact(a: float, b: float, x: float) -> tuple[float, float]:
         density = lambda t: mpmath.exp((p - 1) * mpmath.log(t) + (q - 1) * mpmath.log1p(-t) - log_beta)
         if p + q < 1000:
             return float(mpmath.betainc(p, q, 0, u, regularized=True)), float(density(u))
-        lower = u < p / (p + q) and p >= 1 or q < 1      # where the derivative has no pole
+        lower = u < p / (p + q) and p >= 1 or q < 1  # where the derivative has no pole
         width = mpmath.sqrt(p * q / (p + q) ** 3)
         reach = [width * k for k in (0, 1, 3, 9, 27, 81, 243, 729)]
         ends = [u - min(s, u) if lower else u + min(s, 1 - u) for s in reach]

@@ -1,5 +1,7 @@
-"""Every row of the catalogue on every backend there is: its value is the reference's, its jvp is numerically right and agrees with its vjp,
-vmap is the loop, and jit changes nothing."""
+"""Every row of the catalogue on every backend there is: its value is the reference's, its jvp is numerically right and
+agrees with its vjp, vmap is the loop, and jit changes nothing.
+"""
+
 import sys
 import pathlib
 
@@ -80,6 +82,7 @@ def _in_floats(row, args):
         for i, v in zip(at, floats):
             full[i] = v
         return row.fun(*full)
+
     return f, [jnp.asarray(args[i]) for i in at]
 
 
@@ -101,9 +104,12 @@ def test_derivatives(row, platform):
         tangent, cotangents = weft.jvp(f, primals, tangents)[1], weft.vjp(f, *primals)[1](ct)
         left, right = jnp.vdot(ct, tangent), sum(jnp.vdot(c, t) for c, t in zip(cotangents, tangents))
         return ahead, behind, tangent, left, right
+
     if refused(row, platform, everything, primals, tangents, ct):
         return
-    ahead, behind, tangent, left, right = [np.asarray(x, "float64") for x in weft.jit(everything)(primals, tangents, ct)]
+    ahead, behind, tangent, left, right = [
+        np.asarray(x, "float64") for x in weft.jit(everything)(primals, tangents, ct)
+    ]
     np.testing.assert_allclose(tangent, (ahead - behind) / (2 * step), rtol=3e-2, atol=3e-2)
     assert left == pytest.approx(right, rel=2e-4, abs=2e-4)
 
@@ -117,10 +123,11 @@ def test_vmap_is_the_loop(row, platform):
         first, second = [row.fun(*[b[i] for b in batch]) for i in range(2)]
         loop, last = jnp.stack([first, second]), [jnp.moveaxis(b, 0, -1) for b in batch]
         pairs = [(weft.vmap(row.fun)(*batch), loop), (weft.vmap(row.fun, in_axes=-1)(*last), loop)]
-        if len(args) > 1:      # the others are those of the first
+        if len(args) > 1:  # the others are those of the first
             mixed = weft.vmap(row.fun, in_axes=(0, *[None] * (len(args) - 1)))(batch[0], *args[1:])
             pairs.append((mixed, jnp.stack([first, row.fun(batch[0][1], *args[1:])])))
         return pairs
+
     if row.name in NO_LOOP or refused(row, platform, both, batch, args):
         return
     for got, want in weft.jit(both)(batch, args):

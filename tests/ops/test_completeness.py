@@ -1,5 +1,8 @@
-"""Every primitive has each rule or says why it can't, a row of the catalogue exercises each, and what rules say is true of single operations: a primitive without
-a transpose is linear in no operands, one with a transpose is transposed with respect to those in which it is linear, and each is batched in each operand alone."""
+"""Every primitive has each rule or says why it can't, a row of the catalogue exercises each, and what rules say is true
+of single operations: a primitive without a transpose is linear in no operands, one with a transpose is transposed with
+respect to those in which it is linear, and each is batched in each operand alone.
+"""
+
 import collections
 import contextlib
 import importlib
@@ -25,14 +28,17 @@ from weft.transforms.stage import JaxprTrace
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from catalogue import ROWS  # noqa: E402
 
-for _module in pkgutil.walk_packages(weft.__path__, "weft."):      # what they register counts
+for _module in pkgutil.walk_packages(weft.__path__, "weft."):  # what they register counts
     if "__main__" not in _module.name:
         importlib.import_module(_module.name)
 OURS = {name: p for name, p in registry.items() if p.abstract.__module__.startswith("weft.")}
 
 # Rules that no row of the catalogue can exercise, and who does.
-ELSEWHERE = {("ffi_call", rule): "it calls compiled code, which only XLA has: tests/native/test_ffi.py" for rule in ("abstract", "jvp", "batch")}
-SAMPLES = 4      # of each primitive, of different types
+ELSEWHERE = {
+    ("ffi_call", rule): "it calls compiled code, which only XLA has: tests/native/test_ffi.py"
+    for rule in ("abstract", "jvp", "batch")
+}
+SAMPLES = 4  # of each primitive, of different types
 
 
 class Sample:
@@ -48,7 +54,10 @@ class Sample:
         return [np.asarray(x) for x in (out if self.primitive.multiple_results else [out])]
 
     def __repr__(self):
-        return f"{self.primitive} of {', '.join(map(str, map(get_aval, self.args)))} with {sorted(self.params)}, in the row {self.row}"
+        return (
+            f"{self.primitive} of {', '.join(map(str, map(get_aval, self.args)))} with {sorted(self.params)}, in the"
+            f" row {self.row}"
+        )
 
 
 class Recording(ReferenceTrace):
@@ -59,7 +68,11 @@ class Recording(ReferenceTrace):
 
     def process(self, primitive, args, params):
         kept = self.kept[primitive]
-        arrays = [np.asarray(x.val if type(x) is TypedScalar else x, get_aval(x).dtype) for x in args if isinstance(get_aval(x), ShapedArray)]
+        arrays = [
+            np.asarray(x.val if type(x) is TypedScalar else x, get_aval(x).dtype)
+            for x in args
+            if isinstance(get_aval(x), ShapedArray)
+        ]
         key = tuple((a.shape, a.dtype) for a in arrays)
         if len(arrays) == len(args) and key not in kept and len(kept) < SAMPLES:
             kept[key] = Sample(self.row, primitive, arrays, params)
@@ -78,9 +91,11 @@ def counted():
             for rule in RULES:
                 own = getattr(primitive, rule)
                 if not isinstance(own, Unsupported):
+
                     def counting(*args, own=own, key=(name, rule), **params):
                         called[key].add(row[0])
                         return own(*args, **params)
+
                     patch.setattr(primitive, rule, counting)
         yield called, row
 
@@ -93,7 +108,9 @@ def equations(jaxpr):
 
 
 def directly(eqn, called):
-    """Calls the rules that no transformation comes to: of operations without operands, and the jvp of those whose operands or results have no tangents."""
+    """Calls the rules that no transformation comes to: of operations without operands, and the jvp of those whose
+    operands or results have no tangents.
+    """
     primitive, avals = eqn.primitive, [a.aval for a in eqn.invars]
     trace = JaxprTrace("an operation")
     names = primitive.axis_names(eqn.params) if primitive.axis_names is not None else ()
@@ -102,8 +119,12 @@ def directly(eqn, called):
         missed = lambda rule: not called[primitive.name, rule] and not isinstance(getattr(primitive, rule), Unsupported)
         smooth = [isinstance(a, ShapedArray) and dtypes.is_inexact(a.dtype) for a in avals]
         if missed("jvp") and (not any(smooth) or primitive.name in ("bitcast_convert_type", "rng_uniform")):
-            _, tangents = primitive.jvp(args, [x if moves else Zero(a) for x, a, moves in zip(args, avals, smooth)], **eqn.params)
-            assert all(type(t) is Zero for t in (tangents if primitive.multiple_results else [tangents])), f"{primitive} has a tangent, and its arguments have none"
+            _, tangents = primitive.jvp(
+                args, [x if moves else Zero(a) for x, a, moves in zip(args, avals, smooth)], **eqn.params
+            )
+            assert all(type(t) is Zero for t in (tangents if primitive.multiple_results else [tangents])), (
+                f"{primitive} has a tangent, and its arguments have none"
+            )
         if missed("batch") and not any(isinstance(a, ShapedArray) for a in avals):
             with mapped_axes(Axis("rows", 2)):
                 primitive.batch(Axis("rows", 2), args, [None] * len(args), **eqn.params)
@@ -114,7 +135,7 @@ def directly(eqn, called):
 @pytest.fixture(scope="module")
 def exercised():
     """(which row has called which rule, the operations that rows perform)."""
-    weft.clear_caches()      # what other tests have traced calls no rule again
+    weft.clear_caches()  # what other tests have traced calls no rule again
     recording = Recording()
     with counted() as (called, at):
         for row in ROWS:
@@ -124,11 +145,18 @@ def exercised():
             programs = [(closed, args)]
             floats = [i for i, a in enumerate(args) if dtypes.is_inexact(dtypes.dtype(a.dtype))]
             with contextlib.ExitStack() as stack:
-                if not row.grad:      # some can be differentiated nevertheless
+                if not row.grad:  # some can be differentiated nevertheless
                     stack.enter_context(contextlib.suppress(NotImplementedError, ValueError, TypeError))
                 if floats and dtypes.is_inexact(closed.out_avals[0].dtype):
+
                     def back(ct, *xs, row=row, args=args, floats=floats):
-                        return weft.vjp(lambda *xs: row.fun(*[xs[floats.index(i)] if i in floats else a for i, a in enumerate(args)]), *xs)[1](ct)
+                        return weft.vjp(
+                            lambda *xs: row.fun(
+                                *[xs[floats.index(i)] if i in floats else a for i, a in enumerate(args)]
+                            ),
+                            *xs,
+                        )[1](ct)
+
                     inputs = [np.ones(closed.out_avals[0].shape, closed.out_avals[0].dtype), *[args[i] for i in floats]]
                     programs.append((weft.make_jaxpr(back)(*inputs), inputs))
             weft.make_jaxpr(weft.vmap(row.fun))(*[np.stack([a, a]) for a in args])
@@ -142,12 +170,22 @@ def exercised():
 
 
 def test_no_rule_is_missing():
-    missing = [f"{name}.{rule}" for name, p in OURS.items() for rule in RULES if isinstance(getattr(p, rule), Missing) or getattr(p, rule) is None]
+    missing = [
+        f"{name}.{rule}"
+        for name, p in OURS.items()
+        for rule in RULES
+        if isinstance(getattr(p, rule), Missing) or getattr(p, rule) is None
+    ]
     assert not missing, "give each, or say why it can't be: weft.core.primitive.unsupported"
 
 
 def test_a_reason_is_a_sentence_that_is_raised():
-    reasons = [(f"{name}.{rule}", own) for name, p in OURS.items() for rule in RULES if isinstance(own := getattr(p, rule), Unsupported)]
+    reasons = [
+        (f"{name}.{rule}", own)
+        for name, p in OURS.items()
+        for rule in RULES
+        if isinstance(own := getattr(p, rule), Unsupported)
+    ]
     assert reasons
     for place, own in reasons:
         with pytest.raises(own.error) as e:
@@ -157,11 +195,16 @@ def test_a_reason_is_a_sentence_that_is_raised():
 
 def test_a_row_exercises_each_rule(exercised):
     called, _ = exercised
-    expected = {(name, rule) for name, p in OURS.items() for rule in RULES if not isinstance(getattr(p, rule), Unsupported)}
-    assert expected - {key for key, rows in called.items() if rows} == set(ELSEWHERE), "add a row to tests/ops/catalogue_rules.py"
+    expected = {
+        (name, rule) for name, p in OURS.items() for rule in RULES if not isinstance(getattr(p, rule), Unsupported)
+    }
+    assert expected - {key for key, rows in called.items() if rows} == set(ELSEWHERE), (
+        "add a row to tests/ops/catalogue_rules.py"
+    )
 
 
-# single operations ------------------------------------------------------------------------------------------------------
+# single operations
+# ------------------------------------------------------------------------------------------------------
 
 
 def samples(exercised):
@@ -177,10 +220,19 @@ def close(got, want, about):
 
 
 # Operations that need no transpose for what they seem to be, and those whose batched form is not the loop.
-NOT_ALONE = {**dict.fromkeys(("all_gather", "all_gather_invariant", "all_to_all", "pbroadcast", "ppermute", "psum", "reduce_scatter"), "it works over a mapped axis, so test_catalogue.py transposes it"),
-             "custom_lin": "it is known in reverse only", "reduce_precision": "it rounds, so it is linear but for that"}
+NOT_ALONE = {
+    **dict.fromkeys(
+        ("all_gather", "all_gather_invariant", "all_to_all", "pbroadcast", "ppermute", "psum", "reduce_scatter"),
+        "it works over a mapped axis, so test_catalogue.py transposes it",
+    ),
+    "custom_lin": "it is known in reverse only",
+    "reduce_precision": "it rounds, so it is linear but for that",
+}
 ALMOST_LINEAR = {"nextafter": "it differs from its first operand in the last place"}
-OTHER_BATCHES = {"rng_bit_generator": "one generator makes the numbers of all, as in JAX", "rng_uniform": "no two draws are alike"}
+OTHER_BATCHES = {
+    "rng_bit_generator": "one generator makes the numbers of all, as in JAX",
+    "rng_uniform": "no two draws are alike",
+}
 
 
 def test_batched_in_each_operand_alone(exercised):
@@ -194,8 +246,12 @@ def test_batched_in_each_operand_alone(exercised):
             pairs = [[x, x[::-1] if x.ndim else x] if i in which else [x, x] for i, x in enumerate(s.args)]
             want = [np.stack(both) for both in zip(*[s.run(*[p[k] for p in pairs]) for k in range(2)])]
             dims = [axis if i in which else None for i in every]
-            inputs = [np.stack(p, axis if axis == 0 else p[0].ndim) if i in which else p[0] for i, p in enumerate(pairs)]
-            batched = weft.make_jaxpr(weft.vmap(lambda *xs, s=s: s.primitive.bind(*xs, **s.params), in_axes=dims))(*inputs)
+            inputs = [
+                np.stack(p, axis if axis == 0 else p[0].ndim) if i in which else p[0] for i, p in enumerate(pairs)
+            ]
+            batched = weft.make_jaxpr(weft.vmap(lambda *xs, s=s: s.primitive.bind(*xs, **s.params), in_axes=dims))(
+                *inputs
+            )
             close(interpret(batched, inputs), want, f"{s}, batched in {which} along {axis}")
             count += 1
     assert count > 1000
@@ -229,7 +285,9 @@ def is_linear(s, which, rng) -> bool:
             for b, x, y in zip(both, at(xs), at(ys)):
                 wide = np.complex128 if dtypes.is_complex(b.dtype) else np.float64
                 tolerance = 1e-3 if dtypes.bits(b.dtype) >= 32 else 0.1
-                if not np.allclose(b.astype(wide), 2 * x.astype(wide) - 3 * y.astype(wide), rtol=tolerance, atol=tolerance):
+                if not np.allclose(
+                    b.astype(wide), 2 * x.astype(wide) - 3 * y.astype(wide), rtol=tolerance, atol=tolerance
+                ):
                     return False
     return True
 
@@ -252,15 +310,26 @@ def test_what_is_linear_is_transposed_and_nothing_else(exercised):
         for s, found in sets:
             found = list(found)
             for which in found:
-                function = lambda *xs, s=s, which=which: s.primitive.bind(*[xs[which.index(i)] if i in which else a for i, a in enumerate(s.args)], **s.params)
+                function = lambda *xs, s=s, which=which: s.primitive.bind(
+                    *[xs[which.index(i)] if i in which else a for i, a in enumerate(s.args)], **s.params
+                )
                 xs = [noise(s.args[i], rng) for i in which]
                 outs = s.run(*[xs[which.index(i)] if i in which else a for i, a in enumerate(s.args)])
                 cts = [noise(o, rng) for o in outs]
-                back = weft.make_jaxpr(lambda cts, f=function, xs=xs, many=primitive.multiple_results: weft.linear_transpose(f, *xs)(cts if many else cts[0]))
+                back = weft.make_jaxpr(
+                    lambda cts, f=function, xs=xs, many=primitive.multiple_results: weft.linear_transpose(f, *xs)(
+                        cts if many else cts[0]
+                    )
+                )
                 try:
                     given = interpret(back(cts), cts)
-                except NotImplementedError:      # it says why: an operand that the sample does not use is none that it is linear in
-                    found += [w for w in itertools.combinations(which, len(which) - 1) if w and w not in found and is_linear(s, w, rng)]
+                # it says why: an operand that the sample does not use is none that it is linear in
+                except NotImplementedError:
+                    found += [
+                        w
+                        for w in itertools.combinations(which, len(which) - 1)
+                        if w and w not in found and is_linear(s, w, rng)
+                    ]
                     continue
                 dot = lambda a, b: np.real(np.sum(a.astype(np.complex128) * b.astype(np.complex128)))
                 left, right = sum(map(dot, cts, outs)), sum(map(dot, given, xs))
@@ -270,10 +339,13 @@ def test_what_is_linear_is_transposed_and_nothing_else(exercised):
                 transposed.add(primitive.name)
                 count += 1
     assert not claims, "\n".join(claims)
-    assert {n for n, p in OURS.items() if not isinstance(p.transpose, Unsupported)} - transposed == set(NOT_ALONE) and count > 150
+    assert {n for n, p in OURS.items() if not isinstance(p.transpose, Unsupported)} - transposed == set(
+        NOT_ALONE
+    ) and count > 150
 
 
 def test_rules_for_xla_are_of_primitives_that_exist():
     need("cpu")
     from weft_native.lower.registry import broadcasting, rules
+
     assert set(rules) <= set(registry) and broadcasting <= set(rules)

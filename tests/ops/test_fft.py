@@ -1,4 +1,5 @@
 """Fourier transforms against NumPy's, and their derivatives."""
+
 import numpy as np
 import pytest
 
@@ -29,13 +30,20 @@ def test_one_axis(name, n, norm):
 def test_several_axes(name, s, axes):
     x = random((3, 4, 5), "float32" if name == "rfftn" else "complex64")
     axes_np = axes if axes is not None or s is None else tuple(range(-len(s), 0))
-    np.testing.assert_allclose(np.asarray(getattr(jnp.fft, name)(jnp.asarray(x), s, axes)), getattr(np.fft, name)(x, s, axes_np), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        np.asarray(getattr(jnp.fft, name)(jnp.asarray(x), s, axes)),
+        getattr(np.fft, name)(x, s, axes_np),
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "fft2", "rfft2", "ifft2", "irfft2"])
 def test_five_axes_in_parts(name):
     x = random((2, 3, 2, 4, 3), "float32" if name.startswith("r") else "complex64")
-    np.testing.assert_allclose(np.asarray(getattr(jnp.fft, name)(jnp.asarray(x))), getattr(np.fft, name)(x), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        np.asarray(getattr(jnp.fft, name)(jnp.asarray(x))), getattr(np.fft, name)(x), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_double_precision():
@@ -72,20 +80,23 @@ def test_frequencies_and_shifts():
             assert np.array_equal(jnp.fft.ifftshift(jnp.asarray(x), axes), np.fft.ifftshift(x, axes))
 
 
-@pytest.mark.parametrize("call,words", [
-    (lambda: lax.fft(jnp.ones(4, "float16"), "rfft", (4,)), "float16"),
-    (lambda: lax.fft(jnp.ones(4, "complex64"), "rfft", (4,)), "real valued"),
-    (lambda: lax.fft(jnp.ones(4, "complex64"), "fft", (3,)), r"\(4,\).*\(3,\)"),
-    (lambda: lax.fft(jnp.ones(4, "complex64"), "irfft", (4,)), r"\(4,\)"),
-    (lambda: lax.fft(jnp.ones(4, "complex64"), "xx", (4,)), "'xx'"),
-    (lambda: lax.fft(jnp.ones((2,) * 4, "complex64"), "fft", (2,) * 4), "one to three"),
-    (lambda: jnp.fft.fft(jnp.ones(4), norm="x"), "norm value x"),
-    (lambda: jnp.fft.fft(jnp.ones(4), n=0), "positive"),
-    (lambda: jnp.fft.rfft(jnp.ones(4, "complex64")), "real valued"),
-    (lambda: jnp.fft.fft(jnp.ones(4), axis=(0,)), "fftn"),
-    (lambda: jnp.fft.fft(jnp.ones(4), axis=3), "axis 3"),
-    (lambda: jnp.fft.fft2(jnp.ones((2, 2, 2)), axes=(0, 1, 2)), "2 axes"),
-])
+@pytest.mark.parametrize(
+    "call,words",
+    [
+        (lambda: lax.fft(jnp.ones(4, "float16"), "rfft", (4,)), "float16"),
+        (lambda: lax.fft(jnp.ones(4, "complex64"), "rfft", (4,)), "real valued"),
+        (lambda: lax.fft(jnp.ones(4, "complex64"), "fft", (3,)), r"\(4,\).*\(3,\)"),
+        (lambda: lax.fft(jnp.ones(4, "complex64"), "irfft", (4,)), r"\(4,\)"),
+        (lambda: lax.fft(jnp.ones(4, "complex64"), "xx", (4,)), "'xx'"),
+        (lambda: lax.fft(jnp.ones((2,) * 4, "complex64"), "fft", (2,) * 4), "one to three"),
+        (lambda: jnp.fft.fft(jnp.ones(4), norm="x"), "norm value x"),
+        (lambda: jnp.fft.fft(jnp.ones(4), n=0), "positive"),
+        (lambda: jnp.fft.rfft(jnp.ones(4, "complex64")), "real valued"),
+        (lambda: jnp.fft.fft(jnp.ones(4), axis=(0,)), "fftn"),
+        (lambda: jnp.fft.fft(jnp.ones(4), axis=3), "axis 3"),
+        (lambda: jnp.fft.fft2(jnp.ones((2, 2, 2)), axes=(0, 1, 2)), "2 axes"),
+    ],
+)
 def test_wrong_arguments(call, words):
     with pytest.raises(ValueError, match=words):
         call()

@@ -1,4 +1,7 @@
-"""The rest of weft.lax, and every dtype, give what real JAX gave (lax_expected.json, written by make_lax_expected.py)."""
+"""The rest of weft.lax, and every dtype, give what real JAX gave (lax_expected.json, written by
+make_lax_expected.py).
+"""
+
 import json
 import pathlib
 import sys

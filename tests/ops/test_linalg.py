@@ -1,4 +1,7 @@
-"""Factorisations and linear systems against NumPy's LAPACK, in every dtype, batched, singular, empty, and with wrong arguments."""
+"""Factorisations and linear systems against NumPy's LAPACK, in every dtype, batched, singular, empty, and with wrong
+arguments.
+"""
+
 import functools
 
 import numpy as np
@@ -91,9 +94,12 @@ def test_svd(dtype, shape):
     close(jnp.linalg.pinv(jnp.asarray(a)), np.linalg.pinv(a), dtype)
     close(linalg.svd(jnp.asarray(a), subset_by_index=(0, 2), full_matrices=False)[1], s[:, :2], dtype)
     close(linalg.svd(jnp.asarray(a), subset_by_index=(1, 3), full_matrices=False, compute_uv=False), s[:, 1:3], dtype)
-    stacks = jnp.asarray(a[:, None])      # with two axes in front of a matrix's, so that none of its own has the same number from either end
+    # with two axes in front of a matrix's, so that none of its own has the same number from either end
+    stacks = jnp.asarray(a[:, None])
     u, s, vh = map(np.asarray, linalg.svd(stacks, full_matrices=False))
-    for got, want in zip(linalg.svd(stacks, subset_by_index=(1, 3), full_matrices=False), (u[..., 1:3], s[..., 1:3], vh[..., 1:3, :])):
+    for got, want in zip(
+        linalg.svd(stacks, subset_by_index=(1, 3), full_matrices=False), (u[..., 1:3], s[..., 1:3], vh[..., 1:3, :])
+    ):
         close(got, want, dtype)
 
 
@@ -173,7 +179,14 @@ def test_singular_values_of_a_larger_matrix(on_wasm):
     rng = np.random.default_rng(0)
     for x in (rng.normal(size=(60, 60)), rng.normal(size=(90, 50)) * 10.0 ** -np.arange(50)):
         x = x.astype("float32")
-        s, u, vh = map(np.asarray, weft.jit(lambda x: linalg.svd_p.decompose(x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=None))(x))
+        s, u, vh = map(
+            np.asarray,
+            weft.jit(
+                lambda x: linalg.svd_p.decompose(
+                    x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=None
+                )
+            )(x),
+        )
         size = np.linalg.norm(x, 2)
         np.testing.assert_allclose(s, np.linalg.svd(x.astype("float64"))[1], atol=5e-6 * size)
         np.testing.assert_allclose(u * s @ vh, x, atol=5e-6 * size)
@@ -183,12 +196,28 @@ def test_singular_values_of_a_larger_matrix(on_wasm):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_thousands_of_rotations_lengthen_no_vector(on_wasm, dtype):
-    """Backward errors in eps. With sines and cosines that are rounded each for itself they were 26 to 56 for svd, 78 to 121 for eigh."""
+    """Backward errors in eps. With sines and cosines that are rounded each for itself they were 26 to 56 for svd, 78
+    to 121 for eigh.
+    """
     with weft.enable_x64(dtype == "float64"):
         x = random((100, 100), dtype)
         h = (x + x.T) / 2
-        v, w = map(np.asarray, weft.jit(lambda h: linalg.eigh_p.decompose(h, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None))(h))
-        s, u, vh = map(np.asarray, weft.jit(lambda x: linalg.svd_p.decompose(x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=None))(x))
+        v, w = map(
+            np.asarray,
+            weft.jit(
+                lambda h: linalg.eigh_p.decompose(
+                    h, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None
+                )
+            )(h),
+        )
+        s, u, vh = map(
+            np.asarray,
+            weft.jit(
+                lambda x: linalg.svd_p.decompose(
+                    x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=None
+                )
+            )(x),
+        )
     v, w, s, u, vh, x, h = (a.astype(np.longdouble) for a in (v, w, s, u, vh, x, h))
     size = lambda a: np.sqrt((a * a).sum())
     error = lambda a, scale: size(a) / scale / np.finfo(dtype).eps
@@ -210,8 +239,14 @@ def test_large_matrices_are_factored_by_blocks(dtype):
             for transpose in (True, False):
                 m = np.tril(low) if lower else np.triu(mH(low))
                 op = np.swapaxes(m, -1, -2) if transpose else m
-                close(op @ np.asarray(solve(m, b, left_side=True, lower=lower, transpose_a=transpose, **params)), b, dtype)
-                close(np.asarray(solve(m, mH(b), left_side=False, lower=lower, transpose_a=transpose, **params)) @ op, mH(b), dtype)
+                close(
+                    op @ np.asarray(solve(m, b, left_side=True, lower=lower, transpose_a=transpose, **params)), b, dtype
+                )
+                close(
+                    np.asarray(solve(m, mH(b), left_side=False, lower=lower, transpose_a=transpose, **params)) @ op,
+                    mH(b),
+                    dtype,
+                )
         a[1, 149, 149] = -1
         bad = np.asarray(linalg.ops.cholesky_p.decompose(jnp.asarray(a)))
         assert np.isnan(bad[1]).all() and not np.isnan(bad[0]).any()
@@ -225,19 +260,29 @@ def test_jacobi_s_rotations(dtype):
         a = a + mH(a)
         params = dict(sort_eigenvalues=True, subset_by_index=None, algorithm=None)
         for lower in (True, False):
-            v, w = map(np.asarray, weft.jit(lambda x: linalg.eigh_p.decompose(x, lower=lower, **params))(np.tril(a) if lower else np.triu(a)))
+            v, w = map(
+                np.asarray,
+                weft.jit(lambda x: linalg.eigh_p.decompose(x, lower=lower, **params))(
+                    np.tril(a) if lower else np.triu(a)
+                ),
+            )
             close(w, np.linalg.eigvalsh(a), dtype)
             close(a @ v, v * w[:, None], dtype)
         assert np.isnan(np.asarray(linalg.eigh_p.decompose(jnp.full((2, 2), jnp.nan), lower=True, **params)[0])).all()
 
 
-@pytest.mark.parametrize("dtype,algorithm", [("float32", None), ("complex128", None), ("float32", linalg.SvdAlgorithm.JACOBI)])
+@pytest.mark.parametrize(
+    "dtype,algorithm", [("float32", None), ("complex128", None), ("float32", linalg.SvdAlgorithm.JACOBI)]
+)
 def test_singular_values_without_lapack(dtype, algorithm):
     """Stacks, every shape, singular matrices, parts of the result, NaN."""
     with weft.enable_x64(dtype == "complex128"), weft.default_device(weft.devices("wasm")[0]):
+
         @functools.partial(weft.jit, static_argnums=(1, 2, 3))
         def loops(x, full, vectors, part):
-            return linalg.svd_p.decompose(x, full_matrices=full, compute_uv=vectors, subset_by_index=part, algorithm=algorithm)
+            return linalg.svd_p.decompose(
+                x, full_matrices=full, compute_uv=vectors, subset_by_index=part, algorithm=algorithm
+            )
 
         def svd(x, full=False, vectors=True, part=None):
             return list(map(np.asarray, loops(x, full, vectors, part)))
@@ -257,8 +302,17 @@ def test_singular_values_without_lapack(dtype, algorithm):
                 right(x, *svd(x, full), full)
         n = 4
         steps = np.arange(n)
-        for x in (np.zeros((n, n)), np.eye(n), np.diag([1, 0, 2, 0]), np.ones((n, n)), np.tril(np.ones((n, n))), np.diag(np.ones(n - 1), 1),
-                  np.diag(10.0 ** -steps), 10.0 ** -(steps[:, None] + steps), np.diag([1.0, 1, 1, 0]) + np.diag(np.ones(n - 1), 1)):
+        for x in (
+            np.zeros((n, n)),
+            np.eye(n),
+            np.diag([1, 0, 2, 0]),
+            np.ones((n, n)),
+            np.tril(np.ones((n, n))),
+            np.diag(np.ones(n - 1), 1),
+            np.diag(10.0**-steps),
+            10.0 ** -(steps[:, None] + steps),
+            np.diag([1.0, 1, 1, 0]) + np.diag(np.ones(n - 1), 1),
+        ):
             right(x.astype(dtype), *svd(x.astype(dtype)), False)
         x = random((5, 4), dtype)
         for scale in (1e-15, 1e15):
@@ -269,7 +323,13 @@ def test_singular_values_without_lapack(dtype, algorithm):
         x[0, 0] = np.nan
         assert all(np.isnan(out).all() for out in svd(x))
         with pytest.raises(NotImplementedError, match="POLAR"):
-            linalg.svd_p.decompose(jnp.eye(2), compute_uv=True, subset_by_index=None, full_matrices=True, algorithm=linalg.SvdAlgorithm.POLAR)
+            linalg.svd_p.decompose(
+                jnp.eye(2),
+                compute_uv=True,
+                subset_by_index=None,
+                full_matrices=True,
+                algorithm=linalg.SvdAlgorithm.POLAR,
+            )
 
 
 def gauge_free():
@@ -288,7 +348,11 @@ def gauge_free():
         yield "qr pivoting", shape, lambda a: linalg.qr(a, pivoting=True)[0]
         yield "qr pivoting r", shape, lambda a: linalg.qr(a, pivoting=True, full_matrices=False)[1]
     yield "eig right", (3, 3), lambda a: projection(linalg.eig(a, enable_eigvec_derivs=True)[2][:, :1])
-    yield "eig left", (3, 3), lambda a: projection(linalg.eig(a, enable_eigvec_derivs=True, compute_right_eigenvectors=False)[1][:, :1])
+    yield (
+        "eig left",
+        (3, 3),
+        lambda a: projection(linalg.eig(a, enable_eigvec_derivs=True, compute_right_eigenvectors=False)[1][:, :1]),
+    )
     yield "tridiagonal_solve", (4, 4), lambda a: linalg.tridiagonal_solve(a[0], a[1] + 3, a[2], a)
     yield "tridiagonal_solve of one row", (4, 1), lambda a: linalg.tridiagonal_solve(a[0], a[1] + 3, a[2], a[3:])
     yield "lu", (3, 4), lambda a: linalg.lu(a)[0]
@@ -346,7 +410,9 @@ def test_eigenvectors_keep_their_length_and_phase(left, right):
     """Right and left vectors of a matrix with complex eigenvalues move as LAPACK's do, together and each alone."""
     with weft.enable_x64(True):
         x, t = jnp.asarray(random((4, 4), "float64", 5)), jnp.asarray(random((4, 4), "float64", 6))
-        f = lambda a: linalg.eig(a, compute_left_eigenvectors=left, compute_right_eigenvectors=right, enable_eigvec_derivs=left or right)
+        f = lambda a: linalg.eig(
+            a, compute_left_eigenvectors=left, compute_right_eigenvectors=right, enable_eigvec_derivs=left or right
+        )
         outs, got = weft.jvp(f, (x,), (t,))
         assert len(got) == 1 + left + right
         for out, g, ahead, behind in zip(outs, got, f(x + 1e-6 * t), f(x - 1e-6 * t), strict=True):
@@ -380,7 +446,9 @@ def test_tridiagonal(dtype):
     a = random((2, 5, 5), dtype)
     whole = a + mH(a)
     for lower in (True, False):
-        packed, d, e, taus = map(np.asarray, linalg.tridiagonal(jnp.asarray(np.tril(whole) if lower else np.triu(whole)), lower=lower))
+        packed, d, e, taus = map(
+            np.asarray, linalg.tridiagonal(jnp.asarray(np.tril(whole) if lower else np.triu(whole)), lower=lower)
+        )
         assert taus.dtype == dtype and d.dtype == np.zeros(0, dtype).real.dtype
         t = np.stack([np.diag(x) + np.diag(y, 1) + np.diag(y, -1) for x, y in zip(d, e)])
         close(np.linalg.eigvalsh(t), np.linalg.eigvalsh(whole), dtype)
@@ -399,12 +467,16 @@ def test_tridiagonal_solve(dtype):
         np.testing.assert_allclose(dense @ np.asarray(out), b, rtol=50 * tol(dtype), atol=50 * tol(dtype))
         close(weft.vmap(linalg.tridiagonal_solve)(*map(jnp.asarray, (dl, d, du, b))), out, dtype)
     one = jnp.ones(3, dtype)
-    assert np.isnan(np.asarray(linalg.tridiagonal_solve(0 * one, one * jnp.array([1, 0, 1]), 0 * one, one[:, None]))).all()
-    finite = np.asarray(linalg.tridiagonal_solve(0 * one, one * jnp.array([1, 0, 1]), 0 * one, one[:, None], perturb_singular=True)).ravel()
+    assert np.isnan(
+        np.asarray(linalg.tridiagonal_solve(0 * one, one * jnp.array([1, 0, 1]), 0 * one, one[:, None]))
+    ).all()
+    finite = np.asarray(
+        linalg.tridiagonal_solve(0 * one, one * jnp.array([1, 0, 1]), 0 * one, one[:, None], perturb_singular=True)
+    ).ravel()
     np.testing.assert_allclose(finite, [1, 1 / np.finfo(dtype).eps, 1])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"], indirect=True)      # it is for real numbers
+@pytest.mark.parametrize("dtype", ["float32", "float64"], indirect=True)  # it is for real numbers
 def test_cholesky_update(dtype):
     r, w = np.triu(random((4, 4), dtype)), random((4,), dtype, 1)
     out = np.asarray(linalg.cholesky_update(jnp.asarray(r), jnp.asarray(w)))
@@ -438,14 +510,20 @@ def test_algorithms_of_the_cpu(dtype):
         u, s, vh = map(np.asarray, linalg.svd(jnp.asarray(a), full_matrices=False, algorithm=algorithm))
         close(u * s @ vh, a, dtype)
     square = a[:3] + mH(a[:3])
-    close(linalg.eigh(jnp.asarray(square), implementation=linalg.EighImplementation.QR)[1], np.linalg.eigvalsh(square), dtype)
+    close(
+        linalg.eigh(jnp.asarray(square), implementation=linalg.EighImplementation.QR)[1],
+        np.linalg.eigvalsh(square),
+        dtype,
+    )
     with pytest.warns(DeprecationWarning, match="use_magma"):
         linalg.eig(jnp.asarray(square), use_magma=False)
     with pytest.raises(ValueError, match="SvdAlgorithm.QR"):
         linalg.svd(jnp.asarray(a), algorithm="fast")
 
 
-@pytest.mark.parametrize("name", ["geqp3", "ormqr", "cholesky_update", "hessenberg", "tridiagonal", "tridiagonal_solve"])
+@pytest.mark.parametrize(
+    "name", ["geqp3", "ormqr", "cholesky_update", "hessenberg", "tridiagonal", "tridiagonal_solve"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_loops_of_the_newer_primitives(name, dtype):
     """What backends without a kernel run is what LAPACK gives, and what the references say."""
@@ -457,13 +535,31 @@ def compare_loops(name, dtype):
     matrix = lambda *shape, seed=0: random(shape, dtype, seed)
     ops, tri = linalg.ops, linalg._tridiagonal
     for primitive, args, params in (
-            (ops.geqp3_p, (matrix(2, 4, 3),), dict(use_magma=None)), (ops.geqp3_p, (matrix(3, 5),), dict(use_magma=None)),
-            *[(ops.ormqr_p, (0.3 * matrix(2, 4, 3), matrix(2, k), matrix(2, *((4, 5) if left else (5, 4)), seed=1)), dict(left=left, transpose=transpose))
-              for k, left, transpose in ((2, True, False), (3, True, True), (3, False, False), (2, False, True))],
-            *[(ops.cholesky_update_p, (np.triu(matrix(2, 4, 4)), matrix(2, 4, seed=1)), {})] * ("float" in dtype),
-            *[(linalg.hessenberg_p, (matrix(*shape),), {}) for shape in ((2, 4, 4), (1, 1), (2, 2))],
-            *[(tri.tridiagonal_p, (matrix(*shape),), dict(lower=lower)) for shape, lower in (((2, 5, 5), True), ((4, 4), False), ((1, 1), True))],
-            *[(tri.tridiagonal_solve_p, (*[matrix(2, n, seed=i) for i in range(3)], matrix(2, n, 3)), dict(perturb_singular=p)) for n, p in ((1, False), (2, True), (6, False))]):
+        (ops.geqp3_p, (matrix(2, 4, 3),), dict(use_magma=None)),
+        (ops.geqp3_p, (matrix(3, 5),), dict(use_magma=None)),
+        *[
+            (
+                ops.ormqr_p,
+                (0.3 * matrix(2, 4, 3), matrix(2, k), matrix(2, *((4, 5) if left else (5, 4)), seed=1)),
+                dict(left=left, transpose=transpose),
+            )
+            for k, left, transpose in ((2, True, False), (3, True, True), (3, False, False), (2, False, True))
+        ],
+        *[(ops.cholesky_update_p, (np.triu(matrix(2, 4, 4)), matrix(2, 4, seed=1)), {})] * ("float" in dtype),
+        *[(linalg.hessenberg_p, (matrix(*shape),), {}) for shape in ((2, 4, 4), (1, 1), (2, 2))],
+        *[
+            (tri.tridiagonal_p, (matrix(*shape),), dict(lower=lower))
+            for shape, lower in (((2, 5, 5), True), ((4, 4), False), ((1, 1), True))
+        ],
+        *[
+            (
+                tri.tridiagonal_solve_p,
+                (*[matrix(2, n, seed=i) for i in range(3)], matrix(2, n, 3)),
+                dict(perturb_singular=p),
+            )
+            for n, p in ((1, False), (2, True), (6, False))
+        ],
+    ):
         if primitive.name != name:
             continue
         args = [a.astype(dtype) for a in args]
@@ -471,7 +567,9 @@ def compare_loops(name, dtype):
         loops = weft.jit(lambda *a, primitive=primitive, params=params: primitive.decompose(*a, **params))
         for got in (loops(*args), primitive.reference(*args, **params)):
             for x, y in zip(*((got, want) if primitive.multiple_results else ([got], [want]))):
-                np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=20 * tol(dtype), atol=20 * tol(dtype), err_msg=str(primitive))
+                np.testing.assert_allclose(
+                    np.asarray(x), np.asarray(y), rtol=20 * tol(dtype), atol=20 * tol(dtype), err_msg=str(primitive)
+                )
 
 
 @pytest.mark.parametrize("name", ["cholesky", "lu", "qr", "eigh", "svd", "eig", "schur", "hessenberg"])
@@ -484,25 +582,44 @@ def test_half_precision_is_refused(name):
             getattr(linalg, name)(jnp.eye(2, dtype="int32"))
 
 
-@pytest.mark.parametrize("call,error,words", [
-    (lambda: linalg.cholesky(jnp.ones((2, 3))), TypeError, r"\(2, 3\)"),
-    (lambda: linalg.cholesky(jnp.ones(3)), TypeError, r"\(3,\)"),
-    (lambda: linalg.triangular_solve(jnp.eye(3), jnp.eye(3, dtype="complex64")), TypeError, "float32 and complex64"),
-    (lambda: linalg.triangular_solve(jnp.eye(3), jnp.ones((2, 2)), left_side=True), ValueError, r"\(3, 3\) and \(2, 2\)"),
-    (lambda: linalg.householder_product(jnp.ones((2, 3)), jnp.ones(2)), ValueError, "as many rows as columns"),
-    (lambda: linalg.lu_pivots_to_permutation(jnp.ones(2), 3), TypeError, "float32"),
-    (lambda: jnp.linalg.inv(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
-    (lambda: jnp.linalg.det(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
-    (lambda: jnp.linalg.solve(jnp.ones((2, 3)), jnp.ones(2)), ValueError, r"\(2, 3\)"),
-    (lambda: jnp.linalg.solve(jnp.eye(3), jnp.ones((2, 2))), ValueError, r"\(2, 2\)"),
-    (lambda: jnp.linalg.qr(jnp.eye(2), mode="x"), ValueError, "'x'"),
-    (lambda: jnp.linalg.eigh(jnp.eye(2), UPLO="Z"), ValueError, "Z"),
-    (lambda: jnp.linalg.norm(jnp.eye(2), "x"), ValueError, "'x'"),
-    (lambda: jnp.linalg.slogdet(jnp.eye(2), method="x"), ValueError, "'x'"),
-    (lambda: linalg.cholesky(jnp.ones((2, 3)), symmetrize_input=False), ValueError, r"\(2, 3\)"),
-    (lambda: weft.jvp(lambda a: linalg.svd(a)[0], (jnp.ones((3, 2)),), (jnp.ones((3, 2)),)), NotImplementedError, "full_matrices=False"),
-    (lambda: weft.jvp(lambda a: linalg.eig(a)[2], (jnp.ones((2, 2)),), (jnp.ones((2, 2)),)), NotImplementedError, "enable_eigvec_derivs=True"),
-])
+@pytest.mark.parametrize(
+    "call,error,words",
+    [
+        (lambda: linalg.cholesky(jnp.ones((2, 3))), TypeError, r"\(2, 3\)"),
+        (lambda: linalg.cholesky(jnp.ones(3)), TypeError, r"\(3,\)"),
+        (
+            lambda: linalg.triangular_solve(jnp.eye(3), jnp.eye(3, dtype="complex64")),
+            TypeError,
+            "float32 and complex64",
+        ),
+        (
+            lambda: linalg.triangular_solve(jnp.eye(3), jnp.ones((2, 2)), left_side=True),
+            ValueError,
+            r"\(3, 3\) and \(2, 2\)",
+        ),
+        (lambda: linalg.householder_product(jnp.ones((2, 3)), jnp.ones(2)), ValueError, "as many rows as columns"),
+        (lambda: linalg.lu_pivots_to_permutation(jnp.ones(2), 3), TypeError, "float32"),
+        (lambda: jnp.linalg.inv(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
+        (lambda: jnp.linalg.det(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
+        (lambda: jnp.linalg.solve(jnp.ones((2, 3)), jnp.ones(2)), ValueError, r"\(2, 3\)"),
+        (lambda: jnp.linalg.solve(jnp.eye(3), jnp.ones((2, 2))), ValueError, r"\(2, 2\)"),
+        (lambda: jnp.linalg.qr(jnp.eye(2), mode="x"), ValueError, "'x'"),
+        (lambda: jnp.linalg.eigh(jnp.eye(2), UPLO="Z"), ValueError, "Z"),
+        (lambda: jnp.linalg.norm(jnp.eye(2), "x"), ValueError, "'x'"),
+        (lambda: jnp.linalg.slogdet(jnp.eye(2), method="x"), ValueError, "'x'"),
+        (lambda: linalg.cholesky(jnp.ones((2, 3)), symmetrize_input=False), ValueError, r"\(2, 3\)"),
+        (
+            lambda: weft.jvp(lambda a: linalg.svd(a)[0], (jnp.ones((3, 2)),), (jnp.ones((3, 2)),)),
+            NotImplementedError,
+            "full_matrices=False",
+        ),
+        (
+            lambda: weft.jvp(lambda a: linalg.eig(a)[2], (jnp.ones((2, 2)),), (jnp.ones((2, 2)),)),
+            NotImplementedError,
+            "enable_eigvec_derivs=True",
+        ),
+    ],
+)
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -1,4 +1,5 @@
 """Operands that primitives don't take are refused when a program is traced, not when it runs."""
+
 import numpy as np
 import pytest
 import weft
@@ -19,7 +20,9 @@ def test_decompositions_of_square_matrices(decompose):
             weft.make_jaxpr(decompose)(jnp.ones(shape))
 
 
-@pytest.mark.parametrize("decompose", [lax.linalg.cholesky, lax.linalg.qr, lax.linalg.lu, lax.linalg.svd, lax.linalg.eigh])
+@pytest.mark.parametrize(
+    "decompose", [lax.linalg.cholesky, lax.linalg.qr, lax.linalg.lu, lax.linalg.svd, lax.linalg.eigh]
+)
 def test_decompositions_of_what_is_no_matrix_of_numbers(decompose):
     with pytest.raises((TypeError, ValueError)):
         weft.make_jaxpr(decompose)(jnp.ones(3))

@@ -1,4 +1,5 @@
 """weft.scipy.linalg against SciPy."""
+
 import numpy as np
 import pytest
 import scipy.linalg as reference
@@ -20,13 +21,19 @@ def case(request):
     a = rng.normal(size=(4, 4)) + (1j * rng.normal(size=(4, 4)) if "complex" in request.param else 0)
     tol = 1e-10 if double else 3e-4
     with weft.enable_x64(double):
-        yield a.astype(request.param), lambda x, y: np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tol, atol=tol)
+        yield (
+            a.astype(request.param),
+            lambda x, y: np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tol, atol=tol),
+        )
 
 
 def test_exponential(case):
     a, close = case
     for scale in (0.01, 1.0, 4.0):
-        close(np.asarray(linalg.expm(jnp.asarray(a * scale))) / np.exp(4 * scale), reference.expm(a * scale) / np.exp(4 * scale))
+        close(
+            np.asarray(linalg.expm(jnp.asarray(a * scale))) / np.exp(4 * scale),
+            reference.expm(a * scale) / np.exp(4 * scale),
+        )
     stack = np.stack([a, 3 * a])
     close(linalg.expm(jnp.asarray(stack)), np.stack([linalg.expm(jnp.asarray(x)) for x in stack]))
     close(linalg.expm(jnp.asarray(np.triu(a)), upper_triangular=True), reference.expm(np.triu(a)))
@@ -57,7 +64,10 @@ def test_systems(case):
             close(linalg.solve_triangular(j(spd), j(b), trans, lower), reference.solve_triangular(spd, b, trans, lower))
     for trans in (0, 1, 2):
         for rhs in (b, b[:, 0]):
-            close(linalg.lu_solve(linalg.lu_factor(j(a)), j(rhs), trans), reference.lu_solve(reference.lu_factor(a), rhs, trans))
+            close(
+                linalg.lu_solve(linalg.lu_factor(j(a)), j(rhs), trans),
+                reference.lu_solve(reference.lu_factor(a), rhs, trans),
+            )
     close(linalg.inv(j(a)), reference.inv(a))
     close(linalg.det(j(a)), reference.det(a))
 
@@ -82,14 +92,17 @@ def test_factorisations(case):
     close(linalg.block_diag(j(a), 2.0, j(a[0])), reference.block_diag(a, 2.0, a[0]))
 
 
-@pytest.mark.parametrize("call,error,words", [
-    (lambda: linalg.expm(jnp.eye(2, dtype="bfloat16")), TypeError, "bfloat16"),
-    (lambda: linalg.expm(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
-    (lambda: linalg.solve(jnp.eye(2), jnp.ones(2), assume_a="zz"), ValueError, "'zz'"),
-    (lambda: linalg.solve_triangular(jnp.eye(2), jnp.ones(2), trans=5), ValueError, "5"),
-    (lambda: linalg.qr(jnp.eye(2), mode="x"), ValueError, "'x'"),
-    (lambda: linalg.schur(jnp.eye(2), output="x"), ValueError, "'x'"),
-])
+@pytest.mark.parametrize(
+    "call,error,words",
+    [
+        (lambda: linalg.expm(jnp.eye(2, dtype="bfloat16")), TypeError, "bfloat16"),
+        (lambda: linalg.expm(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
+        (lambda: linalg.solve(jnp.eye(2), jnp.ones(2), assume_a="zz"), ValueError, "'zz'"),
+        (lambda: linalg.solve_triangular(jnp.eye(2), jnp.ones(2), trans=5), ValueError, "5"),
+        (lambda: linalg.qr(jnp.eye(2), mode="x"), ValueError, "'x'"),
+        (lambda: linalg.schur(jnp.eye(2), output="x"), ValueError, "'x'"),
+    ],
+)
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
         call()
@@ -103,7 +116,12 @@ def test_qr_with_pivoting_and_products_with_q(shape):
         for mode in ("full", "economic", "r"):
             for got, want in zip(linalg.qr(a, mode=mode, pivoting=True), reference.qr(a, mode=mode, pivoting=True)):
                 np.testing.assert_allclose(got, want, atol=1e-12)
-        for mode, c in (("right", rng.normal(size=(2, m)) + 0j), ("left", rng.normal(size=(k, 2)) + 0j), ("right", rng.normal(size=m) + 0j), ("left", rng.normal(size=k) + 0j)):
+        for mode, c in (
+            ("right", rng.normal(size=(2, m)) + 0j),
+            ("left", rng.normal(size=(k, 2)) + 0j),
+            ("right", rng.normal(size=m) + 0j),
+            ("left", rng.normal(size=k) + 0j),
+        ):
             for pivoting in (False, True):
                 for conjugate in (False, True):
                     got = linalg.qr_multiply(a, c, mode, pivoting, conjugate)
@@ -144,11 +162,18 @@ def test_eigh_tridiagonal():
             dense = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
             np.testing.assert_allclose(w, np.linalg.eigvalsh(dense), atol=1e-12)
             np.testing.assert_allclose(dense @ v, v * w, atol=1e-12)
-        np.testing.assert_allclose(linalg.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 3)), w[1:4], atol=1e-12)
-        np.testing.assert_allclose(weft.grad(lambda d: linalg.eigh_tridiagonal(d, e, eigvals_only=True)[0])(d), v[:, 0] ** 2, atol=1e-12)
-    for call, error in ((lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(3)), ValueError), (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="q"), ValueError),
-                        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="v", select_range=(0, 1)), NotImplementedError),
-                        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="i"), ValueError)):
+        np.testing.assert_allclose(
+            linalg.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 3)), w[1:4], atol=1e-12
+        )
+        np.testing.assert_allclose(
+            weft.grad(lambda d: linalg.eigh_tridiagonal(d, e, eigvals_only=True)[0])(d), v[:, 0] ** 2, atol=1e-12
+        )
+    for call, error in (
+        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(3)), ValueError),
+        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="q"), ValueError),
+        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="v", select_range=(0, 1)), NotImplementedError),
+        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="i"), ValueError),
+    ):
         with pytest.raises(error, match="eigh_tridiagonal"):
             call()
 

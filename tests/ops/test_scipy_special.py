@@ -1,4 +1,7 @@
-"""Special functions of weft.scipy against SciPy, in every float dtype, broadcasting, with integers, and their derivatives."""
+"""Special functions of weft.scipy against SciPy, in every float dtype, broadcasting, with integers, and their
+derivatives.
+"""
+
 import mpmath
 import numpy as np
 import pytest
@@ -11,22 +14,35 @@ from weft.scipy import special
 
 pytestmark = pytest.mark.slow
 
-WORDS_ARE = "weft.scipy.special"      # to tools/coverage.py
+WORDS_ARE = "weft.scipy.special"  # to tools/coverage.py
 RNG = np.random.default_rng(0)
 POSITIVE = [np.exp(RNG.uniform(-2, 3, 60)) for _ in range(3)]
-CASES = {"gammainc": (POSITIVE[0], POSITIVE[1]), "gammaincc": (POSITIVE[0], POSITIVE[1]), "betainc": (POSITIVE[0], POSITIVE[1], RNG.uniform(size=60)),
-         "zeta": (1.1 + POSITIVE[0], POSITIVE[1]), "polygamma": (np.arange(60) % 7, POSITIVE[0]), "gammaln": (POSITIVE[0],), "digamma": (POSITIVE[0],),
-         "i0e": (POSITIVE[0] - 3,), "i1e": (POSITIVE[0] - 3,), "i0": (POSITIVE[0] / 4,), "i1": (POSITIVE[0] / 4 - 2,)}
+CASES = {
+    "gammainc": (POSITIVE[0], POSITIVE[1]),
+    "gammaincc": (POSITIVE[0], POSITIVE[1]),
+    "betainc": (POSITIVE[0], POSITIVE[1], RNG.uniform(size=60)),
+    "zeta": (1.1 + POSITIVE[0], POSITIVE[1]),
+    "polygamma": (np.arange(60) % 7, POSITIVE[0]),
+    "gammaln": (POSITIVE[0],),
+    "digamma": (POSITIVE[0],),
+    "i0e": (POSITIVE[0] - 3,),
+    "i1e": (POSITIVE[0] - 3,),
+    "i0": (POSITIVE[0] / 4,),
+    "i1": (POSITIVE[0] / 4 - 2,),
+}
 
 
-@pytest.mark.parametrize("dtype,rtol,atol", [("float64", 2e-12, 1e-13), ("float32", 3e-4, 2e-5), ("float16", 4e-2, 4e-3), ("bfloat16", 2e-1, 2e-2)])
+@pytest.mark.parametrize(
+    "dtype,rtol,atol",
+    [("float64", 2e-12, 1e-13), ("float32", 3e-4, 2e-5), ("float16", 4e-2, 4e-3), ("bfloat16", 2e-1, 2e-2)],
+)
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_scipy_s(name, dtype, rtol, atol):
     with weft.enable_x64(dtype == "float64"):
         args = [jnp.asarray(a).astype(dtype) if a.dtype.kind == "f" else a for a in CASES[name]]
         got = getattr(special, name)(*args)
         assert got.dtype == dtype
-        exact = [np.asarray(a).astype("float64") if a.dtype != np.int64 else a for a in args]      # as rounded
+        exact = [np.asarray(a).astype("float64") if a.dtype != np.int64 else a for a in args]  # as rounded
         want = getattr(reference, name)(*exact)
         usable = np.abs(want) < (6e4 if dtype == "float16" else 1e30)
         np.testing.assert_allclose(np.asarray(got).astype("float64")[usable], want[usable], rtol=rtol, atol=atol)
@@ -35,7 +51,11 @@ def test_values_are_scipy_s(name, dtype, rtol, atol):
 def test_operands_broadcast_and_integers_become_floats():
     assert special.gammainc(2, jnp.ones((3, 1))).shape == (3, 1)
     assert special.betainc(jnp.ones((2, 1)), 2, jnp.full(3, 0.5)).shape == (2, 3)
-    np.testing.assert_allclose(special.polygamma(jnp.arange(3)[:, None], jnp.array([1.0, 2.0])), reference.polygamma(np.arange(3)[:, None], [1.0, 2.0]), rtol=1e-5)
+    np.testing.assert_allclose(
+        special.polygamma(jnp.arange(3)[:, None], jnp.array([1.0, 2.0])),
+        reference.polygamma(np.arange(3)[:, None], [1.0, 2.0]),
+        rtol=1e-5,
+    )
     np.testing.assert_allclose(special.zeta(3), reference.zeta(3), rtol=1e-6)
 
 
@@ -60,5 +80,7 @@ def test_derivatives_are_mpmath_s():
         third = weft.grad(weft.grad(weft.grad(special.gammaln)))
         np.testing.assert_allclose(weft.vmap(third)(x), reference.polygamma(2, x), rtol=1e-11)
         slope = weft.vmap(weft.grad(special.i1e))(x)
-        np.testing.assert_allclose(slope, [float(mpmath.diff(lambda t: mpmath.exp(-t) * mpmath.besseli(1, t), q)) for q in x], rtol=1e-9)
+        np.testing.assert_allclose(
+            slope, [float(mpmath.diff(lambda t: mpmath.exp(-t) * mpmath.besseli(1, t), q)) for q in x], rtol=1e-9
+        )
         assert float(weft.grad(special.i1e)(0.0)) == 0.5

@@ -1,4 +1,5 @@
 """Reductions of segments (`weft.ops`) against loops."""
+
 import numpy as np
 import pytest
 
@@ -6,9 +7,14 @@ import weft
 import weft.numpy as jnp
 from weft import ops
 
-DATA = np.array([[3., -1.], [2., 5.], [-4., 0.5], [7., 2.], [1., 1.]], np.float32)
+DATA = np.array([[3.0, -1.0], [2.0, 5.0], [-4.0, 0.5], [7.0, 2.0], [1.0, 1.0]], np.float32)
 IDS = np.array([0, 2, 0, 3, 2])
-FUNCTIONS = {ops.segment_sum: (np.add, 0), ops.segment_prod: (np.multiply, 1), ops.segment_max: (np.maximum, -np.inf), ops.segment_min: (np.minimum, np.inf)}
+FUNCTIONS = {
+    ops.segment_sum: (np.add, 0),
+    ops.segment_prod: (np.multiply, 1),
+    ops.segment_max: (np.maximum, -np.inf),
+    ops.segment_min: (np.minimum, np.inf),
+}
 
 
 def loop(op, empty, count):
@@ -22,7 +28,7 @@ def loop(op, empty, count):
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("count", [4, 6, 3])
 def test_segments(function, count):
-    want = loop(*FUNCTIONS[function], count)      # rows of segments beyond the last are left out
+    want = loop(*FUNCTIONS[function], count)  # rows of segments beyond the last are left out
     np.testing.assert_allclose(function(DATA, IDS, count), want)
     np.testing.assert_allclose(weft.jit(function, static_argnums=2)(DATA, IDS, count), want)
     order = np.argsort(IDS, kind="stable")

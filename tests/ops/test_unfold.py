@@ -1,4 +1,5 @@
 """Windows as an axis: wherever that goes, it holds what NumPy's sliding windows do."""
+
 import numpy as np
 import pytest
 
@@ -6,7 +7,10 @@ import weft.numpy as jnp
 from weft.primitives.window import MANY, unfold
 
 
-@pytest.mark.parametrize("size,window,stride,dilation", [(9, 3, 1, 1), (9, 3, 2, 2), (9, 9, 1, 1), (9, 8, 1, 1), (2, 3, 1, 1), (3 * MANY, MANY + 1, 1, 1)])
+@pytest.mark.parametrize(
+    "size,window,stride,dilation",
+    [(9, 3, 1, 1), (9, 3, 2, 2), (9, 9, 1, 1), (9, 8, 1, 1), (2, 3, 1, 1), (3 * MANY, MANY + 1, 1, 1)],
+)
 def test_places_go_to_any_axis(size, window, stride, dilation):
     x = np.arange(2 * size * 3, dtype=np.float32).reshape(2, size, 3)
     starts = np.arange(0, size - (window - 1) * dilation, stride)

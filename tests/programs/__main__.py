@@ -52,7 +52,8 @@ def main() -> int:
     else:
         seed = options.start + options.count
     print(
-        f"{options.platform}: programs {options.start} to {seed - 1} in {time.time() - begin:.0f} s, {len(failed)} failed {failed} {dict(kinds)}"
+        f"{options.platform}: programs {options.start} to {seed - 1} in {time.time() - begin:.0f} s, {len(failed)}"
+        f" failed {failed} {dict(kinds)}"
     )
     return bool(failed)
 

@@ -1,4 +1,6 @@
-"""Runs a program on a target, several times on new data, and says how its results differ from the reference interpreter's."""
+"""Runs a program on a target, several times on new data, and says how its results differ from the reference
+interpreter's.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def check(program: Program, target: Target, calls: int = 2) -> None:
 
 def has_forward_error(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr takes a forward derivative of a custom_vjp: an error where its result is read, and only there."""
-    return any(eqn.primitive.name == "custom_lin" or any(map(has_forward_error, subjaxprs(eqn.params))) for eqn in jaxpr.eqns)
+    return any(
+        eqn.primitive.name == "custom_lin" or any(map(has_forward_error, subjaxprs(eqn.params))) for eqn in jaxpr.eqns
+    )
 
 
 def without_unread(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -93,7 +97,9 @@ def logged(log: list[tuple[bool, np.ndarray]], compute: Any) -> tuple[list[np.nd
     log.clear()
     results = compute()
     lines = [(ordered, f"{x.dtype}{list(x.shape)} {x.tolist() if x.dtype.kind in 'iub' else ''}") for ordered, x in log]
-    return results, [text for ordered, text in lines if ordered] + sorted(text for ordered, text in lines if not ordered)
+    return results, [text for ordered, text in lines if ordered] + sorted(
+        text for ordered, text in lines if not ordered
+    )
 
 
 def difference(plain: Any, args: list[np.ndarray], heard: list[str], told: list[str], interpreted: Any) -> str | None:

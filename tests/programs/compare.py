@@ -15,13 +15,18 @@ from .types import EPSILON
 
 # Primitives that platforms round each in its own way. Also a product: one adds to it before it is rounded.
 ROUNDED = frozenset(
-    """cholesky eigh fft lu qr svd triangular_solve acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt cos cosh digamma div erf
-    erf_inv erfc exp exp2 expm1 igamma igammac integer_pow lgamma log log1p logistic mul pow polygamma regularized_incomplete_beta rem rsqrt sin sinh sqrt square
-    tan tanh zeta cumlogsumexp cumprod cumsum conv_general_dilated dot_general ragged_dot_general reduce reduce_prod reduce_sum reduce_window reduce_window_sum
-    scatter-add scatter-sub scatter-mul select_and_scatter_add sign abs complex convert_element_type add sub add_any reduce_precision eig schur hessenberg
-    tridiagonal tridiagonal_solve householder_product symmetric_product cholesky_update random_gamma_grad igamma_grad_a""".split()
+    """
+    cholesky eigh fft lu qr svd triangular_solve acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt cos
+    cosh digamma div erf erf_inv erfc exp exp2 expm1 igamma igammac integer_pow lgamma log log1p logistic mul pow
+    polygamma regularized_incomplete_beta rem rsqrt sin sinh sqrt square tan tanh zeta cumlogsumexp cumprod cumsum
+    conv_general_dilated dot_general ragged_dot_general reduce reduce_prod reduce_sum reduce_window reduce_window_sum
+    scatter-add scatter-sub scatter-mul select_and_scatter_add sign abs complex convert_element_type add sub add_any
+    reduce_precision eig schur hessenberg tridiagonal tridiagonal_solve householder_product symmetric_product
+    cholesky_update random_gamma_grad igamma_grad_a
+    """.split()
 )
-# Those of them that only complex numbers and numbers of 16 bits make inexact: one computes with more bits than the other before it rounds.
+# Those of them that only complex numbers and numbers of 16 bits make inexact: one computes with more bits than the
+# other before it rounds.
 IN_PART = frozenset(("add", "sub", "add_any", "sign", "abs", "complex", "convert_element_type"))
 SLACK = {
     "float32": 2e-5,
@@ -31,7 +36,8 @@ SLACK = {
     "bfloat16": 2.0**-5,
     "float16": 2.0**-8,
 }
-ROUNDS, TIMES = (1.0, -1.0, 4.0, -4.0, 16.0, -16.0, 64.0, -64.0), 20.0  # each way and its opposite, so that what is cut off changes in one of them
+# each way and its opposite, so that what is cut off changes in one of them
+ROUNDS, TIMES = (1.0, -1.0, 4.0, -4.0, 16.0, -16.0, 64.0, -64.0), 20.0
 
 
 def is_rounded(eqn: Any) -> bool:
@@ -87,7 +93,9 @@ def reference(closed: ClosedJaxpr, args: list[np.ndarray], rounded: int | None =
 
 
 def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray], want: list[np.ndarray]) -> str | None:
-    """How results differ from the reference's, None if they agree. closed: what the reference ran, without random keys."""
+    """How results differ from the reference's, None if they agree. closed: what the reference ran, without random
+    keys.
+    """
     exact = exact_results(closed.jaxpr)
     suspects = []
     for k, (g, w) in enumerate(zip(got, want, strict=True)):
@@ -105,12 +113,17 @@ def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray],
         g, w = got[k], want[k]
         far = distance(g, w) > moved[k] * TIMES + SLACK.get(w.dtype.name, 0.0) * (1 + size(w))
         if far.any():
-            return f"result {k} is\n{g!r}, in the reference\n{w!r}\nwhere roundings move it by\n{moved[k]!r}\nfirst at {np.argwhere(far)[0].tolist()}"
+            return (
+                f"result {k} is\n{g!r}, in the reference\n{w!r}\nwhere roundings move it by\n{moved[k]!r}\nfirst at"
+                f" {np.argwhere(far)[0].tolist()}"
+            )
     return None
 
 
 def spread(closed: ClosedJaxpr, args: list[np.ndarray], want: list[np.ndarray]) -> list[np.ndarray]:
-    """How far rounding errors in the arguments and in what is computed carry: a program may compare, round or sort it, and compute a thing twice."""
+    """How far rounding errors in the arguments and in what is computed carry: a program may compare, round or sort
+    it, and compute a thing twice.
+    """
     most = [np.zeros(w.shape) for w in want]
     for k in range(len(ROUNDS)):
         most = [np.maximum(m, distance(n, w)) for m, n, w in zip(most, reference(closed, args, k), want)]

@@ -1,4 +1,6 @@
-"""Forms of a program: its derivatives and its batched form, one after the other, and the numbers that they are called with."""
+"""Forms of a program: its derivatives and its batched form, one after the other, and the numbers that they are
+called with.
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ class World:
 
     @property
     def of_rules(self) -> frozenset[str]:
-        """Derivatives that may be taken of what stands in a rule: it runs as it is when the derivative that it is for is another's."""
+        """Derivatives that may be taken of what stands in a rule: it runs as it is when the derivative that it is
+        for is another's.
+        """
         return frozenset({"forward"} if "jvp" in self.form else ())
 
     @property
@@ -144,7 +146,9 @@ class Maker:
         return self.rng.choice(found[-4:] if self.chance(0.6) else found)
 
     def value(self, kinds: str = "f", least: int = 0, most: int = types.MOST) -> Value:
-        """A value of one of these kinds with a rank of at least `least` and no more elements than `most`; made of others where there is none."""
+        """A value of one of these kinds with a rank of at least `least` and no more elements than `most`; made of
+        others where there is none.
+        """
         fits = lambda t: t.rank >= least and t.size <= most
         found = self.maybe(kinds, fits)
         if found is not None and self.chance(0.9):
@@ -222,7 +226,8 @@ class Maker:
             low, rest = (0, type.size - v.type.size) if self.chance(0.6) else (type.size - v.type.size, 0)
             zero = "False" if v.type.kind == "b" else "0"
             return self.emit(
-                f"lax.reshape(lax.pad(jnp.ravel({{0}}), jnp.asarray({zero}, {v.type.dtype!r}), [({low}, {rest}, 0)]), {shape})",
+                f"lax.reshape(lax.pad(jnp.ravel({{0}}), jnp.asarray({zero}, {v.type.dtype!r}), [({low}, {rest}, 0)]),"
+                f" {shape})",
                 v,
                 type=type,
                 bound=v.bound,
@@ -248,13 +253,17 @@ class Maker:
             )
         if new == "b":
             return self.emit(
-                "{0} > 0"
-                if old in "fiu"
-                else "{0} != 0"
-                if old == "c"
-                else "{0}.astype('int32') > 1"
-                if old == "q"
-                else "{0}.astype('float32') > 0",
+                (
+                    "{0} > 0"
+                    if old in "fiu"
+                    else (
+                        "{0} != 0"
+                        if old == "c"
+                        else "{0}.astype('int32') > 1"
+                        if old == "q"
+                        else "{0}.astype('float32') > 0"
+                    )
+                ),
                 v,
                 type=to,
             )
@@ -271,7 +280,9 @@ class Maker:
         return self.emit(f"{text}{times}, {dtype!r})", v, type=to)
 
     def within(self, v: Value, limit: float) -> Value:
-        """Floats that are no larger than a limit: scaled by a power of two, which rounds nothing, or put into bounds."""
+        """Floats that are no larger than a limit: scaled by a power of two, which rounds nothing, or put into
+        bounds.
+        """
         if v.type.kind not in "fcs" or v.bound <= limit:
             return v
         if v.bound == float("inf") or v.bound > 2.0**12 or v.type.kind == "s":
@@ -322,7 +333,9 @@ class Maker:
         taken: frozenset[str] | None = None,
         most: int = 2,
     ) -> Block:
-        """A function. outer: what it sees besides its parameters, everything if None. plain: nothing of the nest goes into it."""
+        """A function. outer: what it sees besides its parameters, everything if None. plain: nothing of the nest
+        goes into it.
+        """
         nest = () if plain else self.nest
         if not plain:
             self.nest = ()
@@ -344,7 +357,9 @@ class Maker:
         return Block(f"f{self.world.names}", tuple(inputs), tuple(child.steps), tuple(outs), takes, gives)
 
     def finish(self, type: Type) -> Value:
-        """What becomes a result of this type: a value that nothing uses yet, a parameter that changes its place, or one made of another."""
+        """What becomes a result of this type: a value that nothing uses yet, a parameter that changes its place, or
+        one made of another.
+        """
         unused = [v for v in self.own if v.name not in self.world.used]
         exact, others = [v for v in unused if v.type == type], [v for v in self.own if v.type == type]
         if exact and self.chance(0.8):
@@ -376,7 +391,11 @@ class Maker:
             return
         left_out = self.world.settings.left_out
         stays = "export" not in self.path
-        names = [n for n, f in FAMILIES.items() if n not in left_out and not (f.finite and self.world.special) and (stays or f.portable)]
+        names = [
+            n
+            for n, f in FAMILIES.items()
+            if n not in left_out and not (f.finite and self.world.special) and (stays or f.portable)
+        ]
         name = self.rng.choices(names, [FAMILIES[n].weight for n in names])[0]
         self.world.families.add(name)
         FAMILIES[name].make(self)

@@ -19,7 +19,6 @@ from weft_wasm.routines.gemm import Tile
 from .maker import Settings
 from .types import KINDS, WIDE
 
-
 OURS = frozenset(("inspected",))  # compiled programs have no such effect
 
 
@@ -95,14 +94,21 @@ SHADERS_LARGE = (
     ("weft_wasm.emit_wgsl.chunks", "LIMIT", 2),
     ("weft_wasm.emit_wgsl.rows", "LONG", 4),
     ("weft_wasm.emit_wgsl.rows", "VERY_LONG", 16),
-    ("weft_wasm.lower.sequences", "PART", 2),  # not more than LIMIT: the last part is a loop whose length only the device knows
+    # not more than LIMIT: the last part is a loop whose length only the device knows
+    ("weft_wasm.lower.sequences", "PART", 2),
     ("weft_wasm.lower.sequences", "LONG", 8),
 )
 
 
 def within(**less: int) -> tuple[tuple[str, str, Any], ...]:
     """A change: shaders are compiled as for a device with lower limits."""
-    return (("weft_wasm.backends.webgpu", "compile_webgpu", lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check)),)
+    return (
+        (
+            "weft_wasm.backends.webgpu",
+            "compile_webgpu",
+            lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check),
+        ),
+    )
 
 
 @functools.cache
@@ -116,12 +122,16 @@ def wasm(changes: tuple, relaxed: bool = True, **options: Any) -> Any:
 
 def guarded(name: str, changes: tuple = (), **options: Any) -> Target:
     """A Wasm device of its own, whose buffers have edges that nobody may touch."""
-    return Target(name, lambda: wasm(changes, **options), changes=changes, check=lambda device: device.backend.runtime.check())
+    return Target(
+        name, lambda: wasm(changes, **options), changes=changes, check=lambda device: device.backend.runtime.check()
+    )
 
 
 def xla(name: str, optimised: bool) -> Target:
-    """Programs compile faster where XLA does not optimise. Its older emitters, which are faster still, compute wrong values: they read the place of an
-    update again after the update has written over it, and make NaN of what float8 types without a negative zero would round to one."""
+    """Programs compile faster where XLA does not optimise. Its older emitters, which are faster still, compute wrong
+    values: they read the place of an update again after the update has written over it, and make NaN of what float8
+        types without a negative zero would round to one.
+    """
     options = {
         "xla_backend_optimization_level": 3 if optimised else 0,
         "xla_llvm_disable_expensive_passes": not optimised,
@@ -141,10 +151,7 @@ TARGETS: dict[str, list[Target]] = {
             guarded(f"every loop cut, {n} threads", EVERY_LOOP_CUT, threads=n, relaxed=n != 2, memory64=n == 3)
             for n in (1, 2, 3)
         ],
-        *[
-            guarded(f"everything large, {n} threads", EVERYTHING_LARGE, threads=n, relaxed=n == 2)
-            for n in (1, 2, 3)
-        ],
+        *[guarded(f"everything large, {n} threads", EVERYTHING_LARGE, threads=n, relaxed=n == 2) for n in (1, 2, 3)],
     ],
     "webgpu": [
         Target("shaders", lambda: first_device("webgpu"), WITHOUT_WIDE),

@@ -1,4 +1,6 @@
-"""What random programs have found, each as the smallest call that shows it, on every platform and with the value that it must have."""
+"""What random programs have found, each as the smallest call that shows it, on every platform and with the value
+that it must have.
+"""
 
 import ml_dtypes
 import numpy as np
@@ -108,7 +110,9 @@ def test_derivatives_of_sorting_nothing():
     assert weft.grad(lambda a: jnp.sum(lax.sort(a, dimension=1)))(x).shape == (0, 3)
 
 
-@pytest.mark.parametrize("largest", [lambda x: lax.top_k(x, 2)[0], lambda x: lax.approx_max_k(x, 2)[0], lambda x: lax.approx_min_k(x, 2)[0]])
+@pytest.mark.parametrize(
+    "largest", [lambda x: lax.top_k(x, 2)[0], lambda x: lax.approx_max_k(x, 2)[0], lambda x: lax.approx_min_k(x, 2)[0]]
+)
 def test_derivatives_of_the_largest_of_no_rows(largest):
     """A tangent had as many columns as the argument, and its function's rule, or what came next, was told so."""
     x = jnp.zeros((0, 7))
@@ -258,10 +262,14 @@ def test_derivatives_of_updates_in_a_batch_of_none():
     assert weft.grad(lambda v: jnp.sum(f(v, i)))(x).shape == (0, 3)
 
 
-@pytest.mark.parametrize("op, start", [(lax.min, 9), (lax.max, 0), (lax.add, 0), (lambda a, b: lax.select(a < b, a, b), 9)])
+@pytest.mark.parametrize(
+    "op, start", [(lax.min, 9), (lax.max, 0), (lax.add, 0), (lambda a, b: lax.select(a < b, a, b), 9)]
+)
 def test_windows_of_one_element_with_less_than_no_padding(op, start):
     """XLA's simplifier forgot the padding, and ended the process by a failed check of its own."""
-    window = lambda padding, gaps: weft.jit(lambda x: lax.reduce_window(x, jnp.asarray(start, "uint8"), op, (1,), (1,), padding, gaps))
+    window = lambda padding, gaps: weft.jit(
+        lambda x: lax.reduce_window(x, jnp.asarray(start, "uint8"), op, (1,), (1,), padding, gaps)
+    )
     x = np.arange(1, 4, dtype=np.uint8)
     np.testing.assert_array_equal(window([(0, -1)], (1,))(x), [1, 2])
     np.testing.assert_array_equal(window([(-2, 0)], (1,))(x), [3])
@@ -300,13 +308,20 @@ def test_high_words_of_products_of_one_number_and_none():
         np.testing.assert_array_equal(interpret(weft.make_jaxpr(f)(x), [x])[0], want)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: io_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x),
-    lambda x: weft.pure_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x, vmap_method="sequential"),
-    lambda x: weft.pure_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x, vmap_method="sequential_unrolled"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: io_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x),
+        lambda x: weft.pure_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x, vmap_method="sequential"),
+        lambda x: weft.pure_callback(
+            np.array, weft.ShapeDtypeStruct((2,), "uint32"), x, vmap_method="sequential_unrolled"
+        ),
+    ],
+)
 def test_a_function_of_the_host_in_a_batch_of_none(call):
-    """An io_callback gave no results at all, and a pure one was called with a batch although it takes single elements."""
+    """An io_callback gave no results at all, and a pure one was called with a batch although it takes single
+    elements.
+    """
     x = jnp.zeros((0, 2), "uint32")
     assert weft.vmap(call)(x).shape == weft.jit(weft.vmap(call))(x).shape == (0, 2)
 
@@ -319,16 +334,30 @@ def with_vjp(fun, keep, back, **more):
 
 def test_a_function_that_stands_in_for_its_forward_rule_may_use_random_keys():
     """It was hidden from what rewrites keys into words, and compiled with keys in it."""
-    f = with_vjp(lambda x: x * weft.random.uniform(weft.random.key(3), (3,)), jnp.sin, lambda kept, ct: (ct * kept,), optimize_remat=True)
+    f = with_vjp(
+        lambda x: x * weft.random.uniform(weft.random.key(3), (3,)),
+        jnp.sin,
+        lambda kept, ct: (ct * kept,),
+        optimize_remat=True,
+    )
     x = jnp.arange(3.0)
     np.testing.assert_allclose(weft.jit(lambda v: weft.vjp(f, v)[0])(x), f.fun(x), rtol=1e-6)
-    np.testing.assert_allclose(weft.jit(weft.grad(lambda v: jnp.sum(jnp.cos(weft.checkpoint(f)(v)))))(x), np.sin(x) * -np.sin(f.fun(x)), rtol=1e-5)
+    np.testing.assert_allclose(
+        weft.jit(weft.grad(lambda v: jnp.sum(jnp.cos(weft.checkpoint(f)(v)))))(x),
+        np.sin(x) * -np.sin(f.fun(x)),
+        rtol=1e-5,
+    )
 
 
 def test_a_forward_rule_with_effects_runs_as_it_is():
     """Where nothing needed what it keeps, its prints were lost."""
     seen = []
-    f = with_vjp(lambda x: x * 2, lambda x: (weft.debug.callback(lambda v: seen.append(float(v)), x), x)[1], lambda kept, ct: (ct * kept,), optimize_remat=True)
+    f = with_vjp(
+        lambda x: x * 2,
+        lambda x: (weft.debug.callback(lambda v: seen.append(float(v)), x), x)[1],
+        lambda kept, ct: (ct * kept,),
+        optimize_remat=True,
+    )
     weft.jit(lambda v: weft.vjp(weft.vmap(f), v)[0])(jnp.arange(3.0))
     weft.effects_barrier()
     assert sorted(seen) == [0, 1, 2]
@@ -359,13 +388,16 @@ def doubled(x):
     return weft.freeze(room)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: weft.custom_batching.sequential_vmap(doubled)(x),
-    lambda x: weft.vjp(with_vjp(doubled, lambda v: v, lambda kept, ct: (ct,), optimize_remat=True), x)[0],
-    lambda x: weft.vjp(with_vjp(doubled, doubled, lambda kept, ct: (ct,), optimize_remat=True), x)[1](x)[0] * 2,
-    lambda x: lax.custom_linear_solve(lambda v: doubled(v) / 2, x, lambda matvec, b: doubled(b)),
-    lambda x: weft.custom_derivatives.linear_call(lambda p, v: doubled(v), lambda p, v: v * 2, (), x),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: weft.custom_batching.sequential_vmap(doubled)(x),
+        lambda x: weft.vjp(with_vjp(doubled, lambda v: v, lambda kept, ct: (ct,), optimize_remat=True), x)[0],
+        lambda x: weft.vjp(with_vjp(doubled, doubled, lambda kept, ct: (ct,), optimize_remat=True), x)[1](x)[0] * 2,
+        lambda x: lax.custom_linear_solve(lambda v: doubled(v) / 2, x, lambda matvec, b: doubled(b)),
+        lambda x: weft.custom_derivatives.linear_call(lambda p, v: doubled(v), lambda p, v: v * 2, (), x),
+    ],
+)
 def test_references_that_live_in_a_function_of_a_call(call):
     """Only some of the primitives that hold programs could be rid of references; the others refused them."""
     x = np.float32([1, 2, 3])
@@ -386,11 +418,14 @@ def test_random_keys_in_a_solution_without_a_transpose():
     np.testing.assert_allclose(got, draw(x), rtol=1e-6)
 
 
-@pytest.mark.parametrize("around", [
-    lambda f, x: lax.cond(x > 0, f, lambda v: v * 3, x),
-    lambda f, x: lax.scan(lambda c, _: (f(c), ()), x, length=2)[0],
-    lambda f, x: weft.jit(f)(x),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda f, x: lax.cond(x > 0, f, lambda v: v * 3, x),
+        lambda f, x: lax.scan(lambda c, _: (f(c), ()), x, length=2)[0],
+        lambda f, x: weft.jit(f)(x),
+    ],
+)
 def test_tokens_are_not_saved(around):
     """There is nothing in them that a branch or a step could hand over."""
     ordered = lambda v: (lax.after_all(lax.create_token(v)), jnp.sin(v))[1]
@@ -414,13 +449,23 @@ def test_products_of_which_one_side_is_complex(dtype, preferred):
     np.testing.assert_allclose(np.asarray(slope(np.ones((3, 2), "float32"))), np.stack([x.real, x.real], 1), rtol=1e-5)
 
 
-@pytest.mark.parametrize("f, factor", [(jnp.hypot, 1.25**0.5), (lambda a, b: jnp.maximum(a, b), 1), (lambda a, b: jnp.minimum(a, b), 0.5)])
+@pytest.mark.parametrize(
+    "f, factor", [(jnp.hypot, 1.25**0.5), (lambda a, b: jnp.maximum(a, b), 1), (lambda a, b: jnp.minimum(a, b), 0.5)]
+)
 def test_derivatives_of_extrema_whose_operands_are_computed_twice(platform, f, factor):
-    """XLA, told not to optimise, rounds the copies differently: neither operand was equal to the result, and the derivative was lost."""
-    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True, "xla_cpu_use_fusion_emitters": False}
+    """XLA, told not to optimise, rounds the copies differently: neither operand was equal to the result, and the
+    derivative was lost.
+    """
+    options = {
+        "xla_backend_optimization_level": 0,
+        "xla_llvm_disable_expensive_passes": True,
+        "xla_cpu_use_fusion_emitters": False,
+    }
     x = np.clip(np.random.default_rng(0).normal(size=500), -4, 4).astype(np.float32)
     g = weft.grad(lambda v: jnp.sum(f((v * v + 0.5) * 0.5, v * v + 0.5)))
-    np.testing.assert_allclose(weft.jit(g, compiler_options=options if platform == "cpu" else {})(x), factor * 2 * x, rtol=1e-5)
+    np.testing.assert_allclose(
+        weft.jit(g, compiler_options=options if platform == "cpu" else {})(x), factor * 2 * x, rtol=1e-5
+    )
 
 
 def test_derivatives_of_extrema_of_complex_numbers():

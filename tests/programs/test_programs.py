@@ -1,6 +1,8 @@
-"""Random programs on every backend, in all of its configurations, against the reference interpreter; and what the generator makes.
+"""Random programs on every backend, in all of its configurations, against the reference interpreter; and what the
+generator makes.
 
-WEFT_RANDOM_PROGRAMS sets how many for each platform, WEFT_RANDOM_START where the seeds begin. A program that fails is shrunk and printed as source.
+WEFT_RANDOM_PROGRAMS sets how many for each platform, WEFT_RANDOM_START where the seeds begin. A program that fails is
+shrunk and printed as source.
 """
 
 import itertools

@@ -43,7 +43,9 @@ def names(jaxpr: Jaxpr) -> Iterator[str]:
 
 
 def of_new_calls() -> Iterator[Program]:
-    """The programs that call something that few before them have called in their form: what the source calls may be in a function that nothing traces."""
+    """The programs that call something that few before them have called in their form: what the source calls may be
+    in a function that nothing traces.
+    """
     called = Counter()
     for seed in SEEDS:
         program = make(seed)
@@ -56,7 +58,9 @@ def of_new_calls() -> Iterator[Program]:
 def test_the_programs_hold_every_primitive(monkeypatch):
     bound, found = set(), set()
     bind = Primitive.bind
-    monkeypatch.setattr(Primitive, "bind", lambda self, *args, **params: bound.add(self.name) or bind(self, *args, **params))
+    monkeypatch.setattr(
+        Primitive, "bind", lambda self, *args, **params: bound.add(self.name) or bind(self, *args, **params)
+    )
     wanted = OURS - LEFT_OUT.keys() - GONE.keys()
     for program in of_new_calls():
         with enable_x64(program.x64):

@@ -1,4 +1,6 @@
-"""A program as data: steps that are Python expressions over named values, with functions inside. It is printed as Python source, and that is what runs."""
+"""A program as data: steps that are Python expressions over named values, with functions inside. It is printed as
+Python source, and that is what runs.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A function of a program. takes and gives: sizes of the tuples that parameters and results are grouped into (-1: one
-    without a tuple); None: one by one."""
+    """A function of a program. takes and gives: sizes of the tuples that parameters and results are grouped into (-1:
+    one without a tuple); None: one by one.
+    """
 
     name: str
     params: tuple[Value, ...]
@@ -107,7 +110,14 @@ class Program:
 
     def function(self, log: list | None = None) -> Callable[..., Any]:
         """What the source defines. log: where functions of the host keep what they have seen."""
-        space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "weft": weft, "jnp": jnp, "lax": lax, "LOG": [] if log is None else log}
+        space: dict[str, Any] = {
+            "np": np,
+            "ml_dtypes": ml_dtypes,
+            "weft": weft,
+            "jnp": jnp,
+            "lax": lax,
+            "LOG": [] if log is None else log,
+        }
         exec(compile(self.source(), f"<program {self.seed}>", "exec"), space)
         return space[self.block.name]
 

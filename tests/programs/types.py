@@ -49,7 +49,9 @@ DIFFERENTIABLE = "fc"
 
 
 class Type(NamedTuple):
-    """The type of an array. Kinds are f, c(omplex), i, u, b(ool), q (integers of a few bits), s (floats of eight bits and fewer) and k (random keys)."""
+    """The type of an array. Kinds are f, c(omplex), i, u, b(ool), q (integers of a few bits), s (floats of eight
+    bits and fewer) and k (random keys).
+    """
 
     dtype: str
     shape: tuple[int, ...]

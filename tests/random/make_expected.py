@@ -1,7 +1,8 @@
 """Writes expected.json next to this file: what real JAX draws for every case of cases.py.
 
-    <a Python with jax 0.10.2> tests/random/make_expected.py
+<a Python with jax 0.10.2> tests/random/make_expected.py
 """
+
 import pathlib
 import sys
 

@@ -1,7 +1,8 @@
 """Writes sampler_expected.json next to this file: what real JAX gives for every expression of sampler_cases.py.
 
-    <a Python with jax 0.10.2> tests/random/make_sampler_expected.py
+<a Python with jax 0.10.2> tests/random/make_sampler_expected.py
 """
+
 import pathlib
 import sys
 import warnings

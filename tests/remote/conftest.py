@@ -1,4 +1,5 @@
 """Fixtures of the offload tests."""
+
 import pathlib
 import sys
 

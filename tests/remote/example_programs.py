@@ -1,4 +1,5 @@
 """Programs of every kind that the language has, as jaxprs that a backend would compile."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,7 +11,7 @@ from weft.runtime.dispatch import program_for
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
 W = np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5)
-TABLE = np.arange(5, dtype=np.float32)      # closed over: a constant
+TABLE = np.arange(5, dtype=np.float32)  # closed over: a constant
 
 
 @weft.custom_jvp
@@ -44,6 +45,7 @@ def layers(x):
     def step(carry, row):
         carry = jnp.tanh(carry * row[:4].sum() + with_constant(x).sum())
         return carry, carry * 2
+
     return lax.scan(step, x[0], x)
 
 
@@ -69,7 +71,10 @@ PROGRAMS = {
     "sort": (lambda x: jnp.sort(x, axis=0), (X,)),
     "reduce": (lambda x: lax.reduce(x, np.float32(0), lambda a, b: a + b, (0,)), (X,)),
     "cumsum": (lambda x: jnp.cumsum(x, 1), (X,)),
-    "cond": (lambda x: lax.cond(x[0, 0] > 0, lambda y: y * with_constant(y), lambda y: y[:, :4] - jnp.asarray(TABLE)[1], x), (X,)),
+    "cond": (
+        lambda x: lax.cond(x[0, 0] > 0, lambda y: y * with_constant(y), lambda y: y[:, :4] - jnp.asarray(TABLE)[1], x),
+        (X,),
+    ),
     "switch": (lambda i: lax.switch(i, [lambda: 1.0, lambda: 2.0, lambda: 3.0]), (np.int32(1),)),
     "while": (newton, (X,)),
     "scan": (layers, (X,)),
@@ -77,7 +82,12 @@ PROGRAMS = {
     "jit in jit": (lambda x: with_constant(x) + with_constant(x + 1), (X,)),
     "custom jvp": (lambda x: doubled(x) + weft.jvp(doubled, (x,), (x,))[1], (X,)),
     "custom vjp": (lambda x: weft.grad(lambda y: clipped(y).sum())(x) + clipped(x), (X,)),
-    "checkpoint": (lambda x: weft.grad(lambda y: weft.checkpoint(lambda z: jnp.sin(jnp.sin(z)), policy=lambda *a, **k: False)(y).sum())(x), (X,)),
+    "checkpoint": (
+        lambda x: weft.grad(
+            lambda y: weft.checkpoint(lambda z: jnp.sin(jnp.sin(z)), policy=lambda *a, **k: False)(y).sum()
+        )(x),
+        (X,),
+    ),
     "gradient": (lambda w, x: weft.value_and_grad(loss)(w, x), (W, X)),
     "gradient of scan": (lambda x: weft.grad(lambda y: layers(y)[0].sum())(x), (X,)),
     "vmap": (lambda x: weft.vmap(lambda r: jnp.dot(r, r))(x), (X,)),

@@ -1,4 +1,5 @@
 """Accelerator hosts in processes of their own."""
+
 from __future__ import annotations
 
 import asyncio
@@ -31,8 +32,24 @@ def run_host(tmp_path, *options: str):
     log = tmp_path / "host.log"
     platform = () if "--platform" in options else ("--platform", "reference")
     with open(log, "w") as stderr:
-        process = subprocess.Popen([sys.executable, "-W", "ignore", "-m", "weft_native.host", "--port", "0", "--token", TOKEN, *platform, *options],
-                                   stdout=subprocess.PIPE, stderr=stderr, text=True)
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-m",
+                "weft_native.host",
+                "--port",
+                "0",
+                "--token",
+                TOKEN,
+                *platform,
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
         try:
             line = process.stdout.readline()
             found = re.search(r"ws://[\d.:]+", line)
@@ -63,6 +80,7 @@ def host_here(platform: str = "reference", **limits):
     """A host in this process: for what a test must reach into."""
     from weft_native.host.limits import Limits
     from weft_native.host.server import Host
+
     made = Host(weft.devices(platform), TOKEN, Limits(**limits))
     ready, loop = threading.Event(), asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -75,6 +93,7 @@ def host_here(platform: str = "reference", **limits):
         await stop.wait()
         watcher.cancel()
         await made.stop(server)
+
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
     assert ready.wait(20)

@@ -1,7 +1,8 @@
 """A process in which weft is without NumPy: it reads mutants of .npy files, and asks NumPy itself what they hold.
 
-    WEFT_NUMPY=0 python mutant_arrays.py FIRST COUNT        # prints as mutant_worker.py does
+WEFT_NUMPY=0 python mutant_arrays.py FIRST COUNT        # prints as mutant_worker.py does
 """
+
 from __future__ import annotations
 
 import collections
@@ -32,8 +33,14 @@ def written(x: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-SOURCES = [written(np.arange(6, dtype=np.float32).reshape(2, 3)), written(np.arange(6, dtype=np.float32).reshape(2, 3).T.copy().T), written(np.array([True, False])),
-           written(np.arange(6, dtype="<i4").reshape(2, 3)), written(np.float32(2)), written(np.ones((2, 3), ml_dtypes.bfloat16))]
+SOURCES = [
+    written(np.arange(6, dtype=np.float32).reshape(2, 3)),
+    written(np.arange(6, dtype=np.float32).reshape(2, 3).T.copy().T),
+    written(np.array([True, False])),
+    written(np.arange(6, dtype="<i4").reshape(2, 3)),
+    written(np.float32(2)),
+    written(np.ones((2, 3), ml_dtypes.bfloat16)),
+]
 
 
 def judge(seed: int) -> tuple[str, dict | None]:
@@ -49,11 +56,23 @@ def judge(seed: int) -> tuple[str, dict | None]:
     try:
         want = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception as e:
-        return "read", {"kind": "read what NumPy refuses", "what": f"{got.dtype.name}{list(got.shape)} where NumPy says {type(e).__name__}: {e}", "data": repr(data[:200])}
+        return "read", {
+            "kind": "read what NumPy refuses",
+            "what": f"{got.dtype.name}{list(got.shape)} where NumPy says {type(e).__name__}: {e}",
+            "data": repr(data[:200]),
+        }
     if want.dtype == np.dtype("V2"):
         want = want.view(ml_dtypes.bfloat16)
-    if got.shape != want.shape or got.dtype.name != want.dtype.name or bytes(host.to_bytes(got)) != np.ascontiguousarray(want).tobytes():
-        return "read", {"kind": "another value", "what": f"{got.dtype.name}{list(got.shape)} {bytes(host.to_bytes(got))!r} where NumPy reads {want!r}", "data": repr(data[:200])}
+    if (
+        got.shape != want.shape
+        or got.dtype.name != want.dtype.name
+        or bytes(host.to_bytes(got)) != np.ascontiguousarray(want).tobytes()
+    ):
+        return "read", {
+            "kind": "another value",
+            "what": f"{got.dtype.name}{list(got.shape)} {bytes(host.to_bytes(got))!r} where NumPy reads {want!r}",
+            "data": repr(data[:200]),
+        }
     return "read", None
 
 

@@ -1,7 +1,10 @@
-"""Files, frames and arrays whose parts were changed: what `export`, the wire and `weft.numpy.load` are given by somebody who knows their formats.
+"""Files, frames and arrays whose parts were changed: what `export`, the wire and `weft.numpy.load` are given by
+somebody who knows their formats.
 
-Writers are recorded field by field (`Recording`); a mutant has some fields changed, left out, doubled, exchanged, and check sums that fit.
+Writers are recorded field by field (`Recording`); a mutant has some fields changed, left out, doubled, exchanged, and
+check sums that fit.
 """
+
 from __future__ import annotations
 
 import random
@@ -12,10 +15,56 @@ from unittest import mock
 
 from weft.serialization.binary import Writer
 
-Field = tuple      # (kind, value), the kind being a method of `Writer`, or ("raw", bytes)
-NAMES = ("float32", "int8", "bool", "uint64", "complex128", "bfloat16", "int4", "uint2", "float8_e8m0fnu", "float0", "key<fry>", "object", "O", "", "n", "n + 1", "2*n", "-1",
-         "n - n", "floordiv(n, 0)", "mod(n, 2)", "n**9", "cpu", "wasm", "\ud800", "x" * 400, "a", "b")
-NUMBERS = (0, 1, 2, 3, 4, 7, 63, 65, 127, 128, 1 << 16, (1 << 31) - 1, 1 << 32, (1 << 48) + 1, (1 << 63) - 1, (1 << 64) - 1, 1 << 70)
+Field = tuple  # (kind, value), the kind being a method of `Writer`, or ("raw", bytes)
+NAMES = (
+    "float32",
+    "int8",
+    "bool",
+    "uint64",
+    "complex128",
+    "bfloat16",
+    "int4",
+    "uint2",
+    "float8_e8m0fnu",
+    "float0",
+    "key<fry>",
+    "object",
+    "O",
+    "",
+    "n",
+    "n + 1",
+    "2*n",
+    "-1",
+    "n - n",
+    "floordiv(n, 0)",
+    "mod(n, 2)",
+    "n**9",
+    "cpu",
+    "wasm",
+    "\ud800",
+    "x" * 400,
+    "a",
+    "b",
+)
+NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    63,
+    65,
+    127,
+    128,
+    1 << 16,
+    (1 << 31) - 1,
+    1 << 32,
+    (1 << 48) + 1,
+    (1 << 63) - 1,
+    (1 << 64) - 1,
+    1 << 70,
+)
 
 
 class Recording(Writer):
@@ -26,7 +75,7 @@ class Recording(Writer):
         self.fields: list[Field] = []
 
     def _note(self, kind: str, value, write: Callable) -> None:
-        fields, self.fields = self.fields, []      # not those that writing this one writes
+        fields, self.fields = self.fields, []  # not those that writing this one writes
         write(self, value)
         self.fields = [*fields, (kind, value)]
 
@@ -53,6 +102,7 @@ def recorded(module, write: Callable[[], Any]) -> list[list[Field]]:
     def make():
         made.append(Recording())
         return made[-1]
+
     with mock.patch.object(module, "Writer", make):
         write()
     return [w.fields for w in made]
@@ -75,7 +125,14 @@ def changed(rng: random.Random, field: Field) -> Field:
     """A field with another value, or of another kind."""
     kind, value = field
     if rng.random() < 0.04:
-        return rng.choice([("unsigned", rng.choice(NUMBERS)), ("string", rng.choice(NAMES)), ("byte", rng.randrange(256)), ("raw", rng.randbytes(rng.randrange(9)))])
+        return rng.choice(
+            [
+                ("unsigned", rng.choice(NUMBERS)),
+                ("string", rng.choice(NAMES)),
+                ("byte", rng.randrange(256)),
+                ("raw", rng.randbytes(rng.randrange(9))),
+            ]
+        )
     if kind == "byte":
         return kind, rng.choice((value + 1, value ^ 1, value ^ 2, value ^ 4, 0, 255, rng.randrange(256)))
     if kind == "unsigned":
@@ -88,12 +145,25 @@ def changed(rng: random.Random, field: Field) -> Field:
 
 
 def changed_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bytes cut, made longer, with some replaced: values that an array's dtype does not have, and others that it has."""
+    """Bytes cut, made longer, with some replaced: values that an array's dtype does not have, and others that it
+    has.
+    """
     at = rng.randrange(len(data) + 1)
-    return rng.choice([
-        lambda: data[:at], lambda: data[at:], lambda: data + rng.randbytes(rng.randrange(1, 9)), lambda: data[:at] + rng.randbytes(1) + data[at + 1:],
-        lambda: data[:at] + bytes([rng.choice((2, 3, 7, 8, 15, 16, 127, 128, 255))]) + data[at + 1:], lambda: bytes(len(data)), lambda: b"\xff" * len(data),
-        lambda: data[::-1], lambda: rng.randbytes(len(data)), lambda: data * 2, lambda: b""])()
+    return rng.choice(
+        [
+            lambda: data[:at],
+            lambda: data[at:],
+            lambda: data + rng.randbytes(rng.randrange(1, 9)),
+            lambda: data[:at] + rng.randbytes(1) + data[at + 1 :],
+            lambda: data[:at] + bytes([rng.choice((2, 3, 7, 8, 15, 16, 127, 128, 255))]) + data[at + 1 :],
+            lambda: bytes(len(data)),
+            lambda: b"\xff" * len(data),
+            lambda: data[::-1],
+            lambda: rng.randbytes(len(data)),
+            lambda: data * 2,
+            lambda: b"",
+        ]
+    )()
 
 
 def mutant_fields(rng: random.Random, fields: list[Field], others: list[list[Field]]) -> list[Field]:
@@ -115,20 +185,67 @@ def mutant_fields(rng: random.Random, fields: list[Field], others: list[list[Fie
         else:
             other = rng.choice(others)
             start = rng.randrange(len(other))
-            fields[at:at + rng.randrange(1, 6)] = other[start:start + rng.randrange(1, 6)]
+            fields[at : at + rng.randrange(1, 6)] = other[start : start + rng.randrange(1, 6)]
     return fields
 
 
 def mutant_npy(rng: random.Random, data: bytes) -> bytes:
     """A .npy file with another header: `data` begins with its own."""
     size = struct.unpack("<H", data[8:10])[0]
-    header, body = data[10:10 + size].decode("latin1"), data[10 + size:]
+    header, body = data[10 : 10 + size].decode("latin1"), data[10 + size :]
     for _ in range(rng.choice((1, 1, 2))):
-        old, new = rng.choice([
-            ("<f4", rng.choice(("<f8", ">f4", "|b1", "<i2", "<c8", "|V2", "|O", "<U4", "f4", "<f3", "|u1", "<f99999", "", "<", "<i4", "|S2"))),
-            ("False", rng.choice(("True", "0", "None", "'no'", "[]"))), ("'shape': (", rng.choice(("'shape': (-1, ", "'shape': (0, ", "'shape': (1, ", "'shape': [", "'form': ("))),
-            ("(2, 3)", rng.choice(("(3, 2)", "(6,)", "6", "()", "(2, 3, 1)", "(2**40, 3)", "(2.0, 3)", "(True, 6)", "(99999999999, 99999999999)", "(2, -3)", "((2,), 3)"))),
-            ("}", rng.choice(("", ", 'x': 1}", "} + {}", "}" * 200))), ("{", rng.choice(("{" * 300, "[", "__import__('os')")))])
+        old, new = rng.choice(
+            [
+                (
+                    "<f4",
+                    rng.choice(
+                        (
+                            "<f8",
+                            ">f4",
+                            "|b1",
+                            "<i2",
+                            "<c8",
+                            "|V2",
+                            "|O",
+                            "<U4",
+                            "f4",
+                            "<f3",
+                            "|u1",
+                            "<f99999",
+                            "",
+                            "<",
+                            "<i4",
+                            "|S2",
+                        )
+                    ),
+                ),
+                ("False", rng.choice(("True", "0", "None", "'no'", "[]"))),
+                (
+                    "'shape': (",
+                    rng.choice(("'shape': (-1, ", "'shape': (0, ", "'shape': (1, ", "'shape': [", "'form': (")),
+                ),
+                (
+                    "(2, 3)",
+                    rng.choice(
+                        (
+                            "(3, 2)",
+                            "(6,)",
+                            "6",
+                            "()",
+                            "(2, 3, 1)",
+                            "(2**40, 3)",
+                            "(2.0, 3)",
+                            "(True, 6)",
+                            "(99999999999, 99999999999)",
+                            "(2, -3)",
+                            "((2,), 3)",
+                        )
+                    ),
+                ),
+                ("}", rng.choice(("", ", 'x': 1}", "} + {}", "}" * 200))),
+                ("{", rng.choice(("{" * 300, "[", "__import__('os')"))),
+            ]
+        )
         header = header.replace(old, new, 1)
     if rng.random() < 0.3:
         body = changed_bytes(rng, body)
@@ -137,4 +254,4 @@ def mutant_npy(rng: random.Random, data: bytes) -> bytes:
     count = len(encoded) if rng.random() < 0.9 else rng.choice((0, 1, len(encoded) + 5, 65535))
     length = struct.pack("<H", count & 0xFFFF) if version[0] <= 1 else struct.pack("<I", count)
     out = b"\x93NUMPY" + version + length + encoded + body
-    return out if rng.random() < 0.95 else out[:rng.randrange(len(out))]
+    return out if rng.random() < 0.95 else out[: rng.randrange(len(out))]

@@ -1,11 +1,14 @@
-"""A process that reads mutants of programs as a host does, and runs those that it accepts on a platform and in the reference interpreter.
+"""A process that reads mutants of programs as a host does, and runs those that it accepts on a platform and in the
+reference interpreter.
 
-    python mutant_worker.py FIRST COUNT        # on XLA; before each seed a line with it; after it, where something is wrong, a line of JSON
-    python mutant_worker.py FIRST COUNT wasm   # on Wasm, in all of its configurations, as a page runs what it reads from a file; or webgpu
-    python mutant_worker.py FIRST COUNT files  # the same for files of exported programs, and frames of the wire
+    python mutant_worker.py FIRST COUNT        # on XLA; before each seed a line with it; after it, where something is
+    wrong, a line of JSON python mutant_worker.py FIRST COUNT wasm   # on Wasm, in all of its configurations, as a page
+    runs what it reads from a file; or webgpu python mutant_worker.py FIRST COUNT files  # the same for files of
+    exported programs, and frames of the wire
 
 What becomes of a process that ends here, or never ends, is its parent's to say (`test_mutations.py`).
 """
+
 from __future__ import annotations
 
 import collections
@@ -59,8 +62,8 @@ from weft_remote import protocol as p  # noqa: E402
 from weft_remote.errors import LimitError  # noqa: E402
 from weft_wasm.lower.types import LoweringError  # noqa: E402
 
-STEPS, BYTES = 2_000, 1 << 16      # primitives that the interpreter applies; bytes of one result
-SECONDS = 20                       # of one mutant
+STEPS, BYTES = 2_000, 1 << 16  # primitives that the interpreter applies; bytes of one result
+SECONDS = 20  # of one mutant
 
 
 # what is changed ------------------------------------------------------------------------------------------------------
@@ -68,25 +71,42 @@ SECONDS = 20                       # of one mutant
 
 def _loops(x):
     """Loops in loops, with conditions, counts and indices that go round them."""
+
     def body(c, row):
         def more(state):
             _, n, total = state
             n = n + 1
             return n < row, n, total + n
+
         _, n, total = lax.while_loop(lambda state: state[0], more, (jnp.bool_(True), jnp.int32(0), c))
-        return lax.cond(n > 2, lambda t: lax.fori_loop(0, 3, lambda i, s: s + i, t), lambda t: t * 2, total), lax.dynamic_index_in_dim(x, n % 4, keepdims=False)
+        return lax.cond(
+            n > 2, lambda t: lax.fori_loop(0, 3, lambda i, s: s + i, t), lambda t: t * 2, total
+        ), lax.dynamic_index_in_dim(x, n % 4, keepdims=False)
+
     return lax.scan(body, jnp.int32(1), x)
 
 
 def _calls(x):
     inner = weft.jit(lambda v: jnp.sin(v) * v)
-    return weft.vmap(lambda v: lax.switch(jnp.int32(v), [inner, lambda u: inner(u) + 1, weft.checkpoint(inner)], v))(x), lax.associative_scan(lambda a, b: a * b, x)
+    return weft.vmap(lambda v: lax.switch(jnp.int32(v), [inner, lambda u: inner(u) + 1, weft.checkpoint(inner)], v))(
+        x
+    ), lax.associative_scan(lambda a, b: a * b, x)
 
 
-CONTROL = {"loops": (_loops, (np.array([3, 4, 5, 2], np.int32),)), "calls": (_calls, (np.arange(3, dtype=np.float32),)),
-           "gradient of loops": (lambda x: weft.grad(lambda v: lax.scan(lambda c, r: (c * jnp.sin(r), lax.cond(r > 0, jnp.cos, jnp.tanh, c)), v[0], v)[0])(x),
-                                 (np.linspace(-1, 1, 4, dtype=np.float32),)),
-           "pool": (lambda x: weft.grad(lambda v: lax.reduce_window(v, -np.inf, lax.max, (2, 2), (1, 2), "SAME").sum())(x), (np.arange(12, dtype=np.float32).reshape(3, 4),))}
+CONTROL = {
+    "loops": (_loops, (np.array([3, 4, 5, 2], np.int32),)),
+    "calls": (_calls, (np.arange(3, dtype=np.float32),)),
+    "gradient of loops": (
+        lambda x: weft.grad(
+            lambda v: lax.scan(lambda c, r: (c * jnp.sin(r), lax.cond(r > 0, jnp.cos, jnp.tanh, c)), v[0], v)[0]
+        )(x),
+        (np.linspace(-1, 1, 4, dtype=np.float32),),
+    ),
+    "pool": (
+        lambda x: weft.grad(lambda v: lax.reduce_window(v, -np.inf, lax.max, (2, 2), (1, 2), "SAME").sum())(x),
+        (np.arange(12, dtype=np.float32).reshape(3, 4),),
+    ),
+}
 
 
 @functools.cache
@@ -106,8 +126,12 @@ def source(number: int) -> Body | None:
             if not floats:
                 return None
             first = floats[0]
-            of_one = lambda v: row.fun(*args[:first], v, *args[first + 1:])
-            fun = (lambda *xs: weft.jvp(of_one, (args[first],), (xs[first],))[1]) if form == 2 else (lambda *xs: weft.vjp(of_one, xs[first])[1](row.fun(*xs)))
+            of_one = lambda v: row.fun(*args[:first], v, *args[first + 1 :])
+            fun = (
+                (lambda *xs: weft.jvp(of_one, (args[first],), (xs[first],))[1])
+                if form == 2
+                else (lambda *xs: weft.vjp(of_one, xs[first])[1](row.fun(*xs)))
+            )
     else:
         fun, args = [*PROGRAMS.values(), *CONTROL.values()][(number - 4 * len(ROWS)) % (len(PROGRAMS) + len(CONTROL))]
     try:
@@ -116,11 +140,11 @@ def source(number: int) -> Body | None:
         return None
 
 
-SOURCES = 4 * len(ROWS) + 12 * (len(PROGRAMS) + len(CONTROL))      # programs with control flow come oftener
+SOURCES = 4 * len(ROWS) + 12 * (len(PROGRAMS) + len(CONTROL))  # programs with control flow come oftener
 
 
 def bytes_of(seed: int) -> bytes:
-    number = seed * 7919      # neighbours differ
+    number = seed * 7919  # neighbours differ
     while (body := source(number % SOURCES)) is None:
         number += 1
     return mutant(seed, body)
@@ -138,7 +162,8 @@ class Bounded(ReferenceTrace):
 
     def __init__(self, steps: int = STEPS):
         self.steps = steps
-        self.finite = True      # whether all that was computed was finite: a compiler may write a / (b / c) as a * c / b
+        # whether all that was computed was finite: a compiler may write a / (b / c) as a * c / b
+        self.finite = True
 
     def process(self, primitive, args, params):
         self.steps -= 1
@@ -146,8 +171,12 @@ class Bounded(ReferenceTrace):
             raise TooLong
         out = super().process(primitive, args, params)
         if self.finite and primitive.name not in EXACT:
-            self.finite = all([not isinstance(o, np.ndarray) or o.dtype.kind not in "fcV" or np.isfinite(o.astype(complex)).all()
-                               for o in (out if primitive.multiple_results else [out])])
+            self.finite = all(
+                [
+                    not isinstance(o, np.ndarray) or o.dtype.kind not in "fcV" or np.isfinite(o.astype(complex)).all()
+                    for o in (out if primitive.multiple_results else [out])
+                ]
+            )
         return out
 
 
@@ -167,12 +196,22 @@ class Rounding(Bounded):
 
 
 # These only move elements, or compare them; the others round.
-EXACT = set("""broadcast_in_dim reshape transpose squeeze concatenate slice dynamic_slice dynamic_update_slice gather rev pad select_n copy iota sort argmax argmin reduce_max
-    reduce_min max min neg abs sign convert_element_type bitcast_convert_type eq ne lt le gt ge jit scan while cond remat2 split tile complex real imag conj
-    optimization_barrier reduce_window_max reduce_window_min cummax cummin clamp stop_gradient expand_dims scatter scatter-max scatter-min""".split())
-# Where a platform may choose: vectors of a decomposition by their sign, and of equal values in any order; random numbers of the platform's own.
-CHOICE = set("eig eigh svd qr schur hessenberg geqrf geqp3 lu householder_product ormqr tridiagonal rng_uniform approx_top_k rng_bit_generator".split())
-SIGNED = {"eq_to", "lt_to", "le_to", "nextafter"}      # to these a NaN has a sign, which 0/0 may give or not
+EXACT = set(
+    """
+    broadcast_in_dim reshape transpose squeeze concatenate slice dynamic_slice dynamic_update_slice gather rev pad
+    select_n copy iota sort argmax argmin reduce_max reduce_min max min neg abs sign convert_element_type
+    bitcast_convert_type eq ne lt le gt ge jit scan while cond remat2 split tile complex real imag conj
+    optimization_barrier reduce_window_max reduce_window_min cummax cummin clamp stop_gradient expand_dims scatter
+    scatter-max scatter-min
+    """.split()
+)
+# Where a platform may choose: vectors of a decomposition by their sign, and of equal values in any order; random
+# numbers of the platform's own.
+CHOICE = set(
+    "eig eigh svd qr schur hessenberg geqrf geqp3 lu householder_product ormqr tridiagonal rng_uniform approx_top_k"
+    " rng_bit_generator".split()
+)
+SIGNED = {"eq_to", "lt_to", "le_to", "nextafter"}  # to these a NaN has a sign, which 0/0 may give or not
 LOW = ("float16", "bfloat16", "float8", "float4")
 
 
@@ -200,7 +239,11 @@ def argument(rng: np.random.Generator, aval) -> np.ndarray:
         if dtypes.bits(aval.dtype) < 8:
             return host_array(bytearray(rng.bytes(math.prod(shape))), aval)
         return rng.integers(low, 7, shape).astype(aval.dtype)
-    values = rng.normal(size=shape) if not dtypes.is_complex(aval.dtype) else rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    values = (
+        rng.normal(size=shape)
+        if not dtypes.is_complex(aval.dtype)
+        else rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    )
     return np.asarray(values).astype(aval.dtype)
 
 
@@ -213,7 +256,9 @@ def primitives(jaxpr: Jaxpr) -> set[str]:
 
 
 def dtypes_of(jaxpr: Jaxpr) -> set[str]:
-    names = {dtypes.name(v.aval.dtype) for e in jaxpr.eqns for v in (*e.invars, *e.outvars) if hasattr(v.aval, "dtype")} | {dtypes.name(a.dtype) for a in jaxpr.in_avals}
+    names = {
+        dtypes.name(v.aval.dtype) for e in jaxpr.eqns for v in (*e.invars, *e.outvars) if hasattr(v.aval, "dtype")
+    } | {dtypes.name(a.dtype) for a in jaxpr.in_avals}
     for e in jaxpr.eqns:
         for sub in subjaxprs(e.params):
             names |= dtypes_of(sub)
@@ -233,6 +278,7 @@ def off(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 class Judge:
     """What becomes of programs on XLA, as a host runs them."""
+
     name = "XLA"
 
     def __init__(self):
@@ -298,12 +344,20 @@ class Judge:
 
     def compare(self, jaxpr, args, got, want, finite: bool) -> dict | None:
         names = primitives(jaxpr)
-        limit = 0.0 if names <= EXACT else max([1e-3, *[8 * float(dtypes.finfo(n).eps) for n in dtypes_of(jaxpr) if n.startswith(LOW)]])
-        loose = bool(names & CHOICE) or not finite and bool(names & SIGNED) or "float8_e8m0fnu" in dtypes_of(jaxpr)      # which has neither zero nor sign: XLA computes in wider types, and rounds later
+        limit = (
+            0.0
+            if names <= EXACT
+            else max([1e-3, *[8 * float(dtypes.finfo(n).eps) for n in dtypes_of(jaxpr) if n.startswith(LOW)]])
+        )
+        # which has neither zero nor sign: XLA computes in wider types, and rounds later
+        loose = bool(names & CHOICE) or not finite and bool(names & SIGNED) or "float8_e8m0fnu" in dtypes_of(jaxpr)
         wrong = []
         for k, (g, w) in enumerate(zip(got, want, strict=True)):
             if g.shape != w.shape or g.dtype != w.dtype:
-                return {"kind": "another type", "what": f"result {k} is {g.dtype}{list(g.shape)}, in the reference {w.dtype}{list(w.shape)}"}
+                return {
+                    "kind": "another type",
+                    "what": f"result {k} is {g.dtype}{list(g.shape)}, in the reference {w.dtype}{list(w.shape)}",
+                }
             if not loose and (off(g, w) > limit).any():
                 wrong.append(k)
         if not wrong:
@@ -313,7 +367,11 @@ class Judge:
             wide = [x.astype(complex) for x in (got[k], want[k])]
             matters = finite | np.isfinite(wide[0]) & np.isfinite(wide[1])
             if (matters & (off(got[k], want[k]) > limit + moved[k])).any():
-                return {"kind": "another value", "what": f"result {k} is {got[k]!r}, in the reference {want[k]!r}"[:1200], "args": repr(args)[:600]}
+                return {
+                    "kind": "another value",
+                    "what": f"result {k} is {got[k]!r}, in the reference {want[k]!r}"[:1200],
+                    "args": repr(args)[:600],
+                }
         return None
 
     @staticmethod
@@ -332,7 +390,9 @@ class Judge:
 
 
 class CompiledHere(Judge):
-    """What becomes of programs on Wasm or WebGPU, in each of their configurations, as of those that a page reads from files."""
+    """What becomes of programs on Wasm or WebGPU, in each of their configurations, as of those that a page reads
+    from files.
+    """
 
     def __init__(self, platform: str):
         super().__init__()
@@ -354,15 +414,26 @@ class CompiledHere(Judge):
 
 
 def _affine(x, bits):
-    return {"y": jnp.tanh(x @ CONSTANTS[0]) + CONSTANTS[1].astype("float32"), "z": jnp.where(CONSTANTS[2], bits, CONSTANTS[3].astype("int32"))}
+    return {
+        "y": jnp.tanh(x @ CONSTANTS[0]) + CONSTANTS[1].astype("float32"),
+        "z": jnp.where(CONSTANTS[2], bits, CONSTANTS[3].astype("int32")),
+    }
 
 
-CONSTANTS = [np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.ones(3, "bfloat16"), np.array([True, False, True]), np.array([1, -2, 7]).astype("int4"),
-             np.arange(3, dtype=np.complex64)]
+CONSTANTS = [
+    np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3),
+    np.ones(3, "bfloat16"),
+    np.array([True, False, True]),
+    np.array([1, -2, 7]).astype("int4"),
+    np.arange(3, dtype=np.complex64),
+]
 
 
 def _code_of_someone(code: types.CodeType) -> types.CodeType:
-    return code.replace(co_filename="/home/someone/model.py", co_consts=tuple([_code_of_someone(c) if isinstance(c, types.CodeType) else c for c in code.co_consts]))
+    return code.replace(
+        co_filename="/home/someone/model.py",
+        co_consts=tuple([_code_of_someone(c) if isinstance(c, types.CodeType) else c for c in code.co_consts]),
+    )
 
 
 def _of_someone(fun: types.FunctionType) -> types.FunctionType:
@@ -375,10 +446,27 @@ def _exports() -> list:
     """(fields of a file, and of its derivative's where it has one)."""
     n = export.symbolic_shape("n")[0]
     spec = weft.ShapeDtypeStruct
-    made = [(_affine, (spec((2, 4), "float32"), spec((3,), "int32")), 0), (lambda x: jnp.sin(x * CONSTANTS[0][0, 0]).sum(), (spec((n, 3), "float32"),), 1),
-            (lambda k, c: (weft.random.normal(k, (2,)), c * CONSTANTS[4]), (weft.random.key(0), spec((3,), "complex64")), 0),
-            (lambda t: lax.fori_loop(0, 3, lambda i, v: v + jnp.asarray(CONSTANTS[0])[i], t["a"][0]), ({"a": [spec((3,), "float32"), None]},), 0)]
-    return [recorded(artifact, lambda f=f, args=args, order=order: export.export(weft.jit(_of_someone(f)))(*args).serialize(order)) for f, args, order in made]
+    made = [
+        (_affine, (spec((2, 4), "float32"), spec((3,), "int32")), 0),
+        (lambda x: jnp.sin(x * CONSTANTS[0][0, 0]).sum(), (spec((n, 3), "float32"),), 1),
+        (
+            lambda k, c: (weft.random.normal(k, (2,)), c * CONSTANTS[4]),
+            (weft.random.key(0), spec((3,), "complex64")),
+            0,
+        ),
+        (
+            lambda t: lax.fori_loop(0, 3, lambda i, v: v + jnp.asarray(CONSTANTS[0])[i], t["a"][0]),
+            ({"a": [spec((3,), "float32"), None]},),
+            0,
+        ),
+    ]
+    return [
+        recorded(
+            artifact,
+            lambda f=f, args=args, order=order: export.export(weft.jit(_of_someone(f)))(*args).serialize(order),
+        )
+        for f, args, order in made
+    ]
 
 
 def signed(fields: list) -> bytes:
@@ -392,10 +480,24 @@ class FileJudge(Judge):
         super().__init__()
         self.files = _exports()
         ones = np.ones(3, np.float32).tobytes()
-        messages = [p.Hello(1, 1, "token", b"", "x"), p.Put(1, 2, shaped((3,), dtypes.float32), 0, ones), p.Put(2, 3, shaped((2, 2), dtypes.bool_), 0, b"\1\0\1\1"),
-                    p.Put(3, 4, shaped((4,), dtypes.dtype("int4")), 0, b"\1\2\7\x0f"), p.Put(3, 4, shaped((4,), dtypes.dtype("float4_e2m1fn")), 0, b"\1\2\7\x0f"),
-                    p.Part(4, 2, b"abc"), p.Program(5, bytes(32), 4, b"weft"), p.Compile(6, 5, bytes(32), 0, "f", (True, False)), p.Execute(7, 5, (2, 3), (8,)), p.Fetch(8, 2),
-                    p.Free(9, (2, 3)), p.Inspect(10, 5, "text", ""), p.Settled((1, 2)), p.Credit(1, 2), p.Welcome(1, b"s", 0, 1, 2, 3, ("cpu", "c")), p.Error(1, 2, "E", "m")]
+        messages = [
+            p.Hello(1, 1, "token", b"", "x"),
+            p.Put(1, 2, shaped((3,), dtypes.float32), 0, ones),
+            p.Put(2, 3, shaped((2, 2), dtypes.bool_), 0, b"\1\0\1\1"),
+            p.Put(3, 4, shaped((4,), dtypes.dtype("int4")), 0, b"\1\2\7\x0f"),
+            p.Put(3, 4, shaped((4,), dtypes.dtype("float4_e2m1fn")), 0, b"\1\2\7\x0f"),
+            p.Part(4, 2, b"abc"),
+            p.Program(5, bytes(32), 4, b"weft"),
+            p.Compile(6, 5, bytes(32), 0, "f", (True, False)),
+            p.Execute(7, 5, (2, 3), (8,)),
+            p.Fetch(8, 2),
+            p.Free(9, (2, 3)),
+            p.Inspect(10, 5, "text", ""),
+            p.Settled((1, 2)),
+            p.Credit(1, 2),
+            p.Welcome(1, b"s", 0, 1, 2, 3, ("cpu", "c")),
+            p.Error(1, 2, "E", "m"),
+        ]
         self.messages = [recorded(p, lambda m=m: p.encode(m))[0] for m in messages]
 
     def __call__(self, seed: int) -> dict | None:
@@ -427,8 +529,24 @@ class FileJudge(Judge):
             if host.foreign(bytes(host.to_bytes(c)), c.dtype) is not None:
                 return {"kind": "a value that is none", "what": f"{c!r} holds {bytes(host.to_bytes(c))!r}"}
         again = export.deserialize(found.serialize(1 if found.has_vjp() else 0))
-        said = [[str(v) for v in (e.fun_name, e.in_avals, e.out_avals, e.in_tree, e.out_tree, e.platforms, e.disabled_safety_checks)] for e in (found, again)]
-        if said[0] != said[1] or [bytes(host.to_bytes(c)) for c in found._closed.consts] != [bytes(host.to_bytes(c)) for c in again._closed.consts]:
+        said = [
+            [
+                str(v)
+                for v in (
+                    e.fun_name,
+                    e.in_avals,
+                    e.out_avals,
+                    e.in_tree,
+                    e.out_tree,
+                    e.platforms,
+                    e.disabled_safety_checks,
+                )
+            ]
+            for e in (found, again)
+        ]
+        if said[0] != said[1] or [bytes(host.to_bytes(c)) for c in found._closed.consts] != [
+            bytes(host.to_bytes(c)) for c in again._closed.consts
+        ]:
             return {"kind": "another file", "what": f"{said[1]} for {said[0]}"}
         return self.call(seed, found)
 
@@ -461,7 +579,14 @@ class FileJudge(Judge):
     # frames
 
     def frame(self, rng: random.Random) -> dict | None:
-        parts = [mutant_fields(rng, rng.choice(self.messages), self.messages) if rng.random() < 0.7 else rng.choice(self.messages) for _ in range(rng.choice((1, 1, 2, 3)))]
+        parts = [
+            (
+                mutant_fields(rng, rng.choice(self.messages), self.messages)
+                if rng.random() < 0.7
+                else rng.choice(self.messages)
+            )
+            for _ in range(rng.choice((1, 1, 2, 3)))
+        ]
         data = emit([f for part in parts for f in part])
         try:
             messages = list(p.decode(data))
@@ -476,9 +601,19 @@ class FileJudge(Judge):
             if isinstance(m, p.Put) and nbytes(m.aval) == len(m.data) <= BYTES:
                 x = host_array(bytearray(m.data), m.aval)
                 back = bytes(host_bytes(self.backend.put(x, m.aval, self.device, True)))
-                if x.shape != m.aval.shape or x.dtype != m.aval.dtype or host.foreign(bytes(host.to_bytes(x)), x.dtype) is not None or host.foreign(back, x.dtype) is not None \
-                        or not dtypes.is_bool(x.dtype) and dtypes.bits(x.dtype) >= 8 and back != m.data:
-                    return {"kind": "another array", "what": f"{m.data!r} of {m.aval} became {x!r}, and on the device {back!r}"}
+                if (
+                    x.shape != m.aval.shape
+                    or x.dtype != m.aval.dtype
+                    or host.foreign(bytes(host.to_bytes(x)), x.dtype) is not None
+                    or host.foreign(back, x.dtype) is not None
+                    or not dtypes.is_bool(x.dtype)
+                    and dtypes.bits(x.dtype) >= 8
+                    and back != m.data
+                ):
+                    return {
+                        "kind": "another array",
+                        "what": f"{m.data!r} of {m.aval} became {x!r}, and on the device {back!r}",
+                    }
                 self.counts["ran"] += 1
         return None
 
@@ -498,7 +633,8 @@ def main() -> None:
     first, count = map(int, sys.argv[1:3])
     what = (sys.argv[3:] or ["programs"])[0]
     memory = 12 << 30
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))      # addresses that nothing stands at are for engines to reserve
+    # addresses that nothing stands at are for engines to reserve
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     signal.signal(signal.SIGALRM, _slow)
     judge = CompiledHere(what) if what in TARGETS else FileJudge() if what == "files" else Judge()
     for seed in range(first, first + count):

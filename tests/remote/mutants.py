@@ -1,8 +1,10 @@
 """Programs changed in their structure, and their bytes: what somebody could send who knows the format.
 
-`Source.of(jaxpr)` takes a program apart into plain parts that may be anything; `mutate` changes some of them; `write` makes bytes of what came out, with nothing checked.
-Half of the mutants are `retyped`: their results get the types that the primitives derive, so that it is for the primitives' rules to refuse them, or to be right.
+`Source.of(jaxpr)` takes a program apart into plain parts that may be anything; `mutate` changes some of them; `write`
+makes bytes of what came out, with nothing checked. Half of the mutants are `retyped`: their results get the types that
+the primitives derive, so that it is for the primitives' rules to refuse them, or to be right.
 """
+
 from __future__ import annotations
 
 import copy
@@ -24,12 +26,13 @@ from weft.core.primitive import param_types, registry
 
 # the parts of a program -----------------------------------------------------------------------------------------------
 
-Type = tuple      # ("float32", False, (2, 3)), or () for a token
+Type = tuple  # ("float32", False, (2, 3)), or () for a token
 
 
 @dataclasses.dataclass(eq=False)
 class Name:
     """A variable, where it is defined and where it is used."""
+
     type: Type
     dropped: bool = False
 
@@ -37,6 +40,7 @@ class Name:
 @dataclasses.dataclass(eq=False)
 class Number:
     """A literal."""
+
     type: Type
     value: Any
 
@@ -44,6 +48,7 @@ class Number:
 @dataclasses.dataclass(eq=False)
 class Wrong:
     """An operand that is no variable: its number in the bytes."""
+
     number: int
 
 
@@ -55,6 +60,7 @@ class DType:
 @dataclasses.dataclass(eq=False)
 class Known:
     """A value of a class of parameters: a member of an enumeration, or the fields of a record."""
+
     cls: str
     member: str | None
     fields: list
@@ -63,6 +69,7 @@ class Known:
 @dataclasses.dataclass(eq=False)
 class Carried:
     """A program as a parameter."""
+
     body: "Body"
     closed: bool
 
@@ -103,9 +110,17 @@ class Source:
 
             def read(atom):
                 return Number(type_of(atom.aval), atom.val) if type(atom) is Literal else names[atom]
+
             inputs = [define(v) for v in jaxpr.invars]
-            equations = [Equation(e.primitive.name, [read(a) for a in e.invars], {k: self.value(v) for k, v in e.params.items()}, [define(v) for v in e.outvars])
-                         for e in jaxpr.eqns]
+            equations = [
+                Equation(
+                    e.primitive.name,
+                    [read(a) for a in e.invars],
+                    {k: self.value(v) for k, v in e.params.items()},
+                    [define(v) for v in e.outvars],
+                )
+                for e in jaxpr.eqns
+            ]
             self.bodies[jaxpr] = Body(inputs, equations, [read(a) for a in jaxpr.outvars])
         return self.bodies[jaxpr]
 
@@ -117,7 +132,9 @@ class Source:
         if isinstance(value, (tuple, list)):
             return type(value)([self.value(v) for v in value])
         if isinstance(value, (ClosedJaxpr, Jaxpr)):
-            return Carried(self.body(value.jaxpr if isinstance(value, ClosedJaxpr) else value), isinstance(value, ClosedJaxpr))
+            return Carried(
+                self.body(value.jaxpr if isinstance(value, ClosedJaxpr) else value), isinstance(value, ClosedJaxpr)
+            )
         if value is None or type(value) in (bool, int, float, complex, str, bytes):
             return value
         if hasattr(value, "item") and getattr(value, "shape", None) == ():
@@ -144,7 +161,17 @@ def bodies(body: Body, seen: set | None = None) -> Iterator[Body]:
 
 
 def leaves(value) -> Iterator:
-    children = value.values() if type(value) is dict else value.fields if type(value) is Known and value.member is None else value if type(value) in (tuple, list) else None
+    children = (
+        value.values()
+        if type(value) is dict
+        else (
+            value.fields
+            if type(value) is Known and value.member is None
+            else value
+            if type(value) in (tuple, list)
+            else None
+        )
+    )
     if children is None:
         yield value
         return
@@ -173,7 +200,7 @@ class Careless:
     def body(self, body: Body) -> int:
         if id(body) in self.jaxprs:
             return self.jaxprs[id(body)]
-        if id(body) in self.under_way:      # it carries itself: by the number that it will have
+        if id(body) in self.under_way:  # it carries itself: by the number that it will have
             return self.count + 1
         self.under_way.add(id(body))
         w, numbers = Writer(), {}
@@ -208,7 +235,7 @@ class Careless:
         for name in eqn.results:
             w.unsigned(self.type(name.type) << 1 | name.dropped)
         w.unsigned(eqn.effects)
-        w.unsigned(1)      # the line
+        w.unsigned(1)  # the line
 
     def atoms(self, w: Writer, atoms: list, numbers: dict) -> None:
         w.unsigned(len(atoms))
@@ -342,8 +369,8 @@ def retype(body: Body) -> None:
         for name, aval in zip(eqn.results, outs):
             name.type = type_of(aval)
         if outs:
-            eqn.results[len(outs):] = []
-            eqn.results += [Name(type_of(a)) for a in outs[len(eqn.results):]]
+            eqn.results[len(outs) :] = []
+            eqn.results += [Name(type_of(a)) for a in outs[len(eqn.results) :]]
 
 
 def _derived(eqn: Equation) -> list:
@@ -362,8 +389,12 @@ def _derived(eqn: Equation) -> list:
 
 def _pass_on(eqn: Equation, carrier, avals: list) -> None:
     """Gives programs that an equation carries the types of its operands."""
-    carried = [v for key in carrier.keys for v in (eqn.params[key] if type(eqn.params[key]) is tuple else [eqn.params[key]])]
-    if sum(max(eqn.params.get(name, 0), 0) for name in ("num_consts", "num_carry", "cond_nconsts", "body_nconsts")) > len(avals):
+    carried = [
+        v for key in carrier.keys for v in (eqn.params[key] if type(eqn.params[key]) is tuple else [eqn.params[key]])
+    ]
+    if sum(
+        max(eqn.params.get(name, 0), 0) for name in ("num_consts", "num_carry", "cond_nconsts", "body_nconsts")
+    ) > len(avals):
         raise ValueError("it counts operands that are not there")
     places = carrier.operands(eqn.params, len(avals))
     if not places:
@@ -383,11 +414,38 @@ def _pass_on(eqn: Equation, carrier, avals: list) -> None:
 
 # what is changed ------------------------------------------------------------------------------------------------------
 
-DTYPES = ("float32 int32 bool uint8 float16 bfloat16 int8 uint32 complex64 float64 int64 uint64 complex128 int16 uint16 int4 uint4 int2 uint2 float8_e4m3fn float8_e5m2 "
-          "float8_e8m0fnu float4_e2m1fn float0").split()
+DTYPES = (
+    "float32 int32 bool uint8 float16 bfloat16 int8 uint32 complex64 float64 int64 uint64 complex128 int16 uint16 int4"
+    " uint4 int2 uint2 float8_e4m3fn float8_e5m2 float8_e8m0fnu float4_e2m1fn float0"
+).split()
 SIZES = (0, 1, 2, 3, 4, 5, 7)
-HUGE = (1 << 31, (1 << 31) - 1, (1 << 62) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 40, -(1 << 63), -(1 << 64), 65537)
-STRINGS = ("", "float32", "key<fry>", "object", "/etc/passwd", "add", "jit", "device", "x" * 300, "\ud800", "default", "ffi_call", 'a"}{')
+HUGE = (
+    1 << 31,
+    (1 << 31) - 1,
+    (1 << 62) + 1,
+    (1 << 63) - 1,
+    1 << 63,
+    (1 << 64) - 1,
+    1 << 40,
+    -(1 << 63),
+    -(1 << 64),
+    65537,
+)
+STRINGS = (
+    "",
+    "float32",
+    "key<fry>",
+    "object",
+    "/etc/passwd",
+    "add",
+    "jit",
+    "device",
+    "x" * 300,
+    "\ud800",
+    "default",
+    "ffi_call",
+    'a"}{',
+)
 PRIMITIVES = sorted(PORTABLE)
 
 
@@ -402,8 +460,20 @@ class Mutator:
         rng = self.rng
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             kinds: list[tuple[int, Callable[[], None]]] = [
-                (14, self.dtype_everywhere), (10, self.size_everywhere), (14, self.operand), (8, self.equations), (6, self.result), (22, self.parameter), (6, self.primitive),
-                (5, self.nested), (5, self.literal), (6, self.one_type), (1, self.head), (1, self.deep), (2, self.interface)]
+                (14, self.dtype_everywhere),
+                (10, self.size_everywhere),
+                (14, self.operand),
+                (8, self.equations),
+                (6, self.result),
+                (22, self.parameter),
+                (6, self.primitive),
+                (5, self.nested),
+                (5, self.literal),
+                (6, self.one_type),
+                (1, self.head),
+                (1, self.deep),
+                (2, self.interface),
+            ]
             rng.choices([k for _, k in kinds], [w for w, _ in kinds])[0]()
         if rng.random() < 0.65:
             retype(self.body)
@@ -429,7 +499,11 @@ class Mutator:
             shape = tuple(rng.choice(SIZES) for _ in range(rng.randrange(5)))
         elif kind == 3 and shape:
             i = rng.randrange(len(shape))
-            shape = (*shape[:i], rng.choice((*SIZES, shape[i] + 1, shape[i] - 1, *HUGE) if rng.random() < 0.3 else SIZES), *shape[i + 1:])
+            shape = (
+                *shape[:i],
+                rng.choice((*SIZES, shape[i] + 1, shape[i] - 1, *HUGE) if rng.random() < 0.3 else SIZES),
+                *shape[i + 1 :],
+            )
         elif kind == 4:
             weak = not weak
         else:
@@ -450,13 +524,17 @@ class Mutator:
 
         def swap(t: Type) -> Type:
             return (new, *t[1:]) if t and t[0] == old else t
+
         for b in bodies(self.body):
             for n in self.names(b):
                 if type(n) is Number and n.type and n.type[0] == old:
                     n.value = as_dtype(n.value, new)
                 n.type = swap(n.type)
             for eqn in b.equations:
-                eqn.params = {k: replaced(v, lambda x: DType(new) if type(x) is DType and x.name == old else x) for k, v in eqn.params.items()}
+                eqn.params = {
+                    k: replaced(v, lambda x: DType(new) if type(x) is DType and x.name == old else x)
+                    for k, v in eqn.params.items()
+                }
 
     def size_everywhere(self) -> None:
         """One size for another in all types, and in parameters where the number stands."""
@@ -472,8 +550,14 @@ class Mutator:
                     n.type = (*n.type[:2], tuple(new if m == old else m for m in n.type[2]))
             for eqn in b.equations:
                 if everywhere:
-                    eqn.params = {k: replaced(v, lambda x: new if type(x) is int and x == old else x) if type(v) is tuple or k in ("length", "k") else v
-                                  for k, v in eqn.params.items()}
+                    eqn.params = {
+                        k: (
+                            replaced(v, lambda x: new if type(x) is int and x == old else x)
+                            if type(v) is tuple or k in ("length", "k")
+                            else v
+                        )
+                        for k, v in eqn.params.items()
+                    }
 
     def names(self, body: Body) -> list:
         found = [*body.inputs, *[n for e in body.equations for n in (*e.operands, *e.results)], *body.results]
@@ -513,7 +597,11 @@ class Mutator:
         if kind == 0:
             del eqns[i]
         elif kind == 1:
-            again = eqns[i] if rng.random() < 0.5 else dataclasses.replace(eqns[i], results=[Name(n.type, n.dropped) for n in eqns[i].results])
+            again = (
+                eqns[i]
+                if rng.random() < 0.5
+                else dataclasses.replace(eqns[i], results=[Name(n.type, n.dropped) for n in eqns[i].results])
+            )
             eqns.insert(rng.randrange(i, len(eqns) + 1), again)
         elif kind == 2:
             j = rng.randrange(len(eqns))
@@ -561,7 +649,21 @@ class Mutator:
         if kind is bool:
             return not value if rng.random() < 0.95 else int(value)
         if kind is int:
-            return rng.choice((value + 1, value - 1, -value, value + 2, 0, 1, 2, 3, -1, value * 2, *(HUGE if rng.random() < 0.3 else ())))
+            return rng.choice(
+                (
+                    value + 1,
+                    value - 1,
+                    -value,
+                    value + 2,
+                    0,
+                    1,
+                    2,
+                    3,
+                    -1,
+                    value * 2,
+                    *(HUGE if rng.random() < 0.3 else ()),
+                )
+            )
         if kind in (float, complex):
             return rng.choice((-value, 0.0, -0.0, 1e300, float("inf"), float("nan"), 0.5, 1))
         if kind is str:
@@ -570,7 +672,11 @@ class Mutator:
             return DType(rng.choice((*DTYPES, "object")))
         if kind is Known and value.member is not None:
             members = list(param_types[value.cls].__members__) if value.cls in param_types else []
-            return Known(value.cls, rng.choice(members), []) if members and rng.random() < 0.95 else Known(rng.choice(sorted(param_types)), rng.choice((*members, "X")), [])
+            return (
+                Known(value.cls, rng.choice(members), [])
+                if members and rng.random() < 0.95
+                else Known(rng.choice(sorted(param_types)), rng.choice((*members, "X")), [])
+            )
         if kind is Known:
             fields = list(value.fields)
             if rng.random() < 0.05:
@@ -580,7 +686,11 @@ class Mutator:
                 fields[at] = self.changed(fields[at])
             return Known(value.cls, None, fields)
         if kind is Carried:
-            return Carried(rng.choice(list(bodies(self.body))), value.closed) if rng.random() < 0.8 else Carried(value.body, not value.closed)
+            return (
+                Carried(rng.choice(list(bodies(self.body))), value.closed)
+                if rng.random() < 0.8
+                else Carried(value.body, not value.closed)
+            )
         if kind in (tuple, list):
             return self.changed_tuple(value)
         return self.some_value(0)
@@ -608,10 +718,20 @@ class Mutator:
     def some_value(self, depth: int):
         rng = self.rng
         choices: list[Callable[[], Any]] = [
-            lambda: None, lambda: rng.random() < 0.5, lambda: rng.choice((0, 1, -1, 2, 3, *HUGE)), lambda: rng.choice((0.0, 1.5, float("nan"), float("inf"), 1e308)),
-            lambda: complex(1, float("nan")), lambda: rng.choice(STRINGS), lambda: b"\x00\xff", lambda: DType(rng.choice((*DTYPES, "object"))),
-            lambda: tuple(self.some_value(depth + 1) for _ in range(rng.randrange(4))), lambda: [1], lambda: Carried(self.any_body(), rng.random() < 0.7),
-            lambda: Known("GatherScatterMode", "CLIP", []), lambda: Known("GatherDimensionNumbers", None, [(0,), (0,), (0,), (), ()])]
+            lambda: None,
+            lambda: rng.random() < 0.5,
+            lambda: rng.choice((0, 1, -1, 2, 3, *HUGE)),
+            lambda: rng.choice((0.0, 1.5, float("nan"), float("inf"), 1e308)),
+            lambda: complex(1, float("nan")),
+            lambda: rng.choice(STRINGS),
+            lambda: b"\x00\xff",
+            lambda: DType(rng.choice((*DTYPES, "object"))),
+            lambda: tuple(self.some_value(depth + 1) for _ in range(rng.randrange(4))),
+            lambda: [1],
+            lambda: Carried(self.any_body(), rng.random() < 0.7),
+            lambda: Known("GatherScatterMode", "CLIP", []),
+            lambda: Known("GatherDimensionNumbers", None, [(0,), (0,), (0,), (), ()]),
+        ]
         return choices[rng.randrange(2 if depth > 3 else 0, 8 if depth > 3 else len(choices))]()
 
     def primitive(self) -> None:
@@ -631,9 +751,9 @@ class Mutator:
             return
         body, kind = rng.choice(inner), rng.randrange(5)
         if kind == 0:
-            body.equations = body.equations[:rng.randrange(len(body.equations) + 1)]
+            body.equations = body.equations[: rng.randrange(len(body.equations) + 1)]
         elif kind == 1:
-            body.results = [*body.inputs[:len(body.results)]]
+            body.results = [*body.inputs[: len(body.results)]]
         elif kind == 2 and body.inputs:
             del body.inputs[rng.randrange(len(body.inputs))]
         elif kind == 3:
@@ -678,7 +798,17 @@ class Mutator:
         if rng.random() < 0.3 and place is not None:
             place[0].equations[place[1]].effects = rng.choice((1, 2, 1 << 30))
             return
-        self.header = rng.choice((b"weft\x00\x02\x00", b"weft\x00\x01\x02", b"weft\x00", b"", b"WEFT\x00\x01\x00", b"weft\x00\x01\x01", b"weft\x00\xff\x00"))
+        self.header = rng.choice(
+            (
+                b"weft\x00\x02\x00",
+                b"weft\x00\x01\x02",
+                b"weft\x00",
+                b"",
+                b"WEFT\x00\x01\x00",
+                b"weft\x00\x01\x01",
+                b"weft\x00\xff\x00",
+            )
+        )
 
     def deep(self) -> None:
         """Tuples in tuples, programs in programs."""
@@ -694,19 +824,44 @@ class Mutator:
             inner = self.body
             inputs = [Name(n.type) for n in inner.inputs]
             results = [Name(_type(a) if type(a) is not Wrong else ()) for a in inner.results]
-            call = Equation("jit", list(inputs), {"jaxpr": Carried(inner, True), "name": "f", "donated_invars": (False,) * len(inputs), "keep_unused": False, "inline": False}, list(results))
+            call = Equation(
+                "jit",
+                list(inputs),
+                {
+                    "jaxpr": Carried(inner, True),
+                    "name": "f",
+                    "donated_invars": (False,) * len(inputs),
+                    "keep_unused": False,
+                    "inline": False,
+                },
+                list(results),
+            )
             self.body = Body(inputs, [call], list(results))
 
     def constants(self) -> None:
-        """Known values in the place of arguments: compilers compute with those themselves, and not always what a program would."""
+        """Known values in the place of arguments: compilers compute with those themselves, and not always what a
+        program would.
+        """
         rng, body = self.rng, self.body
         for name in [n for n in body.inputs if n.type and n.type[0] in DTYPES and rng.random() < 0.7]:
             dtype, _, shape = name.type
             if shape and dtype != "bool" and rng.random() < 0.3:
-                made = Equation("iota", [], {"dtype": DType(dtype), "shape": shape, "dimension": rng.randrange(len(shape)), "sharding": None}, [name])
+                made = Equation(
+                    "iota",
+                    [],
+                    {"dtype": DType(dtype), "shape": shape, "dimension": rng.randrange(len(shape)), "sharding": None},
+                    [name],
+                )
             else:
-                number = Number((dtype, False, ()), as_dtype(rng.choice((0, 0, 1, 2, 3) if dtype.startswith("u") else (0, 0, -1, 1, 2, -0.0, 1.5)), dtype))
-                made = Equation("broadcast_in_dim", [number], {"shape": shape, "broadcast_dimensions": (), "sharding": None}, [name])
+                number = Number(
+                    (dtype, False, ()),
+                    as_dtype(
+                        rng.choice((0, 0, 1, 2, 3) if dtype.startswith("u") else (0, 0, -1, 1, 2, -0.0, 1.5)), dtype
+                    ),
+                )
+                made = Equation(
+                    "broadcast_in_dim", [number], {"shape": shape, "broadcast_dimensions": (), "sharding": None}, [name]
+                )
             name.type = dtype, False, shape
             body.inputs.remove(name)
             body.equations.insert(0, made)
@@ -727,8 +882,15 @@ def as_dtype(value, name: str):
         if name == "bool":
             return bool(value)
         if name.startswith(("int", "uint")):
-            return abs(int(value.real if isinstance(value, complex) else value)) & 1 if name[-1] in "24" else int(value.real if isinstance(value, complex) else value)
-        return round_scalar(complex(value) if name.startswith("complex") else value.real if isinstance(value, complex) else value, dtypes.dtype(name))
+            return (
+                abs(int(value.real if isinstance(value, complex) else value)) & 1
+                if name[-1] in "24"
+                else int(value.real if isinstance(value, complex) else value)
+            )
+        return round_scalar(
+            complex(value) if name.startswith("complex") else value.real if isinstance(value, complex) else value,
+            dtypes.dtype(name),
+        )
     except (TypeError, ValueError, OverflowError, AttributeError):
         return value
 

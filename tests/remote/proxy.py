@@ -1,4 +1,5 @@
 """A TCP proxy between client and host that delays what it carries, counts it, and cuts connections on demand."""
+
 from __future__ import annotations
 
 import asyncio
@@ -12,7 +13,7 @@ class Proxy:
     def __init__(self, port: int, delay: float = 0.0):
         self.target, self.delay, self.refusing = port, delay, False
         self.writers: set = set()
-        self.cut_after: int | None = None      # bytes from the host after which the connection is cut, once
+        self.cut_after: int | None = None  # bytes from the host after which the connection is cut, once
         self.loop = asyncio.new_event_loop()
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -30,6 +31,7 @@ class Proxy:
         def run():
             for writer in list(self.writers):
                 writer.transport.abort()
+
         self.loop.call_soon_threadsafe(run)
 
     def _run(self) -> None:
@@ -55,8 +57,10 @@ class Proxy:
             return
         to_host = await asyncio.open_connection("127.0.0.1", self.target)
         self.writers |= {writer, to_host[1]}
-        with contextlib.suppress(asyncio.CancelledError):      # at the end of the test
-            await asyncio.gather(self._pump(reader, to_host[1], False), self._pump(to_host[0], writer, True), return_exceptions=True)
+        with contextlib.suppress(asyncio.CancelledError):  # at the end of the test
+            await asyncio.gather(
+                self._pump(reader, to_host[1], False), self._pump(to_host[0], writer, True), return_exceptions=True
+            )
         for w in (writer, to_host[1]):
             self.writers.discard(w)
             w.transport.abort()
@@ -73,6 +77,7 @@ class Proxy:
                     return
                 writer.write(data)
                 await writer.drain()
+
         delivery = asyncio.ensure_future(deliver())
         try:
             while data := await reader.read(1 << 16):

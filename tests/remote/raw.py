@@ -1,4 +1,5 @@
 """A client of nothing but messages: what a hostile or broken one can do."""
+
 from __future__ import annotations
 
 import hashlib
@@ -21,7 +22,7 @@ class Raw:
     """One connection. `send` numbers operations; `receive` gives messages one by one."""
 
     def __init__(self, url: str, token: str = TOKEN, session: bytes = b"", greet: bool = True, **options):
-        if int(websockets.__version__.split(".")[0]) >= 17:      # from then on a context manager by default
+        if int(websockets.__version__.split(".")[0]) >= 17:  # from then on a context manager by default
             options["legacy"] = True
         self.socket = connect(url, compression=None, max_size=None, **options)
         self.messages: list = []

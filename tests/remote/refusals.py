@@ -1,4 +1,7 @@
-"""Whether an error is one that somebody meant: in words, with the place, and without a path of the process that raises it."""
+"""Whether an error is one that somebody meant: in words, with the place, and without a path of the process that
+raises it.
+"""
+
 from __future__ import annotations
 
 import dis

@@ -1,4 +1,5 @@
 """The transport of CPython processes: its thread, and what waits for it."""
+
 import numpy as np
 import pytest
 import weft
@@ -12,10 +13,16 @@ def test_uploads_wait_until_half_of_the_log_is_confirmed(host, monkeypatch):
         monkeypatch.setattr(session.transport, "wait", done.append)
         session.transport.relieve()
         (may_go_on,) = done
-        for size, expected in ((0, True), (desktop.LOG // 2, True), (desktop.LOG // 2 + 1, False), (desktop.LOG, False)):
+        for size, expected in (
+            (0, True),
+            (desktop.LOG // 2, True),
+            (desktop.LOG // 2 + 1, False),
+            (desktop.LOG, False),
+        ):
             monkeypatch.setattr(session, "_log_bytes", size)
             assert may_go_on() is expected
-        session.fail(errors.ConnectionLost("gone"))      # for good: a session that looks alive and is not would be the newest of all
+        # for good: a session that looks alive and is not would be the newest of all
+        session.fail(errors.ConnectionLost("gone"))
         assert may_go_on()
 
 
@@ -60,6 +67,7 @@ def test_a_session_may_be_closed_in_its_own_thread(host):
             session.close()
         except Exception as e:
             failed.append(e)
+
     session.transport.loop.call_soon_threadsafe(close)
     session.transport.thread.join(20)
     assert not failed and session.closed and not session.transport.thread.is_alive()

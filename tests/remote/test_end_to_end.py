@@ -1,4 +1,5 @@
 """Programs on a host in another process, as a user runs them."""
+
 import gc
 import threading
 
@@ -32,7 +33,11 @@ def test_programs_give_what_the_reference_gives(name, session):
 def test_arrays_live_on_the_host(session):
     x = weft.device_put(np.arange(6, dtype=np.int32).reshape(2, 3))
     (device,) = x.devices()
-    assert device.platform == "remote" and device in session.devices() and weft.devices()[:len(session.devices())] == session.devices()
+    assert (
+        device.platform == "remote"
+        and device in session.devices()
+        and weft.devices()[: len(session.devices())] == session.devices()
+    )
     assert x.shape == (2, 3) and x.nbytes == 24
     np.testing.assert_array_equal(x, np.arange(6).reshape(2, 3))
     assert (x + 1).tolist() == [[1, 2, 3], [4, 5, 6]] and float(x.sum()) == 15.0
@@ -48,10 +53,20 @@ NARROW = ["bool", "int2", "uint2", "int4", "uint4", "float4_e2m1fn", "int8", "ui
 def test_every_dtype_travels(dtype, session):
     """There and, through a program, back: what was put is remembered here, and would be read without the host."""
     dtype = jnp.dtype(dtype)
-    if str(dtype) in NARROW:      # every value
-        width = 1 if dtype == np.bool_ else jnp.iinfo(dtype).bits if jnp.issubdtype(dtype, np.integer) else jnp.finfo(dtype).bits
+    if str(dtype) in NARROW:  # every value
+        width = (
+            1
+            if dtype == np.bool_
+            else jnp.iinfo(dtype).bits
+            if jnp.issubdtype(dtype, np.integer)
+            else jnp.finfo(dtype).bits
+        )
         patterns = np.arange(1 << width, dtype=np.uint8)
-        whole = patterns if width == 8 or not jnp.issubdtype(dtype, np.signedinteger) else (patterns ^ (1 << width - 1)).astype(np.int8) - np.int8(1 << width - 1)
+        whole = (
+            patterns
+            if width == 8 or not jnp.issubdtype(dtype, np.signedinteger)
+            else (patterns ^ (1 << width - 1)).astype(np.int8) - np.int8(1 << width - 1)
+        )
         x = whole.astype(dtype) if jnp.issubdtype(dtype, np.integer) and width < 8 else whole.view(dtype)
     else:
         x = np.array([[0, 1, -1.5], [1, 0, 100]]).astype(np.float32).astype(dtype)
@@ -69,7 +84,7 @@ def test_64_bit_programs(session):
 
 def test_empty_and_large_arrays(session):
     assert np.asarray(weft.device_put(np.zeros((0, 3), np.float32))).shape == (0, 3)
-    big = np.arange(5 << 20, dtype=np.float32)      # 20 MiB: chunks both ways, past the window of a download
+    big = np.arange(5 << 20, dtype=np.float32)  # 20 MiB: chunks both ways, past the window of a download
     np.testing.assert_array_equal(np.asarray(weft.device_put(big) * 1), big)
 
 
@@ -79,7 +94,7 @@ def test_programs_are_sent_once(session):
     sent = len(session._programs)
     for _ in range(3):
         f(np.ones(3, np.float32))
-    g = weft.jit(f.fun)      # traced again, equal bytes
+    g = weft.jit(f.fun)  # traced again, equal bytes
     g(np.ones(3, np.float32))
     assert len(session._programs) == sent
 
@@ -109,7 +124,9 @@ def test_values_are_fetched_together(session):
 
 
 def test_small_uploads_are_known_here(session):
-    """Reading back what was sent takes no round trip, and a constant of a traced function outlives the session it was made in."""
+    """Reading back what was sent takes no round trip, and a constant of a traced function outlives the session it
+    was made in.
+    """
     before = session.stats.waits
     assert weft.device_put(np.arange(3)).tolist() == [0, 1, 2]
     assert session.stats.waits == before
@@ -142,7 +159,7 @@ def test_arrays_are_freed(session):
     for _ in range(100):
         weft.device_put(np.ones(3, np.float32))
     session.ping()
-    assert session.stats.operations - ops < 250      # a Put each, and few messages that free
+    assert session.stats.operations - ops < 250  # a Put each, and few messages that free
 
 
 def test_the_program_as_text(session):
@@ -159,6 +176,7 @@ def test_threads_share_a_session(session):
 
     def work(n):
         results[n] = [float(f(np.full(10, n, np.float32))) for _ in range(20)]
+
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for t in threads:
         t.start()
@@ -177,7 +195,7 @@ def test_two_sessions_do_not_meet(host):
         moved = weft.device_put(b, one.devices()[0])
         assert float(a + moved) == 3.0
         both = two.devices() + one.devices()
-        assert weft.devices("remote")[:len(both)] == both      # the newest first
+        assert weft.devices("remote")[: len(both)] == both  # the newest first
 
 
 def test_platforms_mix(session):
@@ -193,6 +211,7 @@ def test_xla_on_the_host(tmp_path):
 
     def train(w, x):
         return w - 0.1 * weft.grad(lambda w: jnp.mean(jnp.tanh(x @ w) ** 2))(w)
+
     x, w = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.ones((4, 2), np.float32)
     with run_host(tmp_path, "--platform", "cpu") as host, host.connect() as session:
         step = weft.jit(train)
@@ -226,7 +245,7 @@ def test_failures_are_inherited_and_others_go_on(tmp_path):
         device = session.devices()[0]
         small = weft.device_put(np.ones(10, np.float32), device)
         grow = weft.jit(lambda x: jnp.broadcast_to(x[:, None], (10, 1000)) + 0.5)
-        held = [grow(small) for _ in range(3)]      # the third is more than the session may have
+        held = [grow(small) for _ in range(3)]  # the third is more than the session may have
         sums = [weft.jit(lambda x: x.sum())(h) for h in held]
         assert float(sums[0]) == float(sums[1]) == 15000.0
         with pytest.raises(weft.errors.BackendError) as info:
@@ -260,6 +279,7 @@ def test_no_host():
 
 def test_without_a_session_the_platform_says_what_to_do():
     import weft_remote.backend
+
     with pytest.raises(weft.errors.BackendError, match="weft.remote.connect"):
         weft_remote.backend.RemoteBackend().devices()
 
@@ -267,12 +287,14 @@ def test_without_a_session_the_platform_says_what_to_do():
 def test_device_get_asks_for_all_at_once(host, monkeypatch):
     with Proxy(host.port, delay=0.1) as proxy, weft.remote.connect(proxy.url, token=TOKEN, default=True) as session:
         xs = [jnp.arange(4.0) * i for i in range(1, 6)]
-        asked = []      # operations sent when the program first stood still
+        asked = []  # operations sent when the program first stood still
         wait, before = session.transport.wait, session.stats.operations
-        monkeypatch.setattr(session.transport, "wait", lambda done: (asked.append(session.stats.operations - before), wait(done)))
+        monkeypatch.setattr(
+            session.transport, "wait", lambda done: (asked.append(session.stats.operations - before), wait(done))
+        )
         got = weft.device_get({"all": xs})
         assert [v.tolist() for v in got["all"]] == [[0.0, 1.0 * i, 2.0 * i, 3.0 * i] for i in range(1, 6)]
-        assert asked[0] >= 5      # (and perhaps what garbage frees)
+        assert asked[0] >= 5  # (and perhaps what garbage frees)
 
 
 def test_the_default_platform_is_given_back(host):
@@ -283,9 +305,9 @@ def test_the_default_platform_is_given_back(host):
     assert weft.config.platforms == before
     with host.connect(default=True) as outer, host.connect(default=True):
         outer.close()
-        assert weft.config.platforms == "remote"      # another session is open still
+        assert weft.config.platforms == "remote"  # another session is open still
     assert weft.config.platforms == before
-    with host.connect():      # which is not the default, and stays open
+    with host.connect():  # which is not the default, and stays open
         with host.connect(default=True):
             assert weft.config.platforms == "remote"
         assert weft.config.platforms == before

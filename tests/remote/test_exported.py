@@ -1,4 +1,5 @@
 """Exported programs on a host in another process: specialised here for the sizes of each call, compiled there."""
+
 import numpy as np
 import pytest
 import weft
@@ -26,5 +27,7 @@ def test_the_host_s_own_platform_counts(session):
     out = f.call(weft.device_put(x))
     assert out.device.platform == "remote" and out.device.host_platform == "reference"
     np.testing.assert_allclose(out, np.sin(x), rtol=1e-6)
-    with pytest.raises(ValueError, match=r"exported for platforms '\('tpu',\)' but it is used on 'reference or remote'"):
+    with pytest.raises(
+        ValueError, match=r"exported for platforms '\('tpu',\)' but it is used on 'reference or remote'"
+    ):
         export.export(weft.jit(jnp.sin), platforms=("tpu",))(x).call(weft.device_put(x))

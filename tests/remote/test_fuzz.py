@@ -1,4 +1,7 @@
-"""Ten thousand damaged frames over real connections: the host answers each clearly, and other sessions notice nothing."""
+"""Ten thousand damaged frames over real connections: the host answers each clearly, and other sessions notice
+nothing.
+"""
+
 import asyncio
 import hashlib
 import random
@@ -24,15 +27,15 @@ def mutate(rng, data: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 5))):
         at, kind = rng.randrange(len(data) + 1), rng.randrange(6)
         if kind == 0:
-            data[at:at + 1] = bytes([rng.randrange(256)])
+            data[at : at + 1] = bytes([rng.randrange(256)])
         elif kind == 1 and at < len(data):
             data[at] ^= 1 << rng.randrange(8)
         elif kind == 2:
-            del data[at:at + rng.randrange(1, 12)]
+            del data[at : at + rng.randrange(1, 12)]
         elif kind == 3:
             data[at:at] = rng.randbytes(rng.randrange(1, 12))
         elif kind == 4:
-            data[at:at + 1] = b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f"      # a large number where a length may be
+            data[at : at + 1] = b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f"  # a large number where a length may be
         else:
             del data[at:]
     return bytes(data) or b"\x00"
@@ -50,13 +53,28 @@ class Fuzzer:
         kind = rng.randrange(10)
         if kind == 0:
             return rng.randbytes(rng.randrange(1, 60))
-        if kind <= 3:      # a damaged program that comes with its own hash
+        if kind <= 3:  # a damaged program that comes with its own hash
             data = mutate(rng, rng.choice(self.sources))
             return p.encode(p.Program(op, hashlib.sha256(data).digest(), len(data), data))
-        message = rng.choice([
-            p.Put(op, 100 + op, F32, 0, ONES), p.Part(op, 1, b"abc"), p.Program(op, digest, len(data), data), p.ProgramPart(op, digest, b"abc"),
-            p.Compile(op, 200 + op, self.programs[0][1], 0, "f", (False,)), p.Execute(op, 2, (1,), (300 + op,)), p.Fetch(op, 1), p.Wait(op, 1),
-            p.Free(op, (1,)), p.Inspect(op, 2, "text", ""), p.Ping(op), p.Settled((op,)), p.Credit(op, 4), p.Hello(1, 1, TOKEN, b"", "x"), p.Bye()])
+        message = rng.choice(
+            [
+                p.Put(op, 100 + op, F32, 0, ONES),
+                p.Part(op, 1, b"abc"),
+                p.Program(op, digest, len(data), data),
+                p.ProgramPart(op, digest, b"abc"),
+                p.Compile(op, 200 + op, self.programs[0][1], 0, "f", (False,)),
+                p.Execute(op, 2, (1,), (300 + op,)),
+                p.Fetch(op, 1),
+                p.Wait(op, 1),
+                p.Free(op, (1,)),
+                p.Inspect(op, 2, "text", ""),
+                p.Ping(op),
+                p.Settled((op,)),
+                p.Credit(op, 4),
+                p.Hello(1, 1, TOKEN, b"", "x"),
+                p.Bye(),
+            ]
+        )
         return mutate(rng, p.encode(message))
 
     async def connection(self, rng) -> None:
@@ -73,7 +91,11 @@ class Fuzzer:
                     return
                 await socket.send(hello)
                 await socket.recv()
-                start = [p.Put(1, 1, F32, 0, ONES), p.Program(2, digest, len(data), data), p.Compile(3, 2, digest, 0, "f", (False,) * n_args)]
+                start = [
+                    p.Put(1, 1, F32, 0, ONES),
+                    p.Program(2, digest, len(data), data),
+                    p.Compile(3, 2, digest, 0, "f", (False,) * n_args),
+                ]
                 await socket.send(p.encode(*start))
                 op = 4
                 for _ in range(20):
@@ -99,7 +121,13 @@ class Fuzzer:
 
     def note(self, message) -> None:
         if isinstance(message, p.End):
-            assert message.error in ("DeserializationError", "ProtocolError", "LimitError", "AuthenticationError", "ConnectionLost"), message
+            assert message.error in (
+                "DeserializationError",
+                "ProtocolError",
+                "LimitError",
+                "AuthenticationError",
+                "ConnectionLost",
+            ), message
             assert message.message
             self.answers.add(message.error)
 
@@ -108,22 +136,35 @@ class Fuzzer:
             rng = random.Random(seed)
             while self.sent < FRAMES:
                 await asyncio.wait_for(self.connection(rng), 30)
+
         await asyncio.gather(*[worker(seed) for seed in range(CONNECTIONS)])
 
 
 @pytest.mark.slow
 def test_ten_thousand_damaged_frames(tmp_path):
-    with run_host(tmp_path, "--session-bytes", "4000000", "--seconds", "20", "--log-level", "error", "--grace", "1", "--sessions", "4000") as host:
+    with run_host(
+        tmp_path,
+        "--session-bytes",
+        "4000000",
+        "--seconds",
+        "20",
+        "--log-level",
+        "error",
+        "--grace",
+        "1",
+        "--sessions",
+        "4000",
+    ) as host:
         with host.connect() as witness:
             x = weft.device_put(np.arange(5, dtype=np.float32), witness.devices()[0])
             fuzzer = Fuzzer(host.url)
             asyncio.run(fuzzer.run())
-            assert float((x * x).sum()) == 30.0      # a session that was there all the time
+            assert float((x * x).sum()) == 30.0  # a session that was there all the time
             assert witness.stats.connections == 1
         with host.connect() as healthy:
             assert weft.device_put(np.ones(3, np.float32), healthy.devices()[0]).sum().item() == 3.0
         log = host.log.read_text()
     assert fuzzer.sent >= FRAMES and fuzzer.ended > FRAMES // 4 and fuzzer.survived > FRAMES // 50
     assert {"DeserializationError", "ProtocolError", "AuthenticationError"} <= fuzzer.answers, fuzzer.answers
-    assert "Traceback" not in log, log[-3000:]      # nothing came as a surprise
+    assert "Traceback" not in log, log[-3000:]  # nothing came as a surprise
     assert issubclass(errors.ProtocolError, weft.errors.BackendError)

@@ -1,4 +1,5 @@
 """Programs that no tracer makes: what a client could send to have the host do more than compute."""
+
 import hashlib
 import logging
 import pathlib
@@ -50,9 +51,21 @@ def one_equation(primitive: str, ins: list, outs: list, **params) -> bytes:
 
 def foreign_call(size: int) -> bytes:
     """A kernel of LAPACK on a 2x2 matrix, said to give `size` floats, of which it writes four."""
-    return one_equation("ffi_call", [shaped((2, 2), "float32")], [shaped((size,), "float32"), shaped((2,), "int32"), I32], target_name="lapack_sgetrf_ffi", attributes=(),
-                        custom_call_api_version=4, legacy_backend_config=None, input_layouts=((0, 1),), output_layouts=((0,), (0,), ()), input_output_aliases=(),
-                        has_side_effect=False, vmap_method=None, result_avals=(np.dtype("float32"), np.dtype("int32"), np.dtype("int32")))
+    return one_equation(
+        "ffi_call",
+        [shaped((2, 2), "float32")],
+        [shaped((size,), "float32"), shaped((2,), "int32"), I32],
+        target_name="lapack_sgetrf_ffi",
+        attributes=(),
+        custom_call_api_version=4,
+        legacy_backend_config=None,
+        input_layouts=((0, 1),),
+        output_layouts=((0,), (0,), ()),
+        input_output_aliases=(),
+        has_side_effect=False,
+        vmap_method=None,
+        result_avals=(np.dtype("float32"), np.dtype("int32"), np.dtype("int32")),
+    )
 
 
 def test_a_client_can_call_no_compiled_code(tmp_path):
@@ -61,7 +74,8 @@ def test_a_client_can_call_no_compiled_code(tmp_path):
     digest = hashlib.sha256(data).digest()
     with run_host(tmp_path, "--platform", "cpu") as host, host.connect() as witness:
         device = witness.devices()[0]
-        assert np.isfinite(np.asarray(jnp.linalg.inv(weft.device_put(np.eye(3, dtype=np.float32), device)))).all()      # the kernels are there
+        # the kernels are there
+        assert np.isfinite(np.asarray(jnp.linalg.inv(weft.device_put(np.eye(3, dtype=np.float32), device)))).all()
         with Raw(host.url) as raw:
             raw.send(p.Put, 1, shaped((2, 2), "float32"), 0, np.eye(2, dtype=np.float32).tobytes())
             raw.send(p.Program, digest, len(data), data)
@@ -72,7 +86,11 @@ def test_a_client_can_call_no_compiled_code(tmp_path):
             while not isinstance(answer, (p.Data, p.Error, p.End)):
                 answer = raw.receive()
         assert isinstance(answer, p.End), f"the host sent {getattr(answer, 'size', answer)} bytes of its memory"
-        assert answer.error == "DeserializationError" and "ffi_call" in answer.message and "compiled code" in answer.message
+        assert (
+            answer.error == "DeserializationError"
+            and "ffi_call" in answer.message
+            and "compiled code" in answer.message
+        )
         assert float(weft.device_put(np.float32(2), device) * 2) == 4.0
 
 
@@ -81,7 +99,9 @@ def test_a_client_ends_no_host_with_constants(tmp_path):
     with run_host(tmp_path, "--platform", "cpu") as host, host.connect(default=True):
         five, zero = lambda: lax.full((4,), 5, "int32"), lambda: lax.full((4,), 0, "int32")
         assert weft.jit(lambda: (lax.div(five(), zero()), lax.rem(five(), zero())))()[0].tolist() == [-1] * 4
-        assert weft.jit(lambda: lax.rem(lax.broadcasted_iota("int32", (1, 1), 0), lax.full((1, 1), 0, "int32")))().tolist() == [[0]]
+        assert weft.jit(
+            lambda: lax.rem(lax.broadcasted_iota("int32", (1, 1), 0), lax.full((1, 1), 0, "int32"))
+        )().tolist() == [[0]]
         assert weft.jit(lambda: lax.abs(lax.iota("complex64", 3)))().tolist() == [0, 1, 2]
 
 
@@ -95,29 +115,50 @@ def test_a_client_has_no_python_function_called_and_learns_nothing_of_the_host(t
                 answer = raw.until(p.End)
             assert answer.error == "DeserializationError" and name in answer.message and "client.py:7" in answer.message
             said = answer.message.replace("client.py", "")
-            assert "Traceback" not in said and ".py" not in said and str(pathlib.Path.home()) not in said and str(pathlib.Path(weft.__file__).parents[2]) not in said
+            assert (
+                "Traceback" not in said
+                and ".py" not in said
+                and str(pathlib.Path.home()) not in said
+                and str(pathlib.Path(weft.__file__).parents[2]) not in said
+            )
         log = host.log.read_text()
         assert "Traceback" not in log
 
 
-# what programs from outside hold ----------------------------------------------------------------------------------------
+# what programs from outside hold
+# ----------------------------------------------------------------------------------------
 
 
 def test_somebody_has_decided_about_every_primitive():
-    """A new primitive is refused until it is in one of the tables of `core.parameters`; those say nothing of primitives that are gone."""
-    names = subprocess.run([sys.executable, "-W", "ignore", "-c", """
+    """A new primitive is refused until it is in one of the tables of `core.parameters`; those say nothing of
+    primitives that are gone.
+    """
+    names = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            """
 import importlib, pkgutil, weft
 for module in pkgutil.walk_packages(weft.__path__, "weft."):
     if module.name not in ("weft.as_jax", "weft.remote"):
         importlib.import_module(module.name)
 from weft.core.primitive import registry
 print(*registry)
-"""], check=True, capture_output=True, text=True).stdout.split()
+""",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
     assert not PORTABLE.keys() & REFUSED.keys()
     assert {*PORTABLE, *REFUSED} == {*names}
 
 
-@pytest.mark.parametrize("kind,least", [(INTEGER, -1 << 63), (COUNT, 0), (SIZE, -1 << 63)], ids=["integer", "count", "size"])
+@pytest.mark.parametrize(
+    "kind,least", [(INTEGER, -1 << 63), (COUNT, 0), (SIZE, -1 << 63)], ids=["integer", "count", "size"]
+)
 def test_integers_have_64_bits(kind, least):
     assert kind.holds((1 << 63) - 1) and kind.holds(least) and not any(map(kind.holds, (1 << 63, least - 1, True, 1.0)))
 
@@ -129,58 +170,117 @@ def test_what_exists_in_one_process_only_is_refused(name):
     jaxpr = Jaxpr([], args, args, [JaxprEqn(args, [], registry[name], {}, frozenset(), LINE)])
     with pytest.raises(NotPortable, match=rf"{name} can't leave the process: (.|\n)*client.py:7"):
         s.serialize(jaxpr)
-    with pytest.raises(DeserializationError, match=rf"client.py:7 \(step\): .*can't hold the primitive '{name}': .*[.] Leave it out of the program, or run"):
+    with pytest.raises(
+        DeserializationError,
+        match=rf"client.py:7 \(step\): .*can't hold the primitive '{name}': .*[.] Leave it out of the program, or run",
+    ):
         s.deserialize(careless(jaxpr))
 
 
-@pytest.mark.parametrize("ins,outs,primitive,params,message", [
-    ([F32], [shaped((), "float32", True)], "neg", {}, "declares .*float32.* where its primitive gives float32"),
-    ([F32], [token], "neg", {}, "declares Tok where its primitive gives float32"),
-    ([], [F32], "create_token", {}, "declares float32.. where its primitive gives Tok"),
-    ([F32], [shaped((3,), "float32")], "optimization_barrier", {}, r"declares float32\[3\] where its primitive gives float32"),
-    ([F32], [F32], "convert_element_type", dict(new_dtype=np.dtype("int32"), weak_type=False, sharding=None), "declares float32.. where its primitive gives int32"),
-    ([F32], [F32], "optimization_barrier", {"sharding": None}, "optimization_barrier has no parameter 'sharding'; it has none"),
-    ([F32], [shaped((2,), "float32")], "broadcast_in_dim", dict(shape=(2.0,), broadcast_dimensions=(), sharding=None), "parameter shape of broadcast_in_dim must be a tuple"),
-    ([F32], [shaped((1,), "float32")], "broadcast_in_dim", dict(shape=(True,), broadcast_dimensions=(), sharding=None), "each entry a size; got '.True,.'"),
-    ([F32], [shaped((2,), "float32")], "broadcast_in_dim", dict(shape=(2,), broadcast_dimensions=()), "broadcast_in_dim has no parameter sharding"),
-    ([F32], [F32], "reduce_sum", dict(axes=[], out_sharding=None), "parameter axes of reduce_sum must be a tuple"),
-    ([F32], [F32], "device_put", dict(memory='device"}, evil = {x = "'), "must be one of 'device', 'pinned_host'"),
-    ([F32], [F32], "convert_element_type", dict(new_dtype="float32", weak_type=False, sharding=None), "must be a dtype of numbers; got 'float32'"),
-])
+@pytest.mark.parametrize(
+    "ins,outs,primitive,params,message",
+    [
+        ([F32], [shaped((), "float32", True)], "neg", {}, "declares .*float32.* where its primitive gives float32"),
+        ([F32], [token], "neg", {}, "declares Tok where its primitive gives float32"),
+        ([], [F32], "create_token", {}, "declares float32.. where its primitive gives Tok"),
+        (
+            [F32],
+            [shaped((3,), "float32")],
+            "optimization_barrier",
+            {},
+            r"declares float32\[3\] where its primitive gives float32",
+        ),
+        (
+            [F32],
+            [F32],
+            "convert_element_type",
+            dict(new_dtype=np.dtype("int32"), weak_type=False, sharding=None),
+            "declares float32.. where its primitive gives int32",
+        ),
+        (
+            [F32],
+            [F32],
+            "optimization_barrier",
+            {"sharding": None},
+            "optimization_barrier has no parameter 'sharding'; it has none",
+        ),
+        (
+            [F32],
+            [shaped((2,), "float32")],
+            "broadcast_in_dim",
+            dict(shape=(2.0,), broadcast_dimensions=(), sharding=None),
+            "parameter shape of broadcast_in_dim must be a tuple",
+        ),
+        (
+            [F32],
+            [shaped((1,), "float32")],
+            "broadcast_in_dim",
+            dict(shape=(True,), broadcast_dimensions=(), sharding=None),
+            "each entry a size; got '.True,.'",
+        ),
+        (
+            [F32],
+            [shaped((2,), "float32")],
+            "broadcast_in_dim",
+            dict(shape=(2,), broadcast_dimensions=()),
+            "broadcast_in_dim has no parameter sharding",
+        ),
+        ([F32], [F32], "reduce_sum", dict(axes=[], out_sharding=None), "parameter axes of reduce_sum must be a tuple"),
+        ([F32], [F32], "device_put", dict(memory='device"}, evil = {x = "'), "must be one of 'device', 'pinned_host'"),
+        (
+            [F32],
+            [F32],
+            "convert_element_type",
+            dict(new_dtype="float32", weak_type=False, sharding=None),
+            "must be a dtype of numbers; got 'float32'",
+        ),
+    ],
+)
 def test_types_and_parameters_must_be_those_of_the_primitive(ins, outs, primitive, params, message):
     with pytest.raises(DeserializationError, match=rf"client.py:7.*{message}"):
         s.deserialize(one_equation(primitive, ins, outs, **params))
 
 
-@pytest.mark.parametrize("data", [
-    one_equation("after_all", [token], [token]), one_equation("create_token", [], [token]), one_equation("optimization_barrier", [token], [token])])
+@pytest.mark.parametrize(
+    "data",
+    [
+        one_equation("after_all", [token], [token]),
+        one_equation("create_token", [], [token]),
+        one_equation("optimization_barrier", [token], [token]),
+    ],
+)
 def test_arguments_and_results_are_arrays(data):
     with pytest.raises(DeserializationError, match="a program takes and gives arrays"):
         s.deserialize(data)
 
 
-# what clients are told -------------------------------------------------------------------------------------------------
+# what clients are told
+# -------------------------------------------------------------------------------------------------
 
 
-TRACEBACK = '''INTERNAL: a callback failed: Traceback (most recent call last):
+TRACEBACK = """INTERNAL: a callback failed: Traceback (most recent call last):
   File "/srv/weft/native/dispatch.py", line 83, in run
     return function(device, secret)
   File "/home/host/venv/lib/python3.12/site-packages/numpy/x.py", line 1, in f
 
-ValueError: no such library: /opt/lib/libcusolver.so (or C:\\Users\\host\\lapack.dll); "/home/ho st/a b.so" is missing at /home/someone/client.py:7, a/b and 1/2 are no paths
-'''
+ValueError: no such library: /opt/lib/libcusolver.so (or C:\\Users\\host\\lapack.dll)
+"/home/ho st/a b.so" is missing at /home/someone/client.py:7, a/b and 1/2 are no paths
+"""
 
 
 def test_errors_name_no_file_of_the_host():
     text = public_text(RuntimeError(TRACEBACK), {"/home/someone/client.py"}.__contains__)
-    assert text == ('INTERNAL: a callback failed: \nValueError: no such library: libcusolver.so (or lapack.dll); "a b.so" is missing at /home/someone/client.py:7, '
-                    'a/b and 1/2 are no paths\n')
+    assert (
+        text
+        == 'INTERNAL: a callback failed: \nValueError: no such library: libcusolver.so (or lapack.dll); "a b.so" is'
+        " missing at /home/someone/client.py:7, a/b and 1/2 are no paths\n"
+    )
 
 
 def test_integers_of_parameters_have_64_bits():
     for kind in (INTEGER, SIZE):
-        assert kind.holds(0) and kind.holds(-2**63) and kind.holds(2**63 - 1)
-        assert not any([kind.holds(v) for v in (-2**63 - 1, 2**63, True, 1.0, None)])
+        assert kind.holds(0) and kind.holds(-(2**63)) and kind.holds(2**63 - 1)
+        assert not any([kind.holds(v) for v in (-(2**63) - 1, 2**63, True, 1.0, None)])
     assert COUNT.holds(0) and COUNT.holds(2**63 - 1) and not any([COUNT.holds(v) for v in (-1, 2**63, False)])
 
 
@@ -193,15 +293,27 @@ def test_the_text_of_an_error_has_a_greatest_length(length):
 @pytest.mark.parametrize("step", ["compile", "execute", "put", "check"])
 def test_a_client_hears_of_a_failure_and_not_of_paths(step, monkeypatch):
     """Whatever fails on the host, with whatever error; the client's own lines stay as they are."""
+
     def fails(*args, **kwargs):
-        raise RuntimeError(f"{step} failed at {LINE.file}:7 in /srv/host/{step}.so\n" + TRACEBACK.replace("/home/someone/client.py", "/srv/other.py"))
+        raise RuntimeError(
+            f"{step} failed at {LINE.file}:7 in /srv/host/{step}.so\n"
+            + TRACEBACK.replace("/home/someone/client.py", "/srv/other.py")
+        )
+
     aval = shaped((2,), "float32")
     x = Var(aval)
-    data = s.serialize(Jaxpr([], [x], [out := Var(aval)], [JaxprEqn([x], [out], registry["neg"], {}, frozenset(), LINE)]))
+    data = s.serialize(
+        Jaxpr([], [x], [out := Var(aval)], [JaxprEqn([x], [out], registry["neg"], {}, frozenset(), LINE)])
+    )
     digest = hashlib.sha256(data).digest()
     with host_here() as host, Raw(host.url) as raw:
         backend = type(backend_of(host.devices[0]))
-        where = {"compile": (backend, "compile"), "put": (backend, "put"), "execute": (Executable, "execute"), "check": (s, "verify")}
+        where = {
+            "compile": (backend, "compile"),
+            "put": (backend, "put"),
+            "execute": (Executable, "execute"),
+            "check": (s, "verify"),
+        }
         monkeypatch.setattr(*where[step], fails)
         if step != "put":
             raw.send(p.Program, digest, len(data), data)
@@ -226,10 +338,24 @@ def test_lines_of_strangers_are_printable():
     """They stand in errors and in what is compiled, which can't hold half of a surrogate pair."""
     line = s.RecordedLine(STRANGE, 7, STRANGE, (STRANGE,))
     x, out = Var(F32), Var(F32)
-    program = s.deserialize(careless(Jaxpr([], [x], [out], [JaxprEqn([x], [out], registry["neg"], {}, frozenset(), line)])))
+    program = s.deserialize(
+        careless(Jaxpr([], [x], [out], [JaxprEqn([x], [out], registry["neg"], {}, frozenset(), line)]))
+    )
     assert str(program.jaxpr.eqns[0].source_info) == f"{SHOWN}:7 ({SHOWN})" and program.files == {SHOWN}
     with pytest.raises(DeserializationError) as e:
-        s.deserialize(careless(Jaxpr([], [x], [out], [JaxprEqn([x], [out], registry["cos"], {}, frozenset(), line), JaxprEqn([], [], registry["neg"], {}, frozenset(), line)])))
+        s.deserialize(
+            careless(
+                Jaxpr(
+                    [],
+                    [x],
+                    [out],
+                    [
+                        JaxprEqn([x], [out], registry["cos"], {}, frozenset(), line),
+                        JaxprEqn([], [], registry["neg"], {}, frozenset(), line),
+                    ],
+                )
+            )
+        )
     assert str(e.value).isprintable()
     data = s.serialize(program.jaxpr)
     digest = hashlib.sha256(data).digest()
@@ -244,8 +370,13 @@ def test_lines_of_strangers_are_printable():
 
 
 def test_a_client_writes_no_entry_of_the_log():
-    record = logging.LogRecord("weft.host", logging.INFO, "here.py", 1, "compiling %s\n  at %s", (STRANGE, "x.py"), None)
-    assert LogFormatter("%(name)s %(message)s").format(record) == f"weft.host compiling {SHOWN.replace(chr(92) + 'n', chr(10) + '    ')}\n      at x.py"
+    record = logging.LogRecord(
+        "weft.host", logging.INFO, "here.py", 1, "compiling %s\n  at %s", (STRANGE, "x.py"), None
+    )
+    assert (
+        LogFormatter("%(name)s %(message)s").format(record)
+        == f"weft.host compiling {SHOWN.replace(chr(92) + 'n', chr(10) + '    ')}\n      at x.py"
+    )
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -1,4 +1,5 @@
 """The limits of a host: what exceeds them is refused before anything is allocated, and others go on."""
+
 import os
 import re
 import signal
@@ -22,9 +23,21 @@ DATA, HASH, N_ARGS, N_OUTS = program()
 
 @pytest.fixture(scope="module")
 def tight(tmp_path_factory):
-    options = {"frame-bytes": 100_000, "session-bytes": 1_000_000, "handles": 50, "program-bytes": 20_000, "equations": 200, "programs": 3,
-               "seconds": 1.5, "replies": 20, "sessions": 8, "grace": 0.2}
-    with run_host(tmp_path_factory.mktemp("tight"), *[x for k, v in options.items() for x in (f"--{k}", str(v))]) as host:
+    options = {
+        "frame-bytes": 100_000,
+        "session-bytes": 1_000_000,
+        "handles": 50,
+        "program-bytes": 20_000,
+        "equations": 200,
+        "programs": 3,
+        "seconds": 1.5,
+        "replies": 20,
+        "sessions": 8,
+        "grace": 0.2,
+    }
+    with run_host(
+        tmp_path_factory.mktemp("tight"), *[x for k, v in options.items() for x in (f"--{k}", str(v))]
+    ) as host:
         yield host
 
 
@@ -41,9 +54,9 @@ def test_an_oversized_frame(tight):
         raw.frame(b"\x10" * 100_001)
         try:
             assert raw.end().error == "LimitError"
-        except AssertionError:      # the library may close before our word is through
+        except AssertionError:  # the library may close before our word is through
             assert raw.socket.protocol.close_rcvd.code == 1009
-    with tight.connect() as session:      # arrays larger than a frame come in parts
+    with tight.connect() as session:  # arrays larger than a frame come in parts
         x = np.arange(90_000, dtype=np.float32)
         np.testing.assert_array_equal(np.asarray(weft.device_put(x, session.devices()[0]) + 1), x + 1)
 
@@ -71,7 +84,9 @@ def test_bytes_of_a_session(tight):
 def test_bytes_of_intermediate_results(tight):
     with tight.connect() as session:
         f = weft.jit(lambda x: jnp.sum(jnp.broadcast_to(x, (1000, 1000)) * x), device=session.devices()[0])
-        with pytest.raises((errors.LimitError, DeserializationError), match="exceeds the limit of 1000000|of which a session"):
+        with pytest.raises(
+            (errors.LimitError, DeserializationError), match="exceeds the limit of 1000000|of which a session"
+        ):
             float(f(np.float32(1)))
 
 
@@ -115,6 +130,7 @@ def test_equations_of_a_program(tight):
         for _ in range(300):
             x = x + 1
         return x
+
     with tight.connect() as session:
         with pytest.raises(weft.errors.WeftError, match="exceeds the limit"):
             weft.jit(long, device=session.devices()[0])(np.float32(1))
@@ -123,15 +139,25 @@ def test_equations_of_a_program(tight):
 
 def test_time_of_a_computation(tight):
     with tight.connect() as session:
-        endless = weft.jit(lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x), device=session.devices()[0])
+        endless = weft.jit(
+            lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x),
+            device=session.devices()[0],
+        )
         with pytest.raises(errors.LimitError, match="longer than 1.5 s"):
             float(endless(np.float32(1)))
 
 
 def test_time_of_a_computation_on_xla(tmp_path):
     need("cpu")
-    with run_host(tmp_path, "--platform", "cpu", "--seconds", "1.5") as host, host.connect() as session, host.connect() as other:
-        endless = weft.jit(lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x), device=session.devices()[0])
+    with (
+        run_host(tmp_path, "--platform", "cpu", "--seconds", "1.5") as host,
+        host.connect() as session,
+        host.connect() as other,
+    ):
+        endless = weft.jit(
+            lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x),
+            device=session.devices()[0],
+        )
         with pytest.raises(errors.LimitError, match="longer than 1.5 s"):
             float(endless(np.float32(1)))
         assert float(weft.device_put(np.float32(2), other.devices()[0]) * 2) == 4.0
@@ -157,14 +183,21 @@ def test_what_a_host_grants_where_nothing_is_said():
 
 def command(*options, env=()):
     inherited = {k: v for k, v in os.environ.items() if k != "WEFT_HOST_TOKEN"}
-    return [sys.executable, "-W", "ignore", "-m", "weft_native.host", *options], {**inherited, "TF_CPP_MIN_LOG_LEVEL": "2", **dict(env)}
+    return [sys.executable, "-W", "ignore", "-m", "weft_native.host", *options], {
+        **inherited,
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        **dict(env),
+    }
 
 
-@pytest.mark.parametrize("options,code,message", [
-    (["--host", "0.0.0.0", "--token", "x"], 2, "--allow-remote"),
-    (["--token", ""], 2, "the token is empty"),
-    (["--platform", "nonsense", "--token", "x"], 1, "unknown platform 'nonsense'"),
-])
+@pytest.mark.parametrize(
+    "options,code,message",
+    [
+        (["--host", "0.0.0.0", "--token", "x"], 2, "--allow-remote"),
+        (["--token", ""], 2, "the token is empty"),
+        (["--platform", "nonsense", "--token", "x"], 1, "unknown platform 'nonsense'"),
+    ],
+)
 def test_the_command_refuses_what_is_unsafe(options, code, message):
     line, env = command(*options)
     done = subprocess.run(line, env=env, capture_output=True, text=True, timeout=60)
@@ -177,7 +210,11 @@ def test_a_port_in_use(tight):
     assert done.returncode == 1 and "Choose another port" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("env,stop", [({}, signal.SIGTERM), ({"WEFT_HOST_TOKEN": "from the environment"}, signal.SIGINT)], ids=["made", "given"])
+@pytest.mark.parametrize(
+    "env,stop",
+    [({}, signal.SIGTERM), ({"WEFT_HOST_TOKEN": "from the environment"}, signal.SIGINT)],
+    ids=["made", "given"],
+)
 def test_where_the_token_comes_from_and_how_a_host_ends(env, stop):
     line, whole = command("--port", "0", "--platform", "reference", env=env.items())
     host = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=whole)
@@ -189,5 +226,5 @@ def test_where_the_token_comes_from_and_how_a_host_ends(env, stop):
     finally:
         host.send_signal(stop)
         assert host.wait(20) == 0
-        assert not host.stdout.read()      # a token that was given is not shown
+        assert not host.stdout.read()  # a token that was given is not shown
         host.stdout.close()

@@ -1,4 +1,7 @@
-"""Memory of the host: taken as bytes arrive, counted for each session and for all together, and given back however a session goes."""
+"""Memory of the host: taken as bytes arrive, counted for each session and for all together, and given back however a
+session goes.
+"""
+
 import gc
 import hashlib
 import pathlib
@@ -20,7 +23,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import LimitError
 
 GIB, MIB = 1 << 30, 1 << 20
-BIG = shaped((200_000,), "float32")      # 800,000 bytes
+BIG = shaped((200_000,), "float32")  # 800,000 bytes
 DATA = np.ones(200_000, np.float32).tobytes()
 
 
@@ -40,7 +43,7 @@ def settle(raw) -> None:
 def upload(raw, handle: int, data: bytes = DATA, aval=BIG) -> None:
     raw.send(p.Put, handle, aval, 0, data[:MIB])
     for at in range(MIB, len(data), MIB):
-        raw.send(p.Part, handle, data[at:at + MIB])
+        raw.send(p.Part, handle, data[at : at + MIB])
 
 
 def fetched(raw, handle: int):
@@ -62,7 +65,10 @@ def empties(host) -> bool:
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_an_announced_upload_takes_no_memory(tmp_path):
-    with run_host(tmp_path, "--session-bytes", str(64 * GIB), "--total-bytes", str(64 * GIB)) as host, Raw(host.url) as raw:
+    with (
+        run_host(tmp_path, "--session-bytes", str(64 * GIB), "--total-bytes", str(64 * GIB)) as host,
+        Raw(host.url) as raw,
+    ):
         raw.send(p.Put, 1, F32, 0, ONES)
         settle(raw)
         before = peak(host)
@@ -71,7 +77,8 @@ def test_an_announced_upload_takes_no_memory(tmp_path):
         raw.send(p.Program, bytes(32), 16 << 20, b"")
         settle(raw)
         assert peak(host) - before < 4 * MIB
-        upload(raw, 5, np.arange(1 << 20, dtype=np.float32).tobytes(), shaped((1 << 20,), "float32"))      # others come through
+        # others come through
+        upload(raw, 5, np.arange(1 << 20, dtype=np.float32).tobytes(), shaped((1 << 20,), "float32"))
         answer = fetched(raw, 5)
         assert answer.size == 4 << 20 and answer.data[:12] == np.arange(3, dtype=np.float32).tobytes()
 
@@ -84,7 +91,7 @@ def test_announcing_does_not_lock_others_out():
         assert host.memory.used == 21
         upload(other, 1)
         assert isinstance(fetched(other, 1), p.Data)
-        liar.send(p.Put, 2, shaped((2 * MIB,), "float32"), 0, b"")      # 16 of 10 MiB
+        liar.send(p.Put, 2, shaped((2 * MIB,), "float32"), 0, b"")  # 16 of 10 MiB
         answer = fetched(liar, 2)
         assert answer.error == "LimitError" and "the session has 8388608 of the 10485760" in answer.message
 
@@ -96,7 +103,11 @@ def test_all_sessions_together_have_a_bound():
                 upload(raw, 1)
                 settle(raw)
             answer = fetched(three, 1)
-            assert answer.error == "LimitError" and "takes 800000 bytes more; all sessions of this host together have 1600000 of the 2097152" in answer.message
+            assert (
+                answer.error == "LimitError"
+                and "takes 800000 bytes more; all sessions of this host together have 1600000 of the 2097152"
+                in answer.message
+            )
             one.frame(p.encode(p.Bye()))
             assert one.end().error == "ConnectionLost"
             until = time.monotonic() + 20
@@ -112,9 +123,13 @@ def test_all_sessions_together_have_a_bound():
 def test_an_upload_for_which_there_is_no_room_fails_alone():
     with host_here(session_bytes=4 * MIB, total_bytes=MIB) as host, Raw(host.url) as raw:
         size = 3 * MIB
-        upload(raw, 1, bytes(size), shaped((size,), "uint8"))      # its second part exceeds the bound, the third comes all the same
+        # its second part exceeds the bound, the third comes all the same
+        upload(raw, 1, bytes(size), shaped((size,), "uint8"))
         answer = fetched(raw, 1)
-        assert answer.error == "LimitError" and "all sessions of this host together have 1048576 of the 1048576" in answer.message
+        assert (
+            answer.error == "LimitError"
+            and "all sessions of this host together have 1048576 of the 1048576" in answer.message
+        )
         assert host.memory.used == 0
         upload(raw, 2)
         assert isinstance(fetched(raw, 2), p.Data)
@@ -128,10 +143,13 @@ def compiled(raw, fun, *avals, donated=(False,)) -> None:
     raw.send(p.Compile, 100, digest, 0, "f", donated)
 
 
-@pytest.mark.parametrize("way", ["bye", "lost", "violation", "incomplete", "failed upload", "failed computation", "unread", "endless"])
+@pytest.mark.parametrize(
+    "way", ["bye", "lost", "violation", "incomplete", "failed upload", "failed computation", "unread", "endless"]
+)
 def test_memory_comes_back_however_a_session_ends(way, monkeypatch):
     def fails(*args, **kwargs):
         raise RuntimeError("no")
+
     with host_here(grace=0.1, seconds=1.0) as host:
         with Raw(host.url) as raw:
             upload(raw, 1)
@@ -183,12 +201,12 @@ def test_what_is_freed_settled_or_given_away_comes_back():
         raw.send(p.Execute, 100, (1,), (2,))
         op = raw.send(p.Fetch, 2)
         assert raw.until(p.Data).size == len(DATA)
-        assert host.memory.used == len(DATA) + weight      # the result has its argument's memory
+        assert host.memory.used == len(DATA) + weight  # the result has its argument's memory
         raw.send(p.Execute, 100, (1,), (3,))
         assert "deleted" in fetched(raw, 3).message
         raw.send(p.Free, (1, 2, 3))
         settle(raw)
-        assert host.memory.used == len(DATA) + weight      # a reply has it still
+        assert host.memory.used == len(DATA) + weight  # a reply has it still
         raw.frame(p.encode(p.Settled((op,))))
         settle(raw)
         assert host.memory.used == weight
@@ -200,7 +218,10 @@ def test_replies_that_nobody_reads_are_counted():
         ops = [raw.send(p.Fetch, 1) for _ in range(2)]
         while not isinstance(answer := raw.receive(), p.Error):
             assert answer is not None
-        assert answer.op == ops[1] and "takes 800000 bytes; 800000 of at most 1048576 wait for the client" in answer.message
+        assert (
+            answer.op == ops[1]
+            and "takes 800000 bytes; 800000 of at most 1048576 wait for the client" in answer.message
+        )
         assert host.memory.used == 800_000
 
 
@@ -221,13 +242,18 @@ def test_a_download_waits_for_its_client():
 
 
 def test_intermediate_results_wait_for_their_turn():
-    """Computations that don't fit beside each other run one after another; the memory of each comes back when it has ended."""
+    """Computations that don't fit beside each other run one after another; the memory of each comes back when it has
+    ended.
+    """
     with host_here("cpu", session_bytes=10 * MIB, total_bytes=16 * MIB) as host, Raw(host.url) as raw:
         x = np.linspace(0, 1, 256, dtype=np.float32)
         raw.send(p.Put, 1, shaped((256,), "float32"), 0, x.tobytes())
 
-        def f(v):      # 4 MiB that are sorted, and a number
-            return jnp.sort(jnp.sin(v[:, None, None] * v[None, :, None] + jnp.arange(16.0)[None, None, :]).reshape(-1)).sum()
+        def f(v):  # 4 MiB that are sorted, and a number
+            return jnp.sort(
+                jnp.sin(v[:, None, None] * v[None, :, None] + jnp.arange(16.0)[None, None, :]).reshape(-1)
+            ).sum()
+
         compiled(raw, f, shaped((256,), "float32"))
         for handle in range(2, 12):
             raw.send(p.Execute, 100, (1,), (handle,))

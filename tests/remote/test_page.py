@@ -1,4 +1,5 @@
 """The transport of a page, over stand-ins for what the page and Pyodide give to Python (web/CONTRACT.md)."""
+
 import asyncio
 import dataclasses
 import importlib
@@ -78,19 +79,27 @@ async def open_socket(url):
 
 @pytest.fixture
 def page(monkeypatch):
-    """The module `weft_remote.page` in a process that looks like a page's worker; `page.suspends` tells whether it has JSPI."""
+    """The module `weft_remote.page` in a process that looks like a page's worker; `page.suspends` tells whether it
+    has JSPI.
+    """
     loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)      # Pyodide's loop is there whether something runs in it or not
+    asyncio.set_event_loop(loop)  # Pyodide's loop is there whether something runs in it or not
     stand_in = types.SimpleNamespace(suspends=True, waits=0)
 
     def run_sync(awaitable):
         stand_in.waits += 1
         return loop.run_until_complete(awaitable)
+
     ffi = types.ModuleType("pyodide.ffi")
     ffi.JsException, ffi.run_sync, ffi.can_run_sync = JsException, run_sync, lambda: stand_in.suspends
     js, given = types.ModuleType("js"), types.ModuleType("_weft_page")
     js.Uint8Array, given.open = Uint8Array, open_socket
-    for name, module in {"pyodide": types.ModuleType("pyodide"), "pyodide.ffi": ffi, "js": js, "_weft_page": given}.items():
+    for name, module in {
+        "pyodide": types.ModuleType("pyodide"),
+        "pyodide.ffi": ffi,
+        "js": js,
+        "_weft_page": given,
+    }.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.delitem(sys.modules, "weft_remote.page", raising=False)
     stand_in.module, stand_in.loop = importlib.import_module("weft_remote.page"), loop
@@ -99,6 +108,7 @@ def page(monkeypatch):
     def carrier(session):
         stand_in.sessions.append(session)
         return stand_in.module.PageTransport(session)
+
     monkeypatch.setattr(remote, "_carrier", lambda timeout: carrier)
     yield stand_in
     for session in stand_in.sessions:
@@ -165,7 +175,7 @@ def test_a_session_is_closed_before_the_host_has_answered(page):
         page.sessions[0].close()
         await connecting
 
-    with serve(list, "127.0.0.1", 0, compression=None) as silent:      # takes all that comes
+    with serve(list, "127.0.0.1", 0, compression=None) as silent:  # takes all that comes
         thread = threading.Thread(target=silent.serve_forever)
         thread.start()
         with pytest.raises(errors.ConnectionLost, match="closed the connection"):
@@ -198,6 +208,7 @@ def test_a_lost_connection_is_tried_for_as_long_as_the_host_waits(page, host, mo
 
     async def nothing_there(url):
         raise JsException("nothing answers")
+
     monkeypatch.setattr(page.module, "asyncio", types.SimpleNamespace(sleep=sleep))
     monkeypatch.setattr(page.module.page, "open", nothing_there)
     page.loop.run_until_complete(session.transport._again("1006"))
@@ -206,13 +217,17 @@ def test_a_lost_connection_is_tried_for_as_long_as_the_host_waits(page, host, mo
         session.ping()
 
 
-@pytest.mark.parametrize("code,tried", [("1001", 1), ("1002", 0), ("1003", 0), ("1006", 1), ("1007", 0), ("1008", 0), ("1009", 0), ("1011", 1)])
+@pytest.mark.parametrize(
+    "code,tried",
+    [("1001", 1), ("1002", 0), ("1003", 0), ("1006", 1), ("1007", 0), ("1008", 0), ("1009", 0), ("1011", 1)],
+)
 def test_a_connection_that_the_host_refuses_is_not_taken_up_again(page, host, monkeypatch, code, tried):
     session = opened(page, host.url)
     attempts = []
 
     async def connect():
         attempts.append(code)
+
     monkeypatch.setattr(session.transport, "_connect", connect)
     page.loop.run_until_complete(session.transport._again(f"{code} for this reason"))
     assert len(attempts) == tried and (session.failure is None) == bool(tried)
@@ -223,7 +238,7 @@ def test_uploads_wait_until_half_of_the_log_is_confirmed(page, host, monkeypatch
     session = opened(page, host.url)
     done = []
     monkeypatch.setattr(session.transport, "wait", done.append)
-    page.suspends = False      # then nothing can wait
+    page.suspends = False  # then nothing can wait
     session.transport.relieve()
     assert not done
     page.suspends = True
@@ -266,7 +281,7 @@ def test_errors(page, host):
 def test_an_ended_session_fails_whoever_waits(page, host):
     session = opened(page, host.url)
     x = weft.device_put(np.float32(1), session.devices()[0]) + 1
-    session._control.append(b"\x63")      # no message
+    session._control.append(b"\x63")  # no message
     with pytest.raises(weft.errors.WeftError, match="there is no message 99"):
         float(x)
     with pytest.raises(weft.errors.WeftError, match="there is no message 99"):

@@ -1,4 +1,5 @@
 """The codec of messages, and what a host answers to messages that are none."""
+
 import dataclasses
 import random
 import re
@@ -21,12 +22,30 @@ from weft_remote import errors
 from weft_remote import protocol as p
 
 EXAMPLES = [
-    p.Hello(1, 1, TOKEN, b"", "a client"), p.Welcome(1, b"x" * 32, 300, 60000, 1 << 22, 1 << 23, ("cpu", "cpu")), p.End("ValueError", "no — really"),
-    p.Bye(), p.Received(1 << 40), p.Settled((1, 2, 3)), p.Credit(4, 1 << 33), p.Put(1, 2, F32, 0, ONES), p.Part(2, 2, b""),
-    p.Program(3, b"h" * 32, 5, b"12345"), p.ProgramPart(4, b"h" * 32, b"6"), p.Compile(5, 6, b"h" * 32, 0, "f", (True, False)),
-    p.Execute(6, 6, (2,), (7, 8)), p.Fetch(7, 8), p.Wait(8, 8), p.Free(9, (7, 8)), p.Inspect(10, 6, "text", ""), p.Ping(11),
-    p.Data(7, 12, 4, b"abcd"), p.Ready(8), p.Text(10, "HloModule"), p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
-    p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"), p.Put(14, 10, shaped((2, 0), "bool"), 0, b""),
+    p.Hello(1, 1, TOKEN, b"", "a client"),
+    p.Welcome(1, b"x" * 32, 300, 60000, 1 << 22, 1 << 23, ("cpu", "cpu")),
+    p.End("ValueError", "no — really"),
+    p.Bye(),
+    p.Received(1 << 40),
+    p.Settled((1, 2, 3)),
+    p.Credit(4, 1 << 33),
+    p.Put(1, 2, F32, 0, ONES),
+    p.Part(2, 2, b""),
+    p.Program(3, b"h" * 32, 5, b"12345"),
+    p.ProgramPart(4, b"h" * 32, b"6"),
+    p.Compile(5, 6, b"h" * 32, 0, "f", (True, False)),
+    p.Execute(6, 6, (2,), (7, 8)),
+    p.Fetch(7, 8),
+    p.Wait(8, 8),
+    p.Free(9, (7, 8)),
+    p.Inspect(10, 6, "text", ""),
+    p.Ping(11),
+    p.Data(7, 12, 4, b"abcd"),
+    p.Ready(8),
+    p.Text(10, "HloModule"),
+    p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
+    p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"),
+    p.Put(14, 10, shaped((2, 0), "bool"), 0, b""),
 ]
 
 
@@ -73,20 +92,29 @@ def test_the_rank_of_an_array_has_a_limit():
     assert read.aval.shape == (1,) * p.MAX_RANK
     with pytest.raises(DeserializationError, match=f"an array of rank {p.MAX_RANK + 1}") as e:
         list(p.decode(put(p.MAX_RANK + 1)))
-    assert e.value.offset == put(0).index(b"float32") + len("float32") + 1      # after the dtype and whether it is weak
+    assert e.value.offset == put(0).index(b"float32") + len("float32") + 1  # after the dtype and whether it is weak
 
 
 def test_exceptions_keep_their_class():
     class Own(KeyError):
         pass
-    for error, want in [(ValueError("x"), ValueError), (Own("x"), KeyError), (weft.errors.WeftTypeError("x"), weft.errors.WeftTypeError),
-                        (weft.errors.BackendError("x"), weft.errors.BackendError), (errors.LimitError("x"), errors.LimitError),
-                        (DeserializationError("x", 3), DeserializationError), (OSError("x"), RuntimeError), (SystemExit(3), RuntimeError)]:
+
+    for error, want in [
+        (ValueError("x"), ValueError),
+        (Own("x"), KeyError),
+        (weft.errors.WeftTypeError("x"), weft.errors.WeftTypeError),
+        (weft.errors.BackendError("x"), weft.errors.BackendError),
+        (errors.LimitError("x"), errors.LimitError),
+        (DeserializationError("x", 3), DeserializationError),
+        (OSError("x"), RuntimeError),
+        (SystemExit(3), RuntimeError),
+    ]:
         assert type(errors.rebuild(errors.class_name(error), str(error))) is want
     assert type(errors.rebuild("os.system", "x")) is RuntimeError and type(errors.rebuild("eval", "x")) is RuntimeError
 
 
-# the host ---------------------------------------------------------------------------------------------------------------
+# the host
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +170,7 @@ def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
         threads.add(threading.get_ident())
         assert go.wait(20)
         return host_bytes(array)
+
     monkeypatch.setattr(host_session, "host_bytes", read)
     with host_here() as here, Raw(here.url) as raw:
         for n in (1, 2, 3):
@@ -149,18 +178,24 @@ def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
         for n in (1, 2, 3):
             raw.send(p.Fetch, n)
         raw.send(p.Ping)
-        raw.until(p.Ready)      # all have been asked for
+        raw.until(p.Ready)  # all have been asked for
         waiting = list(begun)
         go.set()
         assert [len(raw.until(p.Data).data) for _ in range(3)] == [4, 8, 12]
     assert waiting in ([], [(1,)]) and begun == [(1,), (2,), (3,)] and len(threads) == 1
 
 
-@pytest.mark.parametrize("frame,message", [
-    (b"", "a frame is empty"), (b"\xff\x00", "there is no message 255"), (p.encode(p.Ping(1)), "begins with a greeting, not with Ping"),
-    (p.encode(EXAMPLES[0])[:5], "items are announced|bytes are announced"), ("text", "messages are binary"),
-    (p.encode(p.Hello(1, 1, TOKEN, b"unknown session", "")), "does not know the session any more"),
-])
+@pytest.mark.parametrize(
+    "frame,message",
+    [
+        (b"", "a frame is empty"),
+        (b"\xff\x00", "there is no message 255"),
+        (p.encode(p.Ping(1)), "begins with a greeting, not with Ping"),
+        (p.encode(EXAMPLES[0])[:5], "items are announced|bytes are announced"),
+        ("text", "messages are binary"),
+        (p.encode(p.Hello(1, 1, TOKEN, b"unknown session", "")), "does not know the session any more"),
+    ],
+)
 def test_bad_greetings(host, frame, message):
     with Raw(host.url, greet=False) as raw:
         raw.frame(frame)
@@ -189,27 +224,78 @@ CASES = {
     "a second greeting": (lambda r: r.frame(p.encode(EXAMPLES[0])), "ProtocolError", "does not send Hello"),
     "a gap": (lambda r: r.frame(p.encode(p.Ping(5))), "ProtocolError", "operation 5 came after 0"),
     "a truncated message": (lambda r: r.frame(p.encode(p.Fetch(1, 2))[:-1]), "DeserializationError", "data ends"),
-    "a truncated program": (lambda r: r.send(p.Program, content_hash(DATA[:-9]), len(DATA) - 9, DATA[:-9]), "DeserializationError", "."),
-    "a damaged program": (lambda r: r.send(p.Program, HASH, len(DATA), DATA[:-1] + b"\x07"), "DeserializationError", "does not have the hash"),
-    "an ill-typed program": (lambda r: r.send(p.Program, content_hash(BAD), len(BAD), BAD), "DeserializationError", r"declares .*\[4\] where its primitive gives .*\[3\]"),
-    "a program twice": (lambda r: [r.send(p.Program, HASH, len(DATA), DATA) for _ in range(2)], "ProtocolError", "comes once"),
+    "a truncated program": (
+        lambda r: r.send(p.Program, content_hash(DATA[:-9]), len(DATA) - 9, DATA[:-9]),
+        "DeserializationError",
+        ".",
+    ),
+    "a damaged program": (
+        lambda r: r.send(p.Program, HASH, len(DATA), DATA[:-1] + b"\x07"),
+        "DeserializationError",
+        "does not have the hash",
+    ),
+    "an ill-typed program": (
+        lambda r: r.send(p.Program, content_hash(BAD), len(BAD), BAD),
+        "DeserializationError",
+        r"declares .*\[4\] where its primitive gives .*\[3\]",
+    ),
+    "a program twice": (
+        lambda r: [r.send(p.Program, HASH, len(DATA), DATA) for _ in range(2)],
+        "ProtocolError",
+        "comes once",
+    ),
     "a program too many bytes": (lambda r: r.send(p.Program, HASH, 3, DATA), "ProtocolError", "where 3 were announced"),
     "a program without an end": (lambda r: r.send(p.Program, HASH, 1 << 50, b"x"), "LimitError", "exceeds the limit"),
     "a part of nothing": (lambda r: r.send(p.Part, 4, b"x"), "ProtocolError", "takes none"),
     "a program part of nothing": (lambda r: r.send(p.ProgramPart, HASH, b"x"), "ProtocolError", "takes none"),
-    "an array too many bytes": (lambda r: r.send(p.Put, 4, F32, 0, ONES + b"x"), "ProtocolError", "13 bytes came where 12 were announced"),
+    "an array too many bytes": (
+        lambda r: r.send(p.Put, 4, F32, 0, ONES + b"x"),
+        "ProtocolError",
+        "13 bytes came where 12 were announced",
+    ),
     "an unknown device": (lambda r: r.send(p.Put, 4, F32, 1 << 60, ONES), "ProtocolError", "there is no device"),
-    "a handle twice": (lambda r: [r.send(p.Put, 4, F32, 0, ONES) for _ in range(2)], "ProtocolError", "handle 4 is in use"),
+    "a handle twice": (
+        lambda r: [r.send(p.Put, 4, F32, 0, ONES) for _ in range(2)],
+        "ProtocolError",
+        "handle 4 is in use",
+    ),
     "an unknown handle": (lambda r: r.send(p.Fetch, 77), "ProtocolError", "there is no handle 77"),
-    "freeing twice": (lambda r: [r.send(p.Put, 4, F32, 0, ONES), r.send(p.Free, (4, 4))], "ProtocolError", "no handle 4 to free"),
-    "an unknown program": (lambda r: r.send(p.Compile, 1, b"h" * 32, 0, "f", ()), "ProtocolError", "a program must come before"),
-    "wrong donations": (lambda r: [r.send(p.Program, HASH, len(DATA), DATA), r.send(p.Compile, 1, HASH, 0, "f", (False,) * 9)], "ProtocolError", "9 were described"),
-    "running an array": (lambda r: [r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 4, (), ())], "ProtocolError", "is an array, not a compiled program"),
-    "wrong arguments": (lambda r: [compiled(r), r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 1, (4,), (5,)), r.send(p.Fetch, 5)],
-                        "ProtocolError", "argument 0 is"),
-    "wrong results": (lambda r: [compiled(r), r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 1, (4,), (5, 6, 7))], "ProtocolError", "were named"),
+    "freeing twice": (
+        lambda r: [r.send(p.Put, 4, F32, 0, ONES), r.send(p.Free, (4, 4))],
+        "ProtocolError",
+        "no handle 4 to free",
+    ),
+    "an unknown program": (
+        lambda r: r.send(p.Compile, 1, b"h" * 32, 0, "f", ()),
+        "ProtocolError",
+        "a program must come before",
+    ),
+    "wrong donations": (
+        lambda r: [r.send(p.Program, HASH, len(DATA), DATA), r.send(p.Compile, 1, HASH, 0, "f", (False,) * 9)],
+        "ProtocolError",
+        "9 were described",
+    ),
+    "running an array": (
+        lambda r: [r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 4, (), ())],
+        "ProtocolError",
+        "is an array, not a compiled program",
+    ),
+    "wrong arguments": (
+        lambda r: [compiled(r), r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 1, (4,), (5,)), r.send(p.Fetch, 5)],
+        "ProtocolError",
+        "argument 0 is",
+    ),
+    "wrong results": (
+        lambda r: [compiled(r), r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 1, (4,), (5, 6, 7))],
+        "ProtocolError",
+        "were named",
+    ),
     "fetching a program": (lambda r: [compiled(r), r.send(p.Fetch, 1)], "ProtocolError", "is a compiled program"),
-    "a strange question": (lambda r: [compiled(r), r.send(p.Inspect, 1, "passwords", "")], "ProtocolError", "nothing is known as 'passwords'"),
+    "a strange question": (
+        lambda r: [compiled(r), r.send(p.Inspect, 1, "passwords", "")],
+        "ProtocolError",
+        "nothing is known as 'passwords'",
+    ),
 }
 
 
@@ -246,8 +332,15 @@ def test_a_failing_operation_does_not_end_a_session(host):
 
 
 def test_pages(host):
-    for origin, allowed in [("http://localhost:8000", True), ("http://127.0.0.1", True), ("http://[::1]:3", True), ("https://example.org", False),
-                            ("null", False), ("http://localhost.example.org", False), ("http://[", False)]:
+    for origin, allowed in [
+        ("http://localhost:8000", True),
+        ("http://127.0.0.1", True),
+        ("http://[::1]:3", True),
+        ("https://example.org", False),
+        ("null", False),
+        ("http://localhost.example.org", False),
+        ("http://[", False),
+    ]:
         if allowed:
             with Raw(host.url, origin=origin) as raw:
                 assert isinstance(raw.welcome, p.Welcome)

@@ -1,4 +1,5 @@
 """Connections that break: the session goes on where it was, or says that it is lost."""
+
 import subprocess
 import sys
 import time
@@ -33,7 +34,9 @@ def test_a_session_goes_on_after_its_connection_broke(proxied):
 
 
 def test_breaking_under_load_loses_nothing_and_repeats_nothing(proxied):
-    """Uploads, programs and downloads are cut at arbitrary places; a counter shows that no step ran twice or not at all."""
+    """Uploads, programs and downloads are cut at arbitrary places; a counter shows that no step ran twice or not at
+    all.
+    """
     proxy, session, device = proxied
     count = weft.jit(lambda n: n + 1)
     double = weft.jit(lambda v: v * 2)
@@ -42,7 +45,7 @@ def test_breaking_under_load_loses_nothing_and_repeats_nothing(proxied):
     for i in range(8):
         y = double(weft.device_put(big + i, device))
         n = count(n)
-        proxy.cut_after = 300_000 * i      # in the middle of the download
+        proxy.cut_after = 300_000 * i  # in the middle of the download
         np.testing.assert_array_equal(np.asarray(y), (big + i) * 2)
         if i % 3 == 1:
             proxy.cut()
@@ -76,8 +79,14 @@ def test_a_host_that_is_gone(tmp_path):
 
 def test_a_host_that_has_forgotten(tmp_path):
     """The connection is refused for longer than the host's grace, but not than the client's patience."""
-    with run_host(tmp_path, "--grace", "0.3") as host, Proxy(host.port) as proxy, weft.remote.connect(proxy.url, token=TOKEN) as session:
-        session.granted = p.Welcome(*[60_000 if f == "grace_ms" else getattr(session.welcome, f) for f in p.Welcome.__slots__])
+    with (
+        run_host(tmp_path, "--grace", "0.3") as host,
+        Proxy(host.port) as proxy,
+        weft.remote.connect(proxy.url, token=TOKEN) as session,
+    ):
+        session.granted = p.Welcome(
+            *[60_000 if f == "grace_ms" else getattr(session.welcome, f) for f in p.Welcome.__slots__]
+        )
         x = weft.device_put(np.float32(1), session.devices()[0]) + 1
         proxy.refusing = True
         proxy.cut()
@@ -98,7 +107,7 @@ def test_replies_are_sent_again_until_they_are_settled(host):
     with Raw(host.url, session=secret) as second:
         assert second.welcome.received == 4
         again = {m.op: m for m in (second.receive(), second.receive())}
-        assert again[fetch].data == ONES and isinstance(again[ping], p.Ready)      # though the array is freed
+        assert again[fetch].data == ONES and isinstance(again[ping], p.Ready)  # though the array is freed
         second.frame(p.encode(p.Settled((fetch, ping))))
         second.frame(p.encode(p.Ping(5)))
         assert second.until(p.Ready).op == 5
@@ -141,20 +150,29 @@ def test_a_session_without_a_client_ends(tmp_path):
             with Raw(host.url, session=secret) as raw:
                 if isinstance(raw.welcome, p.End):
                     break
-            time.sleep(0.6)      # longer than the grace and the watch
+            time.sleep(0.6)  # longer than the grace and the watch
         assert raw.welcome.error == "ConnectionLost"
 
 
 def test_a_program_may_end_without_closing(host):
     """The session ends with the process, and nothing is printed about it."""
-    done = subprocess.run([sys.executable, "-c", f"""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"""
 import numpy as np, weft, weft.numpy, weft.remote
 session = weft.remote.connect({host.url!r}, token={TOKEN!r}, default=True)
 x = weft.device_put(np.ones(70_000, np.float32)) + 1
 f = weft.jit(lambda v: v * 2)
 y = f(x)
 print(float(f(x)[0]))
-"""], capture_output=True, text=True, timeout=60)
+""",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "4.0\n", "")
 
 
@@ -167,4 +185,4 @@ def test_a_host_that_stops_says_so(tmp_path):
         host.process.wait(20)
         with pytest.raises(errors.ConnectionLost, match="shutting down"):
             float(x)
-        host.process.poll = lambda: None      # it was meant to end
+        host.process.poll = lambda: None  # it was meant to end

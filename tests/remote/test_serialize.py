@@ -1,4 +1,5 @@
 """The bytes of jaxprs: they come back as they were, and no bytes at all do harm."""
+
 import os
 import random
 import re
@@ -28,7 +29,9 @@ def opened(fun, *args):
 
 
 def without_names(jaxpr) -> str:
-    """The text without variables' names: two jaxprs of one program may share a variable, and no longer do so after the trip."""
+    """The text without variables' names: two jaxprs of one program may share a variable, and no longer do so after
+    the trip.
+    """
     return re.sub(r"(?<![\w.])[a-z]{1,2}(?![\w.=\[])", "v", str(jaxpr))
 
 
@@ -70,25 +73,45 @@ def test_bytes_do_not_depend_on_when_a_program_was_traced():
 
 
 def test_bytes_are_the_same_in_another_process(tmp_path):
-    program = ("import hashlib, numpy as np, weft; from weft import lax; from weft.serialization import programs as s; from weft.transforms.portable import portable\n"
-               "j = weft.make_jaxpr(lambda x: lax.cond(x.sum() > 0, lambda y: {'b': y, 'a': y * 2}, lambda y: {'a': y, 'b': y}, x))(np.ones(3, np.float32))\n"
-               "print(s.content_hash(s.serialize(portable(j.jaxpr)[0])).hex())")
-    seen = {subprocess.run([sys.executable, "-c", "import weft.numpy\n" + program], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,
-                           capture_output=True, text=True).stdout for seed in ("1", "2")}
+    program = (
+        "import hashlib, numpy as np, weft; from weft import lax; from weft.serialization import programs as s; from"
+        " weft.transforms.portable import portable\nj = weft.make_jaxpr(lambda x: lax.cond(x.sum() > 0, lambda y: {'b':"
+        " y, 'a': y * 2}, lambda y: {'a': y, 'b': y}, x))(np.ones(3,"
+        " np.float32))\nprint(s.content_hash(s.serialize(portable(j.jaxpr)[0])).hex())"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", "import weft.numpy\n" + program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
     assert len(seen) == 1
 
 
 def test_without_numpy():
     """A page that has not downloaded NumPy writes and reads the same bytes."""
-    program = ("import weft, weft.numpy as jnp; from weft import lax; from weft.serialization import programs as s; from weft.transforms.portable import portable\n"
-               "aval = weft.ShapeDtypeStruct((3, 4), 'float32')\n"
-               "def f(x):\n    y = lax.scan(lambda c, r: (c + r.sum() * 0.5, jnp.tanh(r)), 0.0, x)[0]\n    return lax.cond(y > 0, lambda v: v, lambda v: -v, y) + x[1, 2:].sum()\n"
-               "jaxpr = portable(weft.make_jaxpr(f)(aval).jaxpr)[0]\n"
-               "data = s.serialize(jaxpr); back = s.deserialize(data).jaxpr\n"
-               "assert str(back) == str(jaxpr) and s.serialize(back) == data\n"
-               "import sys; print('numpy' in sys.modules, s.content_hash(data).hex())")
-    seen = [subprocess.run([sys.executable, "-c", program], env={**os.environ, "WEFT_NUMPY": flag}, check=True, capture_output=True, text=True).stdout.split()
-            for flag in ("0", "1")]
+    program = (
+        "import weft, weft.numpy as jnp; from weft import lax; from weft.serialization import programs as s; from"
+        " weft.transforms.portable import portable\naval = weft.ShapeDtypeStruct((3, 4), 'float32')\ndef f(x):\n    y ="
+        " lax.scan(lambda c, r: (c + r.sum() * 0.5, jnp.tanh(r)), 0.0, x)[0]\n    return lax.cond(y > 0, lambda v: v,"
+        " lambda v: -v, y) + x[1, 2:].sum()\njaxpr = portable(weft.make_jaxpr(f)(aval).jaxpr)[0]\ndata ="
+        " s.serialize(jaxpr); back = s.deserialize(data).jaxpr\nassert str(back) == str(jaxpr) and s.serialize(back) =="
+        " data\nimport sys; print('numpy' in sys.modules, s.content_hash(data).hex())"
+    )
+    seen = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "WEFT_NUMPY": flag},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        for flag in ("0", "1")
+    ]
     assert [s[0] for s in seen] == ["False", "True"] and seen[0][1] == seen[1][1]
 
 
@@ -96,6 +119,7 @@ def test_shared_jaxprs_stay_shared():
     @weft.jit
     def inner(x):
         return jnp.sin(x) * jnp.cos(x)
+
     jaxpr = opened(lambda x: inner(inner(inner(x))), np.float32(1))
     back = s.deserialize(s.serialize(jaxpr)).jaxpr
     assert len({id(sub) for e in back.eqns for sub in subjaxprs(e.params)}) == 1
@@ -110,9 +134,31 @@ def test_x64_is_recorded():
 
 def test_every_parameter_kind():
     w = s._Serializer()
-    values = [None, True, False, 0, -1, 2**63 - 1, -2**63, 0.5, float("inf"), -0.0, 1j, "text", "", b"\x00\xff", (), (1, (2, "a")), [1, [None]],
-              jnp.float32.dtype, np.dtype("bool"), lax.GatherScatterMode.CLIP, lax.Precision.HIGHEST, lax.RoundingMethod.TO_NEAREST_EVEN,
-              lax.GatherDimensionNumbers((0,), (), (1,))]
+    values = [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        2**63 - 1,
+        -(2**63),
+        0.5,
+        float("inf"),
+        -0.0,
+        1j,
+        "text",
+        "",
+        b"\x00\xff",
+        (),
+        (1, (2, "a")),
+        [1, [None]],
+        jnp.float32.dtype,
+        np.dtype("bool"),
+        lax.GatherScatterMode.CLIP,
+        lax.Precision.HIGHEST,
+        lax.RoundingMethod.TO_NEAREST_EVEN,
+        lax.GatherDimensionNumbers((0,), (), (1,)),
+    ]
     body = Writer()
     for v in values:
         w.value(body, v)
@@ -131,7 +177,9 @@ def test_a_parameter_that_has_no_bytes_is_named():
     x = Var(shaped((), "float32"))
     out = Var(shaped((), "float32"))
     jaxpr = Jaxpr([], [x], [out], [JaxprEqn([x], [out], registry["neg"], {"callback": print})])
-    with pytest.raises(NotPortable, match="neg can't leave the process: its parameter 'callback' is a builtin_function_or_method"):
+    with pytest.raises(
+        NotPortable, match="neg can't leave the process: its parameter 'callback' is a builtin_function_or_method"
+    ):
         s.serialize(jaxpr)
 
 
@@ -157,6 +205,7 @@ def test_constants_inside_become_arguments():
         y = lax.cond(x[0] > 0, lambda v: inner(v), lambda v: v - table, x)
         y = lax.while_loop(lambda c: (inner(c) < 3).all(), lambda c: inner(c) + 1, y)
         return lax.scan(lambda c, r: (inner(c) + r, c), y, jnp.stack([x, x]))
+
     closed = weft.make_jaxpr(fun)(np.ones(4, np.float32))
     jaxpr, lead = program_for(closed)
     moved, consts = portable(jaxpr)
@@ -174,11 +223,19 @@ def bytes_of(name="gradient of scan"):
     return s.serialize(written(name)[0])
 
 
-@pytest.mark.parametrize("data,message", [
-    (b"", "no weft program"), (b"weft", "no weft program"), (b"PK\x03\x04\x00", "no weft program"), (b"weft\x00\x09", "has format 9"),
-    (b"weft\x00\x01\x07", "unknown flags 7"), (b"weft\x00\x01\x00\xff\xff\xff\xff\x0f", "items are announced"),
-    (b"weft\x00\x01\x00" + b"\xff" * 40, "too long"), (b"weft\x00\x01\x00\x00\x00\x00\x00", "there is no program"),
-])
+@pytest.mark.parametrize(
+    "data,message",
+    [
+        (b"", "no weft program"),
+        (b"weft", "no weft program"),
+        (b"PK\x03\x04\x00", "no weft program"),
+        (b"weft\x00\x09", "has format 9"),
+        (b"weft\x00\x01\x07", "unknown flags 7"),
+        (b"weft\x00\x01\x00\xff\xff\xff\xff\x0f", "items are announced"),
+        (b"weft\x00\x01\x00" + b"\xff" * 40, "too long"),
+        (b"weft\x00\x01\x00\x00\x00\x00\x00", "there is no program"),
+    ],
+)
 def test_bad_heads(data, message):
     with pytest.raises(DeserializationError, match=message) as info:
         s.deserialize(data)
@@ -196,9 +253,13 @@ def test_every_truncation_is_refused():
 
 def test_limits():
     data = bytes_of()
-    for limits, message in [(s.Limits(size=100), "exceeds the limit of 100"), (s.Limits(equations=3), "exceeds the limit of 3"),
-                            (s.Limits(depth=1), "nested more than 1"), (s.Limits(array_bytes=8), "exceeds the limit of 8 bytes"),
-                            (s.Limits(rank=1), "1 items allowed")]:
+    for limits, message in [
+        (s.Limits(size=100), "exceeds the limit of 100"),
+        (s.Limits(equations=3), "exceeds the limit of 3"),
+        (s.Limits(depth=1), "nested more than 1"),
+        (s.Limits(array_bytes=8), "exceeds the limit of 8 bytes"),
+        (s.Limits(rank=1), "1 items allowed"),
+    ]:
         with pytest.raises(DeserializationError, match=message):
             s.deserialize(data, limits)
 
@@ -211,7 +272,9 @@ def test_programs_that_unfold_without_end_are_refused():
     for _ in range(40):
         a, b, c = Var(aval), Var(aval), Var(aval)
         params = dict(jaxpr=ClosedJaxpr(jaxpr, []), name="f", donated_invars=(False,), keep_unused=False, inline=False)
-        jaxpr = Jaxpr([], [a], [c], [JaxprEqn([a], [b], registry["jit"], params), JaxprEqn([b], [c], registry["jit"], params)])
+        jaxpr = Jaxpr(
+            [], [a], [c], [JaxprEqn([a], [b], registry["jit"], params), JaxprEqn([b], [c], registry["jit"], params)]
+        )
     data = s.serialize(jaxpr)
     assert len(data) < 4000
     with pytest.raises(DeserializationError, match="equations exceeds the limit"):
@@ -219,7 +282,12 @@ def test_programs_that_unfold_without_end_are_refused():
 
 
 def jit_eqn(closed, ins, outs, name="jit", **params):
-    return JaxprEqn(ins, outs, registry[name], {**dict(jaxpr=closed, name="f", donated_invars=(False,) * len(ins), keep_unused=False, inline=False), **params})
+    return JaxprEqn(
+        ins,
+        outs,
+        registry[name],
+        {**dict(jaxpr=closed, name="f", donated_invars=(False,) * len(ins), keep_unused=False, inline=False), **params},
+    )
 
 
 def test_ill_typed_programs_are_refused():
@@ -235,12 +303,52 @@ def test_ill_typed_programs_are_refused():
         ([jit_eqn(ClosedJaxpr(inner, []), [], [Var(f32)])], [], Literal(1.0, f32), "passes"),
         ([jit_eqn(inner, [x], [Var(f32)])], [x], x, "must be a program"),
         ([JaxprEqn([x], [Var(f32)], registry["neg"], {"jaxpr": inner})], [x], x, "neg has no parameter .jaxpr."),
-        ([JaxprEqn([x, z], [Var(f32)], registry["scan"], dict(jaxpr=ClosedJaxpr(inner, []), length=2, reverse=False, unroll=1, num_consts=0, num_carry=1))],
-         [x, z], x, "length 2"),
-        ([JaxprEqn([x], [Var(f32)], registry["scan"], dict(jaxpr=ClosedJaxpr(inner, []), length=2, reverse=False, unroll=1, num_consts=2**60, num_carry=1))],
-         [x], x, "counts more"),
-        ([JaxprEqn([x], [Var(f32)], registry["while"], dict(cond_jaxpr=ClosedJaxpr(inner, []), body_jaxpr=ClosedJaxpr(inner, []), cond_nconsts=0, body_nconsts=0))],
-         [x], x, "truth value"),
+        (
+            [
+                JaxprEqn(
+                    [x, z],
+                    [Var(f32)],
+                    registry["scan"],
+                    dict(jaxpr=ClosedJaxpr(inner, []), length=2, reverse=False, unroll=1, num_consts=0, num_carry=1),
+                )
+            ],
+            [x, z],
+            x,
+            "length 2",
+        ),
+        (
+            [
+                JaxprEqn(
+                    [x],
+                    [Var(f32)],
+                    registry["scan"],
+                    dict(
+                        jaxpr=ClosedJaxpr(inner, []), length=2, reverse=False, unroll=1, num_consts=2**60, num_carry=1
+                    ),
+                )
+            ],
+            [x],
+            x,
+            "counts more",
+        ),
+        (
+            [
+                JaxprEqn(
+                    [x],
+                    [Var(f32)],
+                    registry["while"],
+                    dict(
+                        cond_jaxpr=ClosedJaxpr(inner, []),
+                        body_jaxpr=ClosedJaxpr(inner, []),
+                        cond_nconsts=0,
+                        body_nconsts=0,
+                    ),
+                )
+            ],
+            [x],
+            x,
+            "truth value",
+        ),
     ]:
         with pytest.raises(DeserializationError, match=message):
             s.deserialize(s.serialize(Jaxpr([], ins, [out], eqns)))
@@ -272,17 +380,17 @@ def test_mutations_are_refused_or_verified(seed):
         for _ in range(rng.choice((1, 1, 1, 2, 8))):
             kind, at = rng.randrange(5), rng.randrange(len(data) or 1)
             if kind == 0:
-                data[at:at + 1] = bytes([rng.randrange(256)])
+                data[at : at + 1] = bytes([rng.randrange(256)])
             elif kind == 1:
-                data[at:at + 1] = bytes([data[at] ^ 1 << rng.randrange(8)]) if data else b""
+                data[at : at + 1] = bytes([data[at] ^ 1 << rng.randrange(8)]) if data else b""
             elif kind == 2:
-                del data[at:at + rng.randrange(1, 9)]
+                del data[at : at + rng.randrange(1, 9)]
             elif kind == 3:
                 data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randrange(1, 9)))
             else:
                 other = rng.choice(sources)
                 start = rng.randrange(len(other))
-                data[at:at + 16] = other[start:start + 16]
+                data[at : at + 16] = other[start : start + 16]
         try:
             program = s.deserialize(bytes(data))
         except DeserializationError as e:
@@ -291,4 +399,4 @@ def test_mutations_are_refused_or_verified(seed):
             accepted += 1
             verify(program.jaxpr)
             s.serialize(program.jaxpr)
-    assert accepted      # some only change a name or a line: the test reaches past the first check
+    assert accepted  # some only change a name or a line: the test reaches past the first check

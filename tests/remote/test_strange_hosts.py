@@ -1,4 +1,5 @@
 """What a client makes of a host that does not answer as one does."""
+
 import contextlib
 import threading
 
@@ -17,6 +18,7 @@ WELCOME = p.encode(p.Welcome(p.VERSION, b"s" * 16, 0, 0, 1 << 20, 1 << 20, ("cpu
 @contextlib.contextmanager
 def host(welcome, answers):
     """The address of a host that answers each message of a class in `answers` as that says, and is silent otherwise."""
+
     def talk(socket):
         with contextlib.suppress(ConnectionClosed):
             socket.recv()
@@ -25,6 +27,7 @@ def host(welcome, answers):
                 for message in p.decode(socket.recv()):
                     if type(message) in answers:
                         socket.send(p.encode(answers[type(message)](message.op)))
+
     with serve(talk, "127.0.0.1", 0, compression=None) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -40,7 +43,7 @@ def test_text_in_the_place_of_a_frame():
 
 def test_text_in_the_place_of_an_array():
     with host(WELCOME, {p.Fetch: lambda op: p.Text(op, "three")}) as url, remote.connect(url, token="") as session:
-        x = weft.device_put(np.zeros(1 << 15, np.float32), session.devices()[0])      # too large to be remembered
+        x = weft.device_put(np.zeros(1 << 15, np.float32), session.devices()[0])  # too large to be remembered
         with pytest.raises(ProtocolError, match="no bytes where an array is asked for"):
             np.asarray(x)
 
@@ -53,7 +56,11 @@ def test_no_text_in_the_place_of_one():
             compiled.as_text()
 
 
-@pytest.mark.parametrize("offset,size", [(0, 1 << 17), (8, (1 << 17) + 8), (0, 8)], ids=["complete", "not from where it stopped", "more than it said"])
+@pytest.mark.parametrize(
+    "offset,size",
+    [(0, 1 << 17), (8, (1 << 17) + 8), (0, 8)],
+    ids=["complete", "not from where it stopped", "more than it said"],
+)
 def test_bytes_of_an_array_that_were_not_announced(offset, size):
     sent = lambda op: p.Data(op, size, offset, bytes(1 << 17))
     with host(WELCOME, {p.Fetch: sent}) as url, remote.connect(url, token="") as session:

@@ -1,4 +1,5 @@
 """Primitives that no host knows leave as what they decompose into; what has no parts is refused with its name."""
+
 import numpy as np
 import pytest
 
@@ -18,7 +19,12 @@ X = np.array([0.5, 2.0, -1.0], np.float32)
 
 def shared(x):
     mesh = weft.make_mesh((1,), ("i",), devices=weft.devices()[:1])
-    return weft.shard_map(lambda x: x * 2 + lax.psum(x.sum(), "i") + lax.axis_index("i"), mesh=mesh, in_specs=weft.P("i"), out_specs=weft.P("i"))(x)
+    return weft.shard_map(
+        lambda x: x * 2 + lax.psum(x.sum(), "i") + lax.axis_index("i"),
+        mesh=mesh,
+        in_specs=weft.P("i"),
+        out_specs=weft.P("i"),
+    )(x)
 
 
 def checked(x):
@@ -33,12 +39,19 @@ PROGRAMS = {
     "dce_sink": (lambda x: (lax.dce_sink(x + 1), x * 2)[1], X * 2),
     "debug_check": (checked, X + 1),
 }
-INSIDE = {"by itself": lambda f: f, "in scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
-          "in cond": lambda f: lambda x: lax.cond(x[0] > 0, f, lambda x: x, x), "in checkpoint": weft.checkpoint, "in jit": weft.jit}
+INSIDE = {
+    "by itself": lambda f: f,
+    "in scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
+    "in cond": lambda f: lambda x: lax.cond(x[0] > 0, f, lambda x: x, x),
+    "in checkpoint": weft.checkpoint,
+    "in jit": weft.jit,
+}
 
 
 def primitives(jaxpr):
-    return {e.primitive.name for e in jaxpr.eqns}.union(*[primitives(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)])
+    return {e.primitive.name for e in jaxpr.eqns}.union(
+        *[primitives(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)]
+    )
 
 
 @pytest.mark.parametrize("where", INSIDE)
@@ -66,7 +79,12 @@ def test_a_primitive_of_a_library_is_not_taken_for_ours_of_the_same_name():
 
 
 def test_what_has_no_parts(session):
-    with pytest.raises(weft.errors.BackendError, match="pure_callback calls a Python function, which only a backend of this process can do"):
+    with pytest.raises(
+        weft.errors.BackendError,
+        match="pure_callback calls a Python function, which only a backend of this process can do",
+    ):
         weft.jit(lambda x: weft.pure_callback(lambda v: v, weft.ShapeDtypeStruct((3,), "float32"), x))(X)
-    with pytest.raises(ValueError, match=r"the check .* must be positive.* stands in a program .* that was not functionalized"):
+    with pytest.raises(
+        ValueError, match=r"the check .* must be positive.* stands in a program .* that was not functionalized"
+    ):
         weft.jit(lambda x: (checkify.check(x[0] > 0, "{x} must be positive", x=x[0]), x)[1])(X)

@@ -1,4 +1,5 @@
 """What is asked of every elementwise function: its values in each dtype, its derivatives, that it maps and compiles."""
+
 import warnings
 
 import numpy as np
@@ -37,8 +38,14 @@ def values(f, reference, args, dtypes=tuple(TOLERANCE), tolerance=None, result=l
                 warnings.simplefilter("ignore")
                 want = reference(*exact)
             rtol, atol = (tolerance or {}).get(dtype, TOLERANCE[dtype])
-            fits = [np.abs(w) < (3e4 if dtype == "float16" else 1e30) for w in flat(want)]      # and what is not finite, where it is so in both
-            same([np.asarray(g).astype("float64")[k] for g, k in zip(flat(got), fits)], [np.asarray(w)[k] for w, k in zip(flat(want), fits)], rtol, atol)
+            # and what is not finite, where it is so in both
+            fits = [np.abs(w) < (3e4 if dtype == "float16" else 1e30) for w in flat(want)]
+            same(
+                [np.asarray(g).astype("float64")[k] for g, k in zip(flat(got), fits)],
+                [np.asarray(w)[k] for w, k in zip(flat(want), fits)],
+                rtol,
+                atol,
+            )
             if dtype == "float64":
                 lost = lambda xs: [np.where(np.isfinite(np.asarray(x, "float64")), 0, x) for x in flat(xs)]
                 same(lost(got), lost(want), 0, 0)
@@ -54,8 +61,11 @@ def slopes(f, args, which=None, rtol=2e-6, atol=1e-7, device=REFERENCE) -> None:
         total = 0
         for i, slope in zip(which, back):
             step = 1e-5 * np.maximum(1, np.abs(np.asarray(args[i])))
-            moved = [flat(run(*args[:i], args[i] + s * step, *args[i + 1:])) for s in (1, -1, 2, -2)]
-            numeric = [(8 * (np.asarray(a) - np.asarray(b)) - (np.asarray(c) - np.asarray(d))) / (12 * step) for a, b, c, d in zip(*moved)]
+            moved = [flat(run(*args[:i], args[i] + s * step, *args[i + 1 :])) for s in (1, -1, 2, -2)]
+            numeric = [
+                (8 * (np.asarray(a) - np.asarray(b)) - (np.asarray(c) - np.asarray(d))) / (12 * step)
+                for a, b, c, d in zip(*moved)
+            ]
             same(slope, sum(numeric), rtol, atol * len(numeric))
             total = total + sum(np.asarray(v).sum() for v in (slope,))
         tangents = [jnp.ones_like(a) if i in which else jnp.zeros_like(a) for i, a in enumerate(args)]
@@ -68,7 +78,12 @@ def maps(f, args, rtol=2e-6) -> None:
     with weft.default_device(REFERENCE):
         args = [jnp.asarray(a)[:3] for a in args]
         loop = [flat(f(*[a[k] for a in args])) for k in range(len(args[0]))]
-        same(weft.jit(weft.vmap(f))(*args), [np.stack([np.asarray(v) for v in column]) for column in zip(*loop)], rtol, rtol)
+        same(
+            weft.jit(weft.vmap(f))(*args),
+            [np.stack([np.asarray(v) for v in column]) for column in zip(*loop)],
+            rtol,
+            rtol,
+        )
 
 
 def on_wasm(f, args) -> None:

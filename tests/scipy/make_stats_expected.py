@@ -1,7 +1,8 @@
 """Writes stats_expected.json next to this file: what real JAX gives for every expression of stats_cases.py.
 
-    <a Python with jax 0.10.2> tests/scipy/make_stats_expected.py
+<a Python with jax 0.10.2> tests/scipy/make_stats_expected.py
 """
+
 import pathlib
 import sys
 import warnings

@@ -1,4 +1,7 @@
-"""weft.scipy's signal, ndimage, interpolate, integrate, optimize, cluster, spatial and sparse give what real JAX gave (applied_expected.json)."""
+"""weft.scipy's signal, ndimage, interpolate, integrate, optimize, cluster, spatial and sparse give what real JAX
+gave (applied_expected.json).
+"""
+
 import json
 import pathlib
 import sys
@@ -16,7 +19,7 @@ from applied_cases import SETUP, expressions  # noqa: E402
 
 pytestmark = pytest.mark.slow
 EXPECTED = json.loads((HERE / "applied_expected.json").read_text())
-TOLERANCE = {"float32": 2e-5, "complex64": 2e-5}      # sums of Fourier transforms and of products, in another order
+TOLERANCE = {"float32": 2e-5, "complex64": 2e-5}  # sums of Fourier transforms and of products, in another order
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""The matrices, the functions of matrices and the cosine transforms: as real JAX has them (linalg_expected.json), and as SciPy has them."""
+"""The matrices, the functions of matrices and the cosine transforms: as real JAX has them (linalg_expected.json),
+and as SciPy has them.
+"""
+
 import json
 import pathlib
 import sys
@@ -39,7 +42,9 @@ def scope():
 @pytest.mark.slow
 @pytest.mark.parametrize("text", expressions())
 def test_as_jax(text, scope):
-    frozen.check(text, scope, EXPECTED[text], weft.errors, tolerance={"float64": 1e-9, "float32": 2e-5, "complex128": 1e-9})
+    frozen.check(
+        text, scope, EXPECTED[text], weft.errors, tolerance={"float64": 1e-9, "float32": 2e-5, "complex128": 1e-9}
+    )
 
 
 @pytest.fixture(params=TYPES)
@@ -62,7 +67,10 @@ def test_functions_of_matrices(matrices):
     close(root, reference.sqrtm(a))
     close(linalg.funm(j(a), jnp.sin), reference.funm(a, np.sin))
     close(linalg.expm_frechet(j(a), j(b)), reference.expm_frechet(a, b))
-    close(linalg.expm_frechet(j(a), j(b), method="blockEnlarge", compute_expm=False), reference.expm_frechet(a, b, compute_expm=False))
+    close(
+        linalg.expm_frechet(j(a), j(b), method="blockEnlarge", compute_expm=False),
+        reference.expm_frechet(a, b, compute_expm=False),
+    )
     right = a[:, :3] + 1
     for method in ("schur", "eigen"):
         x = linalg.solve_sylvester(j(a), j(c), j(right), method=method)
@@ -86,13 +94,23 @@ def test_an_eigenvalue_of_a_block_keeps_its_digits():
 def test_stacks_are_loops():
     stack = np.stack([SQUARE, OTHER]).astype("float32")
     with weft.default_device(checks.REFERENCE):
-        for f in (linalg.sqrtm, lambda x: linalg.solve_sylvester(x, x, x), lambda x: linalg.expm_frechet(x, 2 * x)[1], lambda x: linalg.rsf2csf(*linalg.schur(x))[0]):
+        for f in (
+            linalg.sqrtm,
+            lambda x: linalg.solve_sylvester(x, x, x),
+            lambda x: linalg.expm_frechet(x, 2 * x)[1],
+            lambda x: linalg.rsf2csf(*linalg.schur(x))[0],
+        ):
             loop = np.stack([np.asarray(f(jnp.asarray(x))) for x in stack])
             checks.same(f(jnp.asarray(stack)), loop, 1e-3, 1e-3)
             checks.same(weft.jit(weft.vmap(f))(jnp.asarray(stack)), loop, 1e-3, 1e-3)
 
 
-V = {"int32": np.array([3, 1, 4, 2], "int32"), "float32": np.array([3, 1, 4, 2], "float32"), "complex64": np.array([3, 1j, 4 - 1j, 2], "complex64"), "float16": np.array([3, 1, 4, 2], "float16")}
+V = {
+    "int32": np.array([3, 1, 4, 2], "int32"),
+    "float32": np.array([3, 1, 4, 2], "float32"),
+    "complex64": np.array([3, 1j, 4 - 1j, 2], "complex64"),
+    "float16": np.array([3, 1, 4, 2], "float16"),
+}
 
 
 @pytest.mark.slow
@@ -103,7 +121,7 @@ def test_matrices_from_vectors(dtype):
         for n in (1, 2, 4):
             checks.same(linalg.toeplitz(j(v[:n]), j(v[::-1])), reference.toeplitz(v[:n], v[::-1]), 0, 0)
             checks.same(linalg.toeplitz(j(v[:n])), reference.toeplitz(v[:n]), 0, 0)
-            checks.same(linalg.hankel(j(v[:n]), j(v[n - 1:])), reference.hankel(v[:n], v[n - 1:]), 0, 0)
+            checks.same(linalg.hankel(j(v[:n]), j(v[n - 1 :])), reference.hankel(v[:n], v[n - 1 :]), 0, 0)
             checks.same(linalg.circulant(j(v[:n])), reference.circulant(v[:n]), 0, 0)
             checks.same(linalg.fiedler(j(v[:n])), reference.fiedler(v[:n]) if n > 1 else np.zeros((1, 1)), 1e-6, 0)
             for mode in ("full", "same", "valid"):
@@ -129,7 +147,8 @@ def test_matrices_from_sizes():
             checks.same(linalg.dft(n, "sqrtn"), reference.dft(n, "sqrtn"), 1e-14, 1e-14)
             checks.same(linalg.helmert(n, True), reference.helmert(n, True), 1e-14, 0)
         checks.same(linalg.hadamard(16), reference.hadamard(16), 0, 0)
-        assert float(linalg.invhilbert(30)[14, 14]) == float(reference.invhilbert(30, exact=True)[14, 14])      # to the last digit
+        # to the last digit
+        assert float(linalg.invhilbert(30)[14, 14]) == float(reference.invhilbert(30, exact=True)[14, 14])
 
 
 @pytest.mark.slow
@@ -143,10 +162,20 @@ def test_cosine_transforms(dtype):
         for norm in (None, "ortho"):
             for axis, n in ((-1, None), (0, 5), (1, 2)):
                 for name in ("dct", "idct"):
-                    checks.same(getattr(fft, name)(jnp.asarray(x), n=n, axis=axis, norm=norm), getattr(scipy.fft, name)(wide, n=n, axis=axis, norm=norm), rtol, atol)
+                    checks.same(
+                        getattr(fft, name)(jnp.asarray(x), n=n, axis=axis, norm=norm),
+                        getattr(scipy.fft, name)(wide, n=n, axis=axis, norm=norm),
+                        rtol,
+                        atol,
+                    )
             for axes in (None, (0, 2), (1,)):
                 for name in ("dctn", "idctn"):
-                    checks.same(getattr(fft, name)(jnp.asarray(x), axes=axes, norm=norm), getattr(scipy.fft, name)(wide, axes=axes, norm=norm), rtol, atol)
+                    checks.same(
+                        getattr(fft, name)(jnp.asarray(x), axes=axes, norm=norm),
+                        getattr(scipy.fft, name)(wide, axes=axes, norm=norm),
+                        rtol,
+                        atol,
+                    )
         checks.same(fft.idct(fft.dct(jnp.asarray(x))), wide, rtol, atol)
 
 

@@ -1,7 +1,8 @@
 """Writes sparse_expected.json next to this file: what real JAX gives for every expression of sparse_cases.py.
 
-    <a Python with jax 0.10.2 and scipy> tests/sparse/make_sparse_expected.py
+<a Python with jax 0.10.2 and scipy> tests/sparse/make_sparse_expected.py
 """
+
 import pathlib
 import sys
 import warnings

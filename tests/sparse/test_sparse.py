@@ -1,4 +1,5 @@
 """Sparse arrays against dense ones: every layout, derivatives, vmap, jit, WebAssembly, and bad input."""
+
 import itertools
 
 import numpy as np
@@ -26,13 +27,30 @@ def same(got, want, tol=1e-5):
 
 
 OPERATIONS = {
-    "sum": lambda x: x.sum(0), "sums": lambda x: x.sum((0, 2)), "total": lambda x: x.sum(), "last sum": lambda x: x.sum(-1),
-    "times": lambda x: x * 2, "minus": lambda x: -x, "row": lambda x: x[1], "rows": lambda x: x[:, 1:], "every": lambda x: x[..., ::2],
-    "new": lambda x: x[None], "sine": lambda x: jnp.sin(x), "twice": lambda x: x + x, "square": lambda x: x ** 2, "half": lambda x: x / 2,
-    "mask": lambda x: x * jnp.arange(4.), "over": lambda x: x / (1 + jnp.arange(4.)), "wide": lambda x: jnp.broadcast_to(x, (2, *x.shape)),
-    "both": lambda x: jnp.concatenate([x, x]), "stacked": lambda x: jnp.stack([x, x]), "dot": lambda x: x @ jnp.ones((4, 2)),
-    "dot left": lambda x: jnp.ones((5, 3)) @ x, "own": lambda x: x * x,
-    "contract": lambda x: jnp.einsum("ijk,lj->ilk", x, jnp.arange(6.).reshape(2, 3)), "reverse": lambda x: jnp.flip(x, (0, 1)),
+    "sum": lambda x: x.sum(0),
+    "sums": lambda x: x.sum((0, 2)),
+    "total": lambda x: x.sum(),
+    "last sum": lambda x: x.sum(-1),
+    "times": lambda x: x * 2,
+    "minus": lambda x: -x,
+    "row": lambda x: x[1],
+    "rows": lambda x: x[:, 1:],
+    "every": lambda x: x[..., ::2],
+    "new": lambda x: x[None],
+    "sine": lambda x: jnp.sin(x),
+    "twice": lambda x: x + x,
+    "square": lambda x: x**2,
+    "half": lambda x: x / 2,
+    "mask": lambda x: x * jnp.arange(4.0),
+    "over": lambda x: x / (1 + jnp.arange(4.0)),
+    "wide": lambda x: jnp.broadcast_to(x, (2, *x.shape)),
+    "both": lambda x: jnp.concatenate([x, x]),
+    "stacked": lambda x: jnp.stack([x, x]),
+    "dot": lambda x: x @ jnp.ones((4, 2)),
+    "dot left": lambda x: jnp.ones((5, 3)) @ x,
+    "own": lambda x: x * x,
+    "contract": lambda x: jnp.einsum("ijk,lj->ilk", x, jnp.arange(6.0).reshape(2, 3)),
+    "reverse": lambda x: jnp.flip(x, (0, 1)),
 }
 
 
@@ -46,7 +64,7 @@ def test_operations_in_every_layout(name):
         try:
             got = sparse.sparsify(f)(m)
         except NotImplementedError as e:
-            assert name in ("both", "stacked"), e      # dense axes can't be concatenated
+            assert name in ("both", "stacked"), e  # dense axes can't be concatenated
             continue
         same(got, want)
 
@@ -62,25 +80,41 @@ def test_layouts_are_one_array(old, new):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dimension_numbers", [(((2,), (2,)), ((), ())), (((1, 2), (1, 2)), ((), ())), (((2,), (2,)), ((0,), (0,))), (((2,), (2,)), ((1,), (1,))),
-                                               (((0,), (0,)), ((2, 1), (2, 1))), (((), ()), ((), ()))])
+@pytest.mark.parametrize(
+    "dimension_numbers",
+    [
+        (((2,), (2,)), ((), ())),
+        (((1, 2), (1, 2)), ((), ())),
+        (((2,), (2,)), ((0,), (0,))),
+        (((2,), (2,)), ((1,), (1,))),
+        (((0,), (0,)), ((2, 1), (2, 1))),
+        (((), ()), ((), ())),
+    ],
+)
 def test_products(dimension_numbers):
     x, y = dense((2, 3, 4), 2), dense((2, 3, 4), 3)
     want = weft.lax.dot_general(x, y, dimension_numbers)
     for n_batch, n_dense in ((0, 0), (1, 1), (2, 0)):
         a = BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense)
         same(sparse.bcoo_dot_general(a, y, dimension_numbers=dimension_numbers), want)
-        same(sparse.bcoo_dot_general(x, BCOO.fromdense(y, n_batch=n_batch, n_dense=n_dense), dimension_numbers=dimension_numbers), want)
+        same(
+            sparse.bcoo_dot_general(
+                x, BCOO.fromdense(y, n_batch=n_batch, n_dense=n_dense), dimension_numbers=dimension_numbers
+            ),
+            want,
+        )
         same(sparse.bcoo_dot_general(a, BCOO.fromdense(y, n_batch=n_batch), dimension_numbers=dimension_numbers), want)
 
 
 def test_sampled_products():
     a, b = dense((3, 5), 4), dense((5, 4), 5)
-    indices = jnp.array([[0, 1], [2, 3], [1, 1], [3, 0], [0, 4]])      # two of them outside
+    indices = jnp.array([[0, 1], [2, 3], [1, 1], [3, 0], [0, 4]])  # two of them outside
     got = sparse.bcoo_dot_general_sampled(a, b, indices, dimension_numbers=(([1], [0]), ([], [])))
     want = np.asarray(a) @ np.asarray(b)
     same(got, [want[0, 1], want[2, 3], want[1, 1], 0, 0])
-    batched = sparse.bcoo_dot_general_sampled(a, b, jnp.array([[[1]], [[0]], [[2]]]), dimension_numbers=(([1], [0]), ([], [])))
+    batched = sparse.bcoo_dot_general_sampled(
+        a, b, jnp.array([[[1]], [[0]], [[2]]]), dimension_numbers=(([1], [0]), ([], []))
+    )
     same(batched[:, 0], [want[0, 1], want[1, 0], want[2, 2]])
 
 
@@ -113,13 +147,21 @@ def test_scipy_s_matrices():
 
 @pytest.mark.slow
 def test_duplicates_and_padding():
-    m = BCOO((jnp.array([1., 2., 3., 4.]), jnp.array([[1, 1], [0, 9], [1, 1], [0, 2]])), shape=(2, 3))
+    m = BCOO((jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.array([[1, 1], [0, 9], [1, 1], [0, 2]])), shape=(2, 3))
     want = [[0, 0, 4], [0, 4, 0]]
     same(m, want)
     summed = m.sum_duplicates()
     assert summed.nse == 2 and summed.indices.tolist() == [[0, 2], [1, 1]]
     assert m.sum_duplicates(nse=3).indices.tolist() == [[0, 2], [1, 1], [2, 3]]
-    for f in (lambda x: x.sum(0), lambda x: x.T, lambda x: x.reshape(6), lambda x: x[1:], lambda x: x @ jnp.ones(3), lambda x: x ** 2, lambda x: x * x):
+    for f in (
+        lambda x: x.sum(0),
+        lambda x: x.T,
+        lambda x: x.reshape(6),
+        lambda x: x[1:],
+        lambda x: x @ jnp.ones(3),
+        lambda x: x**2,
+        lambda x: x * x,
+    ):
         same(f(m), f(jnp.array(want)) if f(jnp.ones((2, 3))).ndim else 0)
 
 
@@ -138,11 +180,16 @@ def test_derivatives():
     _, got = weft.jvp(lambda d: loss(d, m, x), (m.data,), (t,))
     same(got, (loss(m.data + step * t, m, x) - loss(m.data - step * t, m, x)) / (2 * step), 1e-2)
     for transform in (sparse.jacfwd, sparse.jacrev):
-        same(transform(lambda m: m @ x)(m).todense(), jnp.where(m.todense() != 0, weft.jacfwd(lambda m: m @ x)(m.todense()), 0))
-    value, (g, aux) = sparse.value_and_grad(lambda a: ((a["m"] * 2).sum(), 7), has_aux=True)({"m": m})[0], sparse.grad(
-        lambda a: ((a["m"] * 2).sum(), 7), has_aux=True)({"m": m})
+        same(
+            transform(lambda m: m @ x)(m).todense(),
+            jnp.where(m.todense() != 0, weft.jacfwd(lambda m: m @ x)(m.todense()), 0),
+        )
+    value, (g, aux) = (
+        sparse.value_and_grad(lambda a: ((a["m"] * 2).sum(), 7), has_aux=True)({"m": m})[0],
+        sparse.grad(lambda a: ((a["m"] * 2).sum(), 7), has_aux=True)({"m": m}),
+    )
     assert aux == 7 and value[1] == 7
-    same(g["m"].data, [2.] * m.nse)
+    same(g["m"].data, [2.0] * m.nse)
 
 
 @pytest.mark.slow
@@ -181,8 +228,8 @@ def test_sparsify_in_control_flow():
 
 @pytest.mark.slow
 def test_solvers_take_sparse_matrices():
-    m = BCOO.fromdense(jnp.array([[4., 1., 0.], [1., 3., 0.], [0., 0., 2.]]))
-    b = jnp.array([1., 2., 3.])
+    m = BCOO.fromdense(jnp.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]))
+    b = jnp.array([1.0, 2.0, 3.0])
     want = np.linalg.solve(np.asarray(m.todense()), np.asarray(b))
     same(cg(m, b)[0], want)
     csr = CSR.fromdense(m.todense())
@@ -202,31 +249,34 @@ def test_other_backends(platform):
         same(sparse.grad(lambda m: (m @ x.T).sum())(m).data, np.asarray(x).sum(0)[np.asarray(m.indices)[:, 1]], 1e-4)
 
 
-@pytest.mark.parametrize("call,error,words", [
-    (lambda m: BCOO((m.data, m.indices), shape=(3,)), ValueError, "shape"),
-    (lambda m: BCOO((m.data[1:], m.indices), shape=m.shape), ValueError, "data"),
-    (lambda m: BCOO((m.data, m.indices * 1.), shape=m.shape), TypeError, "integers"),
-    (lambda m: weft.jit(BCOO.fromdense)(m.todense()), weft.errors.ConcretizationTypeError, "nse"),
-    (lambda m: weft.jit(lambda m: m.sum_duplicates())(m), weft.errors.ConcretizationTypeError, "nse"),
-    (lambda m: m + 1, NotImplementedError, "todense"),
-    (lambda m: sparse.sparsify(jnp.exp)(m), NotImplementedError, "exp"),
-    (lambda m: 1 / m, NotImplementedError, "division"),
-    (lambda m: m @ jnp.ones(7), TypeError, "7"),
-    (lambda m: m.update_layout(n_batch=1), sparse.SparseEfficiencyError, "n_batch"),
-    (lambda m: m.update_layout(n_batch=1, on_inefficient="x"), ValueError, "'x'"),
-    (lambda m: m.update_layout(n_batch=2, n_dense=2), ValueError, "n_dense=2"),
-    (lambda m: sparse.empty((2, 3), sparse_format="x"), ValueError, "'x'"),
-    (lambda m: sparse.random_bcoo(weft.random.key(0), (2, 3), nse=7), ValueError, "nse=7"),
-    (lambda m: BCSR.fromdense(jnp.ones(3)), ValueError, "two sparse axes"),
-    (lambda m: CSR.fromdense(m.todense()) @ m, NotImplementedError, "BCOO"),
-    (lambda m: CSR.fromdense(m.todense()) * 2, NotImplementedError, "CSR"),
-    (lambda m: sparse.jacfwd(lambda m: m * 2)(m), TypeError, "todense"),
-    (lambda m: sparse.bcoo_concatenate([], dimension=0), ValueError, "at least one"),
-    (lambda m: sparse.linalg.spsolve(m.data, m.indices[:, 1], jnp.arange(4), jnp.ones(9)), ValueError, "b must be"),
-])
+@pytest.mark.parametrize(
+    "call,error,words",
+    [
+        (lambda m: BCOO((m.data, m.indices), shape=(3,)), ValueError, "shape"),
+        (lambda m: BCOO((m.data[1:], m.indices), shape=m.shape), ValueError, "data"),
+        (lambda m: BCOO((m.data, m.indices * 1.0), shape=m.shape), TypeError, "integers"),
+        (lambda m: weft.jit(BCOO.fromdense)(m.todense()), weft.errors.ConcretizationTypeError, "nse"),
+        (lambda m: weft.jit(lambda m: m.sum_duplicates())(m), weft.errors.ConcretizationTypeError, "nse"),
+        (lambda m: m + 1, NotImplementedError, "todense"),
+        (lambda m: sparse.sparsify(jnp.exp)(m), NotImplementedError, "exp"),
+        (lambda m: 1 / m, NotImplementedError, "division"),
+        (lambda m: m @ jnp.ones(7), TypeError, "7"),
+        (lambda m: m.update_layout(n_batch=1), sparse.SparseEfficiencyError, "n_batch"),
+        (lambda m: m.update_layout(n_batch=1, on_inefficient="x"), ValueError, "'x'"),
+        (lambda m: m.update_layout(n_batch=2, n_dense=2), ValueError, "n_dense=2"),
+        (lambda m: sparse.empty((2, 3), sparse_format="x"), ValueError, "'x'"),
+        (lambda m: sparse.random_bcoo(weft.random.key(0), (2, 3), nse=7), ValueError, "nse=7"),
+        (lambda m: BCSR.fromdense(jnp.ones(3)), ValueError, "two sparse axes"),
+        (lambda m: CSR.fromdense(m.todense()) @ m, NotImplementedError, "BCOO"),
+        (lambda m: CSR.fromdense(m.todense()) * 2, NotImplementedError, "CSR"),
+        (lambda m: sparse.jacfwd(lambda m: m * 2)(m), TypeError, "todense"),
+        (lambda m: sparse.bcoo_concatenate([], dimension=0), ValueError, "at least one"),
+        (lambda m: sparse.linalg.spsolve(m.data, m.indices[:, 1], jnp.arange(4), jnp.ones(9)), ValueError, "b must be"),
+    ],
+)
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
-        call(BCOO.fromdense(jnp.array([[0., 1., 0., 2.], [3., 0., 0., 0.], [0., 0., 4., 0.]])))
+        call(BCOO.fromdense(jnp.array([[0.0, 1.0, 0.0, 2.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, 4.0, 0.0]])))
 
 
 def test_inefficient_layouts_warn():
@@ -237,7 +287,7 @@ def test_inefficient_layouts_warn():
 @pytest.mark.slow
 def test_the_largest_eigenvalues():
     rng = np.random.default_rng(0)
-    a = np.diag(np.arange(1., 61.)) + (rng.uniform(size=(60, 60)) < 0.05) * rng.normal(size=(60, 60))
+    a = np.diag(np.arange(1.0, 61.0)) + (rng.uniform(size=(60, 60)) < 0.05) * rng.normal(size=(60, 60))
     a = ((a + a.T) / 2).astype("float32")
     guess = jnp.asarray(rng.normal(size=(60, 3)).astype("float32"))
     want = np.linalg.eigvalsh(a)[:-4:-1]
@@ -249,18 +299,28 @@ def test_the_largest_eigenvalues():
         assert 3 < int(steps) < 100
     same(weft.jit(lambda m: sparse.linalg.lobpcg_standard(m, guess, tol=2e-6)[0])(BCOO.fromdense(a)), want, 1e-1)
     assert int(sparse.linalg.lobpcg_standard(a, guess, m=2)[2]) == 2
-    negative = sparse.linalg.lobpcg_standard(-jnp.asarray(a) - 70 * jnp.eye(60), guess)[0]      # where 0 would be the largest
+    # where 0 would be the largest
+    negative = sparse.linalg.lobpcg_standard(-jnp.asarray(a) - 70 * jnp.eye(60), guess)[0]
     np.testing.assert_allclose(np.asarray(negative), -np.linalg.eigvalsh(a)[:3] - 70, rtol=1e-5)
-    for wrong, error, words in [((a[:5], guess), ValueError, "shape"), ((a, guess[:, :0]), ValueError, "at least one"), ((a, guess[0]), ValueError, r"\[n, k\]"),
-                                ((a, jnp.ones((60, 12))), ValueError, "n / 5"), ((a, guess.astype(int)), ValueError, "float32"), ((a, guess + 0j), TypeError, "complex")]:
+    for wrong, error, words in [
+        ((a[:5], guess), ValueError, "shape"),
+        ((a, guess[:, :0]), ValueError, "at least one"),
+        ((a, guess[0]), ValueError, r"\[n, k\]"),
+        ((a, jnp.ones((60, 12))), ValueError, "n / 5"),
+        ((a, guess.astype(int)), ValueError, "float32"),
+        ((a, guess + 0j), TypeError, "complex"),
+    ]:
         with pytest.raises(error, match=words):
             sparse.linalg.lobpcg_standard(*wrong)
 
 
 def test_zeros_are_eliminated():
-    stored = BCOO((jnp.array([0., 2., 3.]), jnp.array([[0, 1], [1, 0], [1, 0]])), shape=(2, 2))
-    for m in (sparse.bcoo.bcoo_eliminate_zeros(stored), weft.jit(lambda m: sparse.bcoo.bcoo_eliminate_zeros(m, nse=1))(stored),
-              sparse.bcsr.bcsr_eliminate_zeros(BCSR.from_bcoo(stored.sort_indices()))):
+    stored = BCOO((jnp.array([0.0, 2.0, 3.0]), jnp.array([[0, 1], [1, 0], [1, 0]])), shape=(2, 2))
+    for m in (
+        sparse.bcoo.bcoo_eliminate_zeros(stored),
+        weft.jit(lambda m: sparse.bcoo.bcoo_eliminate_zeros(m, nse=1))(stored),
+        sparse.bcsr.bcsr_eliminate_zeros(BCSR.from_bcoo(stored.sort_indices())),
+    ):
         assert m.nse == 1
         same(m, [[0, 0], [5, 0]])
 

@@ -1,4 +1,5 @@
 """weft.experimental.sparse gives what real JAX's gives (sparse_expected.json)."""
+
 import json
 import pathlib
 import sys

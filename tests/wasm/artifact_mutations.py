@@ -1,4 +1,7 @@
-"""Artifacts that were damaged: their bytes, as files are on the way; or their parts, with everything put together again as if they were good."""
+"""Artifacts that were damaged: their bytes, as files are on the way; or their parts, with everything put together
+again as if they were good.
+"""
+
 from __future__ import annotations
 
 import copy
@@ -19,18 +22,82 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "kernels"), str(Path(__file__).p
 from test_passes import SHAPES, lowered  # noqa: E402
 import passes  # noqa: E402
 
-NAMES = ["softmax", "sum", "steps", "branches", "loop in a loop", "gather and scatter", "complex", "bytes", "shared storage", "product"]
+NAMES = [
+    "softmax",
+    "sum",
+    "steps",
+    "branches",
+    "loop in a loop",
+    "gather and scatter",
+    "complex",
+    "bytes",
+    "shared storage",
+    "product",
+]
 SIMD, WIDE = frozenset(("simd128",)), frozenset(("simd128", "memory64"))
-VALUES = [0, 1, 2, 3, 4, 7, 64, 65536, -1, 1 << 31, 1 << 32, 1 << 34, (1 << 53) - 1, 1 << 53, 1 << 64, 0.5, True, None, "", "x", "f32", "c64", "webgpu", "wasm",
-          "\u2028", "a\nb", "__proto__", "x" * 2000, [], [1], {}, {"a": 1}, [[]], "input", "output", "memory64"]
-KEYS = ["abi", "kind", "calls", "tasks", "memory", "id", "alias", "offset", "bytes", "dtype", "__proto__", "constructor", "op", "0", "-1", "12"]
+VALUES = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    64,
+    65536,
+    -1,
+    1 << 31,
+    1 << 32,
+    1 << 34,
+    (1 << 53) - 1,
+    1 << 53,
+    1 << 64,
+    0.5,
+    True,
+    None,
+    "",
+    "x",
+    "f32",
+    "c64",
+    "webgpu",
+    "wasm",
+    "\u2028",
+    "a\nb",
+    "__proto__",
+    "x" * 2000,
+    [],
+    [1],
+    {},
+    {"a": 1},
+    [[]],
+    "input",
+    "output",
+    "memory64",
+]
+KEYS = [
+    "abi",
+    "kind",
+    "calls",
+    "tasks",
+    "memory",
+    "id",
+    "alias",
+    "offset",
+    "bytes",
+    "dtype",
+    "__proto__",
+    "constructor",
+    "op",
+    "0",
+    "-1",
+    "12",
+]
 
 
 @functools.cache
 def originals() -> list[tuple[Artifact, list[bytes]]]:
     """Artifacts of both kinds, with inputs."""
     found = []
-    with passes.small_sizes():      # so that some have loops for threads
+    with passes.small_sizes():  # so that some have loops for threads
         for k, name in enumerate(NAMES):
             fun, args = SHAPES[name]
             for features in (SIMD, WIDE if k % 3 == 0 else SIMD):
@@ -54,7 +121,11 @@ class Mutant:
         if self.bytes_only:
             self.data, self.what = self.damaged(self.artifact.to_bytes())
             return
-        self.metadata, self.code, self.constants = copy.deepcopy(self.artifact.metadata), self.artifact.code, self.artifact.constants
+        self.metadata, self.code, self.constants = (
+            copy.deepcopy(self.artifact.metadata),
+            self.artifact.code,
+            self.artifact.constants,
+        )
         self.what = "; ".join(self.change() for _ in range(self.rng.choice((1, 1, 2))))
         self.data = Artifact(self.metadata, self.code, self.constants).to_bytes()
 
@@ -116,7 +187,11 @@ class Mutant:
         """JSON with something in it changed."""
         rng, path, node = self.rng, "", value
         while True:
-            inside = [k for k, v in (node.items() if isinstance(node, dict) else enumerate(node)) if isinstance(v, (dict, list)) and v]
+            inside = [
+                k
+                for k, v in (node.items() if isinstance(node, dict) else enumerate(node))
+                if isinstance(v, (dict, list)) and v
+            ]
             if not inside or rng.random() < 0.3:
                 break
             key = rng.choice(inside)
@@ -158,7 +233,21 @@ class Mutant:
             parts.insert(rng.randrange(len(parts) + 1), parts[k])
             what = f"section {number} twice"
         elif choice == 2:
-            parts.insert(rng.randrange(len(parts) + 1), rng.choice([(5, b"\1\0\1"), (8, b"\0"), (4, b"\1\x70\0\x7f"), (9, b"\0"), (11, b"\0"), (6, b"\0"), (0, b"\4junk"), (99, b"")]))
+            parts.insert(
+                rng.randrange(len(parts) + 1),
+                rng.choice(
+                    [
+                        (5, b"\1\0\1"),
+                        (8, b"\0"),
+                        (4, b"\1\x70\0\x7f"),
+                        (9, b"\0"),
+                        (11, b"\0"),
+                        (6, b"\0"),
+                        (0, b"\4junk"),
+                        (99, b""),
+                    ]
+                ),
+            )
             what = "one more section"
         elif choice == 3 and (more := [p for p in split(other) if p[0] == number]):
             parts[k] = more[0]

@@ -1,5 +1,6 @@
-"""Functions in which a value changes that a lowering might take to stay as it is: carries that change places, operands of what is computed together that an
-update or the next carry writes over, counters that do not only count, results in the storage of donated arguments.
+"""Functions in which a value changes that a lowering might take to stay as it is: carries that change places, operands
+of what is computed together that an update or the next carry writes over, counters that do not only count, results in
+the storage of donated arguments.
 
 `CASES[name]` is (function, arguments); all compute with integers, so that every difference is seen.
 """
@@ -37,7 +38,8 @@ def put(x, update, *start):
     return lax.dynamic_update_slice(x, update, tuple(jnp.asarray(s) for s in start))
 
 
-# ---- initial values of inner loops: `initialise` in lower/control.py, `dies_at` and `may_write` in lower/emit.py --------------
+# ---- initial values of inner loops: `initialise` in lower/control.py, `dies_at` and `may_write` in lower/emit.py
+# --------------
 
 
 @case(A, B)
@@ -148,7 +150,8 @@ def branches_that_swap_and_loop(a, b):
     return loop(7, lambda i, a, b: lax.switch((i * 2) % 4, [swap, again, reverse, lambda a, b: (a, b)], a, b), a, b)
 
 
-# ---- counters and constants: `step_of`, `Counters` and `body_of` in lower/control.py -----------------------------------------
+# ---- counters and constants: `step_of`, `Counters` and `body_of` in lower/control.py
+# -----------------------------------------
 
 
 def scalars(*values):
@@ -195,7 +198,7 @@ def counter_of_an_inner_loop_that_begins_anew(a):
 
 @case(A)
 def counter_that_is_wanted_after_the_loop(a):
-    (u, w, a) = loop(4, lambda i, u, w, a: (u + 2, w - 1, a + u * w), *scalars(7, 100), a)
+    u, w, a = loop(4, lambda i, u, w, a: (u + 2, w - 1, a + u * w), *scalars(7, 100), a)
     return u, a * w
 
 
@@ -214,7 +217,8 @@ def constant_carries_of_an_inner_loop(a):
     return loop(3, step, *scalars(4), a)
 
 
-# ---- what is computed together, and what its operands' storage is written over with: lower/fuse.py, `may_write` ---------------
+# ---- what is computed together, and what its operands' storage is written over with: lower/fuse.py, `may_write`
+# ---------------
 
 
 @case(A, B)
@@ -244,12 +248,14 @@ def sums_along_both_axes(m, a):
 
 @case(M)
 def square_that_is_transposed(m):
-    return loop(3, lambda i, m: (m.T + m, ), m[:, :5])
+    return loop(3, lambda i, m: (m.T + m,), m[:, :5])
 
 
 @case(A, B)
 def stored_values_that_are_read_in_another_order(a, b):
-    """What reads a stored value backwards must not be computed together with it, nor where it reads another one as it comes."""
+    """What reads a stored value backwards must not be computed together with it, nor where it reads another one as
+    it comes.
+    """
 
     def step(i, a, b):
         c, d = a * b + 1, a - b
@@ -282,7 +288,8 @@ def product_beside_what_it_is_made_of(m, a, b):
     return loop(3, lambda i, m, a, b: (m[:, :5].T @ m % 100, (a + m[0]) % 100, (m[:, :5] @ m)[0] + b), m % 3, a, b)
 
 
-# ---- updates in place: `overwritten` and `updates_last` in lower/fuse.py ------------------------------------------------------
+# ---- updates in place: `overwritten` and `updates_last` in lower/fuse.py
+# ------------------------------------------------------
 
 
 @case(A, B)
@@ -348,7 +355,8 @@ def row_that_is_read_before_and_after_it_is_written(m, a):
     return loop(4, step, m, a)
 
 
-# ---- results in the storage of donated arguments: `unread_when_written` in lower/program.py -----------------------------------
+# ---- results in the storage of donated arguments: `unread_when_written` in lower/program.py
+# -----------------------------------
 
 
 @case(A, M)

@@ -1,7 +1,10 @@
-"""Damaged artifacts are refused in clear words, with the place; those that are another program's after all run in bounds, and end.
+"""Damaged artifacts are refused in clear words, with the place; those that are another program's after all run in
+bounds, and end.
 
-WEFT_HOSTILE_ARTIFACTS sets how many, WEFT_HOSTILE_START where the seeds begin. tools/web/test_readers.py shows them to the page's reader.
+WEFT_HOSTILE_ARTIFACTS sets how many, WEFT_HOSTILE_START where the seeds begin. tools/web/test_readers.py shows them to
+the page's reader.
 """
+
 from __future__ import annotations
 
 import collections
@@ -16,7 +19,7 @@ from weft_wasm.runtimes.wasmtime_device import ProgramError, WasmtimeDevice
 COUNT = int(os.environ.get("WEFT_HOSTILE_ARTIFACTS", "600"))
 START = int(os.environ.get("WEFT_HOSTILE_START", "0"))
 CHUNK = 200
-HARMLESS = ("name", "errors", "features", "memory", "id")      # of the metadata: what decides nothing about results
+HARMLESS = ("name", "errors", "features", "memory", "id")  # of the metadata: what decides nothing about results
 
 
 def results(device: WasmtimeDevice, artifact: Artifact, inputs: list[bytes]) -> list[bytes]:
@@ -35,7 +38,10 @@ def results(device: WasmtimeDevice, artifact: Artifact, inputs: list[bytes]) -> 
 
 def same_computation(a: Artifact, b: Artifact) -> bool:
     """Whether two artifacts differ in nothing that decides about results."""
-    same = lambda m: {k: v for k, v in m.items() if k not in HARMLESS} | {g: [{k: v for k, v in spec.items() if k != "shape"} for spec in m[g]] for g in ("inputs", "outputs")}
+    same = lambda m: (
+        {k: v for k, v in m.items() if k not in HARMLESS}
+        | {g: [{k: v for k, v in spec.items() if k != "shape"} for spec in m[g]] for g in ("inputs", "outputs")}
+    )
     return a.code == b.code and a.constants == b.constants and same(a.metadata) == same(b.metadata)
 
 

@@ -1,4 +1,5 @@
 """Compiled programs that are found again, with a store in memory in the place of the page's. e2e/ has IndexedDB."""
+
 import importlib.metadata
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from weft_wasm.backends.cache import Programs
 
 class Store(dict):
     """The page's cache, as Python sees it."""
+
     put = dict.__setitem__
     delete = dict.__delitem__
 
@@ -26,7 +28,9 @@ def kept(monkeypatch):
     note = lambda event, **_: events.append(event.rsplit("/", 1)[1])
     monkeypatch.setattr(backend(), "programs", Programs(store, "compiler 1"))
     monitoring.register_event_listener(note)
-    yield SimpleNamespace(store=store, hits=lambda: events.count("cache_hits"), misses=lambda: events.count("cache_misses"))
+    yield SimpleNamespace(
+        store=store, hits=lambda: events.count("cache_hits"), misses=lambda: events.count("cache_misses")
+    )
     monitoring.unregister_event_listener(note)
 
 
@@ -55,13 +59,20 @@ def test_what_a_key_depends_on(kept, monkeypatch):
     make(donate_argnums=0)(w + 0)
     assert (kept.hits(), len(kept.store)) == (0, 5)
     jaxpr = weft.make_jaxpr(lambda x: jnp.sin(x) + 1)(1.0).jaxpr
-    keys = {programs.key(jaxpr, *args) for args in (("f", (False,), ("simd128",)), ("f", (False,), ("simd128", "relaxed-simd")), ("g", (False,), ("simd128",)))}
+    keys = {
+        programs.key(jaxpr, *args)
+        for args in (
+            ("f", (False,), ("simd128",)),
+            ("f", (False,), ("simd128", "relaxed-simd")),
+            ("g", (False,), ("simd128",)),
+        )
+    }
     keys.add(Programs({}, "compiler 2").key(jaxpr, "f", (False,), ("simd128",)))
     assert len(keys) == 4 and None not in keys
 
 
 def test_what_is_not_kept(kept):
-    jnp.ones(3) + 1      # operations by themselves
+    jnp.ones(3) + 1  # operations by themselves
     weft.jit(lambda x: weft.pure_callback(np.sin, x, x) + 1)(jnp.ones(3))
     weft.jit(lambda x: [weft.debug.print("{}", x), x * 2 + 1])(jnp.ones(3))
     assert not kept.store and not kept.misses()
@@ -94,18 +105,32 @@ def test_a_rule_that_a_library_has_put_in_the_place_of_ours_is_not_kept(monkeypa
 def test_programs_of_ones_own_primitives_are_known_wherever_the_primitive_stands():
     ours = core.Primitive("unknown_of_a_library")
     ours.def_abstract_eval(lambda x: x)
-    for program in (lambda x: ours.bind(x) + 1, lambda x: ours.bind(jnp.sin(x)), lambda x: jnp.sin(x) + weft.jit(lambda x: 1 + ours.bind(x))(x),
-                    lambda x: weft.lax.cond(x > 0, jnp.sin, lambda x: ours.bind(x) + 1, jnp.cos(x)) + x):
+    for program in (
+        lambda x: ours.bind(x) + 1,
+        lambda x: ours.bind(jnp.sin(x)),
+        lambda x: jnp.sin(x) + weft.jit(lambda x: 1 + ours.bind(x))(x),
+        lambda x: weft.lax.cond(x > 0, jnp.sin, lambda x: ours.bind(x) + 1, jnp.cos(x)) + x,
+    ):
         assert not cache.own(weft.make_jaxpr(program)(1.0).jaxpr)
-    assert cache.own(weft.make_jaxpr(lambda x: weft.lax.cond(x > 0, jnp.sin, jnp.cos, x) + weft.jit(jnp.tanh)(x))(1.0).jaxpr)
+    assert cache.own(
+        weft.make_jaxpr(lambda x: weft.lax.cond(x > 0, jnp.sin, jnp.cos, x) + weft.jit(jnp.tanh)(x))(1.0).jaxpr
+    )
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"other" + data, lambda data: b"", lambda data: data[:-9] + bytes((data[-9] ^ 1,)) + data[-8:],
-                                    lambda data: data[:64] + b"weft\x01" + data[69:]])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: b"other" + data,
+        lambda data: b"",
+        lambda data: data[:-9] + bytes((data[-9] ^ 1,)) + data[-8:],
+        lambda data: data[:64] + b"weft\x01" + data[69:],
+    ],
+)
 def test_damaged_programs_are_compiled_again(kept, damage):
     w = jnp.ones((5, 3), "float32")
     want = np.asarray(make()(w))
-    (key, good), = kept.store.items()
+    ((key, good),) = kept.store.items()
     kept.store[key] = damage(good)
     np.testing.assert_array_equal(np.asarray(make()(w)), want)
     assert kept.hits() == 0 and kept.store == {key: good}
@@ -128,12 +153,13 @@ def test_the_compiler_is_known_by_its_installed_files(monkeypatch):
         if name not in records:
             raise importlib.metadata.PackageNotFoundError(name)
         return SimpleNamespace(read_text=lambda file: records[name])
+
     monkeypatch.setattr(cache.importlib.metadata, "distribution", distribution)
     fresh = lambda: cache.compiler.__wrapped__()
     one = fresh()
     records["weft-wasm"] += "weft_wasm/passes/schedule.py,sha256=2,10\n"
     assert one and fresh() not in (None, one)
-    records["weft"] = "_weft.pth,sha256=3,10\n"      # installed in place: its files may change
+    records["weft"] = "_weft.pth,sha256=3,10\n"  # installed in place: its files may change
     assert fresh() is None
     del records["weft"]
     assert fresh() is None

@@ -1,4 +1,5 @@
 """Calls of Python functions from compiled programs: through the module's import, and as a step of a plan."""
+
 import numpy as np
 import pytest
 import weft
@@ -25,7 +26,9 @@ def test_prints_of_loops_stand_in_order(capsys):
         def body(i, c):
             weft.debug.print("{i}: {c}", i=i, c=c, ordered=True)
             return c * 2
+
         return lax.cond(x > 0, lambda: lax.fori_loop(0, n, body, x), lambda: x)
+
     assert float(f(3, jnp.float32(1))) == 8
     assert float(f(3, jnp.float32(-1))) == -1
     assert capsys.readouterr().out == "0: 1.0\n1: 2.0\n2: 4.0\n"
@@ -40,13 +43,18 @@ def test_equal_calls_happen_each():
 def test_results_take_part():
     f = lambda x: weft.pure_callback(lambda v: np.sin(np.asarray(v)), shape(3), x)
     x = np.float32([1, 2, 3])
-    np.testing.assert_allclose(np.asarray(weft.jit(lambda x: (f(x) + f(x * 2))[::-1])(x)), (np.sin(x) + np.sin(2 * x))[::-1], rtol=1e-6)
-    total, rows = weft.jit(lambda x: lax.scan(lambda c, v: (c + v, f(v * jnp.ones(3, "float32"))), jnp.float32(0), x))(x)
+    np.testing.assert_allclose(
+        np.asarray(weft.jit(lambda x: (f(x) + f(x * 2))[::-1])(x)), (np.sin(x) + np.sin(2 * x))[::-1], rtol=1e-6
+    )
+    total, rows = weft.jit(lambda x: lax.scan(lambda c, v: (c + v, f(v * jnp.ones(3, "float32"))), jnp.float32(0), x))(
+        x
+    )
     np.testing.assert_allclose(np.asarray(rows), np.sin(x)[:, None] * np.ones(3), rtol=1e-6)
 
 
 def test_other_programs_run_inside():
-    big = lambda v: np.asarray(jnp.ones((300, 300)) @ jnp.ones((300, 300)))[0, :3] * np.asarray(v)      # the memory grows meanwhile
+    # the memory grows meanwhile
+    big = lambda v: np.asarray(jnp.ones((300, 300)) @ jnp.ones((300, 300)))[0, :3] * np.asarray(v)
     f = weft.jit(lambda x: weft.pure_callback(big, shape(3), x) + 1)
     np.testing.assert_array_equal(np.asarray(f(np.float32([1, 2, 3]))), [301, 601, 901])
 
@@ -62,7 +70,8 @@ def test_dtypes(dtype):
 def test_an_error_is_raised_where_the_program_was_called():
     f = weft.jit(lambda x: weft.pure_callback(lambda v: {}[3], shape(), x))
     for _ in range(2):
-        with pytest.raises(weft.errors.JaxRuntimeError, match="KeyError: 3") as caught:      # as on XLA; libraries look for the name in it
+        # as on XLA; libraries look for the name in it
+        with pytest.raises(weft.errors.JaxRuntimeError, match="KeyError: 3") as caught:
             f(1.0)
         assert isinstance(caught.value.__cause__, KeyError)
     g = weft.jit(lambda x: weft.pure_callback(lambda v: np.zeros(4, "float32"), shape(3), x))
@@ -72,5 +81,7 @@ def test_an_error_is_raised_where_the_program_was_called():
 
 def test_inputs_outputs_happen_once_each():
     seen = []
-    f = weft.jit(lambda x: io_callback(lambda v: (seen.append(float(v)), np.float32(len(seen)))[1], shape(), x, ordered=True))
+    f = weft.jit(
+        lambda x: io_callback(lambda v: (seen.append(float(v)), np.float32(len(seen)))[1], shape(), x, ordered=True)
+    )
     assert [float(f(float(k))) for k in range(3)] == [1, 2, 3] and seen == [0, 1, 2]

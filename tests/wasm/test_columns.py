@@ -1,4 +1,7 @@
-"""Reductions down columns, which are computed row by row: all that may stand in the loops, around them and after them."""
+"""Reductions down columns, which are computed row by row: all that may stand in the loops, around them and after
+them.
+"""
+
 import numpy as np
 import pytest
 import weft
@@ -11,7 +14,7 @@ from weft_wasm.backends.wasm import WasmBackend
 from weft_wasm.compile import compile_program
 from weft_wasm.runtimes.desktop import DesktopRuntime
 
-SHAPES = [(128, 256), (131, 300), (203, 1100), (300, 2048)]      # one part, several, and a rest
+SHAPES = [(128, 256), (131, 300), (203, 1100), (300, 2048)]  # one part, several, and a rest
 F32 = np.float32
 rng = np.random.default_rng(5)
 
@@ -51,7 +54,9 @@ def test_float_sums_and_extrema(name, shape):
     wide = reference(CASES[name], *[a.astype(np.float64) for a in args])
     for got, want in zip(run(CASES[name], *args), wide, strict=True):
         assert got.dtype == np.float32
-        np.testing.assert_allclose(got, want, rtol=2e-5 if name in ("product", "softmax", "functions") else 3e-6, atol=3e-5)
+        np.testing.assert_allclose(
+            got, want, rtol=2e-5 if name in ("product", "softmax", "functions") else 3e-6, atol=3e-5
+        )
 
 
 @pytest.mark.parametrize("rows", [128, 131, 203, 1000])
@@ -59,9 +64,13 @@ def test_rows_are_combined_side_by_side(rows):
     x, i = rng.normal(size=(rows, 1536)).astype(np.float32), rng.integers(-50, 50, (rows, 67)).astype(np.int32)
     for op in ("max", "min", "sum"):
         np.testing.assert_array_equal(np.asarray(weft.jit(lambda i: getattr(i, op)(0))(i)), getattr(i, op)(0))
-        np.testing.assert_allclose(np.asarray(weft.jit(lambda x: getattr(x, op)(0))(x)), getattr(x.astype(np.float64), op)(0), atol=2e-5)
+        np.testing.assert_allclose(
+            np.asarray(weft.jit(lambda x: getattr(x, op)(0))(x)), getattr(x.astype(np.float64), op)(0), atol=2e-5
+        )
     near_one = (1 + x / 100).astype(np.float32)
-    np.testing.assert_allclose(np.asarray(weft.jit(lambda x: x.prod(0))(near_one)), near_one.astype(np.float64).prod(0), rtol=5e-5)
+    np.testing.assert_allclose(
+        np.asarray(weft.jit(lambda x: x.prod(0))(near_one)), near_one.astype(np.float64).prod(0), rtol=5e-5
+    )
     squares, above = weft.jit(lambda x: ((x * x).sum(0) + 1, (x > 2).any(0)))(x)
     np.testing.assert_allclose(np.asarray(squares), (x.astype(np.float64) ** 2).sum(0) + 1, rtol=3e-7)
     np.testing.assert_array_equal(np.asarray(above), (x > 2).any(0))
@@ -90,7 +99,15 @@ def test_where_extrema_are(shape):
 
 def test_special_values():
     x = columns(200, 600)
-    x[7, 1], x[8, 2], x[9, 3], x[:, 4], x[:, 5], x[10, 6], x[11, 6] = np.nan, np.inf, -np.inf, -0.0, np.where(np.arange(200) == 50, 0.0, -0.0), np.inf, -np.inf
+    x[7, 1], x[8, 2], x[9, 3], x[:, 4], x[:, 5], x[10, 6], x[11, 6] = (
+        np.nan,
+        np.inf,
+        -np.inf,
+        -0.0,
+        np.where(np.arange(200) == 50, 0.0, -0.0),
+        np.inf,
+        -np.inf,
+    )
     top, least, total = run(lambda x: (x.max(0), x.min(0), x.sum(0)), x)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(top, x.max(0))
@@ -130,13 +147,18 @@ def test_threads_share_the_columns(monkeypatch):
         np.testing.assert_array_equal(np.asarray(got._host()), expected)
 
 
-@pytest.mark.parametrize("fun", [
-    lambda x, i: x[:100].sum(0),                              # too few rows
-    lambda x, i: x[:, :60].mean(0),                           # too few columns
-    lambda x, i: x.reshape(600, -1)[:, :90].mean(0),          # rows near each other
-    lambda x, i: x[i].sum(1),                                 # along the rows
-    lambda x, i: jnp.take_along_axis(x, i[:, None] + jnp.arange(256)[None, :], 1).sum(0),   # wherever the indices say
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, i: x[:100].sum(0),  # too few rows
+        lambda x, i: x[:, :60].mean(0),  # too few columns
+        lambda x, i: x.reshape(600, -1)[:, :90].mean(0),  # rows near each other
+        lambda x, i: x[i].sum(1),  # along the rows
+        lambda x, i: jnp.take_along_axis(x, i[:, None] + jnp.arange(256)[None, :], 1).sum(
+            0
+        ),  # wherever the indices say
+    ],
+)
 def test_what_is_left_as_it_is(fun):
     x, i = columns(200, 300), rng.integers(0, 40, 200).astype(np.int32)
     (got,), (want,) = run(fun, x, i), reference(fun, x.astype(np.float64), i)

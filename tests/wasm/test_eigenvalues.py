@@ -1,4 +1,5 @@
 """Schur's form and general eigenvalues by QR steps in the module."""
+
 import numpy as np
 import pytest
 import weft
@@ -31,7 +32,9 @@ def check(a, tolerance):
     return w
 
 
-@pytest.mark.parametrize("dtype,tolerance", [("float64", 1e-12), ("complex128", 1e-12), ("float32", 1e-4), ("complex64", 1e-4)])
+@pytest.mark.parametrize(
+    "dtype,tolerance", [("float64", 1e-12), ("complex128", 1e-12), ("float32", 1e-4), ("complex64", 1e-4)]
+)
 @pytest.mark.parametrize("shape", [(1, 1), (6, 6), (3, 4, 4)])
 def test_random(dtype, tolerance, shape):
     a = rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype[0] == "c" else 0)
@@ -41,11 +44,22 @@ def test_random(dtype, tolerance, shape):
         assert max(np.abs(want - x).min() for x in got) < 100 * tolerance
 
 
-@pytest.mark.parametrize("name,a", [
-    ("zero", np.zeros((6, 6))), ("identity", np.eye(6)), ("cycle", np.roll(np.eye(6), 1, 0)), ("rotation", np.kron(np.eye(3), [[0.0, 1], [-1, 0]])),
-    ("symmetric", (lambda m: m + m.T)(rng.normal(size=(6, 6)))), ("triangular", np.triu(rng.normal(size=(6, 6)))), ("companion", np.diag(np.ones(5), -1) + np.outer(np.eye(6)[0], [1.0, -2, 3, -4, 5, 1])),
-    ("large", 1e150 * rng.normal(size=(6, 6))), ("small", 1e-150 * rng.normal(size=(6, 6))), ("swap", np.kron(np.eye(3), [[0, 2.0], [0, 1]])),
-], ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    "name,a",
+    [
+        ("zero", np.zeros((6, 6))),
+        ("identity", np.eye(6)),
+        ("cycle", np.roll(np.eye(6), 1, 0)),
+        ("rotation", np.kron(np.eye(3), [[0.0, 1], [-1, 0]])),
+        ("symmetric", (lambda m: m + m.T)(rng.normal(size=(6, 6)))),
+        ("triangular", np.triu(rng.normal(size=(6, 6)))),
+        ("companion", np.diag(np.ones(5), -1) + np.outer(np.eye(6)[0], [1.0, -2, 3, -4, 5, 1])),
+        ("large", 1e150 * rng.normal(size=(6, 6))),
+        ("small", 1e-150 * rng.normal(size=(6, 6))),
+        ("swap", np.kron(np.eye(3), [[0, 2.0], [0, 1]])),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
 def test_special(name, a):
     for m in (a, a.astype("complex128")):
         check(m, 1e-11)

@@ -36,7 +36,9 @@ def test_rows(op, n):
     expected = np.sort(x)[:, -1 if op == "max" else 0]
     zero = expected == 0  # np.sort takes zeros as equal
     signs = np.signbit(x) | (x != 0)
-    expected = np.where(zero, np.where(signs.all(1) if op == "max" else (np.signbit(x) & (x == 0)).any(1), -0.0, 0.0), expected)
+    expected = np.where(
+        zero, np.where(signs.all(1) if op == "max" else (np.signbit(x) & (x == 0)).any(1), -0.0, 0.0), expected
+    )
     expected = np.where(np.isnan(x).any(1), np.nan, expected).astype(np.float32)
     check(weft.jit(lambda x: getattr(jnp, op)(x, axis=1)), x, expected)
 

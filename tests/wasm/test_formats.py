@@ -1,4 +1,5 @@
 """Numbers of eight bits and fewer: every byte read and written, every pair of small integers, against ml_dtypes."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,11 +8,20 @@ import weft.numpy as jnp
 from wasm_harness import check
 from weft import lax
 
-FLOATS = ("float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-          "float4_e2m1fn")
+FLOATS = (
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3fn",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float4_e2m1fn",
+)
 INTS = ("int4", "uint4", "int2", "uint2")
 rng = np.random.default_rng(0)
-pytestmark = pytest.mark.slow      # the catalogue has a row for each
+pytestmark = pytest.mark.slow  # the catalogue has a row for each
 
 
 def dtype(name):
@@ -36,7 +46,10 @@ def same_bits(got, want):
 def test_every_code_is_read(name):
     x = every(name)
     same_bits(weft.jit(lambda v: v.astype("float32"))(x), x.astype(np.float32))
-    same_bits(weft.jit(lambda v: v + jnp.zeros_like(v) if not name.endswith("e8m0fnu") else v)(x), x + x.dtype.type(0) if not name.endswith("e8m0fnu") else x)
+    same_bits(
+        weft.jit(lambda v: v + jnp.zeros_like(v) if not name.endswith("e8m0fnu") else v)(x),
+        x + x.dtype.type(0) if not name.endswith("e8m0fnu") else x,
+    )
 
 
 @pytest.mark.parametrize("source", ["float32", "float64"])
@@ -45,17 +58,44 @@ def test_the_nearest_code_is_written(name, source):
     codes = np.abs(every(name).astype(np.float64))
     codes = np.sort(codes[np.isfinite(codes)])
     between = (codes[1:] + codes[:-1]) / 2
-    x = np.concatenate([codes, between, between * (1 + 1e-6), between * (1 - 1e-6), codes[-1:] * 1.2, codes[-1:] * 4, [np.inf, np.nan], rng.normal(size=500)])
+    x = np.concatenate(
+        [
+            codes,
+            between,
+            between * (1 + 1e-6),
+            between * (1 - 1e-6),
+            codes[-1:] * 1.2,
+            codes[-1:] * 4,
+            [np.inf, np.nan],
+            rng.normal(size=500),
+        ]
+    )
     with np.errstate(over="ignore"):
         x = np.concatenate([x, -x]).astype(source)
         want = (x.astype(np.float32) if source == "float32" else x).astype(dtype(name))
-    kept = ~np.isnan(x) if name == "float4_e2m1fn" else (np.abs(x) >= 2.0**-126) | (not name.endswith("e8m0fnu"))  # where ml_dtypes rounds to the nearest
+    # where ml_dtypes rounds to the nearest
+    kept = ~np.isnan(x) if name == "float4_e2m1fn" else (np.abs(x) >= 2.0**-126) | (not name.endswith("e8m0fnu"))
     x, want = x[kept], want[kept]
     same_bits(weft.jit(lambda v: v.astype(dtype(name)))(x), want)
 
 
-BINARY = (lax.add, lax.sub, lax.mul, lax.max, lax.min, lax.div, lax.rem, lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor, lax.lt, lax.eq, lax.shift_left,
-          lax.shift_right_logical, lax.shift_right_arithmetic)
+BINARY = (
+    lax.add,
+    lax.sub,
+    lax.mul,
+    lax.max,
+    lax.min,
+    lax.div,
+    lax.rem,
+    lax.bitwise_and,
+    lax.bitwise_or,
+    lax.bitwise_xor,
+    lax.lt,
+    lax.eq,
+    lax.shift_left,
+    lax.shift_right_logical,
+    lax.shift_right_arithmetic,
+)
 
 
 @pytest.mark.parametrize("name", INTS)
@@ -68,17 +108,37 @@ def test_integers(name):
     mask = (1 << info.bits) - 1
     amount = y & mask
     unsigned = np.where(amount >= info.bits, 0, (x & mask) >> np.minimum(amount, 31))
-    signed = np.where(x & (mask + 1) // 2, (x & mask) - mask - 1, x & mask)      # the highest bit is a sign to an arithmetic shift, as on XLA
+    # the highest bit is a sign to an arithmetic shift, as on XLA
+    signed = np.where(x & (mask + 1) // 2, (x & mask) - mask - 1, x & mask)
     quotient = np.where(y == 0, -1, np.trunc(x / np.where(y == 0, 1, y))).astype(np.int64)
-    wants = [x + y, x - y, x * y, np.maximum(x, y), np.minimum(x, y), quotient, np.where(y == 0, x, x - quotient * y), x & y, x | y, x ^ y, x < y, x == y,
-             np.where(amount >= info.bits, 0, x << np.minimum(amount, 31)), unsigned, signed >> np.minimum(amount, 31)]
+    wants = [
+        x + y,
+        x - y,
+        x * y,
+        np.maximum(x, y),
+        np.minimum(x, y),
+        quotient,
+        np.where(y == 0, x, x - quotient * y),
+        x & y,
+        x | y,
+        x ^ y,
+        x < y,
+        x == y,
+        np.where(amount >= info.bits, 0, x << np.minimum(amount, 31)),
+        unsigned,
+        signed >> np.minimum(amount, 31),
+    ]
     outs = weft.jit(lambda a, b: [f(a, b) for f in BINARY])(x.astype(dtype(name)), y.astype(dtype(name)))
     for f, got, want in zip(BINARY, outs, wants):
         got = np.asarray(got)
         assert got.dtype == (bool if f in (lax.lt, lax.eq) else dtype(name))
-        np.testing.assert_array_equal(got.astype(np.int64), want if got.dtype == bool else wrap(want).astype(np.int64), err_msg=f.__name__)
+        np.testing.assert_array_equal(
+            got.astype(np.int64), want if got.dtype == bool else wrap(want).astype(np.int64), err_msg=f.__name__
+        )
     bits = [bin(v & mask)[2:].zfill(info.bits) for v in values]
-    clz, ones, inverse = weft.jit(lambda a: (lax.clz(a), lax.population_count(a), lax.bitwise_not(a)))(values.astype(dtype(name)))
+    clz, ones, inverse = weft.jit(lambda a: (lax.clz(a), lax.population_count(a), lax.bitwise_not(a)))(
+        values.astype(dtype(name))
+    )
     np.testing.assert_array_equal(np.asarray(clz).astype(int) & mask, [(b + "1").index("1") & mask for b in bits])
     np.testing.assert_array_equal(np.asarray(ones).astype(int) & mask, [b.count("1") & mask for b in bits])
     np.testing.assert_array_equal(np.asarray(inverse).astype(int), wrap(~values).astype(int))
@@ -98,10 +158,34 @@ def test_arrays_of_them_move_like_others(name):
     u = np.ones((2, 3), dtype(name))
     i = np.int32([[3], [0], [9]])
     numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
-    as_bytes = lambda f: lambda *xs: [lax.bitcast_convert_type(v, "uint8") if v.dtype == dtype(name) and name[-1] != "4" and not name.startswith("float4") else
-                                      v.astype("float32") for v in f(*xs)]
-    check(as_bytes(lambda x, u, i: [x.T, x[:, ::2], lax.pad(x, u[0, 0], ((1, 2, 0), (0, -1, 1))), lax.concatenate([x, x], 0), lax.rev(x, (1,)),
-                                    lax.dynamic_update_slice(x, u, (1, 2)), lax.gather(x, i, numbers, (1, 6), mode="clip"),
-                                    lax.sort(x, dimension=1), lax.cummax(x, 1), lax.argmax(x, 1, "int32"), lax.reduce_min(x, (0,)),
-                                    lax.fori_loop(0, 3, lambda k, v: v + v, x), lax.cond(x[0, 0] > u[0, 0], lambda v: v, lambda v: -v, x),
-                                    lax.dot_general(x, x, (((1,), (1,)), ((), ())), preferred_element_type="float32")]), x, u, i)
+    as_bytes = lambda f: (
+        lambda *xs: [
+            lax.bitcast_convert_type(v, "uint8")
+            if v.dtype == dtype(name) and name[-1] != "4" and not name.startswith("float4")
+            else v.astype("float32")
+            for v in f(*xs)
+        ]
+    )
+    check(
+        as_bytes(
+            lambda x, u, i: [
+                x.T,
+                x[:, ::2],
+                lax.pad(x, u[0, 0], ((1, 2, 0), (0, -1, 1))),
+                lax.concatenate([x, x], 0),
+                lax.rev(x, (1,)),
+                lax.dynamic_update_slice(x, u, (1, 2)),
+                lax.gather(x, i, numbers, (1, 6), mode="clip"),
+                lax.sort(x, dimension=1),
+                lax.cummax(x, 1),
+                lax.argmax(x, 1, "int32"),
+                lax.reduce_min(x, (0,)),
+                lax.fori_loop(0, 3, lambda k, v: v + v, x),
+                lax.cond(x[0, 0] > u[0, 0], lambda v: v, lambda v: -v, x),
+                lax.dot_general(x, x, (((1,), (1,)), ((), ())), preferred_element_type="float32"),
+            ]
+        ),
+        x,
+        u,
+        i,
+    )

@@ -1,4 +1,5 @@
 """What is fused with what: the plans are data, so they are asserted as such."""
+
 import functools
 
 import numpy as np
@@ -35,7 +36,13 @@ def loops(kernel) -> list:
 
 def calls(kernels, name: str) -> int:
     seen: set = set()
-    found = [e for k in kernels for s in traversal.walk(k.body) for root in traversal.expressions(s) for e in traversal.walk_expr(root, seen)]
+    found = [
+        e
+        for k in kernels
+        for s in traversal.walk(k.body)
+        for root in traversal.expressions(s)
+        for e in traversal.walk_expr(root, seen)
+    ]
     return sum(1 for e in found if type(e) is nodes.Call and e.fn == name)
 
 
@@ -49,8 +56,11 @@ def test_an_adam_update_is_one_kernel_with_three_stores():
         m = lax.add(lax.mul(m, np.float32(0.9)), lax.mul(g, np.float32(0.1)))
         v = lax.add(lax.mul(v, np.float32(0.99)), lax.mul(lax.mul(g, g), np.float32(0.01)))
         return [lax.sub(p, lax.div(m, lax.add(lax.sqrt(v), np.float32(1e-8)))), m, v]
+
     (kernel,) = kernels(adam, *[F(16, 8)] * 4)
-    assert [loop.extent for loop in loops(kernel)] == [128] and sum(type(s) is nodes.Store for s in traversal.walk(kernel.body)) == 3
+    assert [loop.extent for loop in loops(kernel)] == [128] and sum(
+        type(s) is nodes.Store for s in traversal.walk(kernel.body)
+    ) == 3
 
 
 def test_broadcasting_splits_loops_where_it_must_only():
@@ -64,7 +74,12 @@ def test_softmax_computes_the_exponential_once():
 
 
 def test_a_product_keeps_bias_and_activation_in_its_store():
-    made = program(lambda x, w, b: lax.max(lax.add(lax.dot(x, w), lax.broadcast_in_dim(b, (60, 70), (1,))), np.float32(0)), F(60, 50), F(50, 70), F(70))
+    made = program(
+        lambda x, w, b: lax.max(lax.add(lax.dot(x, w), lax.broadcast_in_dim(b, (60, 70), (1,))), np.float32(0)),
+        F(60, 50),
+        F(50, 70),
+        F(70),
+    )
     assert sum(type(s) is nodes.Kernel for s in made.body) == 1 and not any(t.shape == (60, 70) for t in made.temps)
 
 
@@ -72,6 +87,7 @@ def test_what_several_kernels_make_of_a_product_is_stored_in_its_place():
     def fun(x, w, mask):
         masked = (x @ w) * mask
         return masked.sum(axis=0), masked @ w
+
     x, w, mask = F(24, 24), F(24, 24) / 8, F(24, 24)
     first, *rest = groups(fun, x, w, mask)
     assert first.kind == "dot" and len(first.members) == 2 and {g.kind for g in rest} == {"reduce", "dot"}
@@ -84,12 +100,19 @@ def test_what_waits_for_a_later_value_is_not_stored_in_place_of_a_product():
         product = x @ w
         scaled = product * x.max()
         return scaled.sum(axis=0), scaled.sum(axis=1)
+
     assert "loop" not in [g.kind for g in groups(fun, F(24, 24), F(24, 24))]
     check(fun, F(24, 24), F(24, 24))
 
 
-@pytest.mark.parametrize("a,b,numbers", [((50, 60), (50, 70), (((0,), (0,)), ((), ()))), ((60, 50), (70, 50), (((1,), (1,)), ((), ()))),
-                                         ((4, 60, 50), (4, 50, 30), (((2,), (1,)), ((0,), (0,))))])
+@pytest.mark.parametrize(
+    "a,b,numbers",
+    [
+        ((50, 60), (50, 70), (((0,), (0,)), ((), ()))),
+        ((60, 50), (70, 50), (((1,), (1,)), ((), ()))),
+        ((4, 60, 50), (4, 50, 30), (((2,), (1,)), ((0,), (0,)))),
+    ],
+)
 def test_products_read_transposed_operands_in_place(a, b, numbers):
     assert len(kernels(lambda x, y: lax.dot_general(x, y, numbers), F(*a), F(*b))) == 1
 
@@ -106,7 +129,14 @@ def test_a_transposed_product_is_computed_transposed():
 
 
 def test_reductions_share_a_loop_and_keep_their_followers():
-    (kernel,) = kernels(lambda x: [lax.div(lax.reduce_sum(x, (1,)), np.float32(9)), lax.reduce_sum(lax.mul(x, x), (1,)), lax.reduce_max(x, (1,))], F(7, 9))
+    (kernel,) = kernels(
+        lambda x: [
+            lax.div(lax.reduce_sum(x, (1,)), np.float32(9)),
+            lax.reduce_sum(lax.mul(x, x), (1,)),
+            lax.reduce_max(x, (1,)),
+        ],
+        F(7, 9),
+    )
     assert sum(loop.kind == "reduce" for loop in loops(kernel)) == 1
 
 
@@ -117,7 +147,10 @@ def test_reductions_read_through_views():
 
 
 def test_bindings_of_a_reduction_loop_end_with_it():
-    """One element that the loop reads and so do its followers, alone and in a scalar shared by both, is bound where both see it."""
+    """One element that the loop reads and so do its followers, alone and in a scalar shared by both, is bound where
+    both see it.
+    """
+
     def alone(x):
         less = (shifted := abs(x) + 0.5) - 1.0
         top = lax.reduce_max(shifted * less[0] - shifted[0], (0,))
@@ -138,11 +171,14 @@ def test_dear_values_are_stored_and_cheap_ones_computed_again():
     dear = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.exp(x)), F(8, 8))
     cheap = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.neg(x)), F(8, 8))
     assert [g.kind for g in dear] == ["loop", "reduce", "reduce"] and [g.kind for g in cheap] == ["reduce", "reduce"]
-    assert len(kernels(lambda x: lax.broadcast_in_dim(lax.exp(x), (100, 8), (1,)), F(8))) == 2, "not an exponential for each row"
+    assert len(kernels(lambda x: lax.broadcast_in_dim(lax.exp(x), (100, 8), (1,)), F(8))) == 2, (
+        "not an exponential for each row"
+    )
 
 
 def test_what_many_cheap_operations_make_is_stored():
     """The cost of a chain is that of all that it computes anew: beyond some, two kernels share it, and one is cut."""
+
     def chain(x, length):
         for k in range(length):
             x = lax.add(lax.mul(x, x), x) if k % 2 else lax.neg(x)
@@ -164,13 +200,24 @@ def test_what_many_cheap_operations_make_is_stored():
 def test_views_that_change_nothing_are_none():
     assert slice_view((2, 5), (2, 5), (0, 0), (1, 1)) is IDENTITY and slice_view((1,), (1,), (0,), (1,)) is IDENTITY
     assert broadcast_view((3, 1, 4), (3, 4), (0, 2)) is IDENTITY and broadcast_view((1, 4), (4,), (1,)) is IDENTITY
-    assert slice_view((2, 5), (3, 5), (1, 0), (1, 1)) is not IDENTITY and broadcast_view((2, 4), (4,), (1,)) is not IDENTITY
+    assert (
+        slice_view((2, 5), (3, 5), (1, 0), (1, 1)) is not IDENTITY
+        and broadcast_view((2, 4), (4,), (1,)) is not IDENTITY
+    )
     # through one, a value is read at its own element: what follows a product stays in its kernel
-    (kernel,) = kernels(lambda x, w: lax.add(lax.broadcast_in_dim(lax.dot(x, w), (20, 1, 30), (0, 2)), np.float32(1)), F(20, 10), F(10, 30))
-    (kernel,) = kernels(lambda x: lax.add(lax.broadcast_in_dim(lax.reduce_sum(x, (1,)), (20, 1), (0,)), np.float32(1)), F(20, 10))
+    (kernel,) = kernels(
+        lambda x, w: lax.add(lax.broadcast_in_dim(lax.dot(x, w), (20, 1, 30), (0, 2)), np.float32(1)),
+        F(20, 10),
+        F(10, 30),
+    )
+    (kernel,) = kernels(
+        lambda x: lax.add(lax.broadcast_in_dim(lax.reduce_sum(x, (1,)), (20, 1), (0,)), np.float32(1)), F(20, 10)
+    )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "uint16", "int32", "int64", "uint64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "bfloat16", "int8", "uint16", "int32", "int64", "uint64", "bool"]
+)
 def test_large_products_are_packed(dtype):
     """But for booleans, where it takes longer."""
     x = values(rng, dtype, (40, 50)), values(rng, dtype, (50, 60))
@@ -183,6 +230,7 @@ def test_large_products_are_packed(dtype):
 def test_sorts_write_right_into_their_results():
     def copies(fun, *args):
         return [s for s in traversal.walk(program(fun, *args).body) if type(s) is nodes.Copy]
+
     assert not copies(lambda x, y: lax.sort((x, y), num_keys=2), F(3, 50), F(3, 50))
     assert not copies(lambda x: lax.add(lax.sort(x), np.float32(1)), F(3, 50))
     into_rows = lambda x: lax.scan(lambda c, row: (c, lax.sort(row)), np.float32(0), x)[1]
@@ -191,7 +239,10 @@ def test_sorts_write_right_into_their_results():
 
 
 def test_ways_to_sort():
-    """Long rows go by the digits of their one key, others are merged, and targets with many invocations exchange pairs."""
+    """Long rows go by the digits of their one key, others are merged, and targets with many invocations exchange
+    pairs.
+    """
+
     def way(fun, *args, plain=False):
         made, _ = lower(jaxpr_of(fun, args)[0], plain=plain)
         names = [b.name.split(".")[-1] for b in made.temps]
@@ -200,19 +251,29 @@ def test_ways_to_sort():
     one, two = lambda x: lax.sort(x), lambda x, y: lax.sort((x, y), num_keys=2)
     assert [way(one, F(n)) for n in (5, 1000, 3071, 3072, 9000)] == ["merged", "merged", "merged", "digits", "digits"]
     assert way(one, np.zeros(300, np.int8)) == "digits", "of one digit of 8 bits"
-    assert way(two, F(9000), F(9000)) == "merged" and way(lambda x, y: lax.sort((x, y), num_keys=1), F(9000), F(9000)) == "digits"
+    assert (
+        way(two, F(9000), F(9000)) == "merged"
+        and way(lambda x, y: lax.sort((x, y), num_keys=1), F(9000), F(9000)) == "digits"
+    )
     assert way(one, F(9000), plain=True) == way(two, F(5), F(5), plain=True) == "pairs"
     assert not lower(jaxpr_of(one, [F(0)])[0])[0].body and not lower(jaxpr_of(one, [F(0, 4)])[0])[0].body
 
 
 ONES = {
-    "elementwise": (lambda x: lax.sin(lax.add(x, x)), (1, 7, 1)), "broadcast": (lambda x: lax.exp(lax.broadcast_in_dim(x, (1, 5, 1, 7), (1, 3))), (1, 7)),
-    "reduce": (lambda x: lax.reduce_sum(lax.mul(x, x), (1,)), (1, 7, 1)), "argmax": (lambda x: lax.argmax(x, 0, np.int32), (7,)),
-    "argmin": (lambda x: lax.argmin(x, 1, np.int32), (1, 7, 1)), "cumsum": (lambda x: lax.cumsum(x, 1), (1, 7, 1)), "cumlogsumexp": (lax.cumlogsumexp, (7, 1)),
-    "concatenate": (lambda x: lax.concatenate([lax.sin(x), x], 1), (1, 7, 1)), "update": (lambda x: lax.dynamic_update_slice(x, lax.sin(x[:, :2]), (0, 3, 0)), (1, 7, 1)),
-    "scatter": (lambda x: x.at[:, np.array([3])].add(np.float32(1)), (1, 7, 1)), "transpose": (lambda x: lax.exp(lax.transpose(x, (2, 1, 0))), (1, 7, 5)),
-    "reversed": (lambda x: lax.exp(lax.rev(x, (0, 1))), (1, 7)), "windows": (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3, 1), (1, 1, 1), "VALID"), (1, 7, 1)),
-}  # fmt: skip
+    "elementwise": (lambda x: lax.sin(lax.add(x, x)), (1, 7, 1)),
+    "broadcast": (lambda x: lax.exp(lax.broadcast_in_dim(x, (1, 5, 1, 7), (1, 3))), (1, 7)),
+    "reduce": (lambda x: lax.reduce_sum(lax.mul(x, x), (1,)), (1, 7, 1)),
+    "argmax": (lambda x: lax.argmax(x, 0, np.int32), (7,)),
+    "argmin": (lambda x: lax.argmin(x, 1, np.int32), (1, 7, 1)),
+    "cumsum": (lambda x: lax.cumsum(x, 1), (1, 7, 1)),
+    "cumlogsumexp": (lax.cumlogsumexp, (7, 1)),
+    "concatenate": (lambda x: lax.concatenate([lax.sin(x), x], 1), (1, 7, 1)),
+    "update": (lambda x: lax.dynamic_update_slice(x, lax.sin(x[:, :2]), (0, 3, 0)), (1, 7, 1)),
+    "scatter": (lambda x: x.at[:, np.array([3])].add(np.float32(1)), (1, 7, 1)),
+    "transpose": (lambda x: lax.exp(lax.transpose(x, (2, 1, 0))), (1, 7, 5)),
+    "reversed": (lambda x: lax.exp(lax.rev(x, (0, 1))), (1, 7)),
+    "windows": (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3, 1), (1, 1, 1), "VALID"), (1, 7, 1)),
+}
 
 
 @pytest.mark.parametrize("name", ONES)
@@ -227,7 +288,9 @@ def test_dead_equal_and_constant_nodes_go():
     assert [n.op for n in g.nodes] == ["cos", "add"]
     g = graph.build(jaxpr_of(flat(lambda x: lax.mul(x, lax.add(lax.full((), np.float32(2)), np.float32(3)))), [F()])[0])
     assert [n.op for n in g.nodes] == ["mul"] and g.nodes[0].inputs[1].constant == 5.0
-    g = graph.build(jaxpr_of(flat(lambda x: lax.transpose(lax.transpose(lax.reshape(x, (2, 3)), (1, 0)), (1, 0))), [F(6)])[0])
+    g = graph.build(
+        jaxpr_of(flat(lambda x: lax.transpose(lax.transpose(lax.reshape(x, (2, 3)), (1, 0)), (1, 0))), [F(6)])[0]
+    )
     assert [n.op for n in g.nodes] == ["reshape"]
 
 
@@ -297,14 +360,24 @@ def weighed(p, v, dims=(((1,), (0,)), ((), ()))):
     return lax.dot_general(p, v, dims)
 
 
-@pytest.mark.parametrize("fun,shapes", [
-    (lambda x, v: weighed(weft.nn.softmax(x), v), [(5, 20), (20, 3)]),
-    (lambda x, v: weighed(weft.nn.softmax(jnp.where(x > 0, x, -jnp.inf)), v), [(5, 20), (20, 3)]),
-    (lambda x, v: weighed(v, weft.nn.softmax(x, axis=0)), [(20, 5), (3, 20)]),
-    (lambda x, v: weighed(v, weft.nn.softmax(x), (((0,), (1,)), ((), ()))), [(5, 20), (20, 3)]),
-    (lambda x, v: jnp.einsum("bhqk,bkhd->bqhd", weft.nn.softmax(x), v), [(2, 3, 4, 20), (2, 20, 3, 5)]),
-    (lambda x, v: jnp.exp(x - x.max()) / 7 @ v + (lambda e: (e / e.sum(keepdims=True)) @ v)(jnp.exp(x - x.max(keepdims=True))), [(20,), (20, 3)]),
-], ids=["rows", "masked", "columns first", "rows second", "heads", "vector"])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun,shapes",
+    [
+        (lambda x, v: weighed(weft.nn.softmax(x), v), [(5, 20), (20, 3)]),
+        (lambda x, v: weighed(weft.nn.softmax(jnp.where(x > 0, x, -jnp.inf)), v), [(5, 20), (20, 3)]),
+        (lambda x, v: weighed(v, weft.nn.softmax(x, axis=0)), [(20, 5), (3, 20)]),
+        (lambda x, v: weighed(v, weft.nn.softmax(x), (((0,), (1,)), ((), ()))), [(5, 20), (20, 3)]),
+        (lambda x, v: jnp.einsum("bhqk,bkhd->bqhd", weft.nn.softmax(x), v), [(2, 3, 4, 20), (2, 20, 3, 5)]),
+        (
+            lambda x, v: (
+                jnp.exp(x - x.max()) / 7 @ v
+                + (lambda e: (e / e.sum(keepdims=True)) @ v)(jnp.exp(x - x.max(keepdims=True)))
+            ),
+            [(20,), (20, 3)],
+        ),
+    ],
+    ids=["rows", "masked", "columns first", "rows second", "heads", "vector"],
+)
 def test_a_softmax_is_divided_after_its_product(fun, shapes):
     fun = lambda x, v, fun=fun: fun(jnp.asarray(x), jnp.asarray(v))
     args = [F(*shape) for shape in shapes]
@@ -312,14 +385,31 @@ def test_a_softmax_is_divided_after_its_product(fun, shapes):
     check(fun, *args)
 
 
-@pytest.mark.parametrize("fun,shapes", [
-    (lambda x, v: weighed(weft.nn.softmax(x), v), [(5, 20), (20, 30)]),
-    (lambda x, v: (lambda p: (weighed(p, v), p))(weft.nn.softmax(x)), [(5, 20), (20, 3)]),
-    (lambda x, v: weighed(jnp.exp(x) / jnp.exp(x).sum(1, keepdims=True), v), [(5, 20), (20, 3)]),
-    (lambda x, v: weighed(weft.nn.softmax(x, axis=0), v), [(5, 20), (20, 3)]),
-    (lambda x, v: (lambda e: weighed(e / e.sum(1, keepdims=True), v))(jnp.exp(x - x.max(0)[:, None])), [(20, 20), (20, 3)]),
-    (lambda x, v: weighed(weft.nn.softmax(x.astype("bfloat16")), v.astype("bfloat16")).astype("float32"), [(5, 20), (20, 3)]),
-], ids=["more results than weights", "weights wanted", "unbounded", "another axis", "another maximum", "narrow results"])  # fmt: skip
+@pytest.mark.parametrize(
+    "fun,shapes",
+    [
+        (lambda x, v: weighed(weft.nn.softmax(x), v), [(5, 20), (20, 30)]),
+        (lambda x, v: (lambda p: (weighed(p, v), p))(weft.nn.softmax(x)), [(5, 20), (20, 3)]),
+        (lambda x, v: weighed(jnp.exp(x) / jnp.exp(x).sum(1, keepdims=True), v), [(5, 20), (20, 3)]),
+        (lambda x, v: weighed(weft.nn.softmax(x, axis=0), v), [(5, 20), (20, 3)]),
+        (
+            lambda x, v: (lambda e: weighed(e / e.sum(1, keepdims=True), v))(jnp.exp(x - x.max(0)[:, None])),
+            [(20, 20), (20, 3)],
+        ),
+        (
+            lambda x, v: weighed(weft.nn.softmax(x.astype("bfloat16")), v.astype("bfloat16")).astype("float32"),
+            [(5, 20), (20, 3)],
+        ),
+    ],
+    ids=[
+        "more results than weights",
+        "weights wanted",
+        "unbounded",
+        "another axis",
+        "another maximum",
+        "narrow results",
+    ],
+)
 def test_what_is_divided_before_its_product(fun, shapes):
     fun = lambda x, v, fun=fun: fun(jnp.asarray(x), jnp.asarray(v))
     args = [F(*shape) for shape in shapes]

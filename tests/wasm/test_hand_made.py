@@ -1,4 +1,6 @@
-"""Modules that no compiler of ours made: what a host bounds while they run. What they may import, export and have is for their reader (test_artifact_mutations.py)."""
+"""Modules that no compiler of ours made: what a host bounds while they run. What they may import, export and have is
+for their reader (test_artifact_mutations.py).
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,21 @@ def hand_made(instructions: str) -> Artifact:
     """A module whose main stores what the instructions leave, an i32, as its only result."""
     code = bytes(
         wasmtime.wat2wasm(
-            f'(module (import "weft" "memory" (memory 1 65536)) (func $main (export "main") (param $table i32) (result i32)'
-            f"(i32.store (i32.load (local.get $table)) {instructions}) (i32.const 0)))"
+            '(module (import "weft" "memory" (memory 1 65536)) (func $main (export "main") (param $table i32) (result'
+            f" i32)(i32.store (i32.load (local.get $table)) {instructions}) (i32.const 0)))"
         )
     )
     metadata = {
-        "abi": 1, "kind": "wasm", "name": "hand made", "inputs": [], "outputs": [{"dtype": "i32", "shape": [], "bytes": 4, "alias": None}],
-        "scratch": 0, "features": [], "errors": {}, "memory": parts(code).memory,
-    }  # fmt: skip
+        "abi": 1,
+        "kind": "wasm",
+        "name": "hand made",
+        "inputs": [],
+        "outputs": [{"dtype": "i32", "shape": [], "bytes": 4, "alias": None}],
+        "scratch": 0,
+        "features": [],
+        "errors": {},
+        "memory": parts(code).memory,
+    }
     name = b"weft.abi"
     content = unsigned(len(name)) + name + json.dumps(abi_of(metadata, 0), separators=(",", ":")).encode()
     return Artifact(metadata, code + b"\0" + unsigned(len(content)) + content)

@@ -1,4 +1,5 @@
 """Memory: nothing grows over many calls, and what does not fit is refused and loses nothing."""
+
 import numpy as np
 import pytest
 import weft
@@ -55,15 +56,51 @@ def test_a_full_memory_raises_and_the_next_call_works():
     np.testing.assert_array_equal(np.asarray(on_device._host()), x)
 
 
-@pytest.mark.parametrize("fun, size, what", [
-    (lambda x: x[:, None] * x[None, :], 1 << 16, r"mul is f32\[65536,65536\], 17179869184 bytes.*test_memory.py"),
-    (lambda x: jnp.sort(x[:, None] * x[None, :], axis=1).sum(), 1 << 16, r"\[65536,65536\], 17179869184 bytes.*test_memory.py"),
-    (lambda x: jnp.full((3_000_000_000,), x[0].astype("int8")), 4, r"broadcast_in_dim is i8\[3000000000\].*test_memory.py"),
-    (lambda x: weft.lax.sort([x[:, None] * (x[None, :] + k) for k in range(5)])[4].sum(), 16_384, "main needs .* for what it computes on the way"),
-    (lambda x: weft.lax.reduce_max(weft.lax.iota("int32", 1 << 31), (0,)), 1, "reduce_max is a loop of 2147483648 iterations.*test_memory.py"),
-    (lambda x: (x[:, None] + x[None, :]).argmax(), 1 << 16, "argmax is a loop of 4294967296 iterations.*test_memory.py"),
-    (lambda x: weft.lax.scan(lambda c, _: (c * 2 + 1, None), x[0], None, length=1 << 31)[0], 1, "scan is a loop of 2147483648 iterations.*test_memory.py"),
-], ids=["result", "intermediate", "elements", "together", "numbers that are not stored", "indices of a product", "a long loop"])
+@pytest.mark.parametrize(
+    "fun, size, what",
+    [
+        (lambda x: x[:, None] * x[None, :], 1 << 16, r"mul is f32\[65536,65536\], 17179869184 bytes.*test_memory.py"),
+        (
+            lambda x: jnp.sort(x[:, None] * x[None, :], axis=1).sum(),
+            1 << 16,
+            r"\[65536,65536\], 17179869184 bytes.*test_memory.py",
+        ),
+        (
+            lambda x: jnp.full((3_000_000_000,), x[0].astype("int8")),
+            4,
+            r"broadcast_in_dim is i8\[3000000000\].*test_memory.py",
+        ),
+        (
+            lambda x: weft.lax.sort([x[:, None] * (x[None, :] + k) for k in range(5)])[4].sum(),
+            16_384,
+            "main needs .* for what it computes on the way",
+        ),
+        (
+            lambda x: weft.lax.reduce_max(weft.lax.iota("int32", 1 << 31), (0,)),
+            1,
+            "reduce_max is a loop of 2147483648 iterations.*test_memory.py",
+        ),
+        (
+            lambda x: (x[:, None] + x[None, :]).argmax(),
+            1 << 16,
+            "argmax is a loop of 4294967296 iterations.*test_memory.py",
+        ),
+        (
+            lambda x: weft.lax.scan(lambda c, _: (c * 2 + 1, None), x[0], None, length=1 << 31)[0],
+            1,
+            "scan is a loop of 2147483648 iterations.*test_memory.py",
+        ),
+    ],
+    ids=[
+        "result",
+        "intermediate",
+        "elements",
+        "together",
+        "numbers that are not stored",
+        "indices of a product",
+        "a long loop",
+    ],
+)
 def test_what_cannot_fit_is_refused_when_it_is_compiled(fun, size, what):
     with pytest.raises(LoweringError, match=what):
         compiled(WasmBackend(DesktopRuntime()), fun, np.ones(size, F32))

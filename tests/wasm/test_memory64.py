@@ -1,4 +1,5 @@
 """Memories of 64-bit addresses: what lies beyond 4 GiB is computed as what lies below."""
+
 import numpy as np
 import pytest
 import weft
@@ -11,7 +12,7 @@ from weft_wasm.runtimes.desktop import DesktopRuntime
 from weft_wasm.lower.types import LoweringError
 from weft_wasm.runtimes.memory import DeviceMemoryError
 
-HIGH = 5 << 30      # reserved, never touched
+HIGH = 5 << 30  # reserved, never touched
 rng = np.random.default_rng(0)
 X, I = rng.normal(size=(40, 30)).astype(F32), rng.integers(0, 40, 17).astype(np.int32)
 
@@ -20,13 +21,27 @@ PROGRAMS = {
     "sums": (lambda x: (x.sum(), x.sum(0), x.max(1), jnp.cumsum(x, 0)), [rng.normal(size=(300, 70)).astype(F32)]),
     "indices": (lambda x, i: (x[i], x.at[i].add(1.0), jnp.take_along_axis(x, jnp.argsort(x, 1), 1)), [X, I]),
     "loops": (lambda x: weft.lax.scan(lambda c, r: (c * 0.5 + r, jnp.where(c.sum() > 0, c, r)), x[0], x), [X]),
-    "windows": (lambda x: weft.lax.conv_general_dilated(x[None, :, :, None], jnp.ones((3, 3, 1, 5), F32), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")), [X]),
+    "windows": (
+        lambda x: weft.lax.conv_general_dilated(
+            x[None, :, :, None], jnp.ones((3, 3, 1, 5), F32), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        ),
+        [X],
+    ),
     "factors": (lambda x: jnp.linalg.cholesky(x.T @ x), [X]),
     "transforms": (lambda x: jnp.fft.fft(x).real, [X]),
     "branches": (lambda x, n: weft.lax.switch(n, [jnp.sin, jnp.cos, lambda x: x[::-1]], x), [X, np.int32(2)]),
-    "callbacks": (lambda x: weft.pure_callback(lambda a: np.asarray(a) * 2, weft.ShapeDtypeStruct(X.shape, X.dtype), x) + 1, [X]),
-    "callbacks of many arrays": (lambda x: weft.pure_callback(lambda *xs: [np.asarray(a) + k for k, a in enumerate(xs)], [weft.ShapeDtypeStruct((), F32)] * 9,
-                                                              *[x[k, 0] * 2 for k in range(9)]), [X]),
+    "callbacks": (
+        lambda x: weft.pure_callback(lambda a: np.asarray(a) * 2, weft.ShapeDtypeStruct(X.shape, X.dtype), x) + 1,
+        [X],
+    ),
+    "callbacks of many arrays": (
+        lambda x: weft.pure_callback(
+            lambda *xs: [np.asarray(a) + k for k, a in enumerate(xs)],
+            [weft.ShapeDtypeStruct((), F32)] * 9,
+            *[x[k, 0] * 2 for k in range(9)],
+        ),
+        [X],
+    ),
 }
 
 
@@ -46,7 +61,7 @@ def test_beyond_four_gib_as_below(name, monkeypatch):
         assert len(got) == len(want)
         for a, b in zip(got, want):
             np.testing.assert_array_equal(a, b)
-        with monkeypatch.context() as patch:      # and where every loop is shared
+        with monkeypatch.context() as patch:  # and where every loop is shared
             patch.setattr(threads, "WORTH", 0)
             for a, b in zip(results(backend, fun, args), want):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)

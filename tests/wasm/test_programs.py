@@ -1,4 +1,7 @@
-"""Whole programs: random ones against the reference interpreter, training against XLA's numbers, donation, calls, NumPy absent."""
+"""Whole programs: random ones against the reference interpreter, training against XLA's numbers, donation, calls,
+NumPy absent.
+"""
+
 import os
 import subprocess
 import sys
@@ -23,11 +26,15 @@ BINARY = [lax.add, lax.sub, lax.mul, lax.max, lax.min]
 @st.composite
 def programs(draw):
     """A list of steps; each names earlier values."""
-    return [(draw(st.integers(0, 9)), draw(st.integers(0, 100)), draw(st.integers(0, 100)), draw(st.integers(0, 5))) for _ in range(draw(st.integers(3, 25)))]
+    return [
+        (draw(st.integers(0, 9)), draw(st.integers(0, 100)), draw(st.integers(0, 100)), draw(st.integers(0, 5)))
+        for _ in range(draw(st.integers(3, 25)))
+    ]
 
 
 def build(steps, count):
     """A function of two arrays that runs the steps; the last `count` values are its results."""
+
     def run(x, y):
         pool = [x, y]
         for kind, a, b, how in steps:
@@ -46,13 +53,18 @@ def build(steps, count):
                 out = lax.transpose(u, (1, 0))
             elif kind == 8 and shape:
                 d = how % len(shape)
-                out = lax.concatenate([u, lax.rev(u, (d,))], d) if u.size < 200 else lax.slice_in_dim(u, 0, shape[d] - shape[d] // 2, axis=d)
+                out = (
+                    lax.concatenate([u, lax.rev(u, (d,))], d)
+                    if u.size < 200
+                    else lax.slice_in_dim(u, 0, shape[d] - shape[d] // 2, axis=d)
+                )
             elif kind == 9 and len(shape) == 2:
                 out = lax.tanh(lax.dot_general(u, u, (((1,), (1,)), ((), ()))))
             else:
                 out = lax.mul(u, np.float32(1.5))
             pool.append(out)
         return pool[-count:]
+
     return run
 
 
@@ -71,16 +83,25 @@ def test_random_loops(steps, seed):
 
     def body(i, carry):
         x, y, z = carry
-        out = [lax.tanh(lax.mul(v, np.float32(0.2))) for v in build(steps, 3)(x, y)]      # so that rounding errors do not grow
+        # so that rounding errors do not grow
+        out = [lax.tanh(lax.mul(v, np.float32(0.2))) for v in build(steps, 3)(x, y)]
+
         def to(v, like):
             if v.shape == like.shape:
                 return v
             total = lax.tanh(lax.reduce_sum(v, tuple(range(len(v.shape)))))
             return lax.add(like, lax.broadcast_in_dim(total, like.shape, ()))
+
         z2 = lax.dynamic_update_slice(z, lax.reshape(lax.reduce_max(to(out[0], x), (0, 1)), (1,)), (i,))
         return to(out[0], x), to(out[1], y), z2
-    check(lambda x, y, z: list(lax.fori_loop(0, 3, body, (x, y, z))), values(rng, "float32", (3, 4)), values(rng, "float32", (6,)), values(rng, "float32", (5,)),
-          tolerance=2e-2)
+
+    check(
+        lambda x, y, z: list(lax.fori_loop(0, 3, body, (x, y, z))),
+        values(rng, "float32", (3, 4)),
+        values(rng, "float32", (6,)),
+        values(rng, "float32", (5,)),
+        tolerance=2e-2,
+    )
 
 
 # training ------------------------------------------------------------------------------------------------------------
@@ -97,7 +118,10 @@ def test_gradients_of_an_mlp():
     rng = np.random.default_rng(0)
     sizes = (20, 33, 17, 10)
     with weft.enable_x64(False):
-        params = [(rng.normal(size=(n, m)).astype(np.float32) / 4, rng.normal(size=m).astype(np.float32)) for n, m in zip(sizes, sizes[1:])]
+        params = [
+            (rng.normal(size=(n, m)).astype(np.float32) / 4, rng.normal(size=m).astype(np.float32))
+            for n, m in zip(sizes, sizes[1:])
+        ]
         x, y = rng.normal(size=(32, 20)).astype(np.float32), np.eye(10, dtype=np.float32)[rng.integers(0, 10, 32)]
         step = weft.value_and_grad(mlp_loss)
         leaves, tree = weft.tree_util.tree_flatten((params, x, y))
@@ -119,7 +143,9 @@ def test_training_in_one_scan():
         def step(w, _):
             value, g = weft.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
             return w - 0.1 * g, value
+
         return lax.scan(step, w0, None, length=200)
+
     found, losses = train(jnp.zeros(3, "float32"))
     np.testing.assert_allclose(np.asarray(found), w, atol=1e-3)
     assert losses.shape == (200,) and float(losses[-1]) < 1e-5 < float(losses[0])
@@ -128,9 +154,21 @@ def test_training_in_one_scan():
 def test_random_bits_are_threefrys():
     """Known values: jax.random.bits of PRNGKey(0) with partitionable counters."""
     key = weft.random.PRNGKey(42)
-    closed = weft.make_jaxpr(lambda k: [weft.random.bits(k, (5,), "uint32"), weft.random.uniform(k, (3, 2), "float32"), weft.random.normal(k, (7,), "float32")])(key)
+    closed = weft.make_jaxpr(
+        lambda k: [
+            weft.random.bits(k, (5,), "uint32"),
+            weft.random.uniform(k, (3, 2), "float32"),
+            weft.random.normal(k, (7,), "float32"),
+        ]
+    )(key)
     want = interpret(lower_types(closed), [np.asarray(key)])
-    got = weft.jit(lambda k: [weft.random.bits(k, (5,), "uint32"), weft.random.uniform(k, (3, 2), "float32"), weft.random.normal(k, (7,), "float32")])(key)
+    got = weft.jit(
+        lambda k: [
+            weft.random.bits(k, (5,), "uint32"),
+            weft.random.uniform(k, (3, 2), "float32"),
+            weft.random.normal(k, (7,), "float32"),
+        ]
+    )(key)
     for g, w in zip(got, want):
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5)
 
@@ -172,8 +210,13 @@ def test_what_keeps_equations_from_being_dropped_computes_nothing():
     def f(x):
         lax.dce_sink(jnp.sin(x))
         return x * x
+
     assert "dce_sink" in str(weft.make_jaxpr(weft.jit(f))(3.0))
-    assert weft.jit(f)(3.0) == 9 and weft.jit(weft.grad(f))(3.0) == 6 and weft.vmap(f)(jnp.arange(3.0)).tolist() == [0, 1, 4]
+    assert (
+        weft.jit(f)(3.0) == 9
+        and weft.jit(weft.grad(f))(3.0) == 6
+        and weft.vmap(f)(jnp.arange(3.0)).tolist() == [0, 1, 4]
+    )
 
 
 def test_cached_calls_follow_the_configuration():
@@ -215,7 +258,9 @@ def test_runs_without_numpy():
     print("fine")
     """
     env = {**os.environ, "WEFT_NUMPY": "0", "WEFT_PLATFORMS": "wasm"}
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True, timeout=300
+    )
     assert result.returncode == 0 and "fine" in result.stdout, result.stderr[-3000:]
 
 
@@ -226,12 +271,16 @@ def test_a_closed_program_with_constants():
 
 
 def test_donated_state_is_read_before_it_is_overwritten():
-    """Three arrays of one shape in one kernel: the parameters' result can't take their own memory, and must not take that of a moment which is read after it."""
+    """Three arrays of one shape in one kernel: the parameters' result can't take their own memory, and must not take
+    that of a moment which is read after it.
+    """
+
     def adam(state, x):
         p, m, v = state
         g = jnp.sum(jnp.tanh(x + p) * x, axis=0)
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         return p - 0.01 * m / (jnp.sqrt(v) + 1e-8), m, v
+
     x = np.random.default_rng(0).normal(size=(16, 40)).astype("float32")
     state = lambda: tuple(jnp.full(40, value, "float32") for value in (1, 0.5, 0.25))
     plain, donating = state(), state()
@@ -243,10 +292,15 @@ def test_donated_state_is_read_before_it_is_overwritten():
 
 
 def random_step(seed: int):
-    """(a step that maps arrays of one shape to as many, the arrays): elementwise chains, reductions, permutations, updates, loops."""
+    """(a step that maps arrays of one shape to as many, the arrays): elementwise chains, reductions, permutations,
+    updates, loops.
+    """
     rng = np.random.default_rng(seed)
     count, shape = int(rng.integers(2, 6)), (int(rng.choice([4, 16, 33, 128])),)
-    plan = [(int(rng.integers(0, 12)), rng.integers(0, 1000, 3), float(rng.normal())) for _ in range(int(rng.integers(3, 14)))]
+    plan = [
+        (int(rng.integers(0, 12)), rng.integers(0, 1000, 3), float(rng.normal()))
+        for _ in range(int(rng.integers(3, 14)))
+    ]
     picks = rng.integers(0, 1000, count)
     x = rng.normal(size=(7, *shape)).astype("float32")
 
@@ -254,13 +308,27 @@ def random_step(seed: int):
         values = list(state)
         for op, places, s in plan:
             a, b, c = [values[k % len(values)] for k in places]
-            values.append([
-                lambda: a + b, lambda: a * 0.5 + b * s, lambda: jnp.tanh(a) - b, lambda: jnp.where(a > b, a, c), lambda: a[::-1] * 1.5,
-                lambda: jnp.cumsum(a * 0.1), lambda: a - a.mean(), lambda: jnp.sum(jnp.tanh(x + a), axis=0) * 0.1 + b, lambda: a.at[0].set(b[0]),
-                lambda: jnp.sort(a), lambda: lax.fori_loop(0, 3, lambda i, t: t * 0.9 + b, a), lambda: a / (jnp.sqrt(b * b) + 1),
-            ][op]())  # fmt: skip
+            values.append(
+                [
+                    lambda: a + b,
+                    lambda: a * 0.5 + b * s,
+                    lambda: jnp.tanh(a) - b,
+                    lambda: jnp.where(a > b, a, c),
+                    lambda: a[::-1] * 1.5,
+                    lambda: jnp.cumsum(a * 0.1),
+                    lambda: a - a.mean(),
+                    lambda: jnp.sum(jnp.tanh(x + a), axis=0) * 0.1 + b,
+                    lambda: a.at[0].set(b[0]),
+                    lambda: jnp.sort(a),
+                    lambda: lax.fori_loop(0, 3, lambda i, t: t * 0.9 + b, a),
+                    lambda: a / (jnp.sqrt(b * b) + 1),
+                ][op]()
+            )
         made = values[count:]
-        return [made[k % len(made)] if i % 3 else made[-1 - k % min(3, len(made))] for i, k in enumerate(picks.tolist())]
+        return [
+            made[k % len(made)] if i % 3 else made[-1 - k % min(3, len(made))] for i, k in enumerate(picks.tolist())
+        ]
+
     return step, [rng.normal(size=shape).astype("float32") for _ in range(count)]
 
 
@@ -283,13 +351,16 @@ def test_known_calls_see_the_values_that_traces_depend_on():
     with context(3.0):
         assert f(x).tolist() == [0.0, 3.0, 6.0]
     assert f(x).tolist() == [0.0, 1.0, 2.0]
-    weft.make_user_context(default_value=None)      # one more option: what was known before must not be taken for what is new
+    # one more option: what was known before must not be taken for what is new
+    weft.make_user_context(default_value=None)
     with context(5.0):
         assert f(x).tolist() == [0.0, 5.0, 10.0]
 
 
 def test_decompositions_follow_the_configuration():
-    """What one program needs of 64 bits, because it was compiled with 64-bit dtypes, is not kept for those that are compiled without."""
+    """What one program needs of 64 bits, because it was compiled with 64-bit dtypes, is not kept for those that are
+    compiled without.
+    """
     x = np.arange(12, dtype="float32").reshape(3, 4)
     for wide in (True, False):
         with weft.enable_x64(wide):

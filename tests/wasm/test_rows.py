@@ -1,4 +1,5 @@
 """Kernels over the same rows become one: which do, which must not, and what they compute."""
+
 import numpy as np
 import pytest
 from wasm_harness import check, compiled, values
@@ -12,7 +13,7 @@ from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 rng = np.random.default_rng(5)
 F = lambda *shape: values(rng, "float32", shape)
-ROWS, SIZE = 300, 131       # more than what two kernels must share to become one, and no whole vectors
+ROWS, SIZE = 300, 131  # more than what two kernels must share to become one, and no whole vectors
 
 
 def merged(fun, *args) -> tuple[Program, list[Kernel]]:
@@ -28,6 +29,7 @@ def layer_norm(x):
 @pytest.mark.parametrize("fun", [nn.softmax, nn.log_softmax, layer_norm], ids=["softmax", "log_softmax", "layer_norm"])
 def test_a_row_is_finished_before_the_next(fun):
     import weft.numpy as jnp
+
     f = lambda x: fun(jnp.asarray(x))
     check(f, F(ROWS, SIZE), tolerance=1e-5)
     program, kernels = merged(f, F(ROWS, SIZE))
@@ -37,12 +39,20 @@ def test_a_row_is_finished_before_the_next(fun):
 
 
 @pytest.mark.parametrize("fun", [nn.softmax, nn.log_softmax, layer_norm], ids=["softmax", "log_softmax", "layer_norm"])
-@pytest.mark.parametrize("shape,ahead", [((512, 521), True), ((60, 8191), True), ((300, 131), False), ((4096, 128), False), ((30, 1 << 14), False)])
+@pytest.mark.parametrize(
+    "shape,ahead",
+    [((512, 521), True), ((60, 8191), True), ((300, 131), False), ((4096, 128), False), ((30, 1 << 14), False)],
+)
 def test_the_next_row_of_a_large_array_is_fetched(fun, shape, ahead):
     import weft.numpy as jnp
+
     f = lambda x: fun(jnp.asarray(x))
-    scheduled = kernel_fusion.fuse_batches(schedule.schedule_loops(kernel_fusion.fuse_rows(compiled(f, F(*shape))[0].program)))
-    loads = [s.value for s in traversal.walk(fetch_ahead(scheduled).body) if type(s) is nodes.Let and s.var.name == "ahead"]
+    scheduled = kernel_fusion.fuse_batches(
+        schedule.schedule_loops(kernel_fusion.fuse_rows(compiled(f, F(*shape))[0].program))
+    )
+    loads = [
+        s.value for s in traversal.walk(fetch_ahead(scheduled).body) if type(s) is nodes.Let and s.var.name == "ahead"
+    ]
     assert [x.buffer.role for x in loads] == ["input"] * ahead
     if ahead:
         check(f, F(*shape), tolerance=2e-5)
@@ -89,16 +99,64 @@ def programs():
     double = store_rows("double", t, lambda i, j: x[at(i, j)] * 2.0)
     yield "sum", Program("sum", [x], [sums], [t], [double, sum_rows("sum", sums, t)]), 1
     yield "reads other rows", Program("flip", [x], [sums], [t], [double, sum_rows("sum", sums, t, flipped)]), 2
-    yield "writes other rows", Program("back", [x], [out], [t], [double, store_rows("back", out, lambda i, j: t[at(i, j)], flipped)]), 1
-    yield "writes what was read elsewhere", Program("over", [x], [out, sums], [], [
-        store_rows("first", out, lambda i, j: x[at(i, j)]), sum_rows("sum", sums, out, flipped), store_rows("second", out, lambda i, j: x[at(i, j)] * 3.0)]), 3
-    yield "both read", Program("both", [x, y], [out, sums], [], [store_rows("a", out, lambda i, j: x[at(i, j)] + y[at(i, j)]), sum_rows("b", sums, x)]), 1
-    yield "columns", Program("columns", [x], [sums], [t], [double, sum_rows("sum", sums, t, lambda i, j: j * SIZE + i % SIZE)]), 2
-    yield "in place", Program("chain", [x], [out], [t, u], [
-        double, store_rows("more", u, lambda i, j: t[at(i, j)] + x[at(i, j)]), store_rows("last", out, lambda i, j: u[at(i, j)] * t[at(i, j)])]), 1
+    yield (
+        "writes other rows",
+        Program("back", [x], [out], [t], [double, store_rows("back", out, lambda i, j: t[at(i, j)], flipped)]),
+        1,
+    )
+    yield (
+        "writes what was read elsewhere",
+        Program(
+            "over",
+            [x],
+            [out, sums],
+            [],
+            [
+                store_rows("first", out, lambda i, j: x[at(i, j)]),
+                sum_rows("sum", sums, out, flipped),
+                store_rows("second", out, lambda i, j: x[at(i, j)] * 3.0),
+            ],
+        ),
+        3,
+    )
+    yield (
+        "both read",
+        Program(
+            "both",
+            [x, y],
+            [out, sums],
+            [],
+            [store_rows("a", out, lambda i, j: x[at(i, j)] + y[at(i, j)]), sum_rows("b", sums, x)],
+        ),
+        1,
+    )
+    yield (
+        "columns",
+        Program("columns", [x], [sums], [t], [double, sum_rows("sum", sums, t, lambda i, j: j * SIZE + i % SIZE)]),
+        2,
+    )
+    yield (
+        "in place",
+        Program(
+            "chain",
+            [x],
+            [out],
+            [t, u],
+            [
+                double,
+                store_rows("more", u, lambda i, j: t[at(i, j)] + x[at(i, j)]),
+                store_rows("last", out, lambda i, j: u[at(i, j)] * t[at(i, j)]),
+            ],
+        ),
+        1,
+    )
     parts = Buffer("parts", "f32", (ROWS, SIZE), "temp")
     half = store_rows("half", parts, lambda i, j: x[at(i, j)], lambda i, j: i * SIZE + j // 2)
-    yield "a row not written once", Program("half", [x], [sums], [parts], [half, sum_rows("sum", sums, parts, lambda i, j: i * SIZE + j // 2)]), 2
+    yield (
+        "a row not written once",
+        Program("half", [x], [sums], [parts], [half, sum_rows("sum", sums, parts, lambda i, j: i * SIZE + j // 2)]),
+        2,
+    )
 
 
 @pytest.mark.parametrize("program,left", [p[1:] for p in programs()], ids=[p[0] for p in programs()])
@@ -111,20 +169,39 @@ def test_which_kernels_become_one(program, left):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("value,index,fused", [
-    (lambda x: x * 2.0, lambda i, j: i * SIZE + j, True),
-    (lambda x: nodes.Call("exp", x), lambda i, j: i * SIZE + j, False),      # its constants take the registers of the sums
-    (lambda x: x * 2.0, lambda i, j: i * SIZE, False),
-], ids=["sum", "function", "another element"])
+@pytest.mark.parametrize(
+    "value,index,fused",
+    [
+        (lambda x: x * 2.0, lambda i, j: i * SIZE + j, True),
+        # its constants take the registers of the sums
+        (lambda x: nodes.Call("exp", x), lambda i, j: i * SIZE + j, False),
+        (lambda x: x * 2.0, lambda i, j: i * SIZE, False),
+    ],
+    ids=["sum", "function", "another element"],
+)
 def test_a_row_is_reduced_as_it_is_written(value, index, fused):
     x, t = Buffer("x", "f32", (ROWS, SIZE), "input"), Buffer("t", "f32", (ROWS, SIZE), "temp")
     sums, out = Buffer("sums", "f32", (ROWS,), "output"), Buffer("out", "f32", (ROWS, SIZE), "output")
-    program = Program("centred", [x], [sums, out], [t], [
-        store_rows("first", t, lambda i, j: value(x[i * SIZE + j])), sum_rows("sum", sums, t, index),
-        store_rows("last", out, lambda i, j: t[i * SIZE + j] - sums[i])])
+    program = Program(
+        "centred",
+        [x],
+        [sums, out],
+        [t],
+        [
+            store_rows("first", t, lambda i, j: value(x[i * SIZE + j])),
+            sum_rows("sum", sums, t, index),
+            store_rows("last", out, lambda i, j: t[i * SIZE + j] - sums[i]),
+        ],
+    )
     merged = kernel_fusion.fuse_rows(program)
     (kernel,) = merged.body
-    assert any(type(s) is For and s.kind == "reduce" and any(type(inner) is Store for inner in s.body) for s in traversal.walk(kernel.body)) == fused
+    assert (
+        any(
+            type(s) is For and s.kind == "reduce" and any(type(inner) is Store for inner in s.body)
+            for s in traversal.walk(kernel.body)
+        )
+        == fused
+    )
     assert [b.size for b in merged.temps] == [SIZE]
     data = F(ROWS, SIZE)
     want = np.exp(data) if value(x[0]).__class__ is nodes.Call else data * 2
@@ -140,7 +217,14 @@ def test_a_result_in_the_storage_of_an_argument():
     sums = Buffer("sums", "f32", (ROWS,), "output")
     at, flipped = lambda i, j: i * SIZE + j, lambda i, j: (ROWS - 1 - i) * SIZE + j
     for index, left in ((at, 1), (flipped, 2)):
-        program = Program("donated", [x], [sums, out], [], [sum_rows("sum", sums, x, index), store_rows("out", out, lambda i, j: f32(1.0) * x[at(i, j)])], donated={1: 0})
+        program = Program(
+            "donated",
+            [x],
+            [sums, out],
+            [],
+            [sum_rows("sum", sums, x, index), store_rows("out", out, lambda i, j: f32(1.0) * x[at(i, j)])],
+            donated={1: 0},
+        )
         assert len(kernel_fusion.fuse_rows(program).body) == left
 
 
@@ -187,7 +271,9 @@ def test_attention_is_finished_for_a_block_of_queries_before_the_next(queries, e
     program = joined(attention, *args)
     own = [b for b in program.temps if b.role == "private" and b.size == each * 131]
     assert len(own) == 1, "the weights take the place of the scores"
-    assert max(b.size for b in program.temps) == max(each * 131, 136 * 64), "the scores of a block, or a head's keys in panels"
+    assert max(b.size for b in program.temps) == max(each * 131, 136 * 64), (
+        "the scores of a block, or a head's keys in panels"
+    )
 
 
 def test_attention_over_long_sequences_keeps_no_scores():
@@ -205,23 +291,32 @@ def test_weights_that_are_needed_later_are_kept():
 
 def test_gradients_of_attention():
     import weft
+
     loss = lambda q, k, v: (attention(*map(weft.numpy.asarray, (q, k, v))) ** 2).sum()
     check(weft.grad(loss, (0, 1, 2)), *(F(4, 256, 32) for _ in range(3)), tolerance=1e-4)
 
 
 @pytest.mark.parametrize("size", [131, 256], ids=["a head at a time", "blocks of rows"])
-@pytest.mark.parametrize("fun,kernels", [
-    (lambda q, k, v: times(nn.softmax(scores(q, k)[::-1]), v), None),      # other matrices of the batch
-    (lambda q, k, v: scores(q, k) - scores(q, k).sum(0), None),
-    (lambda q, k, v: lax.cumsum(scores(q, k), 0), None),
-    (lambda q, k, v: times(nn.softmax(scores(q, k), axis=0), v), None),
-    (lambda q, k, v: times(nn.softmax(scores(q, k).reshape(3, -1, q.shape[1])).reshape(6, *2 * q.shape[1:2]), v), 1),
-    (lambda q, k, v: (nn.softmax(scores(q, k)), times(scores(q, k), v)), None),
-    (lambda q, k, v: times(scores(q, k) + times(nn.softmax(scores(k, q)), v)[:, :, :1], v), None),
-    (lambda q, k, v: times(nn.softmax(scores(q, k).transpose(0, 2, 1)), v), None),
-], ids=["flipped", "sum", "cumsum", "across", "reshaped", "used twice", "two", "transposed"])
+@pytest.mark.parametrize(
+    "fun,kernels",
+    [
+        (lambda q, k, v: times(nn.softmax(scores(q, k)[::-1]), v), None),  # other matrices of the batch
+        (lambda q, k, v: scores(q, k) - scores(q, k).sum(0), None),
+        (lambda q, k, v: lax.cumsum(scores(q, k), 0), None),
+        (lambda q, k, v: times(nn.softmax(scores(q, k), axis=0), v), None),
+        (
+            lambda q, k, v: times(nn.softmax(scores(q, k).reshape(3, -1, q.shape[1])).reshape(6, *2 * q.shape[1:2]), v),
+            1,
+        ),
+        (lambda q, k, v: (nn.softmax(scores(q, k)), times(scores(q, k), v)), None),
+        (lambda q, k, v: times(scores(q, k) + times(nn.softmax(scores(k, q)), v)[:, :, :1], v), None),
+        (lambda q, k, v: times(nn.softmax(scores(q, k).transpose(0, 2, 1)), v), None),
+    ],
+    ids=["flipped", "sum", "cumsum", "across", "reshaped", "used twice", "two", "transposed"],
+)
 def test_neighbours_of_a_product_of_batches(fun, kernels, size):
     import weft
+
     fun = lambda q, k, v, fun=fun: fun(*map(weft.numpy.asarray, (q, k, v)))
     args = qkv(size)
     check(fun, *args, tolerance=1e-3)

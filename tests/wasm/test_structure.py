@@ -1,4 +1,5 @@
 """Moving, reducing, contracting, indexing, sorting: against the reference rules."""
+
 import numpy as np
 import pytest
 from wasm_harness import FLOATS, INTS, check, numpy_dtype, run, values
@@ -8,8 +9,17 @@ rng = np.random.default_rng(2)
 F = lambda *shape: values(rng, "float32", shape)
 
 
-@pytest.mark.parametrize("shape,permutation", [((3, 4), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((2, 1, 4, 3), (3, 1, 0, 2)), ((5,), (0,)), ((0, 3), (1, 0)),
-                                               ((2, 3, 4, 5), (0, 1, 3, 2))])
+@pytest.mark.parametrize(
+    "shape,permutation",
+    [
+        ((3, 4), (1, 0)),
+        ((2, 3, 4), (2, 0, 1)),
+        ((2, 1, 4, 3), (3, 1, 0, 2)),
+        ((5,), (0,)),
+        ((0, 3), (1, 0)),
+        ((2, 3, 4, 5), (0, 1, 3, 2)),
+    ],
+)
 def test_transpose(shape, permutation):
     check(lambda x: lax.transpose(x, permutation), F(*shape))
     check(lambda x: lax.sin(lax.transpose(lax.mul(x, x), permutation)), F(*shape))
@@ -17,12 +27,23 @@ def test_transpose(shape, permutation):
 
 def test_reshape_between_computations():
     check(lambda x: lax.reshape(lax.transpose(lax.reshape(lax.exp(x), (6, 4)), (1, 0)), (3, 8)), F(2, 3, 4))
-    check(lambda x: lax.add(lax.reshape(x, (8, 3)), lax.broadcast_in_dim(lax.slice(lax.reshape(x, (24,)), (0,), (3,)), (8, 3), (1,))), F(6, 4))
+    check(
+        lambda x: lax.add(
+            lax.reshape(x, (8, 3)), lax.broadcast_in_dim(lax.slice(lax.reshape(x, (24,)), (0,), (3,)), (8, 3), (1,))
+        ),
+        F(6, 4),
+    )
     check(lambda x: lax.squeeze(lax.expand_dims(x, (1, 3)), (1,)), F(4, 5))
 
 
 def test_broadcast():
-    for shape, target, dims in [((3,), (2, 3), (1,)), ((3,), (3, 2), (0,)), ((1, 4), (5, 4), (0, 1)), ((), (2, 2), ()), ((2, 3), (2, 4, 3, 5), (0, 2))]:
+    for shape, target, dims in [
+        ((3,), (2, 3), (1,)),
+        ((3,), (3, 2), (0,)),
+        ((1, 4), (5, 4), (0, 1)),
+        ((), (2, 2), ()),
+        ((2, 3), (2, 4, 3, 5), (0, 2)),
+    ]:
         check(lambda x: lax.exp(lax.broadcast_in_dim(x, target, dims)), F(*shape))
         check(lambda x: lax.broadcast_in_dim(x, target, dims), F(*shape))
 
@@ -34,7 +55,16 @@ def test_slices():
     check(lambda x: lax.slice(lax.mul(x, x), (1, 0), (3, 4)), F(3, 4))
 
 
-@pytest.mark.parametrize("config", [((1, 2, 0), (0, 0, 0)), ((0, 0, 1), (2, 0, 3)), ((-1, 2, 0), (1, -2, 0)), ((0, 0, 0), (0, 0, 0)), ((2, 1, 2), (-1, -1, 1))])
+@pytest.mark.parametrize(
+    "config",
+    [
+        ((1, 2, 0), (0, 0, 0)),
+        ((0, 0, 1), (2, 0, 3)),
+        ((-1, 2, 0), (1, -2, 0)),
+        ((0, 0, 0), (0, 0, 0)),
+        ((2, 1, 2), (-1, -1, 1)),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
 def test_pad(config, dtype):
     x = values(rng, dtype, (4, 5))
@@ -60,8 +90,21 @@ def test_iota(dtype, dimension):
     check(lambda x: lax.add(x, lax.broadcasted_iota(np.float32, (5, 7), dimension)), F(5, 7))
 
 
-REDUCE = [((7,), (0,)), ((5, 9), (0,)), ((5, 9), (1,)), ((5, 9), (0, 1)), ((3, 4, 5), (1,)), ((3, 4, 5), (0, 2)), ((2, 3, 4, 5), (1, 3)), ((0, 3), (0,)),
-          ((3, 0), (0,)), ((130, 70), (1,)), ((130, 70), (0,)), ((1, 6), (0,)), ((5000,), (0,))]
+REDUCE = [
+    ((7,), (0,)),
+    ((5, 9), (0,)),
+    ((5, 9), (1,)),
+    ((5, 9), (0, 1)),
+    ((3, 4, 5), (1,)),
+    ((3, 4, 5), (0, 2)),
+    ((2, 3, 4, 5), (1, 3)),
+    ((0, 3), (0,)),
+    ((3, 0), (0,)),
+    ((130, 70), (1,)),
+    ((130, 70), (0,)),
+    ((1, 6), (0,)),
+    ((5000,), (0,)),
+]
 
 
 @pytest.mark.parametrize("shape,axes", REDUCE)
@@ -89,7 +132,15 @@ def test_reduce_bits():
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint16", "int32"])
 def test_long_reductions_begin_with_what_changes_nothing(dtype):
     x = rng.integers(1, 100, (2, 5000)).astype(dtype)
-    for f in (lax.reduce_max, lax.reduce_min, lax.reduce_sum, lax.reduce_prod, lax.reduce_and, lax.reduce_or, lax.reduce_xor):
+    for f in (
+        lax.reduce_max,
+        lax.reduce_min,
+        lax.reduce_sum,
+        lax.reduce_prod,
+        lax.reduce_and,
+        lax.reduce_or,
+        lax.reduce_xor,
+    ):
         if dtype != "bool" or f not in (lax.reduce_sum, lax.reduce_prod):
             check(lambda x: [f(x, (1,)), f(x, (0, 1))], x)
 
@@ -97,11 +148,22 @@ def test_long_reductions_begin_with_what_changes_nothing(dtype):
 def test_nan_wins_extrema():
     x = F(4, 20)
     x[1, 3] = np.nan
-    check(lambda x: [lax.reduce_max(x, (1,)), lax.reduce_min(x, (0,)), lax.argmax(x, 1, np.int32), lax.argmin(x, 0, np.int32)], x)
+    check(
+        lambda x: [
+            lax.reduce_max(x, (1,)),
+            lax.reduce_min(x, (0,)),
+            lax.argmax(x, 1, np.int32),
+            lax.argmin(x, 0, np.int32),
+        ],
+        x,
+    )
 
 
 def test_reduce_with_a_function():
-    check(lambda x: lax.reduce(x, np.float32(1), lambda a, b: lax.mul(a, b), (1,)), values(rng, "float32", (3, 11), 0.5, 1.5))
+    check(
+        lambda x: lax.reduce(x, np.float32(1), lambda a, b: lax.mul(a, b), (1,)),
+        values(rng, "float32", (3, 11), 0.5, 1.5),
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "bool", "bfloat16", "float64", "uint32"])
@@ -118,12 +180,24 @@ def test_cumulative(name, reverse):
         check(lambda x: getattr(lax, name)(x, axis, reverse), F(*shape), tolerance=1e-4)
 
 
-DOTS = [((5, 7), (7, 3), (((1,), (0,)), ((), ()))), ((7, 5), (7, 3), (((0,), (0,)), ((), ()))), ((5, 7), (3, 7), (((1,), (1,)), ((), ()))),
-        ((2, 5, 7), (2, 7, 3), (((2,), (1,)), ((0,), (0,)))), ((5, 2, 7), (7, 3, 2), (((2,), (0,)), ((1,), (2,)))),
-        ((4, 6, 5), (6, 5, 3), (((1, 2), (0, 1)), ((), ()))), ((4, 6, 5), (5, 6, 3), (((1, 2), (1, 0)), ((), ()))), ((7,), (7,), (((0,), (0,)), ((), ()))),
-        ((7,), (7, 40), (((0,), (0,)), ((), ()))), ((40, 7), (7,), (((1,), (0,)), ((), ()))), ((3,), (4,), (((), ()), ((), ()))),
-        ((65, 300), (300, 70), (((1,), (0,)), ((), ()))), ((300, 65), (70, 300), (((0,), (1,)), ((), ()))), ((3, 40, 50), (3, 50, 30), (((2,), (1,)), ((0,), (0,)))),
-        ((2, 3, 16, 20), (20, 33), (((3,), (0,)), ((), ()))), ((3, 0), (0, 4), (((1,), (0,)), ((), ())))]
+DOTS = [
+    ((5, 7), (7, 3), (((1,), (0,)), ((), ()))),
+    ((7, 5), (7, 3), (((0,), (0,)), ((), ()))),
+    ((5, 7), (3, 7), (((1,), (1,)), ((), ()))),
+    ((2, 5, 7), (2, 7, 3), (((2,), (1,)), ((0,), (0,)))),
+    ((5, 2, 7), (7, 3, 2), (((2,), (0,)), ((1,), (2,)))),
+    ((4, 6, 5), (6, 5, 3), (((1, 2), (0, 1)), ((), ()))),
+    ((4, 6, 5), (5, 6, 3), (((1, 2), (1, 0)), ((), ()))),
+    ((7,), (7,), (((0,), (0,)), ((), ()))),
+    ((7,), (7, 40), (((0,), (0,)), ((), ()))),
+    ((40, 7), (7,), (((1,), (0,)), ((), ()))),
+    ((3,), (4,), (((), ()), ((), ()))),
+    ((65, 300), (300, 70), (((1,), (0,)), ((), ()))),
+    ((300, 65), (70, 300), (((0,), (1,)), ((), ()))),
+    ((3, 40, 50), (3, 50, 30), (((2,), (1,)), ((0,), (0,)))),
+    ((2, 3, 16, 20), (20, 33), (((3,), (0,)), ((), ()))),
+    ((3, 0), (0, 4), (((1,), (0,)), ((), ()))),
+]
 
 
 @pytest.mark.parametrize("a,b,numbers", DOTS)
@@ -134,17 +208,37 @@ def test_dot_general(a, b, numbers):
 @pytest.mark.parametrize("dtype", FLOATS + INTS)
 def test_dot_dtypes(dtype):
     for a, b in [((5, 9), (9, 6)), ((40, 30), (30, 50))]:
-        check(lambda x, y: lax.dot(x, y), values(rng, dtype, a), values(rng, dtype, b), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype, 1e-4))
+        check(
+            lambda x, y: lax.dot(x, y),
+            values(rng, dtype, a),
+            values(rng, dtype, b),
+            tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype, 1e-4),
+        )
 
 
 def test_dot_with_preferred_type():
-    check(lambda x, y: lax.dot(x, y, preferred_element_type=np.dtype(np.int32)), values(rng, "int8", (30, 40)), values(rng, "int8", (40, 30)))
-    check(lambda x, y: lax.dot(x, y, preferred_element_type=np.dtype(np.float32)), values(rng, "bfloat16", (30, 40)), values(rng, "bfloat16", (40, 30)), tolerance=1e-3)
+    check(
+        lambda x, y: lax.dot(x, y, preferred_element_type=np.dtype(np.int32)),
+        values(rng, "int8", (30, 40)),
+        values(rng, "int8", (40, 30)),
+    )
+    check(
+        lambda x, y: lax.dot(x, y, preferred_element_type=np.dtype(np.float32)),
+        values(rng, "bfloat16", (30, 40)),
+        values(rng, "bfloat16", (40, 30)),
+        tolerance=1e-3,
+    )
 
 
 def test_dot_with_epilogue_and_prologue():
     def layer(x, w, b):
-        return lax.max(lax.add(lax.dot(lax.mul(x, np.float32(2)), lax.transpose(w, (1, 0))), lax.broadcast_in_dim(b, (40, 50), (1,))), np.float32(0))
+        return lax.max(
+            lax.add(
+                lax.dot(lax.mul(x, np.float32(2)), lax.transpose(w, (1, 0))), lax.broadcast_in_dim(b, (40, 50), (1,))
+            ),
+            np.float32(0),
+        )
+
     check(layer, F(40, 30), F(50, 30), F(50), tolerance=1e-4)
 
 
@@ -163,12 +257,17 @@ def test_update_that_reads_what_it_overwrites():
     def shift(x, i):
         y = lax.mul(x, np.float32(1))
         return lax.dynamic_update_slice(y, lax.slice(lax.rev(y, (0,)), (0,), (4,)), (i,))
+
     check(shift, F(8), np.int32(2))
 
 
-GATHERS = [((10, 4), (5, 1), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4)), ((10, 4), (3, 2, 1), lax.GatherDimensionNumbers((2,), (0,), (0,)), (1, 4)),
-           ((10, 4), (5, 2), lax.GatherDimensionNumbers((), (0, 1), (0, 1)), (1, 1)), ((10, 6), (5, 1), lax.GatherDimensionNumbers((0, 2), (), (1,)), (10, 2)),
-           ((3, 8, 4), (3, 5, 1), lax.GatherDimensionNumbers((2,), (1,), (1,), (0,), (0,)), (1, 1, 4))]
+GATHERS = [
+    ((10, 4), (5, 1), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4)),
+    ((10, 4), (3, 2, 1), lax.GatherDimensionNumbers((2,), (0,), (0,)), (1, 4)),
+    ((10, 4), (5, 2), lax.GatherDimensionNumbers((), (0, 1), (0, 1)), (1, 1)),
+    ((10, 6), (5, 1), lax.GatherDimensionNumbers((0, 2), (), (1,)), (10, 2)),
+    ((3, 8, 4), (3, 5, 1), lax.GatherDimensionNumbers((2,), (1,), (1,), (0,), (0,)), (1, 1, 4)),
+]
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
@@ -178,12 +277,27 @@ def test_gather(shape, indices, numbers, sizes, mode):
     index = rng.integers(-2 if mode != "promise_in_bounds" else 0, top, size=indices).astype(np.int32)
     for dtype in ("float32", "int8", "uint16", "bool"):
         check(lambda x, i: lax.gather(x, i, numbers, sizes, mode=mode), values(rng, dtype, shape), index)
-    check(lambda x, i: lax.gather(lax.exp(x), lax.max(i, np.int32(0)), numbers, sizes, mode=mode, **({"fill_value": 7} if mode == "fill" else {})), F(*shape), index)
+    check(
+        lambda x, i: lax.gather(
+            lax.exp(x),
+            lax.max(i, np.int32(0)),
+            numbers,
+            sizes,
+            mode=mode,
+            **({"fill_value": 7} if mode == "fill" else {}),
+        ),
+        F(*shape),
+        index,
+    )
 
 
-SCATTERS = [((10, 4), (5, 1), (5, 4), lax.ScatterDimensionNumbers((1,), (0,), (0,))), ((10,), (6, 1), (6,), lax.ScatterDimensionNumbers((), (0,), (0,))),
-            ((10, 4), (5, 2), (5,), lax.ScatterDimensionNumbers((), (0, 1), (0, 1))), ((8, 6), (3, 1), (3, 8, 2), lax.ScatterDimensionNumbers((1, 2), (), (1,))),
-            ((3, 8, 4), (3, 5, 1), (3, 5, 4), lax.ScatterDimensionNumbers((2,), (1,), (1,), (0,), (0,)))]
+SCATTERS = [
+    ((10, 4), (5, 1), (5, 4), lax.ScatterDimensionNumbers((1,), (0,), (0,))),
+    ((10,), (6, 1), (6,), lax.ScatterDimensionNumbers((), (0,), (0,))),
+    ((10, 4), (5, 2), (5,), lax.ScatterDimensionNumbers((), (0, 1), (0, 1))),
+    ((8, 6), (3, 1), (3, 8, 2), lax.ScatterDimensionNumbers((1, 2), (), (1,))),
+    ((3, 8, 4), (3, 5, 1), (3, 5, 4), lax.ScatterDimensionNumbers((2,), (1,), (1,), (0,), (0,))),
+]
 
 
 @pytest.mark.parametrize("mode", ["clip", "drop", "promise_in_bounds"])
@@ -194,16 +308,29 @@ def test_scatter(shape, indices, updates, numbers, name, mode):
     index = rng.integers(-2 if mode != "promise_in_bounds" else 0, top, size=indices).astype(np.int32)
     f = getattr(lax, name)
     check(lambda x, i, u: f(x, i, u, numbers, mode=mode), F(*shape), index, F(*updates))
-    check(lambda x, i, u: f(lax.neg(x), i, lax.mul(u, u), numbers, mode=mode), values(rng, "int16", shape), index, values(rng, "int16", updates))
+    check(
+        lambda x, i, u: f(lax.neg(x), i, lax.mul(u, u), numbers, mode=mode),
+        values(rng, "int16", shape),
+        index,
+        values(rng, "int16", updates),
+    )
 
 
 @pytest.mark.parametrize("name", ["scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"])
 def test_scatter_of_nothing(name):
-    """No place, no element at each, or no element at all: the operand stays as it is, in results of their own and in place."""
+    """No place, no element at each, or no element at all: the operand stays as it is, in results of their own and in
+    place.
+    """
     f = getattr(lax, name)
     rows, windows = lax.ScatterDimensionNumbers((1,), (0,), (0,)), lax.ScatterDimensionNumbers((0, 1), (), (0,))
-    for shape, indices, updates, numbers in [((5, 4), (0, 1), (0, 4), rows), ((5, 4), (1,), (0, 4), windows), ((5, 4), (1,), (2, 0), windows), ((0, 4), (0, 1), (0, 4), rows),
-                                             ((5, 0), (3, 1), (3, 0), rows), ((5, 4), (0, 3, 1), (0, 3, 4), lax.ScatterDimensionNumbers((2,), (0,), (0,)))]:
+    for shape, indices, updates, numbers in [
+        ((5, 4), (0, 1), (0, 4), rows),
+        ((5, 4), (1,), (0, 4), windows),
+        ((5, 4), (1,), (2, 0), windows),
+        ((0, 4), (0, 1), (0, 4), rows),
+        ((5, 0), (3, 1), (3, 0), rows),
+        ((5, 4), (0, 3, 1), (0, 3, 4), lax.ScatterDimensionNumbers((2,), (0,), (0,))),
+    ]:
         args = F(*shape) + 5, np.zeros(indices, np.int32), F(*updates)
         (got,) = check(lambda x, i, u: f(x, i, u, numbers), *args)
         np.testing.assert_array_equal(got, args[0])
@@ -213,7 +340,11 @@ def test_scatter_of_nothing(name):
 
 def test_scatter_apply():
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    check(lambda x, i: lax.scatter_apply(x, i, lambda v: lax.sin(v), numbers, update_shape=(4,)), F(10), np.array([[1], [3], [8], [20]], np.int32))
+    check(
+        lambda x, i: lax.scatter_apply(x, i, lambda v: lax.sin(v), numbers, update_shape=(4,)),
+        F(10),
+        np.array([[1], [3], [8], [20]], np.int32),
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bfloat16", "float64", "int64", "bool"])
@@ -222,7 +353,11 @@ def test_sort(axis, dtype):
     for shape in [(5, 9), (1, 1), (70, 3), (3, 200), (0, 4)]:
         x = values(rng, dtype, shape)
         check(lambda x: lax.sort(x, dimension=axis), x)
-        check(lambda x, y: lax.sort((x, y), dimension=axis, num_keys=1), x, np.arange(x.size, dtype=np.int32).reshape(shape))
+        check(
+            lambda x, y: lax.sort((x, y), dimension=axis, num_keys=1),
+            x,
+            np.arange(x.size, dtype=np.int32).reshape(shape),
+        )
 
 
 def test_sort_with_two_keys_and_nan():

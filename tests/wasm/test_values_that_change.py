@@ -1,4 +1,6 @@
-"""What a lowering may take to stay as it is, in functions where it changes: Wasm computes what the reference rules do, also where arguments are donated."""
+"""What a lowering may take to stay as it is, in functions where it changes: Wasm computes what the reference rules
+do, also where arguments are donated.
+"""
 
 import pytest
 import wasm_harness

@@ -1,4 +1,5 @@
 """Runs functions on the Wasm backend and by the primitives' reference rules."""
+
 from __future__ import annotations
 
 import functools
@@ -34,9 +35,11 @@ def numpy_dtype(name: str):
 
 def flat(fun):
     """fun with a list of results."""
+
     def call(*args):
         out = fun(*args)
         return list(out) if isinstance(out, (list, tuple)) else [out]
+
     return call
 
 
@@ -58,8 +61,12 @@ def put(x):
 
 
 def run(fun, *args, donated=()):
-    """Results on the Wasm backend, as NumPy arrays; donated: for each argument, whether its storage may become a result's."""
-    executable, consts = compiled(fun, *args, donated=(*(False for _ in jaxpr_of(fun, args)[1]), *donated) if donated else ())
+    """Results on the Wasm backend, as NumPy arrays; donated: for each argument, whether its storage may become a
+    result's.
+    """
+    executable, consts = compiled(
+        fun, *args, donated=(*(False for _ in jaxpr_of(fun, args)[1]), *donated) if donated else ()
+    )
     return [np.asarray(o._host()) for o in executable.execute([put(x) for x in (*consts, *args)])]
 
 

@@ -1,4 +1,6 @@
-"""Lets the tests of this folder import their harness and those of the kernels and the Wasm backend; without an adapter, tests that need one are skipped."""
+"""Lets the tests of this folder import their harness and those of the kernels and the Wasm backend; without an
+adapter, tests that need one are skipped.
+"""
 
 import sys
 from pathlib import Path
@@ -32,9 +34,14 @@ def backend(device):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Of the tests borrowed from the Wasm backend, those that say something new here: 64-bit dtypes are refused alike, and the functions of half
-    precision are those of float32."""
-    dropped = [item for item in items if item.module.__name__.endswith("test_language") and hasattr(item, "callspec") and _repeats(item)]
+    """Of the tests borrowed from the Wasm backend, those that say something new here: 64-bit dtypes are refused alike,
+    and the functions of half precision are those of float32.
+    """
+    dropped = [
+        item
+        for item in items
+        if item.module.__name__.endswith("test_language") and hasattr(item, "callspec") and _repeats(item)
+    ]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = [item for item in items if item not in set(dropped)]
@@ -44,4 +51,8 @@ def _repeats(item) -> bool:
     values = [str(v) for v in item.callspec.params.values()]
     if any(v in ("float64", "int64", "uint64") for v in values):
         return "add" not in values
-    return item.originalname == "test_functions" and any(v in ("float16", "bfloat16") for v in values) and "exp" not in values
+    return (
+        item.originalname == "test_functions"
+        and any(v in ("float16", "bfloat16") for v in values)
+        and "exp" not in values
+    )

@@ -93,7 +93,12 @@ def test_losses_of_the_digits_program_are_those_of_xla(digits):
 
 def test_random_numbers_are_the_same_bits():
     key = weft.random.PRNGKey(7)
-    agree(lambda k: [weft.random.bits(k, (33,)), weft.random.permutation(k, 100), weft.random.randint(k, (20,), -5, 90)], key, rtol=0, atol=0)
+    agree(
+        lambda k: [weft.random.bits(k, (33,)), weft.random.permutation(k, 100), weft.random.randint(k, (20,), -5, 90)],
+        key,
+        rtol=0,
+        atol=0,
+    )
     agree(lambda k: [weft.random.normal(k, (50,)), weft.random.uniform(k, (3, 4))], key)
 
 
@@ -118,7 +123,11 @@ def test_training_in_one_scan_is_one_submit(backend):
 
 
 def test_loops_that_depend_on_data_read_back(backend):
-    collatz = weft.jit(lambda n: lax.while_loop(lambda v: v[0] != 1, lambda v: (jnp.where(v[0] % 2 == 0, v[0] // 2, 3 * v[0] + 1), v[1] + 1), (n, 0)))
+    collatz = weft.jit(
+        lambda n: lax.while_loop(
+            lambda v: v[0] != 1, lambda v: (jnp.where(v[0] % 2 == 0, v[0] // 2, 3 * v[0] + 1), v[1] + 1), (n, 0)
+        )
+    )
     assert [int(collatz(n)[1]) for n in (1, 6, 7)] == [0, 8, 16]
     six = jnp.int32(6)
     assert submits(backend, lambda: collatz(six)) > 1
@@ -187,12 +196,18 @@ def test_text_of_a_program():
         compiled.as_text("hlo")
 
 
-@pytest.mark.parametrize(("wide", "narrow"), [("float64", "float32"), ("int64", "int32"), ("uint64", "uint32"), ("complex128", "complex64")])
+@pytest.mark.parametrize(
+    ("wide", "narrow"), [("float64", "float32"), ("int64", "int32"), ("uint64", "uint32"), ("complex128", "complex64")]
+)
 def test_what_to_convert_a_wide_dtype_to(wide, narrow):
     with weft.enable_x64(True):
         for given, made in ((wide, "bool"), (narrow, wide)):
-            jaxpr = weft.make_jaxpr(lambda x: (x != 0).astype(made) if made == "bool" else x.astype(made))(weft.ShapeDtypeStruct((3,), given)).jaxpr
-            with pytest.raises(BackendError, match=rf"has dtype {wide} .*convert to a 32-bit dtype \(x.astype\('{narrow}'\)\)"):
+            jaxpr = weft.make_jaxpr(lambda x: (x != 0).astype(made) if made == "bool" else x.astype(made))(
+                weft.ShapeDtypeStruct((3,), given)
+            ).jaxpr
+            with pytest.raises(
+                BackendError, match=rf"has dtype {wide} .*convert to a 32-bit dtype \(x.astype\('{narrow}'\)\)"
+            ):
                 check_dtypes(jaxpr)
         check_dtypes(weft.make_jaxpr(lambda x: x * 2)(weft.ShapeDtypeStruct((3,), narrow)).jaxpr)
 
@@ -222,7 +237,9 @@ def test_runs_without_numpy():
     print("fine")
     """
     env = {**os.environ, "WEFT_NUMPY": "0"}
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True, timeout=300
+    )
     assert result.returncode == 0 and "fine" in result.stdout, result.stderr[-3000:]
 
 
@@ -235,7 +252,9 @@ def test_many_updates_of_rows(backend):
     np.add.at(want, index, rows)
     add = weft.jit(lambda t, i, r: t.at[i].add(r))
     assert np.array_equal(np.asarray(add(table, index, rows)), want)
-    got = weft.vmap(lambda t, i, r: t.at[i].add(r))(jnp.zeros((3, 10)), jnp.asarray(index[:60].reshape(3, 20)), jnp.asarray(rows[:60, 0].reshape(3, 20)))
+    got = weft.vmap(lambda t, i, r: t.at[i].add(r))(
+        jnp.zeros((3, 10)), jnp.asarray(index[:60].reshape(3, 20)), jnp.asarray(rows[:60, 0].reshape(3, 20))
+    )
     for k in range(3):
         each = np.zeros(10, np.float32)
         np.add.at(each, index[20 * k : 20 * k + 20], rows[20 * k : 20 * k + 20, 0])
@@ -253,14 +272,15 @@ def test_kept_programs_are_found_again(backend, monkeypatch):
     x = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
     make = lambda: weft.jit(lambda a: jnp.tanh(a @ x) + 1)
     first = np.asarray(make()(np.ones((5, 3), "float32")))
-    (key, data), = store.items()
-    assert data.startswith(key.encode()) and Artifact.from_bytes(data[len(key):]).kind == "webgpu"
-    monkeypatch.setattr("weft_wasm.backends.webgpu.compile_webgpu", None)      # nothing is compiled any more
+    ((key, data),) = store.items()
+    assert data.startswith(key.encode()) and Artifact.from_bytes(data[len(key) :]).kind == "webgpu"
+    monkeypatch.setattr("weft_wasm.backends.webgpu.compile_webgpu", None)  # nothing is compiled any more
     np.testing.assert_array_equal(np.asarray(make()(np.ones((5, 3), "float32"))), first)
     assert "kernel" in make().lower(np.ones((5, 3), "float32")).compile().as_text("ir") and list(store) == [key]
 
 
 class Store(dict):
     """The page's cache, as Python sees it."""
+
     put = dict.__setitem__
     delete = dict.__delitem__

@@ -1,4 +1,6 @@
-"""Long loops are cut, wherever they lie: the parts compute what the kernel did. Most of it is asked of the interpreter, with a limit of a few iterations."""
+"""Long loops are cut, wherever they lie: the parts compute what the kernel did. Most of it is asked of the
+interpreter, with a limit of a few iterations.
+"""
 
 from dataclasses import replace
 
@@ -17,7 +19,24 @@ from weft.transforms.stage import stage_closed
 from weft_wasm.ir import nodes
 from weft_wasm.emit_wgsl import chunks, rows
 from weft_wasm.emit_wgsl.shader import WgslError
-from weft_wasm.ir.nodes import Assign, Buffer, Const, Declare, For, If, Kernel, Let, Local, Program, Store, Switch, Var, While, i32, lt  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    Program,
+    Store,
+    Switch,
+    Var,
+    While,
+    i32,
+    lt,
+)
 from weft_wasm.lower.program import lower
 from weft_wasm.ir.rewriting import map_blocks
 from weft_wasm.ir.traversal import walk
@@ -62,13 +81,20 @@ def limit(request, monkeypatch):
     return request.param
 
 
-LONG_BODIES = {"long_loop_of_rows_that_keep_a_row", "long_loop_that_changes_what_it_reads"}  # what the interpreter takes seconds for
+# what the interpreter takes seconds for
+LONG_BODIES = {"long_loop_of_rows_that_keep_a_row", "long_loop_that_changes_what_it_reads"}
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case) == 2 and name not in LONG_BODIES])
 def test_values_that_change(name, limit):
     program, inputs = CASES[name]
-    within = [s for k in walk(program.body) if type(k) is Kernel for s in walk(k.body) if type(s) is While or type(s) is For and isinstance(s.extent, nodes.Expr)]
+    within = [
+        s
+        for k in walk(program.body)
+        if type(k) is Kernel
+        for s in walk(k.body)
+        if type(s) is While or type(s) is For and isinstance(s.extent, nodes.Expr)
+    ]
     if any(chunks.iterations(block) > limit for s in within for block in chunks.blocks(s)):
         with pytest.raises(WgslError, match="has a loop whose length only the device knows"):
             cut(program)
@@ -81,14 +107,25 @@ class Statements:
 
     def __init__(self, seed: int):
         self.rng = np.random.default_rng(seed)
-        self.x, self.state, self.out = Buffer("x", "i32", (16,), "input"), Buffer("state", "i32", (6, 4)), Buffer("out", "i32", (6, 4), "output")
+        self.x, self.state, self.out = (
+            Buffer("x", "i32", (16,), "input"),
+            Buffer("state", "i32", (6, 4)),
+            Buffer("out", "i32", (6, 4), "output"),
+        )
         self.point = Var("i")
 
     def pick(self, items):
         return items[self.rng.integers(len(items))]
 
     def value(self, names):
-        a = self.pick([*names, i32(int(self.rng.integers(-3, 9))), self.x[self.at(names, 16)], self.state[self.point * 4 + self.at(names, 4)]])
+        a = self.pick(
+            [
+                *names,
+                i32(int(self.rng.integers(-3, 9))),
+                self.x[self.at(names, 16)],
+                self.state[self.point * 4 + self.at(names, 4)],
+            ]
+        )
         return self.pick([a, a + self.pick(names), a * 3 - self.pick(names)])
 
     def at(self, names, n):
@@ -108,11 +145,21 @@ class Statements:
             elif choice < 0.5 and locals_:
                 out.append(Assign(self.pick(locals_), self.value(names)))
             elif choice < 0.6 or not depth:
-                out.append(Store(self.pick([self.state, self.out]), self.point * 4 + self.at(names, 4), self.value(names)))
+                out.append(
+                    Store(self.pick([self.state, self.out]), self.point * 4 + self.at(names, 4), self.value(names))
+                )
             elif choice < 0.85:
-                out.append(For(v := Var("t"), int(self.rng.integers(1, 6)), self.block([*names, v], locals_, depth - 1)))
+                out.append(
+                    For(v := Var("t"), int(self.rng.integers(1, 6)), self.block([*names, v], locals_, depth - 1))
+                )
             elif choice < 0.93:
-                out.append(If(lt(self.value(names), 4), self.block(names, locals_, depth - 1), self.pick([[], self.block(names, locals_, depth - 1)])))
+                out.append(
+                    If(
+                        lt(self.value(names), 4),
+                        self.block(names, locals_, depth - 1),
+                        self.pick([[], self.block(names, locals_, depth - 1)]),
+                    )
+                )
             else:
                 out.append(Switch(self.value(names), [self.block(names, locals_, depth - 1) for _ in range(3)]))
         return out
@@ -137,10 +184,19 @@ def test_reductions_that_a_workgroup_shares(monkeypatch):
     monkeypatch.setattr(rows, "LONG", 8)
     monkeypatch.setattr(chunks, "LIMIT", 3)
     n = 1000
-    x, out, top = Buffer("x", "i32", (3, n), "input"), Buffer("out", "i32", (3,), "output"), Buffer("top", "i32", (3, n), "output")
+    x, out, top = (
+        Buffer("x", "i32", (3, n), "input"),
+        Buffer("out", "i32", (3,), "output"),
+        Buffer("top", "i32", (3, n), "output"),
+    )
     i, k, t, acc, last = Var("i"), Var("k"), Var("t"), Local("acc", "i32"), Var("last")
-    body = [Declare(acc, i), For(k, n, [Assign(acc, acc + x[i * n + k])], "reduce"), Let(last, acc), Store(out, i, last),
-            For(t, n, [Store(top, i * n + t, x[i * n + t] - last)], "parallel")]  # fmt: skip
+    body = [
+        Declare(acc, i),
+        For(k, n, [Assign(acc, acc + x[i * n + k])], "reduce"),
+        Let(last, acc),
+        Store(out, i, last),
+        For(t, n, [Store(top, i * n + t, x[i * n + t] - last)], "parallel"),
+    ]
     program = Program("p", [x], [out, top], [], [Kernel("k", [For(i, 3, body, "parallel")])])
     assert same(program, [np.arange(3 * n, dtype=np.int32).reshape(3, n)])
     loops = [s for s in walk(cut(program).body) if type(s) is For and s.kind == "reduce"]
@@ -151,22 +207,42 @@ def test_reductions_that_a_workgroup_shares(monkeypatch):
 def test_loops_within_what_a_workgroup_shares(monkeypatch):
     """One has a single iteration, around another stands a statement more."""
     monkeypatch.setattr(rows, "LONG", 8)
-    x, out, i, acc = Buffer("x", "i32", (3, 600), "input"), Buffer("out", "i32", (3,), "output"), Var("i"), Local("acc", "i32")
+    x, out, i, acc = (
+        Buffer("x", "i32", (3, 600), "input"),
+        Buffer("out", "i32", (3,), "output"),
+        Var("i"),
+        Local("acc", "i32"),
+    )
     j, one, k = Var("j"), Var("one"), Var("k")
-    inner = For(one, 1, [For(k, 300, [Assign(acc, acc + x[i * 600 + j * 300 + one * 7 + k] * (k + 1))], "reduce")], "reduce")
+    inner = For(
+        one, 1, [For(k, 300, [Assign(acc, acc + x[i * 600 + j * 300 + one * 7 + k] * (k + 1))], "reduce")], "reduce"
+    )
     nests = For(j, 2, [inner], "reduce"), For(j, 2, [inner, Assign(acc, acc + (j + 5))], "reduce")
     data = np.arange(1800, dtype=np.int32).reshape(3, 600) % 13
     for nest, more in zip(nests, (0, 11), strict=True):
-        (got,) = run_webgpu(Program("p", [x], [out], [], [Kernel("k", [For(i, 3, [Declare(acc, i), nest, Store(out, i, acc)], "parallel")])]), data)
+        (got,) = run_webgpu(
+            Program(
+                "p", [x], [out], [], [Kernel("k", [For(i, 3, [Declare(acc, i), nest, Store(out, i, acc)], "parallel")])]
+            ),
+            data,
+        )
         np.testing.assert_array_equal(got, data.reshape(3, 2, 300).sum(1) @ np.arange(1, 301) + np.arange(3) + more)
 
 
 def test_long_loops_in_ones_of_unknown_length_are_refused():
-    out, i, k, t, n = Buffer("out", "i32", (4,), "output"), Var("i"), Var("k"), Var("t"), Buffer("n", "i32", (), "input")
+    out, i, k, t, n = (
+        Buffer("out", "i32", (4,), "output"),
+        Var("i"),
+        Var("k"),
+        Var("t"),
+        Buffer("n", "i32", (), "input"),
+    )
     inner = For(k, chunks.LIMIT, [Store(out, i, k)])
     for loop in (For(t, n[0], [inner]), While([], lt(out[i], n[0]), [inner])):
         kernel = Kernel("k", [For(i, 4, [Store(out, i, i), loop], "parallel")])
-        with pytest.raises(WgslError, match="kernel k has a loop whose length only the device knows around 32768 iterations"):
+        with pytest.raises(
+            WgslError, match="kernel k has a loop whose length only the device knows around 32768 iterations"
+        ):
             run_webgpu(Program("p", [n], [out], [], [kernel]), np.int32(1))
     strided = Kernel("k", [For(t, n[0], [For(k, chunks.LIMIT + 1, [Store(out, t, k)])], "parallel")])
     with pytest.raises(WgslError, match="kernel k has a loop whose length"):
@@ -194,9 +270,18 @@ def test_long_loops_inside_of_branches_and_after_each_other(around):
         "loop and if": [For(t := Var("t"), 3, [If(nodes.eq(i, t), loops)])],
         "nothing": loops,
     }[around]
-    (got,) = run_webgpu(Program("p", [], [out], [], [Kernel("k", [For(i, 4, [Declare(acc, i), *inside, Store(out, i, acc)], "parallel")])]))
+    (got,) = run_webgpu(
+        Program(
+            "p", [], [out], [], [Kernel("k", [For(i, 4, [Declare(acc, i), *inside, Store(out, i, acc)], "parallel")])]
+        )
+    )
     long = 10 * n
-    want = {"if": [long, 1 + long, 1, 2], "switch": [-1, 1 + long, 2, 3], "loop and if": [long, 1 + long, 2 + long, 3], "nothing": [k + long for k in range(4)]}
+    want = {
+        "if": [long, 1 + long, 1, 2],
+        "switch": [-1, 1 + long, 2, 3],
+        "loop and if": [long, 1 + long, 2 + long, 3],
+        "nothing": [k + long for k in range(4)],
+    }
     np.testing.assert_array_equal(got, want[around])
 
 
@@ -213,7 +298,13 @@ def test_sums_of_many_elements(backend):
 def test_scatter_of_long_windows(backend):
     where = lax.ScatterDimensionNumbers((1,), (), (0,))
     n = 70_000
-    got = on_webgpu(backend, lambda x, i, u: lax.scatter_add(x, i, u, where, mode="fill"), np.zeros(n + 5, np.int32), np.array([[0], [3], [9]]), np.ones((3, n), np.int32))
+    got = on_webgpu(
+        backend,
+        lambda x, i, u: lax.scatter_add(x, i, u, where, mode="fill"),
+        np.zeros(n + 5, np.int32),
+        np.array([[0], [3], [9]]),
+        np.ones((3, n), np.int32),
+    )
     assert got.sum() == 2 * n and got.max() == 2 and (got[:3] == 1).all() and (got[3:n] == 2).all()
 
 
@@ -221,7 +312,11 @@ def test_scatter_of_long_windows(backend):
 
 
 def plain(fun, args) -> Program:
-    jaxpr, consts = program_for(lower_types(stage_closed(lambda *xs: weft.tree_util.tree_leaves(fun(*xs)), [get_aval(a) for a in args])), "webgpu", ("webgpu",))
+    jaxpr, consts = program_for(
+        lower_types(stage_closed(lambda *xs: weft.tree_util.tree_leaves(fun(*xs)), [get_aval(a) for a in args])),
+        "webgpu",
+        ("webgpu",),
+    )
     return lower(jaxpr, "main", plain=True)[0]
 
 
@@ -230,7 +325,11 @@ def lengths(program: Program) -> list[object]:
     found = []
     for k in walk(program.body):
         if type(k) is Kernel:
-            found += [s for s in walk(k.body) if type(s) is While or type(s) is For and isinstance(s.extent, nodes.Expr) and chunks.trips(s) == 1]
+            found += [
+                s
+                for s in walk(k.body)
+                if type(s) is While or type(s) is For and isinstance(s.extent, nodes.Expr) and chunks.trips(s) == 1
+            ]
     return found
 
 

@@ -1,4 +1,7 @@
-"""Plans that were damaged and still are plans run on a device, or it refuses a kernel in clear words; nothing ends the process. WEFT_HOSTILE_PLANS sets from how many."""
+"""Plans that were damaged and still are plans run on a device, or it refuses a kernel in clear words; nothing ends
+the process. WEFT_HOSTILE_PLANS sets from how many.
+"""
+
 from __future__ import annotations
 
 import collections
@@ -41,7 +44,7 @@ def test_damaged_plans(device):
         except ArtifactError:
             found["refused"] += 1
             continue
-        if artifact.kind != "webgpu" or "count" in mutant.what:     # loops that were made longer would take that long
+        if artifact.kind != "webgpu" or "count" in mutant.what:  # loops that were made longer would take that long
             continue
         found[outcome(device, mutant, artifact)] += 1
     assert found["refused"] > found["ran"] > 0 and found["kernel refused"] and not found["lost outputs"], found

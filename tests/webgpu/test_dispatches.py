@@ -6,7 +6,23 @@ import numpy as np
 import pytest
 from weft_wasm.emit_wgsl import chunks, rows
 from weft_wasm.emit_wgsl.dispatches import split
-from weft_wasm.ir.nodes import Assign, Buffer, Const, Declare, For, If, Kernel, Let, Local, Program, Store, Var, f32, i32, lt  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    Program,
+    Store,
+    Var,
+    f32,
+    i32,
+    lt,
+)
 from weft_wasm.ir.traversal import walk
 from webgpu_harness import kernels, plan_of, run_webgpu
 
@@ -22,10 +38,19 @@ def summed(points: int, terms: int, kind: str = "reduce") -> Kernel:
     return Kernel("sums", [For(i, points, body, "parallel")])
 
 
-@pytest.mark.parametrize(("points", "terms", "want"), [
-    (1, rows.LONG, 64), (1, rows.LONG - 1, 0), (rows.FEW, rows.LONG, 64), (rows.FEW + 1, rows.LONG, 0), (rows.FEW + 1, rows.VERY_LONG, 256),
-    (rows.FEW + 1, rows.VERY_LONG - 1, 0), (5, 16 * rows.LONG - 1, 64), (5, 16 * rows.LONG, 256),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("points", "terms", "want"),
+    [
+        (1, rows.LONG, 64),
+        (1, rows.LONG - 1, 0),
+        (rows.FEW, rows.LONG, 64),
+        (rows.FEW + 1, rows.LONG, 0),
+        (rows.FEW + 1, rows.VERY_LONG, 256),
+        (rows.FEW + 1, rows.VERY_LONG - 1, 0),
+        (5, 16 * rows.LONG - 1, 64),
+        (5, 16 * rows.LONG, 256),
+    ],
+)
 def test_invocations_share_what_is_long(points, terms, want):
     (d,) = split(summed(points, terms))
     assert rows.threads(d) == want
@@ -45,7 +70,9 @@ def test_points_outside_are_left_out_where_there_are_any(n):
     (step,), (text,) = plan_of(program, limits)["steps"], kernels(program, limits)
     columns, lines, deep = step["groups"]
     groups = -(-n // 64)
-    assert deep == 1 and columns <= 5 and groups <= columns * lines < groups + lines, "no line of groups more than there must be"
+    assert deep == 1 and columns <= 5 and groups <= columns * lines < groups + lines, (
+        "no line of groups more than there must be"
+    )
     assert (f"if (point >= {n}u) {{ return; }}" in text) == (64 * columns * lines > n)
 
 
@@ -59,7 +86,10 @@ def test_iterations_of_nested_loops_and_branches():
     test = lt(Var("n"), 3)
     assert chunks.iterations([loop(5), loop(7)]) == 12 and chunks.iterations([loop(5, loop(7))]) == 5 * 8
     assert chunks.iterations([If(test, [loop(5)], [loop(9)])]) == 9 and chunks.iterations([If(test, [loop(5)])]) == 5
-    assert chunks.iterations([loop(10, If(test, [loop(6)]))]) == 10 * 7 and chunks.iterations([loop(Var("n"), loop(6))]) == 7
+    assert (
+        chunks.iterations([loop(10, If(test, [loop(6)]))]) == 10 * 7
+        and chunks.iterations([loop(Var("n"), loop(6))]) == 7
+    )
 
 
 def test_short_loops_are_left_as_they_are():
@@ -71,20 +101,36 @@ def test_short_loops_are_left_as_they_are():
 
 @gpu
 def test_long_loops_in_grids_of_two_axes():
-    """The grid of each part is the whole one. What is bound before the loop from what it changes is kept as it was; another kernel's part stays one."""
+    """The grid of each part is the whole one. What is bound before the loop from what it changes is kept as it was;
+    another kernel's part stays one.
+    """
     n, shape = chunks.LIMIT + 5, (2, 3)
-    x, out, last = Buffer("x", "i32", (n,), "input"), Buffer("out", "i32", shape, "output"), Buffer("last", "i32", shape, "output")
+    x, out, last = (
+        Buffer("x", "i32", (n,), "input"),
+        Buffer("out", "i32", shape, "output"),
+        Buffer("last", "i32", shape, "output"),
+    )
     a, b, c, d, t, acc, old = Var("a"), Var("b"), Var("c"), Var("d"), Var("t"), Local("acc", "i32"), Var("old")
     at = a * 3 + b
-    long = [Let(old, out[at]), Declare(acc, a), For(t, n, [Assign(acc, acc + x[t] * (b + 1)), Store(out, at, acc)]), Store(last, at, acc * 10 + old)]
-    kernel = Kernel("k", [
-        For(c, 2, [For(d, 3, [Store(out, c * 3 + d, c * 7 + d)], "parallel")], "parallel"),
-        For(a, 2, [For(b, 3, long, "parallel")], "parallel"),
-    ])  # fmt: skip
+    long = [
+        Let(old, out[at]),
+        Declare(acc, a),
+        For(t, n, [Assign(acc, acc + x[t] * (b + 1)), Store(out, at, acc)]),
+        Store(last, at, acc * 10 + old),
+    ]
+    kernel = Kernel(
+        "k",
+        [
+            For(c, 2, [For(d, 3, [Store(out, c * 3 + d, c * 7 + d)], "parallel")], "parallel"),
+            For(a, 2, [For(b, 3, long, "parallel")], "parallel"),
+        ],
+    )
     program = Program("p", [x], [out, last], [], [kernel])
     made = chunks.chunked(kernel, lambda name, dtype, shape: Buffer(name, dtype, shape))
     assert [type(s) for s in made] == [Kernel, Kernel, For, Kernel]
-    assert all(isinstance(s.var, Var) for s in walk(made) if type(s) is Let) and all(isinstance(s.local, Local) for s in walk(made) if type(s) is Declare)
+    assert all(isinstance(s.var, Var) for s in walk(made) if type(s) is Let) and all(
+        isinstance(s.local, Local) for s in walk(made) if type(s) is Declare
+    )
     data = np.random.default_rng(0).integers(-9, 9, n)
     got_out, got_last = run_webgpu(program, data)
     start, total = np.arange(2)[:, None], data.sum() * (np.arange(3) + 1)
@@ -95,15 +141,19 @@ def test_long_loops_in_grids_of_two_axes():
 @gpu
 @pytest.mark.parametrize("outer", [1, 3])
 def test_long_loops_inside_of_loops_and_after_another(outer):
-    """However they lie, no invocation has more iterations than systems let it have: Mesa's llvmpipe leaves what is longer without a word."""
+    """However they lie, no invocation has more iterations than systems let it have: Mesa's llvmpipe leaves what is
+    longer without a word.
+    """
     n = 2 * chunks.LIMIT + 9
     out, i, t, u, v = Buffer("out", "i32", (4,), "output"), Var("i"), Var("t"), Var("u"), Var("v")
     acc, low = Local("acc", "i32"), Local("low", "i32")
     body = [
-        Declare(acc, i), Declare(low, i32(0)),
+        Declare(acc, i),
+        Declare(low, i32(0)),
         For(t, outer, [Assign(acc, acc * 3), For(u, n, [Assign(acc, acc + 1)]), Assign(low, low + acc)]),
-        For(v, n, [Assign(low, low + (v + 1 - v))]), Store(out, i, acc - low),
-    ]  # fmt: skip
+        For(v, n, [Assign(low, low + (v + 1 - v))]),
+        Store(out, i, acc - low),
+    ]
     (got,) = run_webgpu(Program("p", [], [out], [], [Kernel("k", [For(i, 4, body, "parallel")])]))
     acc, low = np.arange(4), np.zeros(4, int)
     for _ in range(outer):
@@ -127,15 +177,32 @@ def test_deep_expressions_are_cut():
     def depth(line: str) -> int:
         levels = np.cumsum([(c == "(") - (c == ")") for c in line])
         return int(levels.max(initial=0))
+
     assert 12 < max(depth(line) for line in text.split("@compute")[1].splitlines()) < 40
     assert 100 // 12 - 1 <= len(re.findall(r"let t_\d+ = ", text)) <= 100 // 12 + 1
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    (1.5, "1.5f"), (-2.0, "-2.0f"), (2.0**-126, "1.1754943508222875e-38f"), (3e38, "3.0000000054977558e+38f"), (2.0**-127, "as_f32(0x00400000u)"), (-1e-45, "as_f32(0x80000001u)"),
-    (-0.0, "as_f32(0x80000000u)"), (0.0, "0.0f"), (np.inf, "as_f32(0x7f800000u)"), (np.nan, "as_f32(0x7fc00000u)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5f"),
+        (-2.0, "-2.0f"),
+        (2.0**-126, "1.1754943508222875e-38f"),
+        (3e38, "3.0000000054977558e+38f"),
+        (2.0**-127, "as_f32(0x00400000u)"),
+        (-1e-45, "as_f32(0x80000001u)"),
+        (-0.0, "as_f32(0x80000000u)"),
+        (0.0, "0.0f"),
+        (np.inf, "as_f32(0x7f800000u)"),
+        (np.nan, "as_f32(0x7fc00000u)"),
+    ],
+)
 def test_constants(value, text):
     """Numbers are written as such, but what compilers may change, by its bits."""
     out = Buffer("out", "f32", (1,), "output")
-    assert text in kernels(Program("p", [], [out], [], [Kernel("k", [Store(out, i32(0), Const(value, "f32"))])]))[0].split("@compute")[1]
+    assert (
+        text
+        in kernels(Program("p", [], [out], [], [Kernel("k", [Store(out, i32(0), Const(value, "f32"))])]))[0].split(
+            "@compute"
+        )[1]
+    )

@@ -7,7 +7,31 @@ import numpy as np
 import pytest
 from kernel_harness import run_interpreted
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Buffer, Call, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Store, Switch, Var, f32, gt, i32)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Buffer,
+    Call,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Fail,
+    For,
+    If,
+    Kernel,
+    Let,
+    Local,
+    MulAdd,
+    Program,
+    Store,
+    Switch,
+    Var,
+    f32,
+    gt,
+    i32,
+)
 from webgpu_harness import device as make_device, kernels, plan_of, run_webgpu
 
 gpu = pytest.mark.usefixtures("device")
@@ -58,12 +82,15 @@ def test_statements_before_and_after_a_loop_get_dispatches():
     """A binding that a later loop needs is evaluated there again; equal kernels are kept once."""
     x, a, out = vector("x", "input"), vector("a"), vector("out", "output")
     scale = Var("scale", "f32")
-    kernel = Kernel("k", [
-        Let(scale, x[0] * 2.0),
-        over(10, lambda i: [Store(a, i, x[i] + scale)]),
-        over(10, lambda i: [Store(out, i, a[Binary("sub", i32(9), i)] * scale)]),
-        Store(out, i32(3), a[1]),
-    ])  # fmt: skip
+    kernel = Kernel(
+        "k",
+        [
+            Let(scale, x[0] * 2.0),
+            over(10, lambda i: [Store(a, i, x[i] + scale)]),
+            over(10, lambda i: [Store(out, i, a[Binary("sub", i32(9), i)] * scale)]),
+            Store(out, i32(3), a[1]),
+        ],
+    )
     program = Program("p", [x], [out], [a], [kernel])
     assert [s["groups"] for s in steps_of(program)] == [[1, 1, 1]] * 3 and len(kernels(program)) == 3
     agree(program, np.arange(10))
@@ -73,9 +100,14 @@ def test_statements_before_and_after_a_loop_get_dispatches():
 def test_a_binding_that_would_change_keeps_the_kernel_whole():
     x, out = vector("x", "input"), vector("out", "output")
     old = Var("old", "f32")
-    kernel = Kernel("k", [
-        over(10, lambda i: [Store(out, i, x[i])]), Let(old, out[2]), over(10, lambda i: [Store(out, i, out[i] + old)]),
-    ])  # fmt: skip
+    kernel = Kernel(
+        "k",
+        [
+            over(10, lambda i: [Store(out, i, x[i])]),
+            Let(old, out[2]),
+            over(10, lambda i: [Store(out, i, out[i] + old)]),
+        ],
+    )
     program = Program("p", [x], [out], [], [kernel])
     assert len(steps_of(program)) == 1
     agree(program, np.arange(10))
@@ -84,7 +116,10 @@ def test_a_binding_that_would_change_keeps_the_kernel_whole():
 @gpu
 def test_workgroup_memory_and_barriers_run_in_one_invocation():
     x, out, shared = vector("x", "input"), vector("out", "output"), Buffer("shared", "f32", (10,), "workgroup")
-    fill, turn = over(10, lambda i: [Store(shared, i, x[i])]), over(10, lambda i: [Store(out, i, shared[Binary("sub", i32(9), i)])])
+    fill, turn = (
+        over(10, lambda i: [Store(shared, i, x[i])]),
+        over(10, lambda i: [Store(out, i, shared[Binary("sub", i32(9), i)])]),
+    )
     kernel = Kernel("k", [fill, Barrier(), turn], [shared])
     agree(Program("p", [x], [out], [], [kernel]), np.arange(10))
 
@@ -99,7 +134,13 @@ def test_more_arrays_than_bindings(limit):
     inputs = [vector(f"x{k}", "input") for k in range(13)]
     outs = [vector(f"o{k}", "output") for k in range(5)]
     total = lambda i, k: sum((x[i] for x in inputs[1:]), inputs[0][i] * float(k))  # noqa: E731
-    program = Program("many", inputs, outs, [], [Kernel("k", [over(10, lambda i: [Store(o, i, total(i, k)) for k, o in enumerate(outs)])])])
+    program = Program(
+        "many",
+        inputs,
+        outs,
+        [],
+        [Kernel("k", [over(10, lambda i: [Store(o, i, total(i, k)) for k, o in enumerate(outs)])])],
+    )
     plan = plan_of(program, {"maxStorageBuffersPerShaderStage": limit})
     assert max(len(s["bind"]) for s in plan["steps"] if s["op"] == "dispatch") <= limit
     agree(program, *[np.arange(10) * k for k in range(13)], maxStorageBuffersPerShaderStage=limit)
@@ -108,7 +149,13 @@ def test_more_arrays_than_bindings(limit):
 @gpu
 def test_copies_at_places_that_a_loop_counts_keep_to_the_bindings():
     x, out, t = vector("x", "input"), vector("out", "output"), Var("t")
-    program = Program("copies", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, x[i])])]), For(t, 3, [Copy(out, x, 2, t * 3, t)])])
+    program = Program(
+        "copies",
+        [x],
+        [out],
+        [],
+        [Kernel("k", [over(10, lambda i: [Store(out, i, x[i])])]), For(t, 3, [Copy(out, x, 2, t * 3, t)])],
+    )
     (loop,) = [s for s in plan_of(program, {"maxStorageBuffersPerShaderStage": 3})["steps"] if s["op"] == "loop"]
     assert max(len(s["bind"]) for s in loop["body"] if s["op"] == "dispatch") <= 3
     agree(program, np.arange(10), maxStorageBuffersPerShaderStage=3)
@@ -117,11 +164,17 @@ def test_copies_at_places_that_a_loop_counts_keep_to_the_bindings():
 @gpu
 def test_large_temps_leave_the_arena():
     x, a, b, out = vector("x", "input", 1000), vector("a", n=1000), vector("b", n=1000), vector("out", "output", 1000)
-    program = Program("p", [x], [out], [a, b], [
-        Kernel("k1", [over(1000, lambda i: [Store(a, i, x[i] + 1.0)])]),
-        Kernel("k2", [over(1000, lambda i: [Store(b, i, a[Binary("sub", i32(999), i)])])]),
-        Kernel("k3", [over(1000, lambda i: [Store(out, i, a[i] + b[i])])]),
-    ])  # fmt: skip
+    program = Program(
+        "p",
+        [x],
+        [out],
+        [a, b],
+        [
+            Kernel("k1", [over(1000, lambda i: [Store(a, i, x[i] + 1.0)])]),
+            Kernel("k2", [over(1000, lambda i: [Store(b, i, a[Binary("sub", i32(999), i)])])]),
+            Kernel("k3", [over(1000, lambda i: [Store(out, i, a[i] + b[i])])]),
+        ],
+    )
     assert sum(s["role"] == "temp" for s in plan_of(program)["buffers"]) == 1
     assert sum(s["role"] == "temp" for s in plan_of(program, {"maxStorageBufferBindingSize": 5000})["buffers"]) == 2
     agree(program, np.arange(1000), maxStorageBufferBindingSize=5000)
@@ -150,13 +203,40 @@ def test_words():
 
 @gpu
 def test_copies():
-    """Between buffers a command; with computed places, or within the arena, a kernel; overlapping ranges through a temp."""
-    x, n, a, b, out = vector("x", "input"), vector("n", "input", 1, "i32"), vector("a"), vector("b"), vector("out", "output")
+    """Between buffers a command; with computed places, or within the arena, a kernel; overlapping ranges through a
+    temp.
+    """
+    x, n, a, b, out = (
+        vector("x", "input"),
+        vector("n", "input", 1, "i32"),
+        vector("a"),
+        vector("b"),
+        vector("out", "output"),
+    )
     t = Var("t")
-    program = Program("p", [x, n], [out], [a, b], [
-        Copy(a, x, 10), Copy(b, a, 10), Copy(b, b, 6, 3, 1), For(t, 2, [Copy(b, x, 2, t * 4, i32(8))]), Copy(out, b, 10), Copy(out, x, 1, n[0], i32(7)),
-    ])  # fmt: skip
-    assert [s["op"] for s in steps_of(program)] == ["copy", "dispatch", "dispatch", "dispatch", "loop", "copy", "dispatch"]
+    program = Program(
+        "p",
+        [x, n],
+        [out],
+        [a, b],
+        [
+            Copy(a, x, 10),
+            Copy(b, a, 10),
+            Copy(b, b, 6, 3, 1),
+            For(t, 2, [Copy(b, x, 2, t * 4, i32(8))]),
+            Copy(out, b, 10),
+            Copy(out, x, 1, n[0], i32(7)),
+        ],
+    )
+    assert [s["op"] for s in steps_of(program)] == [
+        "copy",
+        "dispatch",
+        "dispatch",
+        "dispatch",
+        "loop",
+        "copy",
+        "dispatch",
+    ]
     agree(program, np.arange(10), np.int32([5]))
 
 
@@ -167,10 +247,16 @@ def test_copies():
 def test_a_loop_of_a_computed_count_is_counted_on_the_device():
     n, out = vector("n", "input", 1, "i32"), vector("out", "output", 8, "i32")
     t, u = Var("t"), Var("u")
-    program = Program("p", [n], [out], [], [
-        Kernel("zero", [over(8, lambda i: [Store(out, i, i32(0))])]),
-        For(t, n[0], [For(u, 2, [Kernel("k", [over(8, lambda i: [Store(out, i, out[i] + t * 10 + u)])])])]),
-    ])  # fmt: skip
+    program = Program(
+        "p",
+        [n],
+        [out],
+        [],
+        [
+            Kernel("zero", [over(8, lambda i: [Store(out, i, i32(0))])]),
+            For(t, n[0], [For(u, 2, [Kernel("k", [over(8, lambda i: [Store(out, i, out[i] + t * 10 + u)])])])]),
+        ],
+    )
     assert [s["op"] for s in steps_of(program)] == ["dispatch", "dispatch", "while"]
     for count in (-1, 0, 3):
         agree(program, np.int32([count]))
@@ -186,16 +272,30 @@ def test_loops_of_known_counts_are_one_submit():
     before = d.submits
     agree(program, np.arange(10))
     assert d.submits == before + 1
-    assert steps_of(program)[1]["counter"] is not None and steps_of(Program("p", [x], [out], [], [For(i, 4, [Copy(out, x, 10)])]))[0]["counter"] is None
+    assert (
+        steps_of(program)[1]["counter"] is not None
+        and steps_of(Program("p", [x], [out], [], [For(i, 4, [Copy(out, x, 10)])]))[0]["counter"] is None
+    )
 
 
 @gpu
 @pytest.mark.parametrize("n", [100_000, 65_536])
 def test_long_loops_are_several_dispatches(n):
-    """A running sum over two rows, then its last value twice; an invocation of llvmpipe ends after 65,535 iterations."""
-    x, out, last = vector("x", "input", 2 * n, "i32"), vector("out", "output", 2 * n, "i32"), vector("last", "output", 2, "i32")
+    """A running sum over two rows, then its last value twice; an invocation of llvmpipe ends after 65,535
+    iterations.
+    """
+    x, out, last = (
+        vector("x", "input", 2 * n, "i32"),
+        vector("out", "output", 2 * n, "i32"),
+        vector("last", "output", 2, "i32"),
+    )
     r, t, acc, twice = Var("r"), Var("t"), Local("acc", "i32"), Var("twice")
-    body = [Let(twice, r + 2), Declare(acc, r), For(t, n, [Assign(acc, acc + x[r * n + t]), Store(out, r * n + t, acc)]), Store(last, r, acc * twice)]
+    body = [
+        Let(twice, r + 2),
+        Declare(acc, r),
+        For(t, n, [Assign(acc, acc + x[r * n + t]), Store(out, r * n + t, acc)]),
+        Store(last, r, acc * twice),
+    ]
     program = Program("p", [x], [out, last], [], [Kernel("k", [For(r, 2, body, "parallel")])])
     assert [s["op"] for s in steps_of(program)] == ["dispatch", "loop", "dispatch"]
     data = np.random.default_rng(0).integers(-9, 9, (2, n))
@@ -212,7 +312,13 @@ def test_long_updates_are_several_dispatches():
     index, out = vector("index", "input", n, "i32"), vector("out", "output", 50, "i32")
     u, w, start = Var("u"), Var("w"), Var("start")
     update = [Let(start, index[u]), If(gt(start, -1), [For(w, m, [Store(out, start + w, out[start + w] * 3 + u)])])]
-    program = Program("p", [index], [out], [], [Kernel("zero", [over(50, lambda i: [Store(out, i, i32(0))])]), Kernel("k", [For(u, n, update)])])
+    program = Program(
+        "p",
+        [index],
+        [out],
+        [],
+        [Kernel("zero", [over(50, lambda i: [Store(out, i, i32(0))])]), Kernel("k", [For(u, n, update)])],
+    )
     assert [s["op"] for s in steps_of(program)] == ["dispatch", "loop"]
     agree(program, np.random.default_rng(0).integers(-1, 43, n))
 
@@ -225,8 +331,14 @@ def test_constant_expressions_are_not_folded():
     """What overflows or divides by zero in a constant expression is an error of WGSL, and a value of the loop IR."""
     out = vector("out", "output", 6, "i32")
     top, one, zero, low = Const((1 << 31) - 1, "i32"), i32(1), i32(0), Const(-(1 << 31), "i32")
-    values = [Binary("add", top, one), Binary("div", one, zero), Binary("rem", low, Const(-1, "i32")), Binary("shl", one, Const(40, "i32")),
-              Binary("mul", low, low), Convert(Const(3e9, "f32"), "i32")]  # fmt: skip
+    values = [
+        Binary("add", top, one),
+        Binary("div", one, zero),
+        Binary("rem", low, Const(-1, "i32")),
+        Binary("shl", one, Const(40, "i32")),
+        Binary("mul", low, low),
+        Convert(Const(3e9, "f32"), "i32"),
+    ]
     agree(Program("p", [], [out], [], [Kernel("k", [Store(out, i32(k), v) for k, v in enumerate(values)])]))
 
 
@@ -236,7 +348,13 @@ def of_infinities(value):
     return Program("p", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, value(x[i]))])])])
 
 
-ZERO_FACTORS = [lambda x: x * f32(0), lambda x: f32(0) * x, lambda x: MulAdd(x, f32(0), x), lambda x: MulAdd(f32(-0.0), x, f32(2)), lambda x: Binary("div", f32(0), x)]
+ZERO_FACTORS = [
+    lambda x: x * f32(0),
+    lambda x: f32(0) * x,
+    lambda x: MulAdd(x, f32(0), x),
+    lambda x: MulAdd(f32(-0.0), x, f32(2)),
+    lambda x: Binary("div", f32(0), x),
+]
 
 
 @pytest.mark.parametrize("value", ZERO_FACTORS)
@@ -255,7 +373,9 @@ def test_factors_of_zero_of_infinities(value):
 
 def test_what_is_shared_is_computed_once():
     x, out = vector("x", "input"), vector("out", "output")
-    text = kernels(Program("p", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, (e := Call("exp", x[i])) * e)])])]))[0]
+    text = kernels(
+        Program("p", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, (e := Call("exp", x[i])) * e)])])])
+    )[0]
     assert text.count("weft_exp(") == 2, "one definition, one call"
 
 
@@ -283,10 +403,30 @@ def test_errors_of_programs_are_refused():
 def test_the_program_is_left_as_it_was():
     x, out, a = vector("x", "input"), vector("out", "output"), vector("a", dtype="bool")
     acc, j = Local("acc", "f32"), Var("j")
-    program = Program("p", [x], [out], [a], [
-        Kernel("k", [over(10, lambda i: [Store(a, i, gt(x[i], 0.0))])]),
-        Switch(i32(0), [[Kernel("s", [Declare(acc, f32(0.0)), For(j, 10, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)])]]),
-    ])  # fmt: skip
+    program = Program(
+        "p",
+        [x],
+        [out],
+        [a],
+        [
+            Kernel("k", [over(10, lambda i: [Store(a, i, gt(x[i], 0.0))])]),
+            Switch(
+                i32(0),
+                [
+                    [
+                        Kernel(
+                            "s",
+                            [
+                                Declare(acc, f32(0.0)),
+                                For(j, 10, [Assign(acc, acc + x[j])], "reduce"),
+                                Store(out, i32(0), acc),
+                            ],
+                        )
+                    ]
+                ],
+            ),
+        ],
+    )
     before = str(program), a.nbytes, a.role
     first = compile_webgpu(program, {"maxStorageBufferBindingSize": 64})
     assert (str(program), a.nbytes, a.role) == before

@@ -9,7 +9,22 @@ import test_scalar_math
 import test_schedule
 import test_sort
 from kernel_harness import assert_same, random_array, run_interpreted
-from weft_wasm.ir.nodes import Assign, Binary, Buffer, Call, Const, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
+from weft_wasm.ir.nodes import (
+    Assign,
+    Binary,
+    Buffer,
+    Call,
+    Const,
+    Declare,
+    For,
+    Kernel,
+    Local,
+    Program,
+    Store,
+    Var,
+    f32,
+    i32,
+)
 from weft_wasm.routines.sort_parallel import sort_parallel
 from webgpu_harness import SUPPORTED, kernels, run_webgpu
 
@@ -93,7 +108,9 @@ def test_two_argument_special_values(fn):
 def test_powers_keep_the_low_bits_of_the_exponent():
     """exp(y · log x) would multiply the error of the logarithm by up to 88."""
     rng = np.random.default_rng(4)
-    x = np.concatenate([np.exp(rng.uniform(-80, 80, 20_000)), 1 + rng.normal(size=20_000) / 1000, rng.uniform(0, 4, 20_000)]).astype(np.float32)
+    x = np.concatenate(
+        [np.exp(rng.uniform(-80, 80, 20_000)), 1 + rng.normal(size=20_000) / 1000, rng.uniform(0, 4, 20_000)]
+    ).astype(np.float32)
     limit = 87 / np.maximum(abs(np.log(x.astype(np.float64))), 1e-6)
     y = (limit * rng.uniform(-1, 1, x.size)).astype(np.float32)
     want = x.astype(np.float64) ** y
@@ -154,14 +171,21 @@ def test_softmax_shared_by_a_workgroup():
     x, out = Buffer("x", "f32", (rows, n), "input"), Buffer("out", "f32", (rows, n), "output")
     r, j, k, m, q = (Var(name) for name in "rjkmq")
     top, total = Local("top", "f32"), Local("total", "f32")
-    body = [For(r, rows, [
-        Declare(top, f32(float("-inf"))),
-        For(j, n, [Assign(top, Binary("max", top, x[r * n + j]))], "reduce"),
-        For(k, n, [Store(out, r * n + k, Call("exp", x[r * n + k] - top))], "parallel"),
-        Declare(total, f32(0.0)),
-        For(m, n, [Assign(total, total + out[r * n + m])], "reduce"),
-        For(q, n, [Store(out, r * n + q, out[r * n + q] / total)], "parallel"),
-    ], "parallel")]  # fmt: skip
+    body = [
+        For(
+            r,
+            rows,
+            [
+                Declare(top, f32(float("-inf"))),
+                For(j, n, [Assign(top, Binary("max", top, x[r * n + j]))], "reduce"),
+                For(k, n, [Store(out, r * n + k, Call("exp", x[r * n + k] - top))], "parallel"),
+                Declare(total, f32(0.0)),
+                For(m, n, [Assign(total, total + out[r * n + m])], "reduce"),
+                For(q, n, [Store(out, r * n + q, out[r * n + q] / total)], "parallel"),
+            ],
+            "parallel",
+        )
+    ]
     program = Program("softmax", [x], [out], [], [Kernel("softmax", body)])
     data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
     e = np.exp(data - data.max(1, keepdims=True))
@@ -171,14 +195,23 @@ def test_softmax_shared_by_a_workgroup():
 
 
 BITWISE, ARITHMETIC = ["and", "or", "xor"], ["add", "mul", "min", "max"]
-REDUCTIONS = [(dtype, op) for dtype in ("bool", "i8", "u16", "i32", "u32", "f32")
-              for op in (BITWISE if dtype == "bool" else ARITHMETIC if dtype == "f32" else BITWISE + ARITHMETIC)]  # fmt: skip
+REDUCTIONS = [
+    (dtype, op)
+    for dtype in ("bool", "i8", "u16", "i32", "u32", "f32")
+    for op in (BITWISE if dtype == "bool" else ARITHMETIC if dtype == "f32" else BITWISE + ARITHMETIC)
+]
 
 
 @pytest.mark.parametrize("dtype,op", REDUCTIONS)
 def test_reductions_shared_by_a_workgroup(dtype, op):
     n, rng = 1001, np.random.default_rng(0)
-    x, out, i, j, acc = Buffer("x", dtype, (3, n), "input"), Buffer("out", dtype, (3,), "output"), Var("i"), Var("j"), Local("acc", dtype)
+    x, out, i, j, acc = (
+        Buffer("x", dtype, (3, n), "input"),
+        Buffer("out", dtype, (3,), "output"),
+        Var("i"),
+        Var("j"),
+        Local("acc", dtype),
+    )
     start = Const(True if dtype == "bool" else 3, dtype)
     body = [Declare(acc, start), For(j, n, [Assign(acc, Binary(op, acc, x[i * n + j]))], "reduce"), Store(out, i, acc)]
     program = Program("reduce", [x], [out], [], [Kernel("reduce", [For(i, 3, body, "parallel")])])
@@ -187,11 +220,18 @@ def test_reductions_shared_by_a_workgroup(dtype, op):
     if dtype == "f32":
         data = np.nan_to_num(data, posinf=1, neginf=-1).clip(-2, 2) if op in ("add", "mul") else data
     for a, b in zip(run_webgpu(program, data), run_interpreted(program, data)):
-        np.testing.assert_allclose(a, b, rtol=1e-4) if dtype == "f32" and op in ("add", "mul") else assert_same(a, b, op)
+        np.testing.assert_allclose(a, b, rtol=1e-4) if dtype == "f32" and op in ("add", "mul") else assert_same(
+            a, b, op
+        )
 
 
 @pytest.mark.parametrize("n", [1 << 16, 300_000])
 def test_a_sum_of_many_ones_is_exact(n):
-    x, out, j, acc = Buffer("x", "f32", (n,), "input"), Buffer("out", "f32", (), "output"), Var("j"), Local("acc", "f32")
+    x, out, j, acc = (
+        Buffer("x", "f32", (n,), "input"),
+        Buffer("out", "f32", (), "output"),
+        Var("j"),
+        Local("acc", "f32"),
+    )
     body = [Declare(acc, f32(0.0)), For(j, n, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)]
     assert run_webgpu(Program("sum", [x], [out], [], [Kernel("sum", body)]), np.ones(n))[0] == n

@@ -24,7 +24,7 @@ def test_a_program_is_unloaded_with_its_function(platform):
         x = jnp.arange(1000.0)
         g = weft.jit(lambda x: (x * 3).sum())
         g(x)
-        f = weft.jit(lambda x: jnp.abs(jnp.fft.fft(x))[:2])      # has a table of roots
+        f = weft.jit(lambda x: jnp.abs(jnp.fft.fft(x))[:2])  # has a table of roots
         np.testing.assert_allclose(f(x)[0], 499500, rtol=1e-6)
         with_f = held()
         del f

@@ -1,4 +1,6 @@
-"""What a compiler may take to stay as it is, in programs where it changes: WebGPU computes what the interpreter does."""
+"""What a compiler may take to stay as it is, in programs where it changes: WebGPU computes what the interpreter
+does.
+"""
 
 import changing_functions
 import pytest
@@ -31,7 +33,9 @@ def test_functions(name, backend, monkeypatch):
 
 
 def test_a_barrier_stands_between_uses_of_the_same_storage():
-    """The second loop of a row writes where the first has read, in another array: no invocation may begin it before all have read."""
+    """The second loop of a row writes where the first has read, in another array: no invocation may begin it before
+    all have read.
+    """
     program, _ = CASES["rows_shared_by_a_workgroup"]
     a, _, c = program.temps
     legal = legalize(program, 8)

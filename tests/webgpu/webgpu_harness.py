@@ -20,8 +20,12 @@ def device():
     return WgpuDevice()
 
 
-def run_webgpu(program: Program, *inputs: np.ndarray, features=(), schedule=True, limits=DEFAULT_LIMITS) -> list[np.ndarray]:
-    """Outputs of the compiled program; all its memory is given back. features and schedule are of the Wasm harness, and ignored."""
+def run_webgpu(
+    program: Program, *inputs: np.ndarray, features=(), schedule=True, limits=DEFAULT_LIMITS
+) -> list[np.ndarray]:
+    """Outputs of the compiled program; all its memory is given back. features and schedule are of the Wasm harness,
+    and ignored.
+    """
     d = device()
     before = d.stats()["allocated"]
     loaded = d.load(compile_webgpu(program, limits))
@@ -31,7 +35,9 @@ def run_webgpu(program: Program, *inputs: np.ndarray, features=(), schedule=True
         handles.append(d.alloc(len(data)))
         d.write(handles[-1], data)
     outputs = d.run(loaded, handles)
-    parts = [from_words(d.read(h, 4 * b.size), ITEMSIZE[b.dtype]) for h, b in zip(outputs, program.outputs, strict=True)]
+    parts = [
+        from_words(d.read(h, 4 * b.size), ITEMSIZE[b.dtype]) for h, b in zip(outputs, program.outputs, strict=True)
+    ]
     for h in handles + outputs:
         d.free(h)
     d.unload(loaded)

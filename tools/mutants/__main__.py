@@ -1,15 +1,21 @@
 """Puts faults into the code one by one and sees whether the tests notice.   make test-mutants
 
     python tools/mutants list     [--count 552] [--seed 0]        the sample
-    python tools/mutants reach    [--tests tests/ops …]           runs the tests once and writes down which of them reach which fault: build/mutants/reach
-    python tools/mutants run      [--workers 2] [--budget 120]    runs for each fault the tests that reach it, the quickest and most particular first: build/mutants/results.json
-    python tools/mutants report                                   docs/mutants.md, from the results and from tools/mutants/verdicts.toml
-    python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults these tests catch, as both stand in the working tree now: a fault's number, or a part of its name;
-                                                                      of faults that are in the sample, or were, it is added to the results
-    python tools/mutants history                                  the same with the faults that this project has had: tools/mutants/history.toml
+    python tools/mutants reach    [--tests tests/ops …]           runs the tests once and writes down which of them
+    reach which fault: build/mutants/reach python tools/mutants run      [--workers 2] [--budget 120]    runs for each
+    fault the tests that reach it, the quickest and most particular first: build/mutants/results.json python
+    tools/mutants report                                   docs/mutants.md, from the results and from
+    tools/mutants/verdicts.toml python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults
+    these tests catch, as both stand in the working tree now: a fault's number, or a part of its name;
+                                                                      of faults that are in the sample, or were, it is
+                                                                      added to the results
+    python tools/mutants history                                  the same with the faults that this project has had:
+    tools/mutants/history.toml
 
-A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in verdicts.toml, or get a test.
+A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in
+verdicts.toml, or get a test.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -29,19 +35,21 @@ from candidates import Mutant
 
 BUILD = tree.ROOT / "build" / "mutants"
 RESULTS, HISTORY = BUILD / "results.json", BUILD / "history.json"
-FIRST = 60      # tests of the first, quick run
+FIRST = 60  # tests of the first, quick run
 
 
 class Test(NamedTuple):
     name: str
     seconds: float
-    reached: int      # how many faults
+    reached: int  # how many faults
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("list", "reach", "run", "report", "try", "history"))
-    parser.add_argument("faults", nargs="*", help="for `try`: numbers in the sample, or parts of names, of any candidate")
+    parser.add_argument(
+        "faults", nargs="*", help="for `try`: numbers in the sample, or parts of names, of any candidate"
+    )
     parser.add_argument("--count", type=int, default=552)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="*", default=["tests"])
@@ -54,7 +62,12 @@ def main() -> None:
         return history(options)
     sampled = list(strata.numbered(strata.sample(tree.ROOT, options.count, options.seed)))
     if options.action == "report":
-        return report.write(strata.mutants_of(tree.ROOT), sampled, read_results(), json.loads(HISTORY.read_text()) if HISTORY.exists() else {})
+        return report.write(
+            strata.mutants_of(tree.ROOT),
+            sampled,
+            read_results(),
+            json.loads(HISTORY.read_text()) if HISTORY.exists() else {},
+        )
     if options.action == "try":
         return attempt(sampled, options.faults, options.tests)
     if options.action == "list":
@@ -96,18 +109,29 @@ def tests_reaching(sampled: list[tuple[int, str, Mutant]]) -> dict[str, list[Tes
                 for k in reached:
                     reaching[keys[k]].append(Test(name, seconds, len(reached)))
     wanted = {m.key for _, _, m in sampled}
-    return {key: sorted(tests, key=lambda t: (0.02 + t.seconds) * (1 + t.reached)) for key, tests in reaching.items() if key in wanted}
+    return {
+        key: sorted(tests, key=lambda t: (0.02 + t.seconds) * (1 + t.reached))
+        for key, tests in reaching.items()
+        if key in wanted
+    }
 
 
 def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> None:
     order = tests_reaching(sampled)
     results = read_results()
-    left = [item for item in sampled if (item[2].key not in results if options.only is None else item[0] in options.only)]
+    left = [
+        item for item in sampled if (item[2].key not in results if options.only is None else item[0] in options.only)
+    ]
     if unknown := [str(k) for k, _, m in left if m.key not in order and not m.file.endswith(".ts")]:
         print(f"left out, for the tests that reach them aren't known: {' '.join(unknown)}; run `reach`, or `try` them.")
     left = [item for item in left if str(item[0]) not in unknown]
-    if any(m.file.endswith(".ts") for _, _, m in left) and tree.node(tree.copy(BUILD / "tree-0"), 600, BUILD / "log-node"):
-        raise SystemExit(f"the page's tests fail without a fault, so they say nothing: see {BUILD / 'log-node'}. Has the page been built (make web browser)?")
+    if any(m.file.endswith(".ts") for _, _, m in left) and tree.node(
+        tree.copy(BUILD / "tree-0"), 600, BUILD / "log-node"
+    ):
+        raise SystemExit(
+            f"the page's tests fail without a fault, so they say nothing: see {BUILD / 'log-node'}. Has the page been"
+            " built (make web browser)?"
+        )
     lock = threading.Lock()
 
     def work(worker: int) -> None:
@@ -120,16 +144,32 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
             start, tests = time.perf_counter(), order.get(m.key, [])
             outcome = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
             with lock:
-                results = record(m, {"number": k, "stratum": stratum, "reaching": len(tests), "seconds": round(time.perf_counter() - start, 1), **outcome})
+                results = record(
+                    m,
+                    {
+                        "number": k,
+                        "stratum": stratum,
+                        "reaching": len(tests),
+                        "seconds": round(time.perf_counter() - start, 1),
+                        **outcome,
+                    },
+                )
                 caught = sum(r["outcome"] == "caught" for r in results.values())
-                print(f"{k:4} {outcome['outcome']:9} {results[m.key]['seconds']:6.1f} s  {m.file}:{m.line} {m.key.split('::')[1][:110]}   [{caught}/{len(results)}]", flush=True)
+                print(
+                    f"{k:4} {outcome['outcome']:9} {results[m.key]['seconds']:6.1f} s  {m.file}:{m.line}"
+                    f" {m.key.split('::')[1][:110]}   [{caught}/{len(results)}]",
+                    flush=True,
+                )
+
     threads = [threading.Thread(target=work, args=(w,)) for w in range(options.workers)]
     [t.start() for t in threads]
     [t.join() for t in threads]
 
 
 def read_results() -> dict[str, Any]:
-    """What has been found out, by the keys of faults; those of code that has changed since are of no more use, and do no harm."""
+    """What has been found out, by the keys of faults; those of code that has changed since are of no more use, and
+    do no harm.
+    """
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return results
 
@@ -149,8 +189,16 @@ def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: 
     try:
         if m.file.endswith(".ts"):
             code = tree.node(copy, 400, log)
-            failed = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.lstrip().startswith(("not ok", "✖", "✘"))]
-            return {"outcome": "caught" if code else "survived", "ran": 1, "by": "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]}
+            failed = [
+                line.strip()
+                for line in log.read_text(errors="replace").splitlines()
+                if line.lstrip().startswith(("not ok", "✖", "✘"))
+            ]
+            return {
+                "outcome": "caught" if code else "survived",
+                "ran": 1,
+                "by": "time" if code == -9 else (failed or [f"exit {code}"])[0][:200],
+            }
         return notice(copy, tests, budget, log)
     finally:
         tree.put(copy, m.file, original)
@@ -174,8 +222,14 @@ def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Pa
         files = list(dict.fromkeys(t.name.split("::")[0] for t in chosen))
         code = tree.pytest(copy, ["-x", *files], timeout=60 + 4 * seconds, log=log, WEFT_MUTANT_TESTS=str(names))
         if code not in (0, 5):
-            failed = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
-            return {"outcome": "caught", "ran": ran, "by": "time" if code == -9 else failed[0][:200] if failed else f"exit {code}"}
+            failed = [
+                line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))
+            ]
+            return {
+                "outcome": "caught",
+                "ran": ran,
+                "by": "time" if code == -9 else failed[0][:200] if failed else f"exit {code}",
+            }
         ran += len(chosen)
     return {"outcome": "survived", "ran": ran}
 
@@ -186,16 +240,21 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
     places = {m.key: (k, stratum) for k, stratum, m in sampled}
     everything = [m for found in strata.mutants_of(tree.ROOT).values() for m in found]
     for fault in faults:
-        found = [m for k, _, m in sampled if fault == str(k)] if fault.isdigit() else \
-            [m for m in everything if fault == m.key] or [m for m in everything if fault in m.key]
+        found = (
+            [m for k, _, m in sampled if fault == str(k)]
+            if fault.isdigit()
+            else [m for m in everything if fault == m.key] or [m for m in everything if fault in m.key]
+        )
         if not found:
             raise SystemExit(f"there is no fault {fault!r}; see `python tools/mutants list`.")
         chosen += found
-    with tempfile.TemporaryDirectory(prefix="try-", dir=BUILD) as folder:      # of its own: several may run at a time
+    with tempfile.TemporaryDirectory(prefix="try-", dir=BUILD) as folder:  # of its own: several may run at a time
         tried(tree.copy(pathlib.Path(folder, "tree")), pathlib.Path(folder, "log"), chosen, places, tests)
 
 
-def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: dict[str, tuple[int, str]], tests: list[str]) -> None:
+def tried(
+    copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: dict[str, tuple[int, str]], tests: list[str]
+) -> None:
     if tree.pytest(copy, ["-x", *tests], log=log):
         raise SystemExit(f"{log.read_text()[-3000:]}\nthese tests fail without a fault.")
     for m in chosen:
@@ -210,12 +269,14 @@ def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: d
         if code and m.key in places:
             number, stratum = places[m.key]
             record(m, {"seconds": 0.0, "reaching": 0, "number": number, "stratum": stratum, **found})
-        elif code and m.key in read_results():      # of an earlier sample
+        elif code and m.key in read_results():  # of an earlier sample
             record(m, found)
 
 
 def history(options: argparse.Namespace) -> None:
-    """Puts back the bugs that this project has had. history.toml says of each what the code reads now and what it would read with the bug."""
+    """Puts back the bugs that this project has had. history.toml says of each what the code reads now and what it
+    would read with the bug.
+    """
     bugs = tomllib.loads((tree.HERE / "history.toml").read_text())["bug"]
     chosen = [(k, bug) for k, bug in enumerate(bugs) if options.only is None or k in options.only]
     missed = []
@@ -224,9 +285,15 @@ def history(options: argparse.Namespace) -> None:
         for k, bug in chosen:
             start = time.perf_counter()
             caught = put_back(copy, bug, log)
-            print(f"{k:3} {'caught' if caught else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']} ({bug['commit']})", flush=True)
+            print(
+                f"{k:3} {'caught' if caught else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']}"
+                f" ({bug['commit']})",
+                flush=True,
+            )
             known = json.loads(HISTORY.read_text()) if HISTORY.exists() else {}
-            HISTORY.write_text(json.dumps({**known, bug["name"]: {"commit": bug["commit"], "caught": caught}}, indent=1))
+            HISTORY.write_text(
+                json.dumps({**known, bug["name"]: {"commit": bug["commit"], "caught": caught}}, indent=1)
+            )
             if not caught:
                 missed.append(bug["name"])
     print(f"{len(chosen)} bugs, {len(missed)} missed" + "".join(f"\n  {name}" for name in missed))
@@ -239,7 +306,10 @@ def put_back(copy: pathlib.Path, bug: dict[str, Any], log: pathlib.Path) -> bool
         data = (copy / edit["file"]).read_bytes()
         originals.setdefault(edit["file"], data)
         if data.count(edit["now"].encode()) != 1:
-            raise SystemExit(f"{bug['name']} no longer fits: {edit['file']} has {data.count(edit['now'].encode())} times\n{edit['now']}")
+            raise SystemExit(
+                f"{bug['name']} no longer fits: {edit['file']} has {data.count(edit['now'].encode())}"
+                f" times\n{edit['now']}"
+            )
         tree.put(copy, edit["file"], data.replace(edit["now"].encode(), edit["then"].encode()))
     code = tree.pytest(copy, ["-x", *bug["tests"]], log=log, timeout=900)
     for file, data in originals.items():

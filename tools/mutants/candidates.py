@@ -1,8 +1,10 @@
 """Faults that could stand in a source file: each is a small edit that a test ought to notice.
 
-The operators are those of the literature (swapped operands, comparisons, off by one, dropped conditions and statements) and those of this code's own mistakes: an override
-that overrides nothing, an invalidation left out, a wrong dtype or axis. Messages, annotations, docstrings, assertions and what shows an object are left alone.
+The operators are those of the literature (swapped operands, comparisons, off by one, dropped conditions and statements)
+and those of this code's own mistakes: an override that overrides nothing, an invalidation left out, a wrong dtype or
+axis. Messages, annotations, docstrings, assertions and what shows an object are left alone.
 """
+
 from __future__ import annotations
 
 import ast
@@ -11,10 +13,50 @@ from dataclasses import dataclass, replace
 from typing import Iterable, Iterator
 
 SWAPPED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult, ast.LShift, ast.RShift, ast.Pow)
-ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Div: "*", ast.LShift: ">>", ast.RShift: "<<", ast.BitAnd: "|", ast.BitOr: "&"}
-COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
-DTYPES = {"i32": "u32", "u32": "i32", "f32": "f64", "f64": "f32", "i64": "i32", "u8": "i8", "i8": "u8", "u16": "i16", "i16": "u16", "bool": "u8", "float32": "float16",
-          "int32": "uint32", "uint32": "int32", "float64": "float32", "int64": "int32", "uint8": "int8", "bfloat16": "float16", "float16": "bfloat16", "complex64": "complex128"}
+ARITHMETIC = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "+",
+    ast.FloorDiv: "*",
+    ast.Div: "*",
+    ast.LShift: ">>",
+    ast.RShift: "<<",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+}
+COMPARISONS = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
+DTYPES = {
+    "i32": "u32",
+    "u32": "i32",
+    "f32": "f64",
+    "f64": "f32",
+    "i64": "i32",
+    "u8": "i8",
+    "i8": "u8",
+    "u16": "i16",
+    "i16": "u16",
+    "bool": "u8",
+    "float32": "float16",
+    "int32": "uint32",
+    "uint32": "int32",
+    "float64": "float32",
+    "int64": "int32",
+    "uint8": "int8",
+    "bfloat16": "float16",
+    "float16": "bfloat16",
+    "complex64": "complex128",
+}
 AXES = {"axis", "axes", "dim", "dimension", "dimensions", "num_consts", "num_carry", "in_axis", "out_axis"}
 SILENT = {"__repr__", "__str__", "__format__", "_repr_html_", "_ipython_display_"}
 BASES_WITHOUT_OVERRIDES = {"NamedTuple", "Enum", "Protocol", "Exception", "object", "Generic", "IntEnum"}
@@ -22,7 +64,10 @@ BASES_WITHOUT_OVERRIDES = {"NamedTuple", "Enum", "Protocol", "Exception", "objec
 
 @dataclass(frozen=True)
 class Mutant:
-    """Bytes `start` to `end` of a file replaced. `mark` is where its reach is recorded: an expression's span, or a statement's start."""
+    """Bytes `start` to `end` of a file replaced. `mark` is where its reach is recorded: an expression's span, or a
+    statement's start.
+    """
+
     file: str
     line: int
     function: str
@@ -33,7 +78,7 @@ class Mutant:
     replacement: str
     mark: tuple[int, int]
     in_statement: bool
-    nth: int = 1        # of those that read the same in one function
+    nth: int = 1  # of those that read the same in one function
 
     @property
     def edit(self) -> str:
@@ -46,7 +91,7 @@ class Mutant:
         return self.edit if self.nth == 1 else f"{self.edit} #{self.nth}"
 
     def apply(self, data: bytes) -> bytes:
-        return data[:self.start] + self.replacement.encode() + data[self.end:]
+        return data[: self.start] + self.replacement.encode() + data[self.end :]
 
 
 class _Source:
@@ -65,11 +110,11 @@ class _Source:
         return self.lines[node.end_lineno - 1] + node.end_col_offset
 
     def text(self, node) -> str:
-        return self.data[self.start(node):self.end(node)].decode()
+        return self.data[self.start(node) : self.end(node)].decode()
 
     def indent(self, node) -> str | None:
         """The white space before a statement; None if it shares its line with another."""
-        before = self.data[self.lines[node.lineno - 1]:self.start(node)]
+        before = self.data[self.lines[node.lineno - 1] : self.start(node)]
         return before.decode() if not before.strip() else None
 
 
@@ -88,22 +133,48 @@ class Finder(ast.NodeVisitor):
         s, whole = self.source, whole or node
         self._add(node, operator, s.start(node), s.end(node), replacement, (s.start(whole), s.end(whole)), False)
 
-    def statement(self, node: ast.stmt, operator: str, start: int, end: int, replacement: str, mark: int | None = None) -> None:
+    def statement(
+        self, node: ast.stmt, operator: str, start: int, end: int, replacement: str, mark: int | None = None
+    ) -> None:
         mark = self.source.start(node) if mark is None else mark
         self._add(node, operator, start, end, replacement, (mark, mark), True)
 
-    def _add(self, node, operator: str, start: int, end: int, replacement: str, mark: tuple[int, int], in_statement: bool) -> None:
-        if self.functions:      # what runs at import is the same for all tests
+    def _add(
+        self, node, operator: str, start: int, end: int, replacement: str, mark: tuple[int, int], in_statement: bool
+    ) -> None:
+        if self.functions:  # what runs at import is the same for all tests
             original = self.source.data[start:end].decode()
-            self.found.append(Mutant(self.file, node.lineno, ".".join(self.functions), operator, start, end, original, replacement, mark, in_statement))
+            self.found.append(
+                Mutant(
+                    self.file,
+                    node.lineno,
+                    ".".join(self.functions),
+                    operator,
+                    start,
+                    end,
+                    original,
+                    replacement,
+                    mark,
+                    in_statement,
+                )
+            )
 
     # what is left alone -----------------------------------------------------------------------------------------------
 
-    def visit_Raise(self, node): pass
-    def visit_Assert(self, node): pass
-    def visit_JoinedStr(self, node): pass
-    def visit_Import(self, node): pass
-    def visit_ImportFrom(self, node): pass
+    def visit_Raise(self, node):
+        pass
+
+    def visit_Assert(self, node):
+        pass
+
+    def visit_JoinedStr(self, node):
+        pass
+
+    def visit_Import(self, node):
+        pass
+
+    def visit_ImportFrom(self, node):
+        pass
 
     def visit_match_case(self, node: ast.match_case) -> None:
         for s in node.body:
@@ -116,14 +187,25 @@ class Finder(ast.NodeVisitor):
     # definitions ------------------------------------------------------------------------------------------------------
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        bases = {b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "") for b in node.bases} - BASES_WITHOUT_OVERRIDES
+        bases = {
+            b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "") for b in node.bases
+        } - BASES_WITHOUT_OVERRIDES
         self.functions.append(node.name)
         for item in node.body:
-            marked = isinstance(item, ast.FunctionDef) and any(getattr(d, "id", "") == "override" for d in item.decorator_list)
+            marked = isinstance(item, ast.FunctionDef) and any(
+                getattr(d, "id", "") == "override" for d in item.decorator_list
+            )
             if isinstance(item, ast.FunctionDef) and (marked or bases and not item.name.startswith("__")):
                 at = self.source.lines[item.lineno - 1] + item.col_offset + len("def ")
                 first = item.body[1] if len(item.body) > 1 and ast.get_docstring(item) is not None else item.body[0]
-                self.statement(item, "override renamed", at, at + len(item.name.encode()), item.name + "_renamed", self.source.start(first))
+                self.statement(
+                    item,
+                    "override renamed",
+                    at,
+                    at + len(item.name.encode()),
+                    item.name + "_renamed",
+                    self.source.start(first),
+                )
             self.visit(item)
         self.functions.pop()
 
@@ -141,7 +223,7 @@ class Finder(ast.NodeVisitor):
             self.visit(s)
         self.functions.pop()
 
-    visit_AsyncFunctionDef = visit_FunctionDef      # type: ignore[assignment]
+    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.functions.append("<lambda>")
@@ -220,7 +302,9 @@ class Finder(ast.NodeVisitor):
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         for dropped in node.values:
             kept = [f"({self.source.text(v)})" for v in node.values if v is not dropped]
-            self.expression(node, "condition dropped", "(" + (" and " if isinstance(node.op, ast.And) else " or ").join(kept) + ")")
+            self.expression(
+                node, "condition dropped", "(" + (" and " if isinstance(node.op, ast.And) else " or ").join(kept) + ")"
+            )
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
@@ -234,8 +318,8 @@ class Finder(ast.NodeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> None:
         left, right, kind = self.source.text(node.left), self.source.text(node.right), type(node.op)
         if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
-            return      # a text
-        between = self.source.data[self.source.end(node.left):self.source.start(node.right)].decode()
+            return  # a text
+        between = self.source.data[self.source.end(node.left) : self.source.start(node.right)].decode()
         if isinstance(node.op, SWAPPED):
             self.expression(node, "operands swapped", f"(({right}) {_symbol(node.op)} ({left}))")
         if kind in ARITHMETIC and not ({"(", ")"} & set(between)):
@@ -253,11 +337,17 @@ class Finder(ast.NodeVisitor):
         if name.endswith("Error") or name in ("at_user_line", "unsupported", "getattr", "isinstance", "hasattr"):
             return
         first = node.args[:2]
-        if len(first) == 2 and not any(isinstance(a, ast.Starred) for a in first) and self.source.text(first[0]) != self.source.text(first[1]):
+        if (
+            len(first) == 2
+            and not any(isinstance(a, ast.Starred) for a in first)
+            and self.source.text(first[0]) != self.source.text(first[1])
+        ):
             start, end = self.source.start(first[0]), self.source.end(first[1])
-            middle = self.source.data[self.source.end(first[0]):self.source.start(first[1])].decode()
+            middle = self.source.data[self.source.end(first[0]) : self.source.start(first[1])].decode()
             swapped = self.source.text(first[1]) + middle + self.source.text(first[0])
-            self._add(node, "operands swapped", start, end, swapped, (self.source.start(node), self.source.end(node)), False)
+            self._add(
+                node, "operands swapped", start, end, swapped, (self.source.start(node), self.source.end(node)), False
+            )
         for keyword in node.keywords:
             if keyword.arg in AXES and not isinstance(keyword.value, (ast.Tuple, ast.List)):
                 self.expression(keyword.value, "wrong axis", f"(({self.source.text(keyword.value)}) + 1)")
@@ -297,7 +387,16 @@ def told_apart(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
 
 
 def _symbol(op: ast.operator) -> str:
-    return {ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.Pow: "**"}[type(op)]
+    return {
+        ast.Sub: "-",
+        ast.Div: "/",
+        ast.FloorDiv: "//",
+        ast.Mod: "%",
+        ast.MatMult: "@",
+        ast.LShift: "<<",
+        ast.RShift: ">>",
+        ast.Pow: "**",
+    }[type(op)]
 
 
 def parses(m: Mutant, data: bytes) -> bool:

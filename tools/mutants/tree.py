@@ -1,4 +1,5 @@
 """Copies of the repository in which faults are put, and how its tests are run there."""
+
 from __future__ import annotations
 
 import os
@@ -12,20 +13,26 @@ from candidates import Mutant
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SOURCES = ("packages/weft/src", "packages/weft-remote/src", "native/src", "wasm/src")
-UNTRACKED = ("examples/digits/digits.bin",)      # made by the Makefile, read by tests
+UNTRACKED = ("examples/digits/digits.bin",)  # made by the Makefile, read by tests
 
 
 def copy(to: pathlib.Path) -> pathlib.Path:
     """A copy of all files as they are now, but those that git ignores."""
     shutil.rmtree(to, ignore_errors=True)
-    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    names = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout.split("\0")
     for name in [*names, *UNTRACKED]:
         source = ROOT / name
         if name and source.is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, to / name)
     (to / "build").mkdir(exist_ok=True)
-    for built in ("build/site", "build/wheels"):      # made by the Makefile; tests of the page read them
+    for built in ("build/site", "build/wheels"):  # made by the Makefile; tests of the page read them
         if (ROOT / built).exists():
             (to / built).symlink_to(ROOT / built)
     link_modules(ROOT / "node_modules", to / "node_modules", to)
@@ -33,7 +40,9 @@ def copy(to: pathlib.Path) -> pathlib.Path:
 
 
 def link_modules(modules: pathlib.Path, to: pathlib.Path, tree: pathlib.Path) -> None:
-    """The packages that npm has installed; those that are parts of this repository are the tree's own, else its tests would test the repository."""
+    """The packages that npm has installed; those that are parts of this repository are the tree's own, else its
+    tests would test the repository.
+    """
     to.mkdir()
     for package in modules.iterdir() if modules.exists() else ():
         real = package.resolve()
@@ -45,10 +54,19 @@ def link_modules(modules: pathlib.Path, to: pathlib.Path, tree: pathlib.Path) ->
 
 def node(tree: pathlib.Path, timeout: float, log: pathlib.Path) -> int:
     """Runs the tests of the page's runtime: under Node, then in Chromium; -9 where they did not end in time."""
-    tests = "npm run --silent build:exported -w @weft/runtime && npm test --silent -w @weft/runtime && cd e2e && npx playwright test runtime exported webgpu --workers=1 -x --project=page --project=page-webgpu"
+    tests = (
+        "npm run --silent build:exported -w @weft/runtime && npm test --silent -w @weft/runtime && cd e2e && npx"
+        " playwright test runtime exported webgpu --workers=1 -x --project=page --project=page-webgpu"
+    )
     with open(log, "w") as out:
-        process = subprocess.Popen(["sh", "-c", tests], cwd=tree, env={**environment(tree), "PYTHON": sys.executable}, stdout=out, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
+        process = subprocess.Popen(
+            ["sh", "-c", tests],
+            cwd=tree,
+            env={**environment(tree), "PYTHON": sys.executable},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
             return process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -60,14 +78,29 @@ def node(tree: pathlib.Path, timeout: float, log: pathlib.Path) -> int:
 def environment(tree: pathlib.Path, **more: str) -> dict[str, str]:
     """Where Python finds the copy's packages before those that are installed, and the recorder of what is reached."""
     path = [str(HERE / "recording"), *[str(tree / s) for s in SOURCES], os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in path if p), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", **more}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(p for p in path if p),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        **more,
+    }
 
 
-def pytest(tree: pathlib.Path, arguments: list[str], timeout: float | None = None, log: pathlib.Path | None = None, **more: str) -> int:
+def pytest(
+    tree: pathlib.Path, arguments: list[str], timeout: float | None = None, log: pathlib.Path | None = None, **more: str
+) -> int:
     """Runs tests in a copy; -9 where they did not end in time."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "mutant_plugin", *arguments]
     with open(log or os.devnull, "w") as out:
-        process = subprocess.Popen(command, cwd=tree, env=environment(tree, **more), stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env=environment(tree, **more),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
             return process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -1,11 +1,13 @@
-"""Which lines and branches of the compiler for Wasm and WebGPU do random programs alone reach?   make test-random-coverage
+"""Which lines and branches of the compiler for Wasm and WebGPU do random programs alone reach?   make
+test-random-coverage
 
     python tools/random_coverage             runs the programs under coverage.py, then reports
     python tools/random_coverage --report    reports once more of what the last run has left in build/random-coverage
-    python tools/random_coverage --show emit_wgsl    and prints the source around what was not reached in files of this name
+    python tools/random_coverage --show emit_wgsl    and prints the source around what was not reached in files of this
+    name
 
-docs/random-coverage.md says what share of each part is reached, and why each place that isn't is not: reasons.toml, beside this file. The command
-fails where too little of all is reached, or an unreached place has no reason.
+docs/random-coverage.md says what share of each part is reached, and why each place that isn't is not: reasons.toml,
+beside this file. The command fails where too little of all is reached, or an unreached place has no reason.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ Counts = collections.Counter[str]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python tools/random_coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python tools/random_coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--wasm", type=int, default=3000, help="how many programs on Wasm")
     parser.add_argument("--webgpu", type=int, default=1000, help="and as shaders")
     parser.add_argument("--workers", type=int, default=2)
@@ -60,9 +64,23 @@ def collect(counts: dict[str, int], workers: int) -> None:
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     (BUILD / "sources.json").write_text(json.dumps(fingerprints()))
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *filter(None, [os.environ.get("PYTHONPATH")])]), "PYTHONHASHSEED": "0"}
-    tool = [sys.executable, "-m", "coverage", "run", f"--rcfile={HERE / 'settings.ini'}", f"--data-file={BUILD / 'data'}"]
-    runs = [(platform, start, min(RUN, count - start)) for platform, count in counts.items() for start in range(0, count, RUN)]
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join(["tests", *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONHASHSEED": "0",
+    }
+    tool = [
+        sys.executable,
+        "-m",
+        "coverage",
+        "run",
+        f"--rcfile={HERE / 'settings.ini'}",
+        f"--data-file={BUILD / 'data'}",
+    ]
+    runs = [
+        (platform, start, min(RUN, count - start))
+        for platform, count in counts.items()
+        for start in range(0, count, RUN)
+    ]
     runs.sort(key=lambda run: run[1])  # of both platforms from the beginning
     begin = time.time()
 
@@ -80,7 +98,9 @@ def collect(counts: dict[str, int], workers: int) -> None:
 
 
 def measure() -> dict[str, dict]:
-    """By file, relative to the package: what coverage.py's report in JSON says of it. RuntimeError where a file has changed since `collect` began."""
+    """By file, relative to the package: what coverage.py's report in JSON says of it. RuntimeError where a file has
+    changed since `collect` began.
+    """
     require_unchanged(json.loads((BUILD / "sources.json").read_text()))
     tool = coverage.Coverage(data_file=str(BUILD / "all"), config_file=str(HERE / "settings.ini"))
     tool.combine([str(p) for p in BUILD.glob("data.*")], strict=True, keep=True)
@@ -92,7 +112,14 @@ def measure() -> dict[str, dict]:
 
 
 def part_of(file: str) -> str | None:
-    return next((part for part, names in PARTS.items() if any(file == n or n.endswith("/") and file.startswith(n) for n in names)), None)
+    return next(
+        (
+            part
+            for part, names in PARTS.items()
+            if any(file == n or n.endswith("/") and file.startswith(n) for n in names)
+        ),
+        None,
+    )
 
 
 def report(measured: dict[str, dict]) -> int:
@@ -103,7 +130,10 @@ def report(measured: dict[str, dict]) -> int:
         s = found["summary"]
         for part in (part_of(file), "all"):
             sums[str(part)].update(
-                lines=s["num_statements"], reached=s["covered_lines"], branches=s["num_branches"], taken=s["covered_branches"]
+                lines=s["num_statements"],
+                reached=s["covered_lines"],
+                branches=s["num_branches"],
+                taken=s["covered_branches"],
             )
         unreached += places(file, found)
     reasons = Reasons.read()
@@ -118,15 +148,27 @@ def report(measured: dict[str, dict]) -> int:
     text = [
         "# What random programs reach",
         "",
-        f"`make test-random-coverage` runs {counts['wasm']} random programs (`tests/programs`) on Wasm and {counts['webgpu']} as shaders, in all the configurations of",
-        "`tests/programs/targets.py`, and measures with coverage.py what they alone reach of the compiler in `wasm/src/weft_wasm`.",
+        (
+            f"`make test-random-coverage` runs {counts['wasm']} random programs (`tests/programs`) on Wasm and"
+            f" {counts['webgpu']} as shaders, in all the configurations of"
+        ),
+        (
+            "`tests/programs/targets.py`, and measures with coverage.py what they alone reach of the compiler in"
+            " `wasm/src/weft_wasm`."
+        ),
         "",
         "| part | lines | | branches | |",
         "|---|---|---|---|---|",
         *rows,
         "",
-        f"The passes are {', '.join(f'`{name}`' for name in PARTS['passes'])}. Left out are lines for the checker of types and internal errors:",
-        "`tools/random_coverage/settings.ini`. It takes at least 95 % of all lines and 90 % of all branches, and a reason for each place that is not reached.",
+        (
+            f"The passes are {', '.join(f'`{name}`' for name in PARTS['passes'])}. Left out are lines for the checker"
+            " of types and internal errors:"
+        ),
+        (
+            "`tools/random_coverage/settings.ini`. It takes at least 95 % of all lines and 90 % of all branches, and a"
+            " reason for each place that is not reached."
+        ),
         "",
         "## Not reached, and why",
         "",
@@ -141,11 +183,18 @@ def report(measured: dict[str, dict]) -> int:
     print("\n".join(text[5 : 8 + len(PARTS)]))
     for needless in reasons.needless(unreached):
         print(f"reached now, and needs no reason: {needless}")
-    low = [part for part, n in sums.items() if percent(n["reached"], n["lines"]) < LINES or percent(n["taken"], n["branches"]) < BRANCHES]
+    low = [
+        part
+        for part, n in sums.items()
+        if percent(n["reached"], n["lines"]) < LINES or percent(n["taken"], n["branches"]) < BRANCHES
+    ]
     if low:
         print(f"below {LINES:.0f} % of lines or {BRANCHES:.0f} % of branches: {', '.join(low)}")
     if unexplained:
-        print(f"{len(unexplained)} of {len(unreached)} unreached places have no reason in {REASONS.relative_to(ROOT)}: the end of {PAGE.relative_to(ROOT)}")
+        print(
+            f"{len(unexplained)} of {len(unreached)} unreached places have no reason in {REASONS.relative_to(ROOT)}:"
+            f" the end of {PAGE.relative_to(ROOT)}"
+        )
     return 1 if "all" in low or unexplained else 0
 
 

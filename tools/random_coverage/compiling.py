@@ -1,4 +1,5 @@
-"""Compiles random programs, and runs those that call functions of the host: what reaches the compiler. What it gives is compared by `make test-random`.
+"""Compiles random programs, and runs those that call functions of the host: what reaches the compiler. What it gives is
+compared by `make test-random`.
 
 PYTHONPATH=tests python tools/random_coverage/compiling.py wasm START COUNT
 """
@@ -31,7 +32,10 @@ def main(platform: str, start: int, count: int) -> None:
             refused.append(f"{seed} ({type(e).__name__})")
         if seed % 200 == 199:
             weft.clear_caches()
-    print(f"{platform}: programs {start} to {start + count - 1}" + (f", not compiled: {', '.join(refused)}" if refused else ""))
+    print(
+        f"{platform}: programs {start} to {start + count - 1}"
+        + (f", not compiled: {', '.join(refused)}" if refused else "")
+    )
 
 
 def compile_for(target: Target, program: Program) -> None:

@@ -1,4 +1,6 @@
-"""Places that random programs don't reach, and the reasons for them. A place is named by its file, its function and its text, which last longer than its line."""
+"""Places that random programs don't reach, and the reasons for them. A place is named by its file, its function and
+its text, which last longer than its line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ REASONS = HERE / "reasons.toml"
 
 
 class Place(NamedTuple):
-    """Statements that are not reached, one after the other in one function, or a line that never goes on to one of the lines that it might."""
+    """Statements that are not reached, one after the other in one function, or a line that never goes on to one of
+    the lines that it might.
+    """
 
     file: str
     function: str
@@ -29,7 +33,9 @@ class Place(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a reason is for: `file::function::text`, where the text is a part of a line; without a text, all of the function."""
+    """What a reason is for: `file::function::text`, where the text is a part of a line; without a text, all of the
+    function.
+    """
 
     file: str
     function: str
@@ -39,7 +45,9 @@ class Named(NamedTuple):
         return "::".join(part for part in self if part)
 
     def holds(self, place: Place) -> bool:
-        return (place.file, place.function) == (self.file, self.function) and any(self.text in text for text in place.texts)
+        return (place.file, place.function) == (self.file, self.function) and any(
+            self.text in text for text in place.texts
+        )
 
 
 class Reason(NamedTuple):
@@ -65,12 +73,20 @@ class Reasons(NamedTuple):
         return max(fitting, key=lambda f: f[0])[1] if fitting else None
 
     def needless(self, unreached: list[Place]) -> list[Named]:
-        return [named for reason in self.all for named in reason.places if not any(named.holds(place) for place in unreached)]
+        return [
+            named
+            for reason in self.all
+            for named in reason.places
+            if not any(named.holds(place) for place in unreached)
+        ]
 
 
 def fingerprints() -> dict[str, str]:
     """What each file of the source holds, as a hash."""
-    return {p.relative_to(SOURCE).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(SOURCE.rglob("*.py"))}
+    return {
+        p.relative_to(SOURCE).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(SOURCE.rglob("*.py"))
+    }
 
 
 def require_unchanged(before: dict[str, str]) -> None:
@@ -79,14 +95,17 @@ def require_unchanged(before: dict[str, str]) -> None:
     changed = sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
     if changed:
         raise RuntimeError(
-            f"{len(changed)} measured files changed after the programs had begun to run: {', '.join(changed[:5])}{', …' if changed[5:] else ''}. "
-            "Lines of the one and the other are mixed: run `make test-random-coverage` again, and change nothing meanwhile."
+            f"{len(changed)} measured files changed after the programs had begun to run:"
+            f" {', '.join(changed[:5])}{', …' if changed[5:] else ''}. Lines of the one and the other are mixed: run"
+            " `make test-random-coverage` again, and change nothing meanwhile."
         )
 
 
 @functools.cache
 def functions(file: str) -> dict[str, range]:
-    """The lines of each function and class of a file, by the names in which they stand; those of the file itself by ""."""
+    """The lines of each function and class of a file, by the names in which they stand; those of the file itself by
+    "".
+    """
     text = (SOURCE / file).read_text()
     found = {"": range(1, text.count("\n") + 2)}
 
@@ -104,7 +123,9 @@ def functions(file: str) -> dict[str, range]:
 
 def function_of(file: str, line: int) -> str:
     """The innermost function around a line."""
-    return min((name for name, lines in functions(file).items() if line in lines), key=lambda name: len(functions(file)[name]))
+    return min(
+        (name for name, lines in functions(file).items() if line in lines), key=lambda name: len(functions(file)[name])
+    )
 
 
 def exists(named: Named) -> bool:
@@ -123,7 +144,11 @@ def places(file: str, found: dict) -> list[Place]:
     order = {line: k for k, line in enumerate(statements)}
     runs: list[list[int]] = []
     for line in missing:
-        if runs and order[line] == order[runs[-1][-1]] + 1 and function_of(file, line) == function_of(file, runs[-1][-1]):
+        if (
+            runs
+            and order[line] == order[runs[-1][-1]] + 1
+            and function_of(file, line) == function_of(file, runs[-1][-1])
+        ):
             runs[-1].append(line)
         else:
             runs.append([line])
@@ -138,5 +163,13 @@ def places(file: str, found: dict) -> list[Place]:
     for start, end in arcs:
         if end not in missing:
             where = "the end" if end < 0 else f"`{lines[end - 1]}`"
-            out.append(Place(file, function_of(file, start), (lines[start - 1],), start, f"`{lines[start - 1]}` never goes to {where}"))
+            out.append(
+                Place(
+                    file,
+                    function_of(file, start),
+                    (lines[start - 1],),
+                    start,
+                    f"`{lines[start - 1]}` never goes to {where}",
+                )
+            )
     return sorted(out, key=lambda place: place.line)

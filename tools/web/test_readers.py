@@ -1,4 +1,7 @@
-"""The page's reader of artifacts takes and refuses what the compiler's does, at the same place. WEFT_HOSTILE_ARTIFACTS sets how many are compared."""
+"""The page's reader of artifacts takes and refuses what the compiler's does, at the same place.
+WEFT_HOSTILE_ARTIFACTS sets how many are compared.
+"""
+
 from __future__ import annotations
 
 import json
@@ -24,13 +27,22 @@ CHUNK = 2000
 def reader(tmp_path_factory):
     """A function from containers to what the page's reader says of each."""
     folder = tmp_path_factory.mktemp("reader")
-    command = [ROOT / "node_modules/.bin/esbuild", ROOT / "tools/web/read_artifacts.ts", "--bundle", "--platform=node", "--format=esm", f"--outfile={folder}/read.mjs",
-               "--log-level=warning"]
+    command = [
+        ROOT / "node_modules/.bin/esbuild",
+        ROOT / "tools/web/read_artifacts.ts",
+        "--bundle",
+        "--platform=node",
+        "--format=esm",
+        f"--outfile={folder}/read.mjs",
+        "--log-level=warning",
+    ]
     subprocess.run(command, check=True)
 
     def read(artifacts: list[bytes]) -> list[str | None]:
         (folder / "artifacts").write_bytes(b"".join(struct.pack("<I", len(data)) + data for data in artifacts))
-        done = subprocess.run(["node", folder / "read.mjs", folder / "artifacts"], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            ["node", folder / "read.mjs", folder / "artifacts"], capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -47,7 +59,20 @@ def said(data: bytes) -> str | None:
 
 def place(message: str) -> str:
     """The part of a message that both have: what is wrong, not in which words the value is shown."""
-    for end in (" must be ", "; got ", " has '", ' has "', "not JSON", "which no host has", "it begins", "it does not begin", "it exports", "it imports", ", which nobody", "errors must"):
+    for end in (
+        " must be ",
+        "; got ",
+        " has '",
+        ' has "',
+        "not JSON",
+        "which no host has",
+        "it begins",
+        "it does not begin",
+        "it exports",
+        "it imports",
+        ", which nobody",
+        "errors must",
+    ):
         message = message.split(end)[0]
     return message
 

@@ -54,7 +54,9 @@ def scatter(x: Any, y: Any, label: str = "points") -> None:
 
 
 def image(rows: Any, label: str = "image") -> None:
-    """Draws a matrix (a rank-2 array, or a list of rows of one length), its smallest number dark, its largest bright."""
+    """Draws a matrix (a rank-2 array, or a list of rows of one length), its smallest number dark, its largest
+    bright.
+    """
     rows = rows.tolist() if hasattr(rows, "tolist") else [list(row) for row in rows]
     if not rows or not all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows):
         raise ValueError("image: give a matrix, a list of rows of one length")

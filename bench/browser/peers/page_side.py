@@ -1,4 +1,6 @@
-"""What bench/browser/peers/page.mjs asks of Python in the playground's worker; answers go out as messages of the type "bench"."""
+"""What bench/browser/peers/page.mjs asks of Python in the playground's worker; answers go out as messages of the
+type "bench".
+"""
 
 import os
 import time
@@ -42,7 +44,9 @@ def forget(name: str) -> None:
 
 def empty_call(calls: int) -> None:
     """Time in ms of a call from Python of a WebAssembly function that does nothing."""
-    module = js.WebAssembly.Module.new(to_js(bytes.fromhex("0061736d01000000010401600000030201000705010166000 00a040102000b".replace(" ", ""))))
+    module = js.WebAssembly.Module.new(
+        to_js(bytes.fromhex("0061736d01000000010401600000030201000705010166000 00a040102000b".replace(" ", "")))
+    )
     f = js.WebAssembly.Instance.new(module).exports.f
     start = time.perf_counter()
     for _ in range(calls):

@@ -1,8 +1,9 @@
 """Inputs and exact results of the workloads of bench/browser/peers.mjs, and their times outside of a browser.
 
-    python reference.py data FOLDER NAME …      writes inputs, results in float64 arithmetic, and FOLDER/manifest.json
-    python reference.py numpy|weft FOLDER NAME …   prints {name: ms} as JSON, one thread
+python reference.py data FOLDER NAME …      writes inputs, results in float64 arithmetic, and FOLDER/manifest.json
+python reference.py numpy|weft FOLDER NAME …   prints {name: ms} as JSON, one thread
 """
+
 from __future__ import annotations
 
 import json
@@ -41,7 +42,11 @@ def positive_definite(n: int) -> np.ndarray:
 
 def mlp_inputs() -> Arrays:
     sizes = (784, 512, 512, 10)
-    params = [p for n, m in zip(sizes, sizes[1:]) for p in (normal(n, m) * np.float32(n**-0.5), normal(m, seed=1) * np.float32(0.1))]
+    params = [
+        p
+        for n, m in zip(sizes, sizes[1:])
+        for p in (normal(n, m) * np.float32(n**-0.5), normal(m, seed=1) * np.float32(0.1))
+    ]
     return [*params, normal(128, 784)]
 
 
@@ -72,7 +77,16 @@ INPUTS: dict[str, Callable[[], Arrays]] = {
 }
 
 # largest difference allowed, relative to the largest result; 1e-4 where not named
-TOLERANCES = {"sort": 0.0, "mlp_train": 2e-6, "cumsum": 1e-3, "svd": 1e-3, "eager": 1e-6, "jit": 1e-6, "readback": 1e-6, "exported": 1e-6}
+TOLERANCES = {
+    "sort": 0.0,
+    "mlp_train": 2e-6,
+    "cumsum": 1e-3,
+    "svd": 1e-3,
+    "eager": 1e-6,
+    "jit": 1e-6,
+    "readback": 1e-6,
+    "exported": 1e-6,
+}
 
 
 def softmax(x):
@@ -107,7 +121,9 @@ def conv(x, w):
     n, height, width, channels = x.shape
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     patches = [padded[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
-    return (np.concatenate(patches, axis=-1).reshape(-1, 9 * channels) @ w.reshape(9 * channels, -1)).reshape(n, height, width, -1)
+    return (np.concatenate(patches, axis=-1).reshape(-1, 9 * channels) @ w.reshape(9 * channels, -1)).reshape(
+        n, height, width, -1
+    )
 
 
 def attention(q, k, v):
@@ -127,7 +143,10 @@ def fft(re, im):
 
 REFERENCE: dict[str, Callable] = {
     **{f"matmul_{n}": np.matmul for n in (256, 512, 1024, 2048)},
-    **{name: lambda x: np.tanh(x) * x.dtype.type(0.5) + np.sin(x) * x + np.exp(-x * x) for name in ("chain_1m", "chain_16m")},
+    **{
+        name: lambda x: np.tanh(x) * x.dtype.type(0.5) + np.sin(x) * x + np.exp(-x * x)
+        for name in ("chain_1m", "chain_16m")
+    },
     "softmax": softmax,
     "layer_norm": layer_norm,
     "sum_axis0": lambda x: x.sum(axis=0),
@@ -148,7 +167,9 @@ REFERENCE: dict[str, Callable] = {
 
 
 def expected(name: str, inputs: Arrays) -> Arrays:
-    """Results in float64 arithmetic, as the peers give them: real, and of an SVD the singular values and the product of the factors."""
+    """Results in float64 arithmetic, as the peers give them: real, and of an SVD the singular values and the product
+    of the factors.
+    """
     exact = [x.astype(np.float64) for x in inputs]
     if name == "svd":
         return [np.linalg.svd(exact[0], compute_uv=False), exact[0]]

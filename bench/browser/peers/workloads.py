@@ -109,7 +109,9 @@ def prepare(name: str, arrays: Sequence) -> list:
 
 
 def measure(name: str, calls: int) -> float:
-    """Time of one call in ms, the mean over `calls`, each waited for, after one that is not counted: the caches are full of what others have left."""
+    """Time of one call in ms, the mean over `calls`, each waited for, after one that is not counted: the caches are
+    full of what others have left.
+    """
     call, wait, clock = _ready[name], weft.block_until_ready, time.perf_counter
     wait(call())
     start = clock()

@@ -1,4 +1,5 @@
 """What only jaxlib's C++ `ArrayImpl` needs to be an Array of weft; the rest is put on it by `weft.runtime.array`."""
+
 from __future__ import annotations
 
 from operator import attrgetter
@@ -16,9 +17,33 @@ from . import sharding as placing
 ArrayImpl = xc.ArrayImpl
 _SINGLE = xc.SingleDeviceSharding
 _free, _wait = ArrayImpl.delete, ArrayImpl.block_until_ready
-OWN = ("shape", "dtype", "ndim", "size", "weak_type", "nbytes", "itemsize", "device", "devices", "sharding", "committed", "_host", "_live",
-       "addressable_shards", "global_shards", "is_fully_addressable", "is_fully_replicated", "block_until_ready", "is_ready", "is_deleted", "delete",
-       "__array__", "__dlpack__", "__dlpack_device__", "aval")
+OWN = (
+    "shape",
+    "dtype",
+    "ndim",
+    "size",
+    "weak_type",
+    "nbytes",
+    "itemsize",
+    "device",
+    "devices",
+    "sharding",
+    "committed",
+    "_host",
+    "_live",
+    "addressable_shards",
+    "global_shards",
+    "is_fully_addressable",
+    "is_fully_replicated",
+    "block_until_ready",
+    "is_ready",
+    "is_deleted",
+    "delete",
+    "__array__",
+    "__dlpack__",
+    "__dlpack_device__",
+    "aval",
+)
 
 
 def _host(self) -> np.ndarray:
@@ -68,13 +93,17 @@ def _devices(self) -> set:
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     here = self.__dlpack_device__()
     if dl_device is not None and tuple(dl_device) != here:
-        raise BufferError(f"this array lives on DLPack device {here}; copy it with weft.device_put before exporting it to {dl_device}.")
+        raise BufferError(
+            f"this array lives on DLPack device {here}; copy it with weft.device_put before exporting it to"
+            f" {dl_device}."
+        )
     return compat.to_dlpack(self.clone() if not copy else _copied(self), stream)
 
 
 def _copied(array):
-    return xc.batched_copy_array_to_devices_with_sharding([array], [xc.DeviceList((array.device,))], [array.sharding],
-                                                          [xc.ArrayCopySemantics.ALWAYS_COPY])[0]
+    return xc.batched_copy_array_to_devices_with_sharding(
+        [array], [xc.DeviceList((array.device,))], [array.sharding], [xc.ArrayCopySemantics.ALWAYS_COPY]
+    )[0]
 
 
 _DLPACK_DEVICES = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
@@ -82,7 +111,10 @@ _DLPACK_DEVICES = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
 
 def _dlpack_device(self) -> tuple[int, int]:
     if type(self._sharding) is not _SINGLE:
-        raise BufferError(f"an array on {len(self.devices())} devices can't be exported through DLPack; export its addressable_shards one by one.")
+        raise BufferError(
+            f"an array on {len(self.devices())} devices can't be exported through DLPack; export its addressable_shards"
+            " one by one."
+        )
     platform = self.device.platform
     if platform not in _DLPACK_DEVICES:
         raise BufferError(f"arrays of platform {platform!r} can't be exported through DLPack; use numpy.asarray(x).")
@@ -104,7 +136,9 @@ def install() -> None:
     cls.device, cls.devices = property(_device), _devices
     cls.addressable_shards = cls.global_shards = property(placing.shards)
     cls.is_fully_addressable = property(lambda self: True)
-    cls.is_fully_replicated = property(lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_replicated)
+    cls.is_fully_replicated = property(
+        lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_replicated
+    )
     cls._host, cls.__array__, cls.delete, cls.block_until_ready = _host, _array, _delete, _block_until_ready
     cls.__dlpack__, cls.__dlpack_device__ = _dlpack, _dlpack_device
     cls.copy_to_host_async = lambda self: self._copy_single_device_array_to_host_async()

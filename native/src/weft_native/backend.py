@@ -1,4 +1,5 @@
 """The XLA backend: devices, arrays and a compiler, on jaxlib alone."""
+
 from __future__ import annotations
 
 import atexit
@@ -39,6 +40,7 @@ _ONLY_DURING_CALL = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 class XlaBackend:
     """CPU, GPU and TPU through XLA."""
+
     name = "xla"
     platforms = PLATFORMS
 
@@ -50,10 +52,25 @@ class XlaBackend:
         self._eager = dispatch.Eager(self)
         self.apply = self._eager.apply
         self.capabilities = Capabilities(
-            dtypes=NAMES - {"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"}, array_type=ArrayImpl, spread=self.join, transfer=self.put, live_arrays=self.live_arrays, memory_kinds=self.memory_kinds, guards_transfers=True,
-            apply=self.apply, jit=self.jit, forget_programs=self.clear_caches, takes_compiler_options=True, times_compilation=True,
-            lowered_text=self.lowered_text, runtime_executable=lambda executable: executable.loaded, process_index=self.process_index, profiler=profile, xla=self)
-        self._first: Any = None      # the default device while no option names one
+            dtypes=NAMES - {"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"},
+            array_type=ArrayImpl,
+            spread=self.join,
+            transfer=self.put,
+            live_arrays=self.live_arrays,
+            memory_kinds=self.memory_kinds,
+            guards_transfers=True,
+            apply=self.apply,
+            jit=self.jit,
+            forget_programs=self.clear_caches,
+            takes_compiler_options=True,
+            times_compilation=True,
+            lowered_text=self.lowered_text,
+            runtime_executable=lambda executable: executable.loaded,
+            process_index=self.process_index,
+            profiler=profile,
+            xla=self,
+        )
+        self._first: Any = None  # the default device while no option names one
         dispatch.mirror_config()
         config.listen(self._config_changed)
         dispatch.mirror_trace(trace.current_trace() is trace.root)
@@ -66,8 +83,9 @@ class XlaBackend:
         _jax.PjitFunctionCache.clear_all()
 
     def close(self) -> None:
-        """Lets go of all that keeps the clients, when the process ends: a client waits for what still runs, but one that is left
-        behind at Python's end is torn down under its running threads."""
+        """Lets go of all that keeps the clients, when the process ends: a client waits for what still runs, but one
+        that is left behind at Python's end is torn down under its running threads.
+        """
         effects_barrier()
         clear_caches()
         self._shardings.clear()
@@ -78,7 +96,9 @@ class XlaBackend:
     # devices --------------------------------------------------------------------------------------------------------
 
     def devices(self, platform: str | None = None) -> list:
-        """The devices of a platform (default: the best one there is); BackendError with the reason when there are none."""
+        """The devices of a platform (default: the best one there is); BackendError with the reason when there are
+        none.
+        """
         if platform is not None:
             return self._devices("cuda" if platform == "gpu" else platform)
         reasons = []
@@ -138,8 +158,9 @@ class XlaBackend:
             return made
 
     def placement(self, args: Sequence) -> tuple[Any, bool]:
-        """(device, committed) of a computation on these arguments; ValueError when they are committed to different devices. A Sharding stands for
-        a device where an argument lies on several."""
+        """(device, committed) of a computation on these arguments; ValueError when they are committed to different
+        devices. A Sharding stands for a device where an argument lies on several.
+        """
         found = None
         for x in args:
             if type(x) is ArrayImpl and x._committed:
@@ -151,8 +172,10 @@ class XlaBackend:
                 if found is None:
                     found = where
                 elif where != found:
-                    raise ValueError(f"Received incompatible devices for jitted computation: arguments are committed to {found} and to {x.device}. "
-                                     "Move one of them with weft.device_put.")
+                    raise ValueError(
+                        f"Received incompatible devices for jitted computation: arguments are committed to {found} and"
+                        f" to {x.device}. Move one of them with weft.device_put."
+                    )
         if found is not None:
             return found, True
         return self.default_device(), False
@@ -160,26 +183,45 @@ class XlaBackend:
     # arrays ---------------------------------------------------------------------------------------------------------
 
     def put(self, value: Any, aval: ShapedArray, device, committed: bool):
-        """A host array or scalar (or an array of another device) as an array on `device`, or on several as a Sharding says."""
+        """A host array or scalar (or an array of another device) as an array on `device`, or on several as a
+        Sharding says.
+        """
         if isinstance(device, Sharding):
             return self._spread(value, aval, device, committed)
         if type(value) is ArrayImpl:
             return self._move(value, device, committed)
         host = np.asarray(value.val if type(value) is TypedScalar else value, dtype=aval.dtype)
         try:
-            return xc.batched_device_put(aval, self.sharding(device), [host], [device], committed,
-                                         host_buffer_semantics=_ONLY_DURING_CALL, enable_x64=True)
+            return xc.batched_device_put(
+                aval,
+                self.sharding(device),
+                [host],
+                [device],
+                committed,
+                host_buffer_semantics=_ONLY_DURING_CALL,
+                enable_x64=True,
+            )
         except _jax.JaxRuntimeError as e:
             if name_of(aval.dtype) not in self.capabilities.dtypes:
-                raise BackendError(at_user_line(f"XLA has no arrays of dtype {name_of(aval.dtype)}. Convert them to another dtype first (x.astype(…)), or use the platform "
-                                                "'reference'.")) from None
+                raise BackendError(
+                    at_user_line(
+                        f"XLA has no arrays of dtype {name_of(aval.dtype)}. Convert them to another dtype first"
+                        " (x.astype(…)), or use the platform 'reference'."
+                    )
+                ) from None
             raise explained(e) from None
 
     def _spread(self, value, aval: ShapedArray, sharding: Sharding, committed: bool):
-        """A value over the devices of a sharding. What lies on these devices already is exchanged between them, by a program."""
+        """A value over the devices of a sharding. What lies on these devices already is exchanged between them, by a
+        program.
+        """
         value = value.val if type(value) is TypedScalar else value
-        if type(value) is ArrayImpl and type(value._sharding) is not _ONE_DEVICE and sharding.num_devices > 1 \
-                and value.sharding._devices() == sharding._devices():
+        if (
+            type(value) is ArrayImpl
+            and type(value._sharding) is not _ONE_DEVICE
+            and sharding.num_devices > 1
+            and value.sharding._devices() == sharding._devices()
+        ):
             return dispatch.exchange(self, value, sharding)
         return placing.put(value, aval, sharding, True)
 
@@ -191,8 +233,9 @@ class XlaBackend:
         if type(array._sharding) is not _ONE_DEVICE:
             return self.put(array._host(), array.aval, device, committed)
         if array.device.client is device.client:
-            moved = xc.batched_copy_array_to_devices_with_sharding([array], [xc.DeviceList((device,))], [self.sharding(device)],
-                                                                   [xc.ArrayCopySemantics.REUSE_INPUT])[0]
+            moved = xc.batched_copy_array_to_devices_with_sharding(
+                [array], [xc.DeviceList((device,))], [self.sharding(device)], [xc.ArrayCopySemantics.REUSE_INPUT]
+            )[0]
             return moved if moved._committed == committed else self._with(moved, committed)
         return self.put(array._host(), array.aval, device, committed)
 
@@ -228,28 +271,49 @@ class XlaBackend:
 
     def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars as a StableHLO module, not yet compiled."""
-        from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
-        spread, keep_unused = type(device) is Partition, ("keep_unused", True) in options.options
-        return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if spread else None, device=None if spread else device)
+        from .lower import module  # MLIR's bindings take 40 ms to load: not before the first program
 
-    def lowered_text(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
+        spread, keep_unused = type(device) is Partition, ("keep_unused", True) in options.options
+        return module.lower(
+            jaxpr,
+            options.name,
+            options.donated,
+            keep_unused,
+            device.platform,
+            device if spread else None,
+            device=None if spread else device,
+        )
+
+    def lowered_text(
+        self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False
+    ) -> str:
+        """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds
+        the user's lines and scopes.
+        """
         return executable.module_text(self.lower(jaxpr, device, options).module, dialect, debug_info)
 
     def lowered_ir(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None):
         """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
         return executable.module_ir(self.lower(jaxpr, device, options).module, dialect)
 
-    def computation(self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence, donated: Sequence[bool], tuple_args: bool):
+    def computation(
+        self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence, donated: Sequence[bool], tuple_args: bool
+    ):
         """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""
         from .lower import module
+
         with trace.mapped_axes(*axes):
-            lowered = module.lower(closed.jaxpr, name, donated, True, platform, axes=axes, symbol=name, consts=closed.consts)
+            lowered = module.lower(
+                closed.jaxpr, name, donated, True, platform, axes=axes, symbol=name, consts=closed.consts
+            )
         return executable.computation(lowered.module, tuple_args)
 
     def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
-        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a portable artifact of it."""
+        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a
+        portable artifact of it.
+        """
         from .lower import module
+
         lowered = module.lower(jaxpr, name, platform=platform)
         return executable.module_text(lowered.module), lambda: compat.portable_artifact(lowered.module)
 
@@ -262,7 +326,9 @@ class XlaBackend:
         with timed(COMPILE, f"jit({options.name})"):
             return executable.compile_lowered(client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
 
-    def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str) -> FastCall:
+    def jit(
+        self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str
+    ) -> FastCall:
         """A callable that runs cached programs in C++."""
         return dispatch.jit(fun, miss, static_argnums, static_argnames, name, self.shard_arg, self._read_ahead)
 

@@ -2,6 +2,7 @@
 
 Real jax must not be imported in the same process: classes and configuration slots in C++ are the process's.
 """
+
 from __future__ import annotations
 
 import gc
@@ -12,7 +13,7 @@ import types
 import numpy as np
 import jaxlib.cpu_feature_guard as cpu_feature_guard
 
-cpu_feature_guard.check_cpu_features()      # before the library, which would crash instead of saying what is missing
+cpu_feature_guard.check_cpu_features()  # before the library, which would crash instead of saying what is missing
 
 import jaxlib._jax as _jax  # noqa: E402
 from jaxlib import xla_client as xc  # noqa: E402
@@ -38,6 +39,7 @@ _LAZY = ("jax", "jax.core", "jax._src", "jax._src.named_sharding", "jax._src.sha
 
 class _OneDeviceMesh:
     """Just enough of a mesh for the one NamedSharding that is made while priming."""
+
     axis_names = ("i",)
     size = 1
 
@@ -47,9 +49,11 @@ class _OneDeviceMesh:
 
 
 def _prime(client) -> None:
-    """Lets C++ make its lazy imports of `jax.*` now, against stand-ins, so that it never imports a jax that is installed.
+    """Lets C++ make its lazy imports of `jax.*` now, against stand-ins, so that it never imports a jax that is
+    installed.
 
-    Two of the three are cached for good. The third, which is tried for each array that is taken apart, is made to fail fast.
+    Two of the three are cached for good. The third, which is tried for each array that is taken apart, is made to fail
+    fast.
     """
     device = client.local_devices()[0]
     saved = {name: m for name, m in sys.modules.items() if name == "jax" or name.startswith("jax.")}
@@ -72,21 +76,25 @@ def _prime(client) -> None:
         stand_in("jax", core=core, _src=stand_in("jax._src", named_sharding=named, sharding_impls=impls))
         xc.NamedSharding(_OneDeviceMesh(device), ())
         zero = np.zeros((), np.float32)
-        array = xc.batched_device_put(avals.shaped((), zero.dtype), xc.SingleDeviceSharding(device), [zero], [device], True)
+        array = xc.batched_device_put(
+            avals.shaped((), zero.dtype), xc.SingleDeviceSharding(device), [zero], [device], True
+        )
         _ = array._arrays[0].aval
     finally:
         for name in _LAZY:
             sys.modules.pop(name, None)
         sys.modules.update(saved)
-    sys.modules.setdefault("jax._src.sharding_impls", None)     # type: ignore[arg-type]
+    sys.modules.setdefault("jax._src.sharding_impls", None)  # type: ignore[arg-type]
 
 
 def _install() -> None:
     compat.check_release()
     source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
-    if getattr(sys.modules.get("jax._src"), "__file__", None):      # the real one; `weft.as_jax` has no such file
-        raise errors.BackendError("jax is imported in this process, and weft's XLA backend can't share jaxlib's C++ state with it. "
-                                  "Use one of the two in a process, or `import weft.as_jax` before anything imports jax.")
+    if getattr(sys.modules.get("jax._src"), "__file__", None):  # the real one; `weft.as_jax` has no such file
+        raise errors.BackendError(
+            "jax is imported in this process, and weft's XLA backend can't share jaxlib's C++ state with it. "
+            "Use one of the two in a process, or `import weft.as_jax` before anything imports jax."
+        )
     _jax.jax_jit.set_enable_x64_state(enable_x64)
     _jax.jax_jit.set_disable_jit_state(disable_jit)
     _jax.jax_jit.set_post_hook_state(_post_hook)
@@ -95,7 +103,7 @@ def _install() -> None:
     xc.SingleDeviceSharding.memory_kind = property(lambda self: self._memory_kind)
     xc.SingleDeviceSharding.device_set = property(lambda self: {self._device})
     gc.callbacks.append(lambda *_: _jax.collect_garbage())
-    errors.runtime_raises(_jax.JaxRuntimeError)      # C++'s own class, whose bases can't be changed
+    errors.runtime_raises(_jax.JaxRuntimeError)  # C++'s own class, whose bases can't be changed
 
 
 _install()
@@ -106,7 +114,7 @@ def prime(client) -> None:
     """Primes C++ with the first client there is."""
     global _primed
     if not _primed:
-        guard = _jax.guard_lib.thread_local_state()      # this array is not the user's
+        guard = _jax.guard_lib.thread_local_state()  # this array is not the user's
         before, guard.host_to_device = guard.host_to_device, _jax.guard_lib.TransferGuardLevel.ALLOW
         try:
             _prime(client)

@@ -1,9 +1,12 @@
-"""The persistent compile cache: compiled programs in the folder `jax_compilation_cache_dir`, found again by later processes.
+"""The persistent compile cache: compiled programs in the folder `jax_compilation_cache_dir`, found again by later
+processes.
 
-A file holds a header (what it is, the key, how long the program took to compile, the length and a checksum of the rest) and the executable
-as XLA writes it. XLA trusts what it reads, so a file is checked before XLA sees a byte of it; one that is cut short, damaged or not
-ours is left alone with a warning. Whoever can write to the folder can run code in the processes that read it: share it with nobody else.
+A file holds a header (what it is, the key, how long the program took to compile, the length and a checksum of the rest)
+and the executable as XLA writes it. XLA trusts what it reads, so a file is checked before XLA sees a byte of it; one
+that is cut short, damaged or not ours is left alone with a warning. Whoever can write to the folder can run code in the
+processes that read it: share it with nobody else.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -29,10 +32,10 @@ from weft.base.errors import BackendError, warn
 
 from . import compat
 
-_HEADER = struct.Struct("<8s32sdQ32s")      # magic, key, seconds to compile, length and SHA-256 of the executable
+_HEADER = struct.Struct("<8s32sdQ32s")  # magic, key, seconds to compile, length and SHA-256 of the executable
 _MAGIC = b"weftxla1"
 _SUFFIX = "-cache"
-_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 15, "O2": 19, "O3": 23}      # XLA's numbers of its levels of effort
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 15, "O2": 19, "O3": 23}  # XLA's numbers of its levels of effort
 _dumped = itertools.count()
 
 
@@ -48,7 +51,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     if not folder or not config.enable_compilation_cache or callbacks or config.compilation_cache_max_size == 0:
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
     program = _program(lowered)
-    if b"InspectSharding" in program:      # compiling it tells Python something
+    if b"InspectSharding" in program:  # compiling it tells Python something
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
     monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
     monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
@@ -69,7 +72,10 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     seconds = time.perf_counter() - begin
     if loaded is not None:
         if _text(loaded) != _text(compiled):
-            warn(f"the program in {path} differs from what XLA compiles now; its key misses something that it depends on.")
+            warn(
+                f"the program in {path} differs from what XLA compiles now; its key misses something that it"
+                " depends on."
+            )
     elif seconds >= config.persistent_cache_min_compile_time_secs:
         _write(path, key, seconds, compiled)
         _took(devices[0].platform, path, seconds)
@@ -79,7 +85,12 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
 def _configure(options) -> None:
     """What the configuration says to XLA's compiler, where the call itself says nothing."""
     build, fresh = options.executable_build_options, xc.CompileOptions().executable_build_options
-    for name, known in (("exec_time_optimization_effort", 0.0), ("memory_fitting_effort", 0.0), ("optimization_level", "UNKNOWN"), ("memory_fitting_level", "O2")):
+    for name, known in (
+        ("exec_time_optimization_effort", 0.0),
+        ("memory_fitting_effort", 0.0),
+        ("optimization_level", "UNKNOWN"),
+        ("memory_fitting_level", "O2"),
+    ):
         value = config.read(name)
         if value != known and hasattr(build, name) and getattr(build, name) == getattr(fresh, name):
             setattr(build, name, _LEVELS[value] if isinstance(value, str) else value)
@@ -111,9 +122,18 @@ def _text(loaded) -> str:
 def _key(client, program: bytes, devices: Sequence, options) -> bytes:
     """A hash of all that a compiled program depends on."""
     digest = hashlib.sha256()
-    for part in (_MAGIC, program, options.SerializeAsString(), xc.__name__.encode(), ".".join(map(str, compat.RELEASE)).encode(),
-                 client.platform.encode(), client.platform_version.encode(), _processor().encode(), _flags().encode(),
-                 "|".join(f"{d.id} {d.device_kind}" for d in devices).encode()):
+    for part in (
+        _MAGIC,
+        program,
+        options.SerializeAsString(),
+        xc.__name__.encode(),
+        ".".join(map(str, compat.RELEASE)).encode(),
+        client.platform.encode(),
+        client.platform_version.encode(),
+        _processor().encode(),
+        _flags().encode(),
+        "|".join(f"{d.id} {d.device_kind}" for d in devices).encode(),
+    ):
         digest.update(struct.pack("<Q", len(part)))
         digest.update(part)
     return digest.digest()
@@ -123,7 +143,8 @@ def _program(lowered) -> bytes:
     """The module's bytecode, without the lines and names it came from unless they are asked for."""
     if config.compilation_cache_include_metadata_in_key:
         return bytecode(lowered.module)
-    from jaxlib.mlir.passmanager import PassManager      # MLIR's bindings load with the first program
+    from jaxlib.mlir.passmanager import PassManager  # MLIR's bindings load with the first program
+
     with lowered.home.context:
         plain = lowered.module.operation.clone()
         PassManager.parse("builtin.module(strip-debuginfo)").run(plain)
@@ -143,7 +164,9 @@ def _processor() -> str:
     try:
         with open("/proc/cpuinfo") as file:
             lines = file.read().partition("\n\n")[0].splitlines()
-        found = [line for line in lines if line.startswith(("vendor_id", "model name", "flags", "Features", "CPU part"))]
+        found = [
+            line for line in lines if line.startswith(("vendor_id", "model name", "flags", "Features", "CPU part"))
+        ]
     except OSError:
         found = []
     return "\n".join([platform.machine(), platform.processor(), platform.system(), *found])
@@ -157,20 +180,24 @@ def _flags() -> str:
 
 # reading ahead -------------------------------------------------------------------------------------------------------
 
-# XLA takes longer to read a large program than tracing and lowering take, so reading begins on a thread before it is certain which program is needed: when
-# the first device is asked for, with the slowest program that this script ran last time; when a function is about to be traced, with what a function
+# XLA takes longer to read a large program than tracing and lowering take, so reading begins on a thread before it is
+# certain which program is needed: when
+# the first device is asked for, with the slowest program that this script ran last time; when a function is about to be
+# traced, with what a function
 # of its name ran last. A guess that turns out wrong is dropped.
-_WORTH = 1 << 20      # bytes: smaller programs are read in less time than this takes
+_WORTH = 1 << 20  # bytes: smaller programs are read in less time than this takes
 _ahead: dict[pathlib.Path, "_Ahead"] = {}
-_slowest: dict[pathlib.Path, float] = {}      # by note: the seconds that the slowest program of this process took to compile
+# by note: the seconds that the slowest program of this process took to compile
+_slowest: dict[pathlib.Path, float] = {}
 
 
 class _Ahead(NamedTuple):
     """A program that is being read."""
+
     device: Any
     options: bytes
     thread: Thread
-    found: list       # when the thread has ended: the seconds that it took to compile, and the executable; or nothing
+    found: list  # when the thread has ended: the seconds that it took to compile, and the executable; or nothing
 
 
 def read_ahead(device, options, name: str) -> None:
@@ -178,9 +205,14 @@ def read_ahead(device, options, name: str) -> None:
     folder, prefix = config.compilation_cache_dir, _file_name(name) + "-"
     try:
         with os.scandir(folder) as entries:
-            found = [(e.stat().st_mtime_ns, e.path) for e in entries
-                     if e.name.startswith(prefix) and len(e.name) == len(prefix) + 64 + len(_SUFFIX) and e.stat().st_size >= _WORTH]
-    except OSError:      # no folder yet, or a file that another process has evicted
+            found = [
+                (e.stat().st_mtime_ns, e.path)
+                for e in entries
+                if e.name.startswith(prefix)
+                and len(e.name) == len(prefix) + 64 + len(_SUFFIX)
+                and e.stat().st_size >= _WORTH
+            ]
+    except OSError:  # no folder yet, or a file that another process has evicted
         return
     if found:
         _start(pathlib.Path(max(found)[1]), device, options)
@@ -222,7 +254,7 @@ def _took(platform: str, path: pathlib.Path, seconds: float) -> None:
         if not note.exists() or note.read_bytes() != path.name.encode():
             _replace(note, path.name.encode())
     except OSError:
-        pass      # a later process begins to read later
+        pass  # a later process begins to read later
 
 
 def _start(path: pathlib.Path, device, options) -> None:
@@ -234,19 +266,22 @@ def _start(path: pathlib.Path, device, options) -> None:
     def read():
         try:
             data = path.read_bytes()
-            if _damage(data, bytes.fromhex(path.name[-64 - len(_SUFFIX):-len(_SUFFIX)])) is None:
-                loaded = device.client.deserialize_executable(data[_HEADER.size:], xc.DeviceList((device,)), options)
+            if _damage(data, bytes.fromhex(path.name[-64 - len(_SUFFIX) : -len(_SUFFIX)])) is None:
+                loaded = device.client.deserialize_executable(data[_HEADER.size :], xc.DeviceList((device,)), options)
                 result.extend((_HEADER.unpack_from(data)[2], loaded))
         except (OSError, ValueError, _jax.JaxRuntimeError):
-            pass      # read again where it is needed, and said there
+            pass  # read again where it is needed, and said there
+
     thread = Thread(target=read, name=f"weft reads {path.name}")
     _ahead[path] = _Ahead(device, options.SerializeAsString(), thread, result)
     thread.start()
 
 
 def _read_ahead(path: pathlib.Path, devices: Sequence, options) -> tuple[float, Any] | None:
-    """(seconds that it took to compile, executable), if this program has been read ahead; other guesses for its function are dropped."""
-    function = path.name[:-64 - len(_SUFFIX)]
+    """(seconds that it took to compile, executable), if this program has been read ahead; other guesses for its
+    function are dropped.
+    """
+    function = path.name[: -64 - len(_SUFFIX)]
     for other in [p for p in tuple(_ahead) if p != path and p.name.startswith(function)]:
         _ahead.pop(other, None)
     ahead = _ahead.pop(path, None)
@@ -283,14 +318,16 @@ def _read(path: pathlib.Path, key: bytes) -> tuple[bytes, float] | None:
         return None
     reason = _damage(data, key)
     if reason:
-        _problem(f"the compile cache's file {path} is ignored: {reason}. The program is compiled instead and replaces it; "
-                 "see what else writes to the folder.")
+        _problem(
+            f"the compile cache's file {path} is ignored: {reason}. The program is compiled instead and replaces it; "
+            "see what else writes to the folder."
+        )
         return None
     try:
-        os.utime(path)      # what was used last is evicted last
+        os.utime(path)  # what was used last is evicted last
     except OSError:
         pass
-    return data[_HEADER.size:], _HEADER.unpack_from(data)[2]
+    return data[_HEADER.size :], _HEADER.unpack_from(data)[2]
 
 
 def _damage(data: bytes, key: bytes) -> str | None:
@@ -304,7 +341,7 @@ def _damage(data: bytes, key: bytes) -> str | None:
         return "it is another program's"
     if len(data) - _HEADER.size != length:
         return f"it should hold {length} bytes after its header and has {len(data) - _HEADER.size}"
-    if hashlib.sha256(memoryview(data)[_HEADER.size:]).digest() != checksum:
+    if hashlib.sha256(memoryview(data)[_HEADER.size :]).digest() != checksum:
         return "its checksum is wrong"
     return None
 
@@ -313,7 +350,9 @@ def _load(client, data: bytes, devices: Sequence, options, path) -> Any:
     try:
         return client.deserialize_executable(data, xc.DeviceList(tuple(devices)), options)
     except (_jax.JaxRuntimeError, ValueError) as e:
-        return _problem(f"XLA does not take the program in the compile cache's file {path}: {e}. It is compiled instead.", e)
+        return _problem(
+            f"XLA does not take the program in the compile cache's file {path}: {e}. It is compiled instead.", e
+        )
 
 
 def _write(path: pathlib.Path, key: bytes, seconds: float, compiled) -> None:
@@ -326,7 +365,9 @@ def _write(path: pathlib.Path, key: bytes, seconds: float, compiled) -> None:
     limit = config.compilation_cache_max_size
     size = _HEADER.size + len(data)
     if limit >= 0 and size > limit:
-        return _problem(f"the program {path.name} takes {size} bytes and is not kept: jax_compilation_cache_max_size is {limit}.")
+        return _problem(
+            f"the program {path.name} takes {size} bytes and is not kept: jax_compilation_cache_max_size is {limit}."
+        )
     header = _HEADER.pack(_MAGIC, key, seconds, len(data), hashlib.sha256(data).digest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -334,7 +375,11 @@ def _write(path: pathlib.Path, key: bytes, seconds: float, compiled) -> None:
             _evict(path.parent, limit - size, path)
         _replace(path, header, data)
     except OSError as e:
-        _problem(f"the compile cache can't write to {path.parent} ({e}); choose another folder with jax_compilation_cache_dir.", e)
+        _problem(
+            f"the compile cache can't write to {path.parent} ({e}); choose another folder with"
+            " jax_compilation_cache_dir.",
+            e,
+        )
 
 
 def _replace(path: pathlib.Path, *parts: bytes) -> None:
@@ -355,7 +400,7 @@ def _evict(folder: pathlib.Path, room: int, keep: pathlib.Path) -> None:
     for file in folder.glob("*" + _SUFFIX):
         try:
             stat = file.stat()
-        except OSError:      # another process has evicted it
+        except OSError:  # another process has evicted it
             continue
         if file != keep:
             found.append((stat.st_mtime_ns, stat.st_size, file))

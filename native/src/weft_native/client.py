@@ -1,4 +1,5 @@
 """PJRT clients: the CPU, and CUDA and TPU where their plugins are installed."""
+
 from __future__ import annotations
 
 import ctypes
@@ -43,18 +44,36 @@ def _cuda_plugin() -> tuple[str, pathlib.Path]:
         if folder is not None and (folder / "xla_cuda_plugin.so").exists():
             return major, folder / "xla_cuda_plugin.so"
     release = ".".join(map(str, compat.RELEASE))
-    raise BackendError("no CUDA plugin is installed. On a machine with an NVIDIA GPU: "
-                       f"pip install jax-cuda13-plugin=={release} jax-cuda13-pjrt=={release}.")
-
+    raise BackendError(
+        "no CUDA plugin is installed. On a machine with an NVIDIA GPU: "
+        f"pip install jax-cuda13-plugin=={release} jax-cuda13-pjrt=={release}."
+    )
 
 
 # What the plugin's library links against, in an order in which each finds what it needs.
-_NVIDIA_LIBRARIES = (("cuda_runtime", "libcudart.so"), ("cu", "libcudart.so"), ("cu", "libnvrtc.so"), ("cu", "libnvJitLink.so"),
-                     ("cu", "libcublasLt.so"), ("cu", "libcublas.so"), ("cu", "libcufft.so"), ("cu", "libcusparse.so"),
-                     ("cu", "libcusolver.so"), ("cu", "libcupti.so"), ("nvjitlink", "libnvJitLink.so"),
-                     ("cuda_nvrtc", "libnvrtc.so"), ("cublas", "libcublasLt.so"), ("cublas", "libcublas.so"),
-                     ("cufft", "libcufft.so"), ("cusparse", "libcusparse.so"), ("cusolver", "libcusolver.so"),
-                     ("cuda_cupti", "libcupti.so"), ("cudnn", "libcudnn.so"), ("nccl", "libnccl.so"), ("nvshmem", "libnvshmem_host.so"))
+_NVIDIA_LIBRARIES = (
+    ("cuda_runtime", "libcudart.so"),
+    ("cu", "libcudart.so"),
+    ("cu", "libnvrtc.so"),
+    ("cu", "libnvJitLink.so"),
+    ("cu", "libcublasLt.so"),
+    ("cu", "libcublas.so"),
+    ("cu", "libcufft.so"),
+    ("cu", "libcusparse.so"),
+    ("cu", "libcusolver.so"),
+    ("cu", "libcupti.so"),
+    ("nvjitlink", "libnvJitLink.so"),
+    ("cuda_nvrtc", "libnvrtc.so"),
+    ("cublas", "libcublasLt.so"),
+    ("cublas", "libcublas.so"),
+    ("cufft", "libcufft.so"),
+    ("cusparse", "libcusparse.so"),
+    ("cusolver", "libcusolver.so"),
+    ("cuda_cupti", "libcupti.so"),
+    ("cudnn", "libcudnn.so"),
+    ("nccl", "libnccl.so"),
+    ("nvshmem", "libnvshmem_host.so"),
+)
 
 
 def _preload_nvidia_libraries(major: str) -> pathlib.Path | None:
@@ -67,7 +86,7 @@ def _preload_nvidia_libraries(major: str) -> pathlib.Path | None:
         for found in sorted(folder.glob(library + ".*"))[:1]:
             try:
                 ctypes.CDLL(str(found), mode=ctypes.RTLD_GLOBAL)
-            except OSError:      # not needed by this plugin, or found later by the system's loader
+            except OSError:  # not needed by this plugin, or found later by the system's loader
                 pass
     for name in (f"cu{major}", "cuda_nvcc"):
         if (root / name).is_dir():
@@ -75,7 +94,7 @@ def _preload_nvidia_libraries(major: str) -> pathlib.Path | None:
     return None
 
 
-cuda_data_folder: str | None = None      # where XLA finds libdevice and ptxas; set with the CUDA client
+cuda_data_folder: str | None = None  # where XLA finds libdevice and ptxas; set with the CUDA client
 
 
 def cuda_client():
@@ -91,10 +110,14 @@ def cuda_client():
         _register_cuda_kernels(major, c_api)
         if not xc.pjrt_plugin_initialized("cuda"):
             xc.initialize_pjrt_plugin("cuda")
-        return xc.make_c_api_client("cuda", {**xc.generate_pjrt_gpu_plugin_options(), **cluster.gpu_options()}, cluster.runtime_client())
+        return xc.make_c_api_client(
+            "cuda", {**xc.generate_pjrt_gpu_plugin_options(), **cluster.gpu_options()}, cluster.runtime_client()
+        )
     except (RuntimeError, ImportError) as e:
-        raise BackendError(f"the CUDA plugin is installed but gives no device: {e}. See whether `nvidia-smi` lists a GPU, and whether the "
-                           "driver is new enough for the plugin.") from e
+        raise BackendError(
+            f"the CUDA plugin is installed but gives no device: {e}. See whether `nvidia-smi` lists a GPU, and whether"
+            " the driver is new enough for the plugin."
+        ) from e
 
 
 def _register_cuda_kernels(major: str, c_api) -> None:
@@ -116,8 +139,10 @@ def _register_cuda_kernels(major: str, c_api) -> None:
 def tpu_client():
     """The client of libtpu."""
     if importlib.util.find_spec("libtpu") is None:
-        raise BackendError("libtpu is not installed. On a TPU machine: pip install libtpu "
-                           "(0.0.42.* for jaxlib 0.10.2, 0.0.50.* for 0.12).")
+        raise BackendError(
+            "libtpu is not installed. On a TPU machine: pip install libtpu "
+            "(0.0.42.* for jaxlib 0.10.2, 0.0.50.* for 0.12)."
+        )
     libtpu = importlib.import_module("libtpu")
     try:
         if not xc.pjrt_plugin_loaded("tpu"):
@@ -131,7 +156,8 @@ def tpu_client():
 
 _MAKERS = {"cpu": cpu_client, "cuda": cuda_client, "tpu": tpu_client}
 _clients: dict = cluster.made_clients
-_failures: dict[str, str] = {}      # the message: an error itself would keep alive what the frames of its traceback hold
+# the message: an error itself would keep alive what the frames of its traceback hold
+_failures: dict[str, str] = {}
 
 
 def client_for(platform: str):
@@ -155,10 +181,17 @@ def client_for(platform: str):
 def _check_count(option: str) -> None:
     """The number of virtual devices is the client's for good."""
     number = config._options["num_cpu_devices"]
-    if option == "num_cpu_devices" and "cpu" in _clients and number.default > 0 and number.default != _clients["cpu"].local_device_count():
+    if (
+        option == "num_cpu_devices"
+        and "cpu" in _clients
+        and number.default > 0
+        and number.default != _clients["cpu"].local_device_count()
+    ):
         number.default = _clients["cpu"].local_device_count()
-        raise RuntimeError(f"jax_num_cpu_devices can't change any more: there are {number.default} CPU devices since the first array was made. "
-                           "Set it at the start of the program, or as the environment variable JAX_NUM_CPU_DEVICES.")
+        raise RuntimeError(
+            f"jax_num_cpu_devices can't change any more: there are {number.default} CPU devices since the first array"
+            " was made. Set it at the start of the program, or as the environment variable JAX_NUM_CPU_DEVICES."
+        )
 
 
 config.listen(_check_count)
@@ -171,7 +204,12 @@ def forget_clients() -> None:
 
 
 # Options of a build that are no flags of XLA.
-_BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level", "memory_fitting_level")
+_BUILD_OPTIONS = (
+    "exec_time_optimization_effort",
+    "memory_fitting_effort",
+    "optimization_level",
+    "memory_fitting_level",
+)
 
 
 def compile_options(devices, pairs=()):
@@ -181,12 +219,14 @@ def compile_options(devices, pairs=()):
     build = options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     options.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in devices]], dtype=np.int32))
-    if len(devices) > 1:      # results whose layout nobody asked for lie as the compiler likes
+    if len(devices) > 1:  # results whose layout nobody asked for lie as the compiler likes
         build.allow_spmd_sharding_propagation_to_output = [True]
     if devices[0].platform in ("gpu", "cuda") and cuda_data_folder is not None:
         build.debug_options.xla_gpu_cuda_data_dir = cuda_data_folder
     for name, value in pairs:
         if name in _BUILD_OPTIONS and hasattr(build, name):
             setattr(build, name, value)
-    options.env_option_overrides = [(name, value if isinstance(value, bool) else str(value)) for name, value in pairs if name not in _BUILD_OPTIONS]
+    options.env_option_overrides = [
+        (name, value if isinstance(value, bool) else str(value)) for name, value in pairs if name not in _BUILD_OPTIONS
+    ]
     return options

@@ -1,4 +1,5 @@
 """The processes that compute together: jaxlib's runtime service in process 0, and a client of it in each."""
+
 from __future__ import annotations
 
 import atexit
@@ -9,27 +10,52 @@ import jaxlib._jax as _jax
 
 class Cluster(NamedTuple):
     """What the clients of devices need to know of the processes around them."""
-    client: Any                  # of the runtime service
-    service: Any                 # the service itself in process 0, None elsewhere
+
+    client: Any  # of the runtime service
+    service: Any  # the service itself in process 0, None elsewhere
     process: int
     processes: int
-    gpus: Sequence[int] | None   # which of the host's GPUs are this process's
+    gpus: Sequence[int] | None  # which of the host's GPUs are this process's
 
 
-joined: Cluster | None = None      # one for the process, as devices are
-made_clients: dict = {}            # the clients of devices that exist (client.py's), which come too early for a cluster
+joined: Cluster | None = None  # one for the process, as devices are
+made_clients: dict = {}  # the clients of devices that exist (client.py's), which come too early for a cluster
 
 
-def join(address: str, count: int, process: int, bind_address: str, gpus, init_timeout: int, heartbeat: int, shutdown_timeout: int) -> None:
+def join(
+    address: str,
+    count: int,
+    process: int,
+    bind_address: str,
+    gpus,
+    init_timeout: int,
+    heartbeat: int,
+    shutdown_timeout: int,
+) -> None:
     """Starts the service in process 0 and connects to it."""
     global joined
     if joined is not None:
         raise RuntimeError("weft.distributed.initialize should only be called once.")
     if made_clients:
-        raise RuntimeError("weft.distributed.initialize must be called before anything that looks for a device: arrays, weft.devices(), jit calls.")
-    service = _jax.get_distributed_runtime_service(bind_address, count, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown_timeout) if process == 0 else None
-    client = _jax.get_distributed_runtime_client(address, process, init_timeout=init_timeout, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown_timeout,
-                                                 use_compression=True)
+        raise RuntimeError(
+            "weft.distributed.initialize must be called before anything that looks for a device: arrays,"
+            " weft.devices(), jit calls."
+        )
+    service = (
+        _jax.get_distributed_runtime_service(
+            bind_address, count, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown_timeout
+        )
+        if process == 0
+        else None
+    )
+    client = _jax.get_distributed_runtime_client(
+        address,
+        process,
+        init_timeout=init_timeout,
+        heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown_timeout,
+        use_compression=True,
+    )
     client.connect()
     joined = Cluster(client, service, process, count, gpus)
     atexit.register(leave)
@@ -49,8 +75,12 @@ def cpu_options() -> dict:
     """The arguments of the CPU client that say which process of how many it is for."""
     if joined is None:
         return dict(distributed_client=None, node_id=0, num_nodes=1, collectives=None)
-    return dict(distributed_client=joined.client, node_id=joined.process, num_nodes=joined.processes,
-                collectives=_jax.make_gloo_tcp_collectives(distributed_client=joined.client))
+    return dict(
+        distributed_client=joined.client,
+        node_id=joined.process,
+        num_nodes=joined.processes,
+        collectives=_jax.make_gloo_tcp_collectives(distributed_client=joined.client),
+    )
 
 
 def gpu_options() -> dict:

@@ -2,6 +2,7 @@
 
 `VERSION` is the number of the C++ interface (467 in 0.10.2, 505 in 0.12.0.1), which says more than the release does.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -24,8 +25,10 @@ def check_release(release: tuple[int, ...] = RELEASE) -> None:
     """Raises BackendError when this jaxlib is none that the backend was made for."""
     if not OLDEST <= release < NEWEST:
         found = ".".join(map(str, release))
-        raise BackendError(f"weft-native works with jaxlib 0.10.2 up to 0.12; jaxlib {found} is installed. "
-                           "Install one of those: pip install 'jaxlib>=0.10.2,<0.13'.")
+        raise BackendError(
+            f"weft-native works with jaxlib 0.10.2 up to 0.12; jaxlib {found} is installed. "
+            "Install one of those: pip install 'jaxlib>=0.10.2,<0.13'."
+        )
 
 
 def result_handler(aval, sharding, committed: bool):
@@ -50,7 +53,7 @@ def from_dlpack(value, device):
 
 def portable_artifact(module) -> bytes:
     """The bytes of a StableHLO module that later releases of XLA read too."""
-    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")      # MLIR's bindings take 40 ms to load
+    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")  # MLIR's bindings take 40 ms to load
     return _jax.mlir.serialize_portable_artifact(module, stablehlo.get_current_version(), use_mixed_serialization=False)
 
 

@@ -1,4 +1,7 @@
-"""Calls that stay in C++: `jit` and eager primitives through jaxlib's pjit, and the configuration that is part of its cache key."""
+"""Calls that stay in C++: `jit` and eager primitives through jaxlib's pjit, and the configuration that is part of
+its cache key.
+"""
+
 from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Sequence
@@ -25,7 +28,9 @@ from .arrays import ArrayImpl
 from .executable import XlaExecutable
 
 # Mirrors of weft's pytree nodes.
-registry = _jax.pytree.PyTreeRegistry(enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True)
+registry = _jax.pytree.PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
 
 
 def _mirror_node(node) -> None:
@@ -33,10 +38,13 @@ def _mirror_node(node) -> None:
 
 
 # To C++ random keys are nodes, whose leaf is the array of their words.
-registry.register_node(KeyArray, lambda k: ((k.raw,), k.aval.dtype), lambda dtype, raw: KeyArray(shaped(raw[0].shape[:-1], dtype), raw[0]))
+registry.register_node(
+    KeyArray, lambda k: ((k.raw,), k.aval.dtype), lambda dtype, raw: KeyArray(shaped(raw[0].shape[:-1], dtype), raw[0])
+)
 tree.listen(_mirror_node)
 
-# What a cached call depends on besides its arguments. Options that a program is traced under, and those that send a call to Python.
+# What a cached call depends on besides its arguments. Options that a program is traced under, and those that send a
+# call to Python.
 _MIRRORED = ("default_device", "platforms", "debug_nans", "debug_infs", "no_execution")
 
 
@@ -92,6 +100,7 @@ def mirror_trace(is_root: bool) -> None:
 
 class FastEntry(NamedTuple):
     """What C++ needs to run a call by itself; it reads these by name."""
+
     xla_executable: Any
     out_pytree_def: Any
     in_shardings: Sequence
@@ -106,12 +115,25 @@ class FastEntry(NamedTuple):
 def fast_entry(out, executable: XlaExecutable, consts: Sequence = ()) -> FastEntry | None:
     """The entry for calls like the one that returned `out`; None if such calls need Python."""
     leaves, treedef = registry.flatten(out)
-    if len(leaves) != len(executable.out_avals) or executable.effects or any(type(x) is not ArrayImpl for x in leaves) \
-            or any(type(c) is not ArrayImpl for c in consts):
+    if (
+        len(leaves) != len(executable.out_avals)
+        or executable.effects
+        or any(type(x) is not ArrayImpl for x in leaves)
+        or any(type(c) is not ArrayImpl for c in consts)
+    ):
         return None
     ins = [s for s, kept in zip(executable.in_shardings, executable.kept) if kept]
-    return FastEntry(executable.loaded, treedef, ins, executable.out_shardings, [x.aval for x in leaves],
-                     [x._committed for x in leaves], list(executable.kept), [None] * len(ins), list(consts))
+    return FastEntry(
+        executable.loaded,
+        treedef,
+        ins,
+        executable.out_shardings,
+        [x.aval for x in leaves],
+        [x._committed for x in leaves],
+        list(executable.kept),
+        [None] * len(ins),
+        list(consts),
+    )
 
 
 def exchange(backend, array, sharding: Sharding):
@@ -123,8 +145,18 @@ def exchange(backend, array, sharding: Sharding):
     return executable.execute([array])[0]
 
 
-def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable, first: Callable) -> FastCall:
-    """A callable that runs known calls in C++ and asks `miss` about all others; `first(name)` is called before the first of those."""
+def jit(
+    fun: Callable,
+    miss: Callable,
+    static_argnums: Sequence[int],
+    static_argnames: Sequence[str],
+    name: str,
+    shard_arg: Callable,
+    first: Callable,
+) -> FastCall:
+    """A callable that runs known calls in C++ and asks `miss` about all others; `first(name)` is called before the
+    first of those.
+    """
     missed = False
 
     def cache_miss(*args, **kwargs):
@@ -136,8 +168,18 @@ def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_arg
         if prepared is None or type(prepared.executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
             return out, None, False
         return out, fast_entry(out, prepared.executable, prepared.consts), False
-    call = _jax.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), name, registry, shard_arg,
-                     _jax.PjitFunctionCache(capacity=4096))
+
+    call = _jax.pjit(
+        name,
+        fun,
+        cache_miss,
+        list(static_argnums),
+        list(static_argnames),
+        name,
+        registry,
+        shard_arg,
+        _jax.PjitFunctionCache(capacity=4096),
+    )
     return FastCall(call, call._clear_cache)
 
 
@@ -146,6 +188,7 @@ def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_arg
 
 class Eager:
     """Primitives run one by one, each through a C++ pjit of its own for each set of parameters."""
+
     # Programs whose parameters never come again (shapes, say) must not pile up.
     CAPACITY = 4096
 
@@ -167,14 +210,18 @@ class Eager:
             call = self.calls[primitive, *exact(params)] if params else self.calls[primitive]
         except KeyError:
             call = self._new_call(primitive, params)
-        except TypeError:      # a parameter that can't be hashed
+        except TypeError:  # a parameter that can't be hashed
             return self._miss(primitive, params, args)[0]
         try:
             for x in args:
                 if type(x) is not ArrayImpl:
                     values = [x if type(x) is ArrayImpl else self._array(x) for x in args]
                     # None: an array of another backend
-                    return apply_by_compiling(primitive, args, params) if any([v is None for v in values]) else call(*values)
+                    return (
+                        apply_by_compiling(primitive, args, params)
+                        if any([v is None for v in values])
+                        else call(*values)
+                    )
             return call(*args)
         except (_jax.JaxRuntimeError, ValueError) as e:
             told = guards.explained(e, lambda: [("an array", x) for x in args])
@@ -183,14 +230,17 @@ class Eager:
             raise told from None
 
     def _new_call(self, primitive, params: dict):
-        def run(*args):      # what C++ calls under disable_jit; it is also the call's identity
+        def run(*args):  # what C++ calls under disable_jit; it is also the call's identity
             return self._miss(primitive, params, args)[0]
 
         def miss(*args):
             return self._miss(primitive, params, args)
-        call = _jax.pjit(primitive.name, run, miss, [], [], primitive.name, registry, self.backend.shard_arg, self.cache)
+
+        call = _jax.pjit(
+            primitive.name, run, miss, [], [], primitive.name, registry, self.backend.shard_arg, self.cache
+        )
         if len(self.calls) >= self.CAPACITY:
-            for key in list(self.calls)[:self.CAPACITY // 2]:
+            for key in list(self.calls)[: self.CAPACITY // 2]:
                 del self.calls[key]
         self.calls[(primitive, *exact(params)) if params else primitive] = call
         return call
@@ -200,7 +250,7 @@ class Eager:
         backend, avals = self.backend, tuple([get_aval(x) for x in args])
         words = [x.raw if type(x) is KeyArray else x for x in args]
         device, committed = backend.placement(words)
-        if device.backend is not backend:      # the default device is another backend's
+        if device.backend is not backend:  # the default device is another backend's
             return apply_by_compiling(primitive, args, params, device), None, False
         closed = single_equation(primitive, avals, params)
         if has_valueless(closed):
@@ -214,13 +264,17 @@ class Eager:
             jaxpr, consts = program_for(closed, device.platform)
             executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
             consts, places = [backend.put(c, get_aval(c), device, False) for c in consts], [device] * len(words)
-        outs = executable.execute([*consts, *[backend.array(x, get_aval(x), p) for x, p in zip(words, places)]], committed)
+        outs = executable.execute(
+            [*consts, *[backend.array(x, get_aval(x), p) for x, p in zip(words, places)]], committed
+        )
         made = [KeyArray(array_type(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
         result = made if primitive.multiple_results else made[0]
         return result, fast_entry(result, executable, consts), False
 
     def _array(self, x):
-        """A host value as something C++ takes; small numbers are put on the device once. None for what no host value is, and what holds nothing."""
+        """A host value as something C++ takes; small numbers are put on the device once. None for what no host value
+        is, and what holds nothing.
+        """
         kind = type(x)
         if kind in (bool, int, float, complex):
             value, aval = x, get_aval(x)
@@ -229,7 +283,7 @@ class Eager:
         elif kind is TypedScalar:
             value, aval = x.val, x.aval
         elif kind is KeyArray and type(x.raw) is ArrayImpl or isinstance(x, (np.ndarray, np.generic)):
-            return x      # C++ takes a key's words itself, and puts host arrays on the device
+            return x  # C++ takes a key's words itself, and puts host arrays on the device
         else:
             return None
         device = self.backend.default_device()

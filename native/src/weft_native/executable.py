@@ -1,4 +1,5 @@
 """Compiled programs of the XLA backend."""
+
 from __future__ import annotations
 
 import functools
@@ -21,7 +22,9 @@ STAGES = ("stablehlo", "hlo")
 
 
 class XlaExecutable:
-    """A program compiled for one device, or for the devices of a Partition. Its arguments have exactly the compiled avals and shardings."""
+    """A program compiled for one device, or for the devices of a Partition. Its arguments have exactly the compiled
+    avals and shardings.
+    """
 
     def __init__(self, jaxpr: Jaxpr, device, lowered, loaded, name: str):
         self.name, self.device = name, device
@@ -31,9 +34,12 @@ class XlaExecutable:
         self.spread = type(device) is Partition
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
-        self._bytecode = cache.bytecode(lowered.module)      # smaller than the module, and independent of its MLIR context
-        self._handlers = {committed: [compat.result_handler(a, s, committed) for a, s in zip(self.out_avals, self.out_shardings)]
-                          for committed in (False, True)}
+        # smaller than the module, and independent of its MLIR context
+        self._bytecode = cache.bytecode(lowered.module)
+        self._handlers = {
+            committed: [compat.result_handler(a, s, committed) for a, s in zip(self.out_avals, self.out_shardings)]
+            for committed in (False, True)
+        }
         self._run = loaded.execute_sharded
 
     def execute(self, args: Sequence[Any], committed: bool | None = None) -> list[Any]:
@@ -54,7 +60,8 @@ class XlaExecutable:
         if stage in (None, "hlo"):
             return "\n\n".join(m.to_string() for m in self.loaded.hlo_modules())
         if stage == "stablehlo":
-            from .lower.builder import parse      # not before a program was lowered
+            from .lower.builder import parse  # not before a program was lowered
+
             return module_text(parse(self._bytecode))
         raise ValueError(f"XLA programs have the stages {', '.join(map(repr, STAGES))}; got {stage!r}.")
 
@@ -66,8 +73,13 @@ class XlaExecutable:
     def memory_analysis(self) -> dict:
         """Bytes of arguments, results, temporary buffers and code."""
         stats = self.loaded.get_compiled_memory_stats()
-        names = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes", "alias_size_in_bytes",
-                 "generated_code_size_in_bytes")
+        names = (
+            "argument_size_in_bytes",
+            "output_size_in_bytes",
+            "temp_size_in_bytes",
+            "alias_size_in_bytes",
+            "generated_code_size_in_bytes",
+        )
         return {name: getattr(stats, name) for name in names}
 
 
@@ -82,10 +94,14 @@ def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
         if sharding is None:
             found = chosen[i] if chosen else None
             hlo = xc.HloSharding.from_proto(found) if found is not None else None
-            sharding = NamedSharding(place.mesh, P()) if hlo is None else placing.from_hlo(hlo, place.mesh, len(aval.shape))
+            sharding = (
+                NamedSharding(place.mesh, P()) if hlo is None else placing.from_hlo(hlo, place.mesh, len(aval.shape))
+            )
             if sharding is None:
-                raise BackendError(f"XLA chose a layout {hlo} for result {i} that the axes of {place.mesh} can't say; name the result's sharding with "
-                                   "out_shardings.")
+                raise BackendError(
+                    f"XLA chose a layout {hlo} for result {i} that the axes of {place.mesh} can't say; name the"
+                    " result's sharding with out_shardings."
+                )
         outs.append(placing.to_xla(sharding))
     return [placing.to_xla(s) for s in place.ins], outs
 
@@ -96,7 +112,12 @@ def module_ir(module, dialect: str | None = None):
         return module
     if dialect == "hlo":
         return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False)
-    raise ValueError(at_user_line(f"unknown dialect: {dialect}. XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}."))
+    raise ValueError(
+        at_user_line(
+            f"unknown dialect: {dialect}. XLA programs have the dialects {', '.join(map(repr, STAGES))}; got"
+            f" {dialect!r}."
+        )
+    )
 
 
 def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:
@@ -122,12 +143,17 @@ def _bound(callbacks: Sequence, device) -> list:
 def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
     """Compiles a lowered program; what XLA refuses becomes a BackendError."""
     if lowered.unusable:
-        warn("Some donated buffers were not usable: " + ", ".join(a.str_short(short_dtypes=False) for a in lowered.unusable) +
-                      ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.")
+        warn(
+            "Some donated buffers were not usable: "
+            + ", ".join(a.str_short(short_dtypes=False) for a in lowered.unusable)
+            + ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse."
+        )
     try:
         with lowered.home.context:
             devices = list(device.devices) if type(device) is Partition else [device]
-            loaded = cache.compile_module(client, lowered, devices, compile_options(devices, options), _bound(lowered.callbacks, device), name)
+            loaded = cache.compile_module(
+                client, lowered, devices, compile_options(devices, options), _bound(lowered.callbacks, device), name
+            )
     except _jax.JaxRuntimeError as e:
         raise BackendError(f"XLA could not compile {name!r}: {e}") from e
     return XlaExecutable(jaxpr, device, lowered, loaded, name)

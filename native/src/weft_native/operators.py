@@ -1,4 +1,7 @@
-"""The operators of ArrayImpl, called through C++: `x + y` on arrays finds its compiled program without running Python."""
+"""The operators of ArrayImpl, called through C++: `x + y` on arrays finds its compiled program without running
+Python.
+"""
+
 from __future__ import annotations
 
 import numpy as np
@@ -19,9 +22,41 @@ from weft.transforms.stage import consts_as_args, stage
 from .arrays import OWN, ArrayImpl
 from .dispatch import fast_entry, registry
 
-NAMES = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "matmul", "rmatmul",
-         "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "lt", "le", "gt", "ge", "eq", "ne",
-         "neg", "abs", "invert")
+NAMES = (
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "matmul",
+    "rmatmul",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "lshift",
+    "rlshift",
+    "rshift",
+    "rrshift",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "neg",
+    "abs",
+    "invert",
+)
 _DATA = frozenset((ArrayImpl, np.ndarray, bool, int, float, complex))
 
 
@@ -36,9 +71,17 @@ def install(backend) -> None:
 
 
 def _fast(backend, name: str, method, cache):
-    """`method` for concrete arrays and Python scalars as a compiled program; for all else, and while tracing, itself."""
+    """`method` for concrete arrays and Python scalars as a compiled program; for all else, and while tracing,
+    itself.
+    """
+
     def miss(*args):
-        if current_trace() is not root or config.debug_nans or config.debug_infs or not all(type(x) in _DATA or isinstance(x, np.generic) for x in args):
+        if (
+            current_trace() is not root
+            or config.debug_nans
+            or config.debug_infs
+            or not all(type(x) in _DATA or isinstance(x, np.generic) for x in args)
+        ):
             return method(*args), None, False
         return compiled(args)
 
@@ -49,15 +92,16 @@ def _fast(backend, name: str, method, cache):
             out = method(*xs)
             box.append(is_array_like(out))
             return [out] if box[0] else []
+
         try:
             avals = [get_aval(x) for x in args]
             jaxpr, consts = stage(flat, avals, name)
-        except (TypeError, ValueError, WeftError):      # say it as the eager call says it
+        except (TypeError, ValueError, WeftError):  # say it as the eager call says it
             return method(*args), None, False
         if not box[0]:
             return method(*args), None, False
         device, committed = backend.placement(args)
-        if device.backend is not backend:      # the default device is another backend's
+        if device.backend is not backend:  # the default device is another backend's
             return method(*args), None, False
         if isinstance(device, Sharding):
             return spread(ClosedJaxpr(jaxpr, consts), args, device)
@@ -65,11 +109,15 @@ def _fast(backend, name: str, method, cache):
         consts = [backend.put(c, get_aval(c), device, False) for c in consts]
         (out,) = executable.execute([*consts, *[backend.array(x, a, device) for x, a in zip(args, avals)]], committed)
         return out, fast_entry(out, executable, consts), False
+
     def spread(closed, args, where):
         place = place_of(closed, args, where)
         executable, consts = executable_for(closed, place, name.strip("_"))
-        (out,) = executable.execute([*consts, *[backend.array(x, a, p) for x, a, p in zip(args, closed.in_avals, place.ins)]])
+        (out,) = executable.execute(
+            [*consts, *[backend.array(x, a, p) for x, a, p in zip(args, closed.in_avals, place.ins)]]
+        )
         return out, fast_entry(out, executable, consts), False
+
     call = _jax.pjit(name, method, miss, [], [], name, registry, backend.shard_arg, cache)
 
     def operator(*args):
@@ -80,5 +128,6 @@ def _fast(backend, name: str, method, cache):
             if told is e:
                 raise
             raise told from None
+
     operator.__name__ = name
     return operator

@@ -1,4 +1,5 @@
 """XLA's profiler, as jaxlib has it: what `weft.profiler` uses where this backend is there."""
+
 from __future__ import annotations
 
 import gzip
@@ -11,7 +12,11 @@ from weft.base.errors import at_user_line, warn
 from .client import client_for
 
 ProfileOptions = _profiler.ProfileOptions
-ProfileData, ProfileEvent, ProfilePlane = _profile_data.ProfileData, _profile_data.ProfileEvent, _profile_data.ProfilePlane
+ProfileData, ProfileEvent, ProfilePlane = (
+    _profile_data.ProfileData,
+    _profile_data.ProfileEvent,
+    _profile_data.ProfilePlane,
+)
 annotation = _profiler.TraceMe
 start_server, register_subprocess = _profiler.start_server, _profiler.register_subprocess
 
@@ -34,6 +39,10 @@ class Session:
 def memory_profile(platform: str) -> bytes:
     """What lies in the devices' memory, as pprof reads it."""
     if not config.array_tracebacks:
-        warn(at_user_line("this memory profile can't tell where its arrays were made, since the config option jax_array_tracebacks is off (calls are faster so). "
-                                   "Set JAX_ARRAY_TRACEBACKS=1 before they are made."))
+        warn(
+            at_user_line(
+                "this memory profile can't tell where its arrays were made, since the config option"
+                " jax_array_tracebacks is off (calls are faster so). Set JAX_ARRAY_TRACEBACKS=1 before they are made."
+            )
+        )
     return gzip.compress(client_for(platform).heap_profile())

@@ -1,4 +1,5 @@
 """Shardings as jaxlib's C++ knows them, and arrays over several devices: made, moved, read."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -19,6 +20,7 @@ _REPLICATED = xc.HloSharding.replicate()
 
 class _Grid:
     """A mesh as C++ wants it. Each mesh has one, so that equal shardings are found by identity."""
+
     __slots__ = ("axis_names", "devices", "size", "_internal_device_list", "mesh")
 
     def __init__(self, mesh: Mesh | AbstractMesh):
@@ -35,8 +37,8 @@ class _Grid:
 
 
 _grids: dict = {}
-_to_xla: dict = {}      # our shardings -> those of C++
-_from_xla: dict = {}    # and back
+_to_xla: dict = {}  # our shardings -> those of C++
+_from_xla: dict = {}  # and back
 
 
 def to_xla(sharding: Sharding):
@@ -53,7 +55,9 @@ def to_xla(sharding: Sharding):
             grid = _grids[sharding.mesh] = _Grid(sharding.mesh)
         made = xc.NamedSharding(grid, sharding.spec, memory_kind=sharding._memory_kind)
     else:
-        raise BackendError(f"XLA has no arrays on a {type(sharding).__name__}; use a NamedSharding or a SingleDeviceSharding.")
+        raise BackendError(
+            f"XLA has no arrays on a {type(sharding).__name__}; use a NamedSharding or a SingleDeviceSharding."
+        )
     _to_xla[sharding], _from_xla[made] = made, sharding
     return made
 
@@ -71,7 +75,9 @@ def from_xla(made) -> Sharding:
 def hlo_sharding(sharding: NamedSharding, ndim: int):
     """How XLA writes a sharding: tiles over the devices in order, with copies along a last dimension."""
     mesh, parts = sharding.mesh, [sharding.spec[i] if i < len(sharding.spec) else None for i in range(ndim)]
-    names = [((p,) if not isinstance(p, tuple) else p) if p is not None and p is not P.UNCONSTRAINED else () for p in parts]
+    names = [
+        ((p,) if not isinstance(p, tuple) else p) if p is not None and p is not P.UNCONSTRAINED else () for p in parts
+    ]
     used = [a for group in names for a in group]
     if not used:
         return _REPLICATED
@@ -79,8 +85,12 @@ def hlo_sharding(sharding: NamedSharding, ndim: int):
     dims = [int(np.prod([sizes[a] for a in group], dtype=int)) for group in names]
     copies = int(np.prod([sizes[a] for a in rest], dtype=int))
     order = [mesh.axis_names.index(a) for a in used + rest]
-    return xc.HloSharding.iota_tile(dims=dims + ([copies] if copies > 1 else []), reshape_dims=list(mesh.axis_sizes), transpose_perm=order,
-                                    subgroup_types=[xc.OpSharding.Type.REPLICATED] if copies > 1 else [])
+    return xc.HloSharding.iota_tile(
+        dims=dims + ([copies] if copies > 1 else []),
+        reshape_dims=list(mesh.axis_sizes),
+        transpose_perm=order,
+        subgroup_types=[xc.OpSharding.Type.REPLICATED] if copies > 1 else [],
+    )
 
 
 def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
@@ -88,11 +98,11 @@ def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
     if found.is_replicated():
         return NamedSharding(mesh, P())
     tiles = list(found.tile_assignment_dimensions())
-    place = np.empty((mesh.size, ndim), int)      # of each partition, the position of its tile
+    place = np.empty((mesh.size, ndim), int)  # of each partition, the position of its tile
     for position, device in zip(np.ndindex(*tiles), found.tile_assignment_devices()):
         place[device] = position[:ndim]
     grid = place.reshape(*mesh.axis_sizes, ndim)
-    moved: list = [[] for _ in range(ndim)]       # for each array axis (how far one step goes, the mesh axis)
+    moved: list = [[] for _ in range(ndim)]  # for each array axis (how far one step goes, the mesh axis)
     for k, name in enumerate(mesh.axis_names):
         if mesh.axis_sizes[k] > 1:
             step = np.take(grid, 1, k).reshape(-1, ndim)[0] - np.take(grid, 0, k).reshape(-1, ndim)[0]
@@ -101,7 +111,7 @@ def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
     spec = [tuple(name for _, name in sorted(axes, reverse=True)) for axes in moved]
     try:
         made = NamedSharding(mesh, P(*[None if not s else s[0] if len(s) == 1 else s for s in _trimmed(spec)]))
-    except ValueError:      # one mesh axis along two array axes
+    except ValueError:  # one mesh axis along two array axes
         return None
     parts, places = made._tiles(ndim)
     return made if parts == tuple(tiles[:ndim]) and places == [tuple(p) for p in place.tolist()] else None
@@ -120,11 +130,15 @@ def put(value: Any, aval, sharding: Sharding, committed: bool = True):
     """A host array, or an array on one device or several, as an array on the devices of a sharding."""
     made, devices = to_xla(sharding), sharding._devices()
     indices = list(sharding.devices_indices_map(aval.shape).values())
-    if type(value) is ArrayImpl and type(value._sharding) is xc.SingleDeviceSharding and value._sharding._device.client is devices[0].client:
+    if (
+        type(value) is ArrayImpl
+        and type(value._sharding) is xc.SingleDeviceSharding
+        and value._sharding._device.client is devices[0].client
+    ):
         shards = [_part(value, index) for index in indices]
         return xc.batched_device_put(aval, made, shards, list(devices), committed, enable_x64=True)
     host = value._host() if is_array(value) else np.asarray(value, dtype=aval.dtype)
-    copies: dict = {}      # private ones: devices may use the memory itself from now on
+    copies: dict = {}  # private ones: devices may use the memory itself from now on
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
         if key not in copies:
@@ -151,7 +165,7 @@ def assemble(array) -> np.ndarray:
     done = set()
     for part, index in zip(array._arrays, sharding.devices_indices_map(array.aval.shape).values()):
         key = tuple((s.start, s.stop) for s in index)
-        if key not in done:      # copies are read once
+        if key not in done:  # copies are read once
             done.add(key)
             out[index] = compat.to_numpy(part)
     return out

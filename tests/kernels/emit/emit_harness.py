@@ -1,4 +1,6 @@
-"""Runs functions made by single parts of the emitter of WebAssembly, and stands in for the parts that they are made without."""
+"""Runs functions made by single parts of the emitter of WebAssembly, and stands in for the parts that they are made
+without.
+"""
 
 import struct
 

@@ -38,7 +38,7 @@ def test_constants_are_offsets_only_where_the_address_can_not_be_before_the_buff
     x, i, j = Buffer("x", "f32", (1000,), "input"), Var("i"), Var("j")
     _, addresses, evaluator = made([x], {i: 1, j: 1})
     assert addresses.push(evaluator, x, i + 500) == 2000
-    assert addresses.push(evaluator, x, i * 2 - j + 500) == 0          # i·2 - j may be negative
+    assert addresses.push(evaluator, x, i * 2 - j + 500) == 0  # i·2 - j may be negative
     assert addresses.push(evaluator, x, i - j + 4) == 16 <= SAFE_OFFSET
     assert addresses.push(evaluator, x, i - 4) == 0
 
@@ -48,7 +48,7 @@ def test_an_unrolled_variable_counts_with_its_constant_part():
     base, addresses, evaluator = made([x], {i: 1})
     base.scope.offset[i] = 3
     assert addresses.push(evaluator, x, i * 2) == 24
-    base.scope.env[i] = None                                           # all of it is constant
+    base.scope.env[i] = None  # all of it is constant
     base.fn.code.clear()
     assert addresses.push(evaluator, x, i * 2) == 24 and base.fn.code.hex() == "2000"
 
@@ -65,7 +65,7 @@ class TestLoops:
         assert addresses.push(evaluator, x, body[0].value.a.a.index) == 0
         assert addresses.push(evaluator, x, body[0].value.a.b.index) == 8
         code = bytes(base.fn.code[start:])
-        assert code[:2] == code[2:]                                    # the same local twice
+        assert code[:2] == code[2:]  # the same local twice
         addresses.leave()
         start = len(base.fn.code)
         assert addresses.push(evaluator, x, body[0].value.a.b.index) == 8 and len(base.fn.code) - start > 2
@@ -76,7 +76,7 @@ class TestLoops:
         x, i, n = Buffer("x", "f64", (100,), "input"), Var("i"), Var("n")
         index = i * 3 + n * 7 - 2
         base, addresses, evaluator = made([x], {i: 0, n: 4})
-        (pointer, step), = addresses.enter(evaluator, [Store(x, index, f32(0.0))], i, step=1)
+        ((pointer, step),) = addresses.enter(evaluator, [Store(x, index, f32(0.0))], i, step=1)
         for _ in range(5):
             base.fn.get(pointer)
             base.fn.add_bytes(step)
@@ -104,5 +104,10 @@ def test_strides_between_lanes():
     base.scope.env[j] = 0
     stride = addresses.stride
     assert [stride(e) for e in (i, i * 3 + j, j, i + x[j], x[i] + j, i * j)] == [1, 3, 0, 1, None, None]
-    assert [addresses.lane_extra(i * 3 + j, u, lane) for u, lane in itertools.product(range(2), (0, 3))] == [0, 9, 12, 21]
+    assert [addresses.lane_extra(i * 3 + j, u, lane) for u, lane in itertools.product(range(2), (0, 3))] == [
+        0,
+        9,
+        12,
+        21,
+    ]
     assert addresses.linear(Const(4, "i32")) == ({}, 4) and addresses.stride(i32(3)) == 0

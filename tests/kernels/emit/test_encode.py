@@ -8,10 +8,20 @@ from weft_wasm.ir.nodes import Buffer, For, Kernel, Program, Store, Var
 
 ZEROS = " 0" * 16
 IMMEDIATES = {
-    "block": "end", "loop": "end", "if": "end", "br": "0", "br_if": "0", "br_table": "0", "call": "0", "v128.const": "i8x16" + ZEROS, "i8x16.shuffle": ZEROS,
-    **{f"local.{op}": "0" for op in ("get", "set", "tee")}, **{f"global.{op}": "0" for op in ("get", "set")}, **{f"{t}.const": "0" for t in ("i32", "i64", "f32", "f64")},
+    "block": "end",
+    "loop": "end",
+    "if": "end",
+    "br": "0",
+    "br_if": "0",
+    "br_table": "0",
+    "call": "0",
+    "v128.const": "i8x16" + ZEROS,
+    "i8x16.shuffle": ZEROS,
+    **{f"local.{op}": "0" for op in ("get", "set", "tee")},
+    **{f"global.{op}": "0" for op in ("get", "set")},
+    **{f"{t}.const": "0" for t in ("i32", "i64", "f32", "f64")},
     **{name: "0" for name in OP if name.endswith("_lane")},
-}  # fmt: skip
+}
 
 
 def assembled(instructions: str) -> bytes:
@@ -33,7 +43,9 @@ def test_ends_of_blocks():
     assert assembled("if else end") == OP["if"] + b"\x40" + OP["else"] + OP["end"]
 
 
-@pytest.mark.parametrize("features", [(), ("simd128",), ("simd128", "relaxed-simd"), ("memory64",), ("simd128", "memory64")], ids=str)
+@pytest.mark.parametrize(
+    "features", [(), ("simd128",), ("simd128", "relaxed-simd"), ("memory64",), ("simd128", "memory64")], ids=str
+)
 def test_modules_use_the_instructions_that_their_features_allow(features):
     """An engine that has just these runs them; one with less refuses them."""
     n, i, j = 64, Var("i"), Var("j")
@@ -55,5 +67,6 @@ def test_modules_use_the_instructions_that_their_features_allow(features):
     assert set(features) <= set(KNOWN_FEATURES)
     assert valid(features)
     for k, dropped in enumerate(features):
-        if dropped != "simd128" or "relaxed-simd" not in features:  # the engine has relaxed instructions only beside the others
+        # the engine has relaxed instructions only beside the others
+        if dropped != "simd128" or "relaxed-simd" not in features:
             assert not valid(features[:k] + features[k + 1 :]), dropped

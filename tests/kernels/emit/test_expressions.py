@@ -1,4 +1,6 @@
-"""Scalar and vector expressions, each operation on each dtype, against the interpreter of the loop IR. No addresses, no statements."""
+"""Scalar and vector expressions, each operation on each dtype, against the interpreter of the loop IR. No addresses,
+no statements.
+"""
 
 import functools
 import math
@@ -12,7 +14,28 @@ from weft_wasm.emit_wasm.scalars import Scalars
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.binary.encode import I32, OP, V128, memarg
-from weft_wasm.ir.nodes import (BINARY_OPS, COMPARE_OPS, FLOATS, INTEGERS, ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Compare, Const, Convert, Let, Load, MulAdd, Select, Unary, Var, f32, i32)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    BINARY_OPS,
+    COMPARE_OPS,
+    FLOATS,
+    INTEGERS,
+    ITEMSIZE,
+    SIGNED,
+    Binary,
+    Bitcast,
+    Buffer,
+    Compare,
+    Const,
+    Convert,
+    Let,
+    Load,
+    MulAdd,
+    Select,
+    Unary,
+    Var,
+    f32,
+    i32,
+)
 from weft_wasm.ir.traversal import walk_expr
 from weft_wasm.ir.nodes import int_range
 from weft_wasm.ir.verify import _TYPES
@@ -27,7 +50,9 @@ def values(dtype: str) -> list:
     if dtype in FLOATS:
         return [0.0, -0.0, 1.0, -2.5, 3.5, 1e9, -3e9, math.inf, -math.inf, math.nan]
     low, high = int_range(dtype)
-    return sorted({low, high, 0, 1, 3, high // 2 + 1, *([-1, -7] if dtype in SIGNED else [31, 64 if ITEMSIZE[dtype] > 1 else 8])})
+    return sorted(
+        {low, high, 0, 1, 3, high // 2 + 1, *([-1, -7] if dtype in SIGNED else [31, 64 if ITEMSIZE[dtype] > 1 else 8])}
+    )
 
 
 def same(got, want) -> bool:
@@ -55,8 +80,15 @@ def parts(base: Base, relaxed=False):
 def operations(dtype: str) -> list:
     """Well-typed expressions of a and b of a dtype, with an operation each."""
     a, b = Var("a", dtype), Var("b", dtype)
-    made = [Binary(op, a, b) for op in sorted(BINARY_OPS)] + [Compare(op, a, b) for op in sorted(COMPARE_OPS)] + [Unary(op, a) for op in UNARY]
-    made += [Convert(a, d) for d in DTYPES] + [Select(Compare("ne", a, b), a, b), Select(Compare("ne", a, b), a, b, rare=True)]
+    made = (
+        [Binary(op, a, b) for op in sorted(BINARY_OPS)]
+        + [Compare(op, a, b) for op in sorted(COMPARE_OPS)]
+        + [Unary(op, a) for op in UNARY]
+    )
+    made += [Convert(a, d) for d in DTYPES] + [
+        Select(Compare("ne", a, b), a, b),
+        Select(Compare("ne", a, b), a, b, rare=True),
+    ]
     if dtype in FLOATS:
         made += [MulAdd(a, b, a), Select(Compare("lt", a, b), b, a), Select(Compare("gt", a, b), b, a)]
         made += [Binary(op, a, Const(c, dtype)) for op in ("min", "max") for c in (0.0, -0.0, 1.0, math.nan)]
@@ -98,7 +130,9 @@ def test_vectors(dtype, relaxed):
     for e in operations(dtype):
         base = Base()
         scalars, vectors = parts(base, relaxed)
-        lanes = LanePlan(base.scope, base.storage, scalars.addresses, base.expansions).lanes([Let(Var("e", e.dtype), e)])
+        lanes = LanePlan(base.scope, base.storage, scalars.addresses, base.expansions).lanes(
+            [Let(Var("e", e.dtype), e)]
+        )
         base.in_lanes(lanes)
         todo = pairs(dtype)
         todo += todo[:1] * (-len(todo) % lanes)
@@ -166,7 +200,9 @@ class TestScalars:
             put(base.fn, 128, dtype)
             want = values(dtype)[-1] if dtype not in FLOATS else 2.5
             memory = run(base.fn, 0, 1, memory=bytes(2 * ITEMSIZE[dtype]) + interpret.to_bits(want, dtype))[1]
-            got = interpret.from_bits(memory[128:][: max(4, ITEMSIZE[dtype])], {1: "i32", 2: "i32"}.get(ITEMSIZE[dtype], dtype))
+            got = interpret.from_bits(
+                memory[128:][: max(4, ITEMSIZE[dtype])], {1: "i32", 2: "i32"}.get(ITEMSIZE[dtype], dtype)
+            )
             assert got == want, dtype
 
     def test_a_lane_of_what_all_lanes_share_is_that_value(self):
@@ -178,7 +214,7 @@ class TestScalars:
         base.scope.offset[i] = 10
         base.shared.open()
         scalars.push(x + 1, (1, 2))
-        scalars.push(i * 10, (1, 2))                        # lane 2 of vector 1: i = 10 + 4 + 2
+        scalars.push(i * 10, (1, 2))  # lane 2 of vector 1: i = 10 + 4 + 2
         base.fn.code += OP["i32.add"]
         base.shared.close()
         assert run(base.fn, 5, results=[I32])[0] == 6 + 160
@@ -212,8 +248,13 @@ class TestVectors:
             data = b"".join(interpret.to_bits(v, dtype) for v in content)
             memory = run(base.fn, 0, 1024, memory=data)[1]
             for k in range(count):
-                assert memory[1024 + (k * stride + 2) * size :][:size] == data[(k * stride + 1) * size :][:size], (lanes, k)
-            assert memory[1024 : 1024 + 2 * size] == bytes(2 * size) and memory[1024 + (count * stride + 2) * size :][:64] == bytes(64)
+                assert memory[1024 + (k * stride + 2) * size :][:size] == data[(k * stride + 1) * size :][:size], (
+                    lanes,
+                    k,
+                )
+            assert memory[1024 : 1024 + 2 * size] == bytes(2 * size) and memory[1024 + (count * stride + 2) * size :][
+                :64
+            ] == bytes(64)
 
     def test_constants_that_are_held_are_not_made(self):
         base = Base()

@@ -121,11 +121,15 @@ def test_expansions_are_made_once():
     assert base.expansions.of(load) is base.expansions.of(load) is not None
 
 
-@pytest.mark.parametrize(("dtype", "lanes"), [(d, n) for d in ("bool", "i32", "u8", "f32") for n in (2, 4)] + [("i64", 2), ("f64", 2)])
+@pytest.mark.parametrize(
+    ("dtype", "lanes"), [(d, n) for d in ("bool", "i32", "u8", "f32") for n in (2, 4)] + [("i64", 2), ("f64", 2)]
+)
 def test_lanes_go_in_and_come_out(dtype, lanes):
     values = [0, 1, 1, 0][:lanes] if dtype == "bool" else [3, 5, 7, 11][:lanes]
     fn = Function([])
-    literal = {"f32": OP["f32.convert_i32_s"], "f64": OP["f64.convert_i32_s"], "i64": OP["i64.extend_i32_s"]}.get(dtype, b"")
+    literal = {"f32": OP["f32.convert_i32_s"], "f64": OP["f64.convert_i32_s"], "i64": OP["i64.extend_i32_s"]}.get(
+        dtype, b""
+    )
     for k, value in enumerate(values):
         fn.const(value)
         fn.code += literal

@@ -19,7 +19,28 @@ from weft_wasm.emit_wasm.tables import VECTOR_OP
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.binary.encode import F32, I32, OP
 from weft_wasm.interpreter.interpret import from_bits
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Buffer, Compare, Const, Convert, Declare, Fail, For, If, Let, Local, Store, Switch, Var, While, f32, i32, lt)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Buffer,
+    Compare,
+    Const,
+    Convert,
+    Declare,
+    Fail,
+    For,
+    If,
+    Let,
+    Local,
+    Store,
+    Switch,
+    Var,
+    While,
+    f32,
+    i32,
+    lt,
+)
 
 
 class Parts(Base):
@@ -29,13 +50,19 @@ class Parts(Base):
         super().__init__(buffers, variables, **options)
         self.addresses = Addresses(self.fn, self.scope, self.storage, self.shared)
         self.scalars = Scalars(self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses)
-        self.vectors = Vectors(self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses, self.scalars, relaxed)
-        self.steady = Steady(self.fn, self.scope, self.storage, self.shared, self.held, self.expansions, self.scalars, self.vectors)
+        self.vectors = Vectors(
+            self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses, self.scalars, relaxed
+        )
+        self.steady = Steady(
+            self.fn, self.scope, self.storage, self.shared, self.held, self.expansions, self.scalars, self.vectors
+        )
         self.plan = LanePlan(self.scope, self.storage, self.addresses, self.expansions)
 
 
 class Trace:
-    """A `Body` whose statements are variables: it writes their values one after the other into memory, from address 8 on; at 0 it counts them."""
+    """A `Body` whose statements are variables: it writes their values one after the other into memory, from address
+    8 on; at 0 it counts them.
+    """
 
     def __init__(self, parts: Parts):
         self.parts, self.lanes = parts, []
@@ -76,13 +103,20 @@ def counted(parts: Parts, body) -> Counted:
 
 
 class TestCounted:
-    @pytest.mark.parametrize(("start", "stop", "step", "copies"), [(0, 1, 1, 1), (0, 4, 1, 4), (3, 7, 1, 1), (0, 12, 4, 1), (0, 12, 2, 3), (2, 8, 2, 1)])
+    @pytest.mark.parametrize(
+        ("start", "stop", "step", "copies"),
+        [(0, 1, 1, 1), (0, 4, 1, 4), (3, 7, 1, 1), (0, 12, 4, 1), (0, 12, 2, 3), (2, 8, 2, 1)],
+    )
     def test_known_bounds(self, start, stop, step, copies):
         parts, i = Parts(), Var("i")
         trace = Trace(parts)
         counted(parts, trace).emit(i, start, stop, step, copies, [i])
         assert trace.values() == list(range(start, stop, step))
-        assert (OP["loop"] + VOID in parts.fn.code) == (stop - start > step * copies) and i not in parts.scope.env and parts.scope.depth == 0
+        assert (
+            (OP["loop"] + VOID in parts.fn.code) == (stop - start > step * copies)
+            and i not in parts.scope.env
+            and parts.scope.depth == 0
+        )
 
     @pytest.mark.parametrize("n", [-1, 0, 1, 5])
     def test_a_bound_in_a_local(self, n):
@@ -107,13 +141,20 @@ class TestCounted:
 
 
 class TestLanePlan:
-    x, y, out = Buffer("x", "f32", (100,), "input"), Buffer("y", "f32", (100,), "input"), Buffer("o", "f32", (64,), "output")
+    x, y, out = (
+        Buffer("x", "f32", (100,), "input"),
+        Buffer("y", "f32", (100,), "input"),
+        Buffer("o", "f32", (64,), "output"),
+    )
 
     def loop(self, extent, vector=2, kind="parallel", source=None):
         i = Var("i")
         return For(i, extent, [Store(self.out, i, (source or self.x)[i])], kind, vector)
 
-    @pytest.mark.parametrize(("extent", "vector", "kind"), list(itertools.product([1, 3, 4, 5, 8, 17, 32, 63, 64], [1, 2, 4], ["parallel", "reduce"])))
+    @pytest.mark.parametrize(
+        ("extent", "vector", "kind"),
+        list(itertools.product([1, 3, 4, 5, 8, 17, 32, 63, 64], [1, 2, 4], ["parallel", "reduce"])),
+    )
     def test_every_iteration_runs_in_order(self, extent, vector, kind):
         s = self.loop(extent, vector, kind)
         runs = Parts().plan.runs(s, extent, 4)
@@ -121,7 +162,7 @@ class TestLanePlan:
         assert sorted(set(seen)) == list(range(extent))
         assert all((stop - start) % (4 * vectors) == 0 for start, stop, vectors in runs if vectors)
         if kind == "reduce":
-            assert seen == list(range(extent))              # none twice
+            assert seen == list(range(extent))  # none twice
 
     def test_the_last_vector_repeats_only_what_the_loop_does_not_read(self):
         assert Parts().plan.runs(self.loop(7), 7, 4) == [Run(0, 4, 1), Run(3, 7, 1)]
@@ -147,7 +188,7 @@ class TestLanePlan:
         assert lanes([Let(a, self.x[i])]) == 4
         assert lanes([Let(a, Buffer("d", "f64", (4,))[i])]) == 2
         assert lanes([Declare(Local("n", "i64"), Const(0, "i64"))]) == 2
-        assert lanes([If(lt(i, 3), [Store(self.out, i, Binary("rem", self.x[i], a))], [])]) == 2    # is made in f64
+        assert lanes([If(lt(i, 3), [Store(self.out, i, Binary("rem", self.x[i], a))], [])]) == 2  # is made in f64
 
 
 class TestInLanes:
@@ -157,7 +198,9 @@ class TestInLanes:
         trace = Trace(parts)
         s = For(i, extent, [i], "reduce", vector)
         parts.plan.lanes = lambda body: 4
-        InLanes(parts.fn, parts.scope, parts.held, parts.plan, Unchanging(), NoAccumulators(), counted(parts, trace)).known(s, extent)
+        InLanes(
+            parts.fn, parts.scope, parts.held, parts.plan, Unchanging(), NoAccumulators(), counted(parts, trace)
+        ).known(s, extent)
         main, rest = extent // (4 * vector) * 4 * vector, extent // 4 * 4
         assert trace.values() == [*range(0, main, 4 * vector), *range(main, rest, 4), *range(rest, extent)]
         assert trace.lanes == [(4, vector)] * (main > 0) + [(4, 1)] * (main < rest) + [None] * (rest < extent)
@@ -168,7 +211,9 @@ class TestInLanes:
         trace = Trace(parts)
         parts.plan.lanes = lambda body: 4
         s = For(i, Var("n"), [i], "parallel", 2)
-        InLanes(parts.fn, parts.scope, parts.held, parts.plan, Unchanging(), NoAccumulators(), counted(parts, trace)).unknown(s, Register(0))
+        InLanes(
+            parts.fn, parts.scope, parts.held, parts.plan, Unchanging(), NoAccumulators(), counted(parts, trace)
+        ).unknown(s, Register(0))
         main = max(extent, 0) // 8 * 8
         assert trace.values(extent) == [*range(0, main, 8), *range(main, extent)]
 
@@ -179,7 +224,10 @@ class NoAccumulators:
 
 
 class TestAccumulators:
-    @pytest.mark.parametrize(("op", "dtype", "want"), [("add", "f32", 40.0), ("mul", "f32", 362880.0), ("max", "f32", 9.0), ("min", "i32", 1), ("add", "i32", 40)])
+    @pytest.mark.parametrize(
+        ("op", "dtype", "want"),
+        [("add", "f32", 40.0), ("mul", "f32", 362880.0), ("max", "f32", 9.0), ("min", "i32", 1), ("add", "i32", 40)],
+    )
     @pytest.mark.parametrize("vectors", [1, 2, 3, 4])
     def test_partial_results_come_together(self, op, dtype, want, vectors):
         parts, acc, i = Parts(), Local("acc", dtype), Var("i")
@@ -192,7 +240,7 @@ class TestAccumulators:
         begun = accumulators.begin(s, 4, vectors)
         parts.in_lanes(4, vectors)
         numbers = {"add": [1] * 36, "max": [9, *range(8)], "min": [5, 1, 7], "mul": range(2, 10)}[op]
-        for k, n in enumerate(numbers):                     # one lane after the other, in any vector
+        for k, n in enumerate(numbers):  # one lane after the other, in any vector
             vector = parts.scope.vectors(acc)[k % vectors]
             parts.fn.get(vector)
             parts.vectors.constant(Const({"add": 0, "mul": 1, "max": -5, "min": 99}[op], dtype))
@@ -245,13 +293,23 @@ class TestSteady:
         load, other = self.x[i32(3)], self.x[i32(4)]
         parts = self.held(lambda i: [Store(self.out, i, load + other)])
         parts.in_lanes(4)
-        assert len(parts.steady.hold_splats([Store(self.out, Var("i"), load)])) == 1 and set(parts.held.splats) == {load}
+        assert len(parts.steady.hold_splats([Store(self.out, Var("i"), load)])) == 1 and set(parts.held.splats) == {
+            load
+        }
 
     def test_constants_are_held_once_each(self):
         parts, i = Parts([self.x, self.out]), Var("i")
         parts.in_lanes(4)
-        body = [Store(self.out, i, self.x[i] * 2.0 + 2.0), Let(Var("z", "f32"), f32(0.0) * f32(-0.0)), Let(Var("s"), Binary("shl", i, i32(3)))]
-        assert len(parts.steady.hold_constants(body)) == 3 and set(parts.held.constants) == {("f32", "2.0"), ("f32", "0.0"), ("f32", "-0.0")}
+        body = [
+            Store(self.out, i, self.x[i] * 2.0 + 2.0),
+            Let(Var("z", "f32"), f32(0.0) * f32(-0.0)),
+            Let(Var("s"), Binary("shl", i, i32(3))),
+        ]
+        assert len(parts.steady.hold_constants(body)) == 3 and set(parts.held.constants) == {
+            ("f32", "2.0"),
+            ("f32", "0.0"),
+            ("f32", "-0.0"),
+        }
 
     def test_reciprocals(self):
         d, i = Var("d", "f32"), Var("i")
@@ -297,7 +355,9 @@ class TestInterleaving:
         parts.scope.lanes = None
         parts.in_lanes(lanes)
         parts.scope.lanes.var = self.i
-        part = Interleaving(parts.fn, parts.scope, parts.storage, parts.shared, parts.addresses, parts.scalars, parts.vectors)
+        part = Interleaving(
+            parts.fn, parts.scope, parts.storage, parts.shared, parts.addresses, parts.scalars, parts.vectors
+        )
         return [len(s.stores) if type(s) is Interleaved else 1 for s in part.grouped(body)]
 
     i = Var("i")
@@ -314,7 +374,7 @@ class TestInterleaving:
     def test_what_is_no_neighbour_or_may_be_read_is_not(self):
         assert self.grouped(self.stores(1, 1) + self.stores(1, 1)) == [1, 1]
         assert self.grouped([self.stores(4, 1)[0], *self.stores(4, 2, 2)]) == [1, 2]
-        assert self.grouped(self.stores(4, 4), lanes=2) == [1] * 4          # f32 in 2 lanes are half a vector
+        assert self.grouped(self.stores(4, 4), lanes=2) == [1] * 4  # f32 in 2 lanes are half a vector
         assert self.grouped(self.stores(4, 4), overlap=lambda a, b: True) == [1] * 4
 
     @pytest.mark.parametrize(("count", "stride"), [(2, 2), (2, 3), (2, 5), (4, 4), (4, 6)])
@@ -323,7 +383,9 @@ class TestInterleaving:
         parts.in_lanes(4, 2)
         parts.scope.lanes.var = self.i
         parts.scope.env[self.i], parts.scope.offset[self.i] = None, 0
-        part = Interleaving(parts.fn, parts.scope, parts.storage, parts.shared, parts.addresses, parts.scalars, parts.vectors)
+        part = Interleaving(
+            parts.fn, parts.scope, parts.storage, parts.shared, parts.addresses, parts.scalars, parts.vectors
+        )
         part.store(Interleaved(self.stores(stride, count)))
         memory = run(parts.fn, 512, 0, memory=struct.pack("<64f", *range(64)))[1][512:]
         want = [0.0] * 64
@@ -351,7 +413,9 @@ class TestStatements:
 
     def test_bindings_and_changes(self):
         a = Var("a")
-        assert self.result(lambda acc: [Let(a, acc + 5), Assign(acc, a * a), Assign(acc, acc + a)], lambda acc: acc) == 30
+        assert (
+            self.result(lambda acc: [Let(a, acc + 5), Assign(acc, a * a), Assign(acc, acc + a)], lambda acc: acc) == 30
+        )
 
     @pytest.mark.parametrize(("x", "want"), [(1, 10), (5, 20)])
     def test_if(self, x, want):
@@ -386,9 +450,14 @@ class TestStatements:
 
         def emit():
             before = parts.fn.local_types.copy()
-            statement = {"let": Let(Var("a"), twice), "declare": Declare(Local("b", "i32"), twice), "assign": Assign(acc, twice), "store": Store(out, i32(0), twice)}[kind]
+            statement = {
+                "let": Let(Var("a"), twice),
+                "declare": Declare(Local("b", "i32"), twice),
+                "assign": Assign(acc, twice),
+                "store": Store(out, i32(0), twice),
+            }[kind]
             parts.scope.end(blocks.open_block([statement]))
-            return parts.fn.local_types[len(before):]
+            return parts.fn.local_types[len(before) :]
 
         assert emit() and not emit(), "the second takes the locals of the first"
         assert not parts.shared.cache and not parts.shared.refs
@@ -403,7 +472,9 @@ class TestStatements:
         parts, blocks = self.made()
         i, a, acc = parts.in_lanes(4, 2), Var("a"), Local("acc", "i32")
         parts.scope.env[i] = None
-        bound = blocks.open_block([Let(a, i * 2), Let(Var("same"), i32(3) + i32(4)), Declare(acc, i32(0)), Assign(acc, acc + a)])
+        bound = blocks.open_block(
+            [Let(a, i * 2), Let(Var("same"), i32(3) + i32(4)), Declare(acc, i32(0)), Assign(acc, acc + a)]
+        )
         assert [len(parts.scope.vectors(n)) for n in (a, acc)] == [2, 2] and parts.scope.local(bound[1]) is not None
 
 

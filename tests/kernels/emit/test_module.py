@@ -1,4 +1,6 @@
-"""Functions that call functions, tasks, and the module around them: what is emitted once, what is passed, what is refused."""
+"""Functions that call functions, tasks, and the module around them: what is emitted once, what is passed, what is
+refused.
+"""
 
 import pytest
 from emit_harness import PAGE
@@ -7,14 +9,34 @@ from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.functions import FRAME_BYTES, Caller, Target, uses
 from weft_wasm.emit_wasm.module import emit_module, frame_bytes, lay_out_constants
 from weft_wasm.binary.encode import I32, Module
-from weft_wasm.ir.nodes import Assign, Buffer, Copy, Declare, Fail, For, HostCall, If, Kernel, Let, Local, Program, Store, Var, f32, i32, lt
+from weft_wasm.ir.nodes import (
+    Assign,
+    Buffer,
+    Copy,
+    Declare,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Local,
+    Program,
+    Store,
+    Var,
+    f32,
+    i32,
+    lt,
+)
 from weft_wasm.passes.buffers import plan
 
 X, OUT = Buffer("x", "f32", (64,), "input"), Buffer("o", "f32", (64,), "output")
 
 
 def made(frame=None, sharing=False, imports=("share",), private=None) -> Caller:
-    target = Target(Module(imports), private or plan(Program("p", [], [], [], [])), frozenset(("simd128",)), lambda a, b: a is b)
+    target = Target(
+        Module(imports), private or plan(Program("p", [], [], [], [])), frozenset(("simd128",)), lambda a, b: a is b
+    )
     caller = Caller(target, Function([I32, I32, I32]), "f", frame, sharing)
     caller.parts.storage.at |= {X: 0, OUT: 1}
     return caller
@@ -27,7 +49,12 @@ def loop(**options) -> For:
 
 def test_what_statements_use_from_outside():
     i, n, acc, own = Var("i"), Var("n"), Local("acc", "f32"), Local("own", "f32")
-    used = uses([Declare(own, f32(0.0)), For(i, n, [Let(a := Var("a", "f32"), X[i] + own), Assign(acc, a + acc), Store(OUT, i, acc)])])
+    used = uses(
+        [
+            Declare(own, f32(0.0)),
+            For(i, n, [Let(a := Var("a", "f32"), X[i] + own), Assign(acc, a + acc), Store(OUT, i, acc)]),
+        ]
+    )
     assert (used.buffers, used.variables) == ([X, OUT], [n, acc]) and len(used) == 4
 
 
@@ -39,8 +66,11 @@ class TestCaller:
     def test_an_outlined_loop_is_a_function_and_a_call(self):
         caller = made()
         assert caller.takes(loop(outline=True))
-        assert len(caller.target.module.functions) == 1 and bytes(caller.parts.fn.code) == bytes.fromhex("2000 2001 1001")
-        assert caller.takes(loop(outline=True)) and len(caller.target.module.functions) == 1    # equal functions are one
+        assert len(caller.target.module.functions) == 1 and bytes(caller.parts.fn.code) == bytes.fromhex(
+            "2000 2001 1001"
+        )
+        # equal functions are one
+        assert caller.takes(loop(outline=True)) and len(caller.target.module.functions) == 1
 
     def test_a_shared_loop_is_a_task(self):
         caller = made(frame=2)
@@ -57,10 +87,13 @@ class TestCaller:
 
     def test_a_loop_that_fills_the_frame_is_a_task(self):
         caller = made(frame=2)
-        many = [Buffer(f"x{k}", "f32", (8,), "input") for k in range(FRAME_BYTES // 8 - 1)]      # and OUT
+        many = [Buffer(f"x{k}", "f32", (8,), "input") for k in range(FRAME_BYTES // 8 - 1)]  # and OUT
         caller.parts.storage.at |= {b: 0 for b in many}
         i = Var("i")
-        assert caller.takes(For(i, 8, [Store(OUT, i, b[i]) for b in many], "parallel", tasks=2)) and caller.target.module.tasks
+        assert (
+            caller.takes(For(i, 8, [Store(OUT, i, b[i]) for b in many], "parallel", tasks=2))
+            and caller.target.module.tasks
+        )
 
     def test_there_must_be_a_frame(self):
         with pytest.raises(RuntimeError, match="f shares a loop but has no frame"):
@@ -70,7 +103,8 @@ class TestCaller:
         caller, n, m = made(), Var("n"), Var("m")
         caller.parts.scope.env |= {n: 2, m: 2}
         caller.parts.scope.loop_vars.add(n)
-        for name, added in ((n, False), (m, True)):     # a pointer that may lie before the buffer carries no large offset
+        # a pointer that may lie before the buffer carries no large offset
+        for name, added in ((n, False), (m, True)):
             body = [Store(OUT, i32(0), X[name + 60])]
             number = caller.function(body, uses(body), f"of {name.name}").number
             assert (bytes.fromhex("41 f001 6a") in caller.target.module.bodies[number - 1]) == added
@@ -111,12 +145,23 @@ class TestModule:
 
     def test_the_program_level(self):
         flag, table = Buffer("flag", "bool", ()), Buffer("table", "i32", (2,))
-        body = [Copy(OUT, X, 8, 4, 2), Kernel("k", [Store(flag, i32(0), lt(X[i32(0)], 0.0))]), If(flag[i32(0)], [Fail(3)]),
-                HostCall(0, table, [X], [OUT])]                                                              # fmt: skip
+        body = [
+            Copy(OUT, X, 8, 4, 2),
+            Kernel("k", [Store(flag, i32(0), lt(X[i32(0)], 0.0))]),
+            If(flag[i32(0)], [Fail(3)]),
+            HostCall(0, table, [X], [OUT]),
+        ]
         code, tasks = emitted(program(body, [flag, table], errors={3: "negative"}))
         assert tasks == 0 and b"call" in code and wasmtime.Module(wasmtime.Engine(), code)
 
     def test_equal_constants_are_laid_out_once(self):
-        a, b, c = (Buffer(n, "i32", (4,), "constant", data) for n, data in zip("abc", (b"1" * 16, b"2" * 16, b"1" * 16)))
+        a, b, c = (
+            Buffer(n, "i32", (4,), "constant", data) for n, data in zip("abc", (b"1" * 16, b"2" * 16, b"1" * 16))
+        )
         offsets, data = lay_out_constants([a, b, c])
-        assert offsets == {a: 0, b: 64, c: 0} and data[:16] == b"1" * 16 and data[64:80] == b"2" * 16 and len(data) == 128 < PAGE
+        assert (
+            offsets == {a: 0, b: 64, c: 0}
+            and data[:16] == b"1" * 16
+            and data[64:80] == b"2" * 16
+            and len(data) == 128 < PAGE
+        )

@@ -1,6 +1,21 @@
 """The families of steps: each adds an operation of its kind to a function that is being made."""
 
-from . import algebra, arranging, calls, chance, control, dots, elementwise, host, indexing, placing, reductions, sorting, special, windows
+from . import (
+    algebra,
+    arranging,
+    calls,
+    chance,
+    control,
+    dots,
+    elementwise,
+    host,
+    indexing,
+    placing,
+    reductions,
+    sorting,
+    special,
+    windows,
+)
 from .family import Family
 
 FAMILIES: dict[str, Family] = {

@@ -33,7 +33,10 @@ def matrix(m: Maker, rows: int, columns: int, dtype: str | None = None, dominant
         return v
     least = min(rows, columns)
     steps = [2.0 * (k + least) for k in range(least)]
-    text = f"{{0}} + jnp.eye({rows}, {columns}, dtype={type.dtype!r}) * jnp.asarray({(steps + [0.0] * columns)[:columns]}, {type.dtype!r})"
+    text = (
+        f"{{0}} + jnp.eye({rows}, {columns}, dtype={type.dtype!r}) * jnp.asarray({(steps + [0.0] * columns)[:columns]},"
+        f" {type.dtype!r})"
+    )
     return m.emit(text, v, type=type, bound=4.0 * least + 1)
 
 
@@ -118,7 +121,10 @@ def values(m: Maker) -> None:
         m.emit("lax.linalg.svd({0}, compute_uv=False)", a, type=part, bound=a.bound * 2)
     else:
         a = m.still(a)
-        text = "jnp.sort(jnp.abs(lax.linalg.eig({0}, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]), -1)"
+        text = (
+            "jnp.sort(jnp.abs(lax.linalg.eig({0}, compute_left_eigenvectors=False,"
+            " compute_right_eigenvectors=False)[0]), -1)"
+        )
         m.emit(text, a, type=part, bound=a.bound * 2)
 
 

@@ -259,7 +259,12 @@ LONG = [
     "lax.sort(({0}, {0}), num_keys=2)[1]",
 ]
 EIGHT = "{0}[:, None] * jnp.arange(8, dtype={0}.dtype)"
-SUMS = {"lax.reduce_sum(lax.rev({0}, (0,)), (0,))": (), "lax.reduce_sum({0} * {0}, (0,))": (), f"lax.reduce_sum({EIGHT}, (0,))": (8,)}  # and the shapes of their results
+# and the shapes of their results
+SUMS = {
+    "lax.reduce_sum(lax.rev({0}, (0,)), (0,))": (),
+    "lax.reduce_sum({0} * {0}, (0,))": (),
+    f"lax.reduce_sum({EIGHT}, (0,))": (8,),
+}
 
 
 def long(m: Maker) -> None:

@@ -1,4 +1,6 @@
-"""Functions that are called by primitives of their own: composites, rules of batching, exports, linear functions; and what only orders or checks."""
+"""Functions that are called by primitives of their own: composites, rules of batching, exports, linear functions;
+and what only orders or checks.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def linear_call(m: Maker) -> None:
 def sunk(m: Maker) -> None:
     """What must not be left out, is checked, or comes after something else."""
     v = m.value("fiub")
-    way = m.rng.choice(["(lax.dce_sink({0}), {0})[1]", "(lax.after_all(lax.create_token({0})), {0})[1]", "checked({0})"])
+    way = m.rng.choice(
+        ["(lax.dce_sink({0}), {0})[1]", "(lax.after_all(lax.create_token({0})), {0})[1]", "checked({0})"]
+    )
     m.emit(way, v, type=v.type, bound=v.bound)
 
 
@@ -62,7 +66,10 @@ def solution_with_pivots(m: Maker) -> None:
     dtype = m.palette.float if m.palette.float in ("float32", "float64") else "float32"
     rows, columns = m.rng.choice(((4, 3), (3, 3), (2, 4), (1, 1), (5, 2)))
     v = m.still(m.within(m.as_type(m.value("f"), Type(dtype, (2, rows, columns))), 2.0))
-    text = f"({{0}} + jnp.eye({rows}, {columns}, dtype={dtype!r}) * jnp.asarray({[8.0 + 8 * k for k in range(columns)]}, {dtype!r}))"
+    text = (
+        f"({{0}} + jnp.eye({rows}, {columns}, dtype={dtype!r}) * jnp.asarray({[8.0 + 8 * k for k in range(columns)]},"
+        f" {dtype!r}))"
+    )
     if m.chance(0.5):
         m.emit(f"householder{text}[1]", v, type=Type(dtype, (2, min(rows, columns))), bound=4.0)
     else:

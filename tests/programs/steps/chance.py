@@ -16,7 +16,9 @@ def key(m: Maker) -> tuple[str, tuple[Value, ...]]:
     """A key of a constant, or of a number that the program computes, on which it depends; or one that there is."""
     found = m.maybe("k")
     if found is not None and m.chance(0.7):
-        return m.rng.choice(["{0}", "weft.random.split({0})[1]", "weft.random.fold_in({0}, 3)", "weft.random.clone({0})"]), (found,)
+        return m.rng.choice(
+            ["{0}", "weft.random.split({0})[1]", "weft.random.fold_in({0}, 3)", "weft.random.clone({0})"]
+        ), (found,)
     algorithm = ", impl='rbg'" if m.chance(0.1) else ""
     seed = m.rng.randrange(1000)
     if m.chance(0.5):
@@ -125,7 +127,13 @@ def gamma(m: Maker) -> None:
             type=positive.type.of("int32"),
         )
     elif name == "beta":
-        m.emit(f"weft.random.beta({text}, {{{at}}}, 2.0, dtype='float32')", *operands, positive, type=positive.type, bound=1.0)
+        m.emit(
+            f"weft.random.beta({text}, {{{at}}}, 2.0, dtype='float32')",
+            *operands,
+            positive,
+            type=positive.type,
+            bound=1.0,
+        )
     else:
         m.emit(
             f"jnp.clip(weft.random.{name}({text}, {{{at}}}, dtype='float32'), -20.0, 20.0)",

@@ -106,7 +106,9 @@ def counted(m: Maker) -> None:
 
 
 def while_(m: Maker) -> None:
-    """Ends by a counter, by a flag that its own body computes, or by a function of what it carries; the number that it counts to may change outside."""
+    """Ends by a counter, by a flag that its own body computes, or by a function of what it carries; the number that
+    it counts to may change outside.
+    """
     values, outer = frozen(m, carry(m))
     counter = Type(m.palette.int if m.chance(0.7) else m.rng.choice(m.palette.of_kinds("iu")), ())
     limit = m.as_dtype(count(m), counter.dtype) if m.chance(0.6) else None
@@ -209,7 +211,11 @@ def switch(m: Maker) -> None:
     n = len(values)
     m.emit_all(
         f"lax.switch({{0}}, [{branches}]{''.join(f', {{{k + 1}}}' for k in range(n))})",
-        m.index() if m.chance(0.9) else m.emit(f"lax.stage(jnp.asarray({m.rng.randint(-1, 3)}, 'int32'))", type=Type("int32", ())),
+        (
+            m.index()
+            if m.chance(0.9)
+            else m.emit(f"lax.stage(jnp.asarray({m.rng.randint(-1, 3)}, 'int32'))", type=Type("int32", ()))
+        ),
         *values,
         types=out,
         bounds=bounds(out),
@@ -299,7 +305,8 @@ def vmap(m: Maker) -> None:
     places = [m.rng.randint(0, t.rank) for t in out]
     stacked = [t.shaped(*t.shape[:a], size, *t.shape[a:]) for t, a in zip(out, places)]
     m.emit_all(
-        f"weft.vmap({{f0}}, in_axes={tuple(axes)}, out_axes={tuple(places)})({', '.join(f'{{{k}}}' for k in range(len(values)))})",
+        f"weft.vmap({{f0}}, in_axes={tuple(axes)},"
+        f" out_axes={tuple(places)})({', '.join(f'{{{k}}}' for k in range(len(values)))})",
         *values,
         types=stacked,
         bounds=bounds(stacked),
@@ -358,7 +365,8 @@ def custom_vjp(m: Maker) -> None:
 
 def grad(m: Maker) -> None:
     v = carried(m, m.value("f", most=60))
-    # a forward derivative goes through the reverse one, but not through a function that has only that of what is seen besides
+    # a forward derivative goes through the reverse one, but not through a function that has only that of what is seen
+    # besides
     seen = [w for w in m.scope if w.type.kind not in DIFFERENTIABLE] if "forward" in m.taken else None
     body = m.block([v.type], [v.type], outer=seen, taken=(m.taken - {"forward"}) | {"reverse"})
     m.emit("weft.grad(lambda x: jnp.sum({f0}(x)).astype({0}.dtype))({0})", v, type=v.type, blocks=[body])

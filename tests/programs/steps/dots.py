@@ -130,7 +130,13 @@ def wide_product(m: Maker) -> None:
     v = m.within(m.as_type(m.value("f"), Type("float32", (n, k))), 4.0)
     w = m.within(m.as_type(m.value("f"), Type("float32", (k, 2))), 4.0)
     how = "precision=lax.DotAlgorithmPreset.F64_F64_F64"
-    m.emit(f"lax.dot_general({{0}}, {{1}}, (((1,), (0,)), ((), ())), {how})", v, w, type=v.type.shaped(n, 2), bound=16.0 * k)
+    m.emit(
+        f"lax.dot_general({{0}}, {{1}}, (((1,), (0,)), ((), ())), {how})",
+        v,
+        w,
+        type=v.type.shaped(n, 2),
+        bound=16.0 * k,
+    )
 
 
 def attention(m: Maker) -> None:

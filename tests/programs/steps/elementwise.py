@@ -11,7 +11,8 @@ from .family import Family
 if TYPE_CHECKING:
     from ..maker import Maker
 
-# domain -> (expression, the largest result). Domains: any; two, one and half are bounds of the argument; above: 1/2 to 4.5.
+# domain -> (expression, the largest result). Domains: any; two, one and half are bounds of the argument; above: 1/2 to
+# 4.5.
 FLOATS: dict[str, list[tuple[str, float]]] = {
     "any": [
         ("lax.sin({0})", 1),
@@ -209,7 +210,8 @@ def pair_of_floats(m: Maker, v: Value, w: Value) -> tuple[str, Value, Value, flo
     op = m.rng.random()
     if op < 0.6:
         text = m.rng.choice(PAIRS)
-        if v.type.kind == "c" and "lax.m" in text and "mul" not in text:  # which come first, by real and imaginary parts
+        # which come first, by real and imaginary parts
+        if v.type.kind == "c" and "lax.m" in text and "mul" not in text:
             v, w = m.still(v), m.still(w)
         if "mul" in text:
             v, w = m.within(v, 16.0), m.within(w, 16.0)
@@ -325,7 +327,9 @@ def bits(m: Maker) -> None:
         m.emit(f"lax.bitcast_convert_type({{0}}, {v.type.dtype!r})", v, type=v.type, bound=v.bound)
         return
     if v.type.rank < 6 and m.chance(0.3):
-        size = m.rng.choice([n for n in (2, 4, 8) if f"uint{8 * n}" in m.world.settings.dtypes and (n < 8 or m.world.x64)])
+        size = m.rng.choice(
+            [n for n in (2, 4, 8) if f"uint{8 * n}" in m.world.settings.dtypes and (n < 8 or m.world.x64)]
+        )
         narrow = m.as_type(v, Type("uint8", (*v.type.shape, size)))
         m.emit(f"lax.bitcast_convert_type({{0}}, 'uint{8 * size}')", narrow, type=v.type.of(f"uint{8 * size}"))
         return
@@ -341,7 +345,13 @@ def bits(m: Maker) -> None:
 
 
 ACCURATE = ["exp", "sin", "cos", "tanh", "tan", "logistic", "cbrt", "expm1"]
-ACCURACY = ["lax.AccuracyMode.HIGHEST", "lax.AccuracyMode.DEFAULT", "lax.Tolerance(1e-3, 1e-3, 0)", "lax.Tolerance(0.0, 0.0, 1)", "lax.Tolerance(0.0, 1e-7, 0)"]
+ACCURACY = [
+    "lax.AccuracyMode.HIGHEST",
+    "lax.AccuracyMode.DEFAULT",
+    "lax.Tolerance(1e-3, 1e-3, 0)",
+    "lax.Tolerance(0.0, 0.0, 1)",
+    "lax.Tolerance(0.0, 1e-7, 0)",
+]
 
 
 def accurate(m: Maker) -> None:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 class Family(NamedTuple):
-    """make adds a step to what a maker makes; weight: how often that is wanted; finite: what infinities give is not said; portable: it can leave the process."""
+    """make adds a step to what a maker makes; weight: how often that is wanted; finite: what infinities give is not
+    said; portable: it can leave the process.
+    """
 
     make: Callable[[Maker], object]
     weight: float = 1.0

@@ -19,13 +19,21 @@ def callback(m: Maker) -> None:
     v = m.still(m.value("ffiubc"))
     if v.type.dtype == "bfloat16":
         return
-    text = m.rng.choice(["np.flip(x, -1) if x.ndim else x", "np.copy(x)", "np.where(x != 0, x, x[..., :1] if x.ndim and x.shape[-1] else x)"])
+    text = m.rng.choice(
+        [
+            "np.flip(x, -1) if x.ndim else x",
+            "np.copy(x)",
+            "np.where(x != 0, x, x[..., :1] if x.ndim and x.shape[-1] else x)",
+        ]
+    )
     method = m.rng.choice(["sequential", "broadcast_all", "expand_dims"])
     m.emit(
         f"weft.pure_callback(lambda x: (lambda x: {text})(np.asarray(x)).astype({v.type.dtype!r}), "
         f"weft.ShapeDtypeStruct({v.type.shape}, {v.type.dtype!r}), {{0}}, vmap_method={method!r})",
-        v, type=v.type, bound=v.bound,
-    )  # fmt: skip
+        v,
+        type=v.type,
+        bound=v.bound,
+    )
 
 
 def ordered(m: Maker) -> bool:
@@ -52,8 +60,10 @@ def asked(m: Maker) -> None:
     fun, more, bound = ("counted", ", ordered=True", v.bound + 4) if ordered(m) else ("noted", "", v.bound)
     m.emit(
         f"asked({fun}, weft.ShapeDtypeStruct({v.type.shape}, {v.type.dtype!r}), {{0}}{more})",
-        v, type=v.type, bound=bound,
-    )  # fmt: skip
+        v,
+        type=v.type,
+        bound=bound,
+    )
 
 
 FAMILIES = {

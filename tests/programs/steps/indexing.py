@@ -165,7 +165,8 @@ def scatter(m: Maker) -> None:
         op = "scatter_add"
     once = op == "scatter" or op == "scatter_mul" and bool(m.taken)
     w = window(m, v, batch=() if once else None)
-    if w is None or not w.index_map and math.prod(w.indices) > 1:  # of several updates without an index XLA takes the last one on a CPU, real jax too
+    # of several updates without an index XLA takes the last one on a CPU, real jax too
+    if w is None or not w.index_map and math.prod(w.indices) > 1:
         return
     mode = m.rng.choice(["clip", "drop", "promise_in_bounds"])
     index, unique = indices_for(m, w, v, mode), ", unique_indices=True" if once else ""

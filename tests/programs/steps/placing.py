@@ -23,9 +23,18 @@ def over_a_mesh(m: Maker) -> None:
     v = m.within(m.value("ffi", least=1), 4.0)
     n = v.type.shape[0]
     text = m.rng.choice(
-        ["lax.psum(x, 'i') + x", "lax.all_gather(x, 'i', tiled=True) * 1", "lax.all_gather(x, 'i', tiled=True, to='invarying') + 0 * x", "lax.psum_scatter(x, 'i', tiled=True)", "lax.all_to_all(x, 'i', 0, 0, tiled=True)",
-         "lax.ppermute(x, 'i', [(0, 0)])", "lax.pbroadcast(x, 'i', 0)", "x * lax.axis_index('i').astype(x.dtype)", "lax.pmax(x, 'i') - lax.pmin(x, 'i')"]
-    )  # fmt: skip
+        [
+            "lax.psum(x, 'i') + x",
+            "lax.all_gather(x, 'i', tiled=True) * 1",
+            "lax.all_gather(x, 'i', tiled=True, to='invarying') + 0 * x",
+            "lax.psum_scatter(x, 'i', tiled=True)",
+            "lax.all_to_all(x, 'i', 0, 0, tiled=True)",
+            "lax.ppermute(x, 'i', [(0, 0)])",
+            "lax.pbroadcast(x, 'i', 0)",
+            "x * lax.axis_index('i').astype(x.dtype)",
+            "lax.pmax(x, 'i') - lax.pmin(x, 'i')",
+        ]
+    )
     if "pmax" in text:
         v = m.still(v)
     m.emit(f"over_rows(lambda x: {text})({{0}})", v, type=v.type, bound=v.bound * 2 + n)
@@ -33,7 +42,12 @@ def over_a_mesh(m: Maker) -> None:
 
 def varying(m: Maker) -> None:
     v = m.within(m.value("ffi", least=1), 4.0)
-    m.emit("over_rows(lambda x: lax.pcast(x, ('i',), to='varying') * 2, whole=True)({0})", v, type=v.type, bound=2 * v.bound)
+    m.emit(
+        "over_rows(lambda x: lax.pcast(x, ('i',), to='varying') * 2, whole=True)({0})",
+        v,
+        type=v.type,
+        bound=2 * v.bound,
+    )
 
 
 def inspected(m: Maker) -> None:

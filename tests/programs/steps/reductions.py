@@ -90,10 +90,16 @@ def statistics(m: Maker) -> None:
 
 
 def by_function(m: Maker) -> None:
-    """A reduction with a function of its own, from what changes nothing: how often a platform takes in the beginning is its own affair."""
+    """A reduction with a function of its own, from what changes nothing: how often a platform takes in the beginning
+    is its own affair.
+    """
     v = m.still(m.value("fiu", least=1))
     axes = some_axes(m, v, 1)
-    least, most = ("-np.inf", "np.inf") if v.type.kind == "f" else (f"jnp.iinfo({v.type.dtype!r}).{end}" for end in ("min", "max"))
+    least, most = (
+        ("-np.inf", "np.inf")
+        if v.type.kind == "f"
+        else (f"jnp.iinfo({v.type.dtype!r}).{end}" for end in ("min", "max"))
+    )
     ways = [("lax.select(a > b, a, b)", least), ("lax.min(b, a)", most), ("a + b", "0")]
     if v.type.kind == "f":
         # Of a number and its negative the larger: a platform may take them in any order.
@@ -111,10 +117,14 @@ def several_at_once(m: Maker) -> None:
     v = m.still(m.value("fi", least=1))
     axis = m.rng.randrange(v.type.rank)
     i = m.emit(f"lax.broadcasted_iota('int32', {v.type.shape}, {axis})", type=v.type.of("int32"))
-    pick = "(lambda p: (lax.select(p, a[0], b[0]), lax.select(p, a[1], b[1])))((a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1])))"
+    pick = (
+        "(lambda p: (lax.select(p, a[0], b[0]), lax.select(p, a[1], b[1])))((a[0] > b[0]) | ((a[0] == b[0]) & (a[1] <"
+        " b[1])))"
+    )
     low = "-np.inf" if v.type.kind == "f" else f"jnp.iinfo({v.type.dtype!r}).min"
     m.emit_all(
-        f"lax.reduce(({{0}}, {{1}}), (jnp.asarray({low}, {v.type.dtype!r}), jnp.asarray(99, 'int32')), lambda a, b: {pick}, ({axis},))",
+        f"lax.reduce(({{0}}, {{1}}), (jnp.asarray({low}, {v.type.dtype!r}), jnp.asarray(99, 'int32')), lambda a, b:"
+        f" {pick}, ({axis},))",
         v,
         i,
         types=[v.type.shaped(*without(v, (axis,))), Type("int32", without(v, (axis,)))],

@@ -81,8 +81,10 @@ def apply_at(m: Maker) -> None:
     m.emit(
         f"lax.scatter_apply({{0}}, np.array({[[r] for r in rows]}), lambda x: x * x + 0.5, {numbers}, "
         f"update_shape={(len(rows), *v.type.shape[1:])}, unique_indices=True)",
-        v, type=v.type, bound=5.0,
-    )  # fmt: skip
+        v,
+        type=v.type,
+        bound=5.0,
+    )
 
 
 def scaled(m: Maker) -> None:
@@ -96,9 +98,14 @@ def scaled(m: Maker) -> None:
 def staged(m: Maker) -> None:
     """What changes nothing, or only where it runs."""
     v = m.within(m.value("fiu"), 4.0)
-    texts = ["lax.stage({0})", "lax.platform_dependent({0}, tpu=lambda x: x * 0, default=lambda x: x + x)", "lax.empty({shape}, {dtype}) * 0 + {0}",
-             "{0} + lax.shape_as_value(({n},)).astype({dtype})[0]", "weft.ad_checkpoint.checkpoint_name({0}, 'kept')",
-             "weft.device_put({0})"]  # fmt: skip
+    texts = [
+        "lax.stage({0})",
+        "lax.platform_dependent({0}, tpu=lambda x: x * 0, default=lambda x: x + x)",
+        "lax.empty({shape}, {dtype}) * 0 + {0}",
+        "{0} + lax.shape_as_value(({n},)).astype({dtype})[0]",
+        "weft.ad_checkpoint.checkpoint_name({0}, 'kept')",
+        "weft.device_put({0})",
+    ]
     text = (
         m.rng.choice(texts)
         .replace("{shape}", str(v.type.shape))
@@ -117,8 +124,8 @@ def solver(m: Maker) -> None:
         m.emit(text, d, v, type=v.type, bound=4.0)
     else:
         text = (
-            "lax.custom_root(lambda x: x * x - {0}, {0} * 0.0 + 1.0, "
-            "lambda f, x: lax.fori_loop(0, 8, lambda _, x: x - f(x) / (2.0 * x), x), lambda g, y: y / g(jnp.ones_like(y)))"
+            "lax.custom_root(lambda x: x * x - {0}, {0} * 0.0 + 1.0, lambda f, x: lax.fori_loop(0, 8, lambda _, x: x -"
+            " f(x) / (2.0 * x), x), lambda g, y: y / g(jnp.ones_like(y)))"
         )
         m.emit(text, d, type=d.type, bound=4.0)
 
@@ -135,8 +142,14 @@ def named_axis(m: Maker) -> None:
         else ["lax.psum(x, 'i')", "lax.pmax(x, 'i')"]
     )
     shift = [(k, (k + 1) % n) for k in range(n)]
-    same = [*whole, f"lax.ppermute(x, 'i', {shift[: m.rng.randint(0, n)]})", f"lax.pshuffle(x, 'i', {m.rng.sample(range(n), n)})",
-            f"lax.pbroadcast(x, 'i', {m.rng.randrange(n)})", "x * lax.axis_index('i').astype(x.dtype)", "x - lax.axis_size('i')"]  # fmt: skip
+    same = [
+        *whole,
+        f"lax.ppermute(x, 'i', {shift[: m.rng.randint(0, n)]})",
+        f"lax.pshuffle(x, 'i', {m.rng.sample(range(n), n)})",
+        f"lax.pbroadcast(x, 'i', {m.rng.randrange(n)})",
+        "x * lax.axis_index('i').astype(x.dtype)",
+        "x - lax.axis_size('i')",
+    ]
     text, type = m.rng.choice(same), v.type
     if m.chance(0.25):
         text, type = "lax.all_gather(x, 'i')", v.type.shaped(n, *v.type.shape)

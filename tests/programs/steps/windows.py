@@ -43,8 +43,8 @@ def convolution(m: Maker) -> None:
     # orders[k][d] says where the axis d of the standard order lies
     numbers = f"lax.ConvDimensionNumbers({tuple(orders[0])}, {tuple(orders[1])}, {tuple(orders[2])})"
     text = (
-        f"lax.conv_general_dilated({{0}}, {{1}}, {tuple(strides)}, {padding}, {tuple(base)}, {tuple(dilation)}, {numbers}, "
-        f"{groups}, {batches})"
+        f"lax.conv_general_dilated({{0}}, {{1}}, {tuple(strides)}, {padding}, {tuple(base)}, {tuple(dilation)},"
+        f" {numbers}, {groups}, {batches})"
     )
     terms = max(1, math.prod(kernel) * channels)
     m.emit(text, x, w, type=Type(dtype, arranged[2]), bound=x.bound * w.bound * terms * 1.1)

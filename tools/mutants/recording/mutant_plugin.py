@@ -1,4 +1,7 @@
-"""pytest in a copy of the repository. With WEFT_REACH: writes which test reaches which mutant, and how long it takes. With WEFT_MUTANT_TESTS: runs the tests named there."""
+"""pytest in a copy of the repository. With WEFT_REACH: writes which test reaches which mutant, and how long it
+takes. With WEFT_MUTANT_TESTS: runs the tests named there.
+"""
+
 import builtins
 import json
 import os
@@ -23,7 +26,7 @@ class Recorder:
         found = set()
         for file in self.folder.glob("*.process"):
             lines = file.read_text().split()
-            found |= set(map(int, lines[self.read.get(file, 0):]))
+            found |= set(map(int, lines[self.read.get(file, 0) :]))
             self.read[file] = len(lines)
         return found
 

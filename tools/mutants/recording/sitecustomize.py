@@ -1,4 +1,7 @@
-"""In the copy of the repository: what marked places call. A process without the plugin, such as a host that a test starts, writes down what it reaches first."""
+"""In the copy of the repository: what marked places call. A process without the plugin, such as a host that a test
+starts, writes down what it reaches first.
+"""
+
 import builtins
 import os
 

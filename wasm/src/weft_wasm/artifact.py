@@ -1,6 +1,7 @@
 """The artifact of one compiled program and its container file: what every host loads (docs/artifact.md is the ABI).
 
-b"weft\\x02\\0\\0\\0", the SHA-256 of all that follows, three little-endian u32 lengths, then metadata (JSON), code, constants
+b"weft\\x02\\0\\0\\0", the SHA-256 of all that follows, three little-endian u32 lengths, then metadata (JSON), code,
+constants
 """
 
 from __future__ import annotations
@@ -73,14 +74,24 @@ class Artifact:
         """Reads a container file; ArtifactError if it isn't one, or is damaged."""
         data = bytes(data)
         if (version := FORMER.get(data[: len(MAGIC)])) is not None:
-            raise ArtifactError(f"an artifact of version {version}, this runtime reads version {MAGIC[4]}: compile the program again")
+            raise ArtifactError(
+                f"an artifact of version {version}, this runtime reads version {MAGIC[4]}: compile the program again"
+            )
         if data[: len(MAGIC)] != MAGIC or len(data) < HEADER:
-            raise ArtifactError(f"not a weft artifact of version {MAGIC[4]}: it has {len(data)} bytes and begins with {data[:8]!r}")
+            raise ArtifactError(
+                f"not a weft artifact of version {MAGIC[4]}: it has {len(data)} bytes and begins with {data[:8]!r}"
+            )
         n_meta, n_code, n_constants = struct.unpack_from("<III", data, HEADER - 12)
         if HEADER + n_meta + n_code + n_constants != len(data):
-            raise ArtifactError(f"a truncated artifact: its parts need {HEADER + n_meta + n_code + n_constants} bytes, {len(data)} are there. Compile the program again")
+            raise ArtifactError(
+                f"a truncated artifact: its parts need {HEADER + n_meta + n_code + n_constants} bytes, {len(data)} are"
+                " there. Compile the program again"
+            )
         if hashlib.sha256(data[len(MAGIC) + DIGEST :]).digest() != data[len(MAGIC) : len(MAGIC) + DIGEST]:
-            raise ArtifactError("a damaged artifact: its content is not what its checksum says. Copy the file again, or compile the program again")
+            raise ArtifactError(
+                "a damaged artifact: its content is not what its checksum says. Copy the file again, or compile the"
+                " program again"
+            )
         at = HEADER + n_meta
         try:
             metadata = json_of(data[HEADER:at])

@@ -32,8 +32,10 @@ def compile_program(
 ) -> Artifact:
     """One artifact of kind "wasm" for a program.
 
-    features: what the engine has, of KNOWN_FEATURES. schedule: let the passes choose vector loops and more (False: as written).
-    check: verify the program first. after: is shown the program and what each pass made of it. Raises VerifyError for malformed programs.
+    features: what the engine has, of KNOWN_FEATURES. schedule: let the passes choose vector loops and more (False: as
+        written).
+    check: verify the program first. after: is shown the program and what each pass made of it. Raises VerifyError for
+        malformed programs.
     """
     features = frozenset(features)
     if not features <= KNOWN_FEATURES:

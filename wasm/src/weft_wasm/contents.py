@@ -1,4 +1,6 @@
-"""What an artifact may hold (docs/artifact.md): its metadata, its module or plan, and that these agree. The page's runtime has the same rules (`contents.ts`)."""
+"""What an artifact may hold (docs/artifact.md): its metadata, its module or plan, and that these agree. The page's
+runtime has the same rules (`contents.ts`).
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,15 @@ ROOM = {False: 1 << 32, True: 1 << 34}  # bytes of a memory, by whether its addr
 _SPEC = {"dtype": words(LABELS), "shape": several(list, SIZE, 64), "bytes": SIZE}
 _ARRAYS = Check(lambda x: type(x) is list and len(x) <= MOST_ARRAYS, f"a list of at most {MOST_ARRAYS}")
 _METADATA = {
-    "abi": ints((ABI_VERSION,)), "kind": words(KINDS), "name": NAME, "inputs": _ARRAYS, "outputs": _ARRAYS, "scratch": SIZE,
-    "features": several(list, NAME, 100), "errors": Check(lambda x: type(x) is dict, "an object"),
-}  # fmt: skip
+    "abi": ints((ABI_VERSION,)),
+    "kind": words(KINDS),
+    "name": NAME,
+    "inputs": _ARRAYS,
+    "outputs": _ARRAYS,
+    "scratch": SIZE,
+    "features": several(list, NAME, 100),
+    "errors": Check(lambda x: type(x) is dict, "an object"),
+}
 _OPTIONAL = {"calls": several(list, COUNT, MOST_ARRAYS), "id": NAME}
 _OPTIONAL_WASM = {"memory": SIZE, "tasks": Check(lambda x: type(x) is dict, "an object")}
 _ALIAS = either([NONE, COUNT])
@@ -45,7 +53,9 @@ _OFFSETS = {"srcOffset": SIZE, "dstOffset": SIZE}
 
 
 class ArtifactError(ValueError):
-    """Bytes that are not a weft artifact of a version this runtime knows, or one that was damaged. Compile the program again with this weft."""
+    """Bytes that are not a weft artifact of a version this runtime knows, or one that was damaged. Compile the
+    program again with this weft.
+    """
 
 
 def abi_of(metadata: dict[str, Any], constants: int) -> dict[str, Any]:
@@ -53,9 +63,11 @@ def abi_of(metadata: dict[str, Any], constants: int) -> dict[str, Any]:
     return {
         "inputs": [spec["bytes"] for spec in metadata["inputs"]],
         "outputs": [[spec["bytes"], spec["alias"]] for spec in metadata["outputs"]],
-        "scratch": metadata["scratch"], "private": metadata["tasks"]["private"] if "tasks" in metadata else 0, "calls": metadata.get("calls", []),
+        "scratch": metadata["scratch"],
+        "private": metadata["tasks"]["private"] if "tasks" in metadata else 0,
+        "calls": metadata.get("calls", []),
         "constants": constants,
-    }  # fmt: skip
+    }
 
 
 def check_contents(metadata: Any, code: bytes, constants: bytes) -> None:
@@ -69,7 +81,9 @@ class _Contents:
 
     def fail(self, message: str) -> NoReturn:
         name = self.metadata.get("name") if isinstance(self.metadata, dict) else None
-        raise ArtifactError(f"artifact {name if NAME.holds(name) else '(without a name)'}: {message}. Compile the program again")
+        raise ArtifactError(
+            f"artifact {name if NAME.holds(name) else '(without a name)'}: {message}. Compile the program again"
+        )
 
     def fields(self, x: Any, place: str, required: dict[str, Check], optional: dict[str, Check]) -> None:
         """Checks an object: what it must have, what it may have; it has nothing else."""
@@ -128,9 +142,16 @@ class _Contents:
             if alias is None:
                 continue
             if not wasm or alias >= len(inputs):
-                self.fail(f"outputs[{k}].alias names input {alias}, which does not exist" if wasm else f"outputs[{k}].alias must be null in a plan; got {alias}")
+                self.fail(
+                    f"outputs[{k}].alias names input {alias}, which does not exist"
+                    if wasm
+                    else f"outputs[{k}].alias must be null in a plan; got {alias}"
+                )
             if inputs[alias]["bytes"] != spec["bytes"]:
-                self.fail(f"outputs[{k}].alias names input {alias}, which has {inputs[alias]['bytes']} bytes, not {spec['bytes']}")
+                self.fail(
+                    f"outputs[{k}].alias names input {alias}, which has {inputs[alias]['bytes']} bytes, not"
+                    f" {spec['bytes']}"
+                )
             if alias in taken:
                 self.fail(f"outputs[{taken[alias]}] and outputs[{k}] both have alias {alias}")
             taken[alias] = k
@@ -146,9 +167,14 @@ class _Contents:
             self.fail(f"its code is not a module of this ABI: {e}")
         wide = "memory64" in m["features"]
         if found.wide != wide:
-            self.fail(f"features says addresses have {64 if wide else 32} bits; those of its module have {64 if found.wide else 32}")
+            self.fail(
+                f"features says addresses have {64 if wide else 32} bits; those of its module have"
+                f" {64 if found.wide else 32}"
+            )
         if m.get("memory", found.memory) != found.memory:
-            self.fail(f"memory must be {found.memory}, the byte of the module that says what its memory is; got {m['memory']}")
+            self.fail(
+                f"memory must be {found.memory}, the byte of the module that says what its memory is; got {m['memory']}"
+            )
         if ("call" in found.imports) != bool(m.get("calls")):
             self.fail("calls and the module's import of call must both be there, or neither")
         if tasks["count"] != found.tasks:
@@ -161,7 +187,9 @@ class _Contents:
             self.fail("its code does not say what it takes and gives, in a section weft.abi")
         for key, own in abi_of(m, len(self.constants)).items():
             if said.get(key) != own:
-                self.fail(f"{key} must be {json.dumps(said.get(key))[:200]}, as its code says; got {json.dumps(own)[:200]}")
+                self.fail(
+                    f"{key} must be {json.dumps(said.get(key))[:200]}, as its code says; got {json.dumps(own)[:200]}"
+                )
 
     # ---- plans
 
@@ -188,7 +216,12 @@ class _Contents:
         self.steps(plan["steps"], "steps", 0)
 
     def buffer(self, buffer: Any, place: str, made: set[tuple[str, int]]) -> None:
-        self.fields(buffer, place, {"bytes": SIZE, "role": words(("input", "output", "temp", "constant")), "index": COUNT}, {"offset": SIZE})
+        self.fields(
+            buffer,
+            place,
+            {"bytes": SIZE, "role": words(("input", "output", "temp", "constant")), "index": COUNT},
+            {"offset": SIZE},
+        )
         role, index, size = buffer["role"], buffer["index"], buffer["bytes"]
         if role in ("input", "output"):
             specs = self.metadata[f"{role}s"]
@@ -197,8 +230,13 @@ class _Contents:
             if (role, index) in made:
                 self.fail(f"{place} is {role} {index}, which another buffer is")
             made.add((role, index))
-        if role == "constant" and ("offset" not in buffer or buffer["offset"] % WORD or buffer["offset"] + size > len(self.constants)):
-            self.fail(f"{place} must lie in the {len(self.constants)} bytes of constants; got {size} at {brief(buffer.get('offset'))}")
+        if role == "constant" and (
+            "offset" not in buffer or buffer["offset"] % WORD or buffer["offset"] + size > len(self.constants)
+        ):
+            self.fail(
+                f"{place} must lie in the {len(self.constants)} bytes of constants; got {size} at"
+                f" {brief(buffer.get('offset'))}"
+            )
 
     def number(self, k: int, place: str) -> None:
         if k >= len(self.sizes):
@@ -225,7 +263,10 @@ class _Contents:
                 for j, b in enumerate(step["bind"]):
                     self.number(b, f"{at}.bind[{j}]")
                 if len(step["bind"]) != self.bindings[step["kernel"]] or len({*step["bind"]}) != len(step["bind"]):
-                    self.fail(f"{at}.bind must be {self.bindings[step['kernel']]} buffers, each another, as kernel {step['kernel']} has bindings; got {len(step['bind'])}")
+                    self.fail(
+                        f"{at}.bind must be {self.bindings[step['kernel']]} buffers, each another, as kernel"
+                        f" {step['kernel']} has bindings; got {len(step['bind'])}"
+                    )
                 if len(step["groups"]) != 3:
                     self.fail(f"{at}.groups must be three numbers; got {len(step['groups'])}")
             case "copy":
@@ -236,12 +277,18 @@ class _Contents:
                 for name in ("src", "dst"):
                     offset = step.get(f"{name}Offset", 0)
                     if offset % WORD or step["bytes"] % WORD or offset + step["bytes"] > self.sizes[step[name]]:
-                        self.fail(f"{at} copies {step['bytes']} bytes at {offset} of buffer {step[name]}, which has {self.sizes[step[name]]}")
+                        self.fail(
+                            f"{at} copies {step['bytes']} bytes at {offset} of buffer {step[name]}, which has"
+                            f" {self.sizes[step[name]]}"
+                        )
             case "loop":
                 if step["counter"] is not None:
                     self.word(step["counter"], f"{at}.counter")
                     if step["count"] > MOST_COUNTED:
-                        self.fail(f"{at}.count must be at most {MOST_COUNTED} where a counter is asked for; got {step['count']}")
+                        self.fail(
+                            f"{at}.count must be at most {MOST_COUNTED} where a counter is asked for; got"
+                            f" {step['count']}"
+                        )
                 self.steps(step["body"], f"{at}.body", depth + 1)
             case "while":
                 self.word(step["flag"], f"{at}.flag")
@@ -255,8 +302,14 @@ class _Contents:
                     self.steps(branch, f"{at}.branches[{j}]", depth + 1)
             case "call":
                 calls = self.metadata.get("calls", [])
-                if step["number"] >= len(calls) or len(step["arguments"]) + len(step["results"]) != calls[step["number"]]:
-                    self.fail(f"{at} calls function {step['number']} with {len(step['arguments']) + len(step['results'])} arrays, which the metadata doesn't have")
+                if (
+                    step["number"] >= len(calls)
+                    or len(step["arguments"]) + len(step["results"]) != calls[step["number"]]
+                ):
+                    self.fail(
+                        f"{at} calls function {step['number']} with {len(step['arguments']) + len(step['results'])}"
+                        " arrays, which the metadata doesn't have"
+                    )
                 for group in ("arguments", "results"):
                     for j, place in enumerate(step[group]):
                         self.place(place, f"{at}.{group}[{j}]")
@@ -271,11 +324,14 @@ class _Contents:
         self.number(place["buffer"], f"{at}.buffer")
         size = self.sizes[place["buffer"]]
         if place["offset"] % WORD or place["bytes"] % WORD or place["offset"] + place["bytes"] > size:
-            self.fail(f"{at} is {place['bytes']} bytes at {place['offset']} of buffer {place['buffer']}, which has {size}")
+            self.fail(
+                f"{at} is {place['bytes']} bytes at {place['offset']} of buffer {place['buffer']}, which has {size}"
+            )
 
 
 def json_of(data: bytes) -> Any:
     """JSON as JavaScript reads it; ValueError for what isn't."""
+
     def constant(word: str) -> NoReturn:
         raise ValueError(f"{word} is no number of JSON")
 

@@ -2,6 +2,7 @@
 
 It is an example: docs/backends.md goes through it. `weft.jit(f).lower(x).compile().as_text()` shows what it makes.
 """
+
 from __future__ import annotations
 
 import operator
@@ -19,11 +20,14 @@ from weft.runtime.backend import Capabilities, CompileOptions
 from weft.transforms.stage import stage_closed
 
 # Those that NumPy computes with itself: the others are of ml_dtypes.
-DTYPES = frozenset("""bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128""".split())
+DTYPES = frozenset(
+    """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128""".split()
+)
 
 
 class NumpyDevice:
     """One of the two devices, which share the machine's memory: a place, and nothing else."""
+
     platform, process_index, device_kind = "numpy", 0, f"NumPy {np.__version__}"
 
     def __init__(self, backend: NumpyBackend, id: int):
@@ -35,6 +39,7 @@ class NumpyDevice:
 
 class NumpyBackend:
     """Arrays are NumPy's, behind handles; programs are Python functions."""
+
     name, platforms = "numpy", ("numpy",)
 
     def __init__(self) -> None:
@@ -48,13 +53,24 @@ class NumpyBackend:
 
     def put(self, value: Any, aval: ShapedArray, device: NumpyDevice, committed: bool) -> BufferArray:
         check_dtype(aval)
-        return BufferArray(aval, np.array(value, aval.dtype), device, committed)      # a copy: the host's memory may change
+        # a copy: the host's memory may change
+        return BufferArray(aval, np.array(value, aval.dtype), device, committed)
 
     def compile(self, jaxpr: Jaxpr, device: NumpyDevice, options: CompileOptions) -> NumpyExecutable:
         return NumpyExecutable(jaxpr, device, Source(jaxpr, options.name))
 
-    def lowered_text(self, jaxpr: Jaxpr, device: NumpyDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """A program before it runs: Python (None or "python") or the jaxpr ("jaxpr"); `debug_info` adds the user's lines."""
+    def lowered_text(
+        self,
+        jaxpr: Jaxpr,
+        device: NumpyDevice,
+        options: CompileOptions,
+        dialect: str | None = None,
+        *,
+        debug_info: bool = False,
+    ) -> str:
+        """A program before it runs: Python (None or "python") or the jaxpr ("jaxpr"); `debug_info` adds the user's
+        lines.
+        """
         return text_of(dialect, jaxpr, Source(jaxpr, options.name, debug_info))
 
     # What a BufferArray asks about its handle. Programs have run when they return, so all arrays are ready.
@@ -80,7 +96,7 @@ class NumpyExecutable:
         self.out_avals = [array_aval(v.aval) for v in jaxpr.outvars]
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
-        with np.errstate(all="ignore"):      # 1 / 0 is infinity, and no warning
+        with np.errstate(all="ignore"):  # 1 / 0 is infinity, and no warning
             outs = self.function(*[x._live() for x in args])
         committed = any(x.committed for x in args)
         return [BufferArray(a, np.asarray(x, a.dtype), self.device, committed) for a, x in zip(self.out_avals, outs)]
@@ -104,16 +120,43 @@ def text_of(stage: str | None, jaxpr: Jaxpr, source: Source) -> str:
 
 def check_dtype(aval: Any, where: str = "") -> None:
     if dtypes.name(aval.dtype) not in DTYPES:
-        raise BackendError(f"the numpy backend has no arrays of dtype {dtypes.name(aval.dtype)}; convert to another dtype first, or use another platform.{where}")
+        raise BackendError(
+            f"the numpy backend has no arrays of dtype {dtypes.name(aval.dtype)}; convert to another dtype first, or"
+            f" use another platform.{where}"
+        )
 
 
 # primitive -> what is written for it, with the operands in braces. NumPy's ufuncs keep the dtypes that jaxprs have.
 EXPRESSIONS = {
-    **{name: f"np.{name}({{}})" for name in "sign floor ceil exp exp2 expm1 log1p log sin cos tan sinh cosh tanh sqrt cbrt conj".split()},
+    **{
+        name: f"np.{name}({{}})"
+        for name in "sign floor ceil exp exp2 expm1 log1p log sin cos tan sinh cosh tanh sqrt cbrt conj".split()
+    },
     **{f"a{name}": f"np.arc{name}({{}})" for name in "sin cos tan sinh cosh tanh".split()},
-    "neg": "-{}", "abs": "np.abs({})", "square": "{0} * {0}", "is_finite": "np.isfinite({})", "not": "~{}", "real": "{}.real", "imag": "{}.imag", "copy": "{}",
-    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "add_any": "{} + {}", "pow": "{} ** {}", "atan2": "np.arctan2({}, {})", "nextafter": "np.nextafter({}, {})",
-    "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}", "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}",
+    "neg": "-{}",
+    "abs": "np.abs({})",
+    "square": "{0} * {0}",
+    "is_finite": "np.isfinite({})",
+    "not": "~{}",
+    "real": "{}.real",
+    "imag": "{}.imag",
+    "copy": "{}",
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "add_any": "{} + {}",
+    "pow": "{} ** {}",
+    "atan2": "np.arctan2({}, {})",
+    "nextafter": "np.nextafter({}, {})",
+    "and": "{} & {}",
+    "or": "{} | {}",
+    "xor": "{} ^ {}",
+    "eq": "{} == {}",
+    "ne": "{} != {}",
+    "lt": "{} < {}",
+    "le": "{} <= {}",
+    "gt": "{} > {}",
+    "ge": "{} >= {}",
 }
 
 
@@ -133,7 +176,10 @@ def broadcast_in_dim(eqn: JaxprEqn) -> Callable[..., Any]:
     lined_up = [n if k in axes else 1 for k, n in enumerate(shape)]
 
     def broadcast(x: Any) -> Any:
-        return np.broadcast_to(x.reshape([x.shape[axes.index(k)] if k in axes else 1 for k in range(len(lined_up))]), shape)
+        return np.broadcast_to(
+            x.reshape([x.shape[axes.index(k)] if k in axes else 1 for k in range(len(lined_up))]), shape
+        )
+
     return broadcast
 
 
@@ -154,10 +200,11 @@ def while_(eqn: JaxprEqn) -> Callable[..., Any]:
     more, body = compiled(eqn.params["cond_jaxpr"]), compiled(eqn.params["body_jaxpr"])
 
     def run(*args: Any) -> Sequence[Any]:
-        of_cond, of_body, state = args[:n], args[n:n + m], args[n + m:]
+        of_cond, of_body, state = args[:n], args[n : n + m], args[n + m :]
         while more(*of_cond, *state)[0]:
             state = body(*of_body, *state)
         return state
+
     return run
 
 
@@ -166,18 +213,31 @@ def jit(eqn: JaxprEqn) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[[JaxprEqn], Callable[..., Any]]] = {
-    "transpose": transpose, "reshape": reshape, "squeeze": reshape, "broadcast_in_dim": broadcast_in_dim, "slice": slice_, "cond": cond, "while": while_, "jit": jit,
+    "transpose": transpose,
+    "reshape": reshape,
+    "squeeze": reshape,
+    "broadcast_in_dim": broadcast_in_dim,
+    "slice": slice_,
+    "cond": cond,
+    "while": while_,
+    "jit": jit,
 }
 
 
 def function_of(eqn: JaxprEqn) -> Callable[..., Any]:
-    """What computes an equation's results: our own, or what its primitive decomposes into, or the reference rule of its primitive."""
+    """What computes an equation's results: our own, or what its primitive decomposes into, or the reference rule of
+    its primitive.
+    """
     primitive, params = eqn.primitive, eqn.params
     if primitive.name in FUNCTIONS:
         return FUNCTIONS[primitive.name](eqn)
     decompose = primitive.decompose
     if decompose is not None and not primitive.basic:
-        parts = (lambda *xs: list(decompose(*xs, **params))) if primitive.multiple_results else lambda *xs: [decompose(*xs, **params)]
+        parts = (
+            (lambda *xs: list(decompose(*xs, **params)))
+            if primitive.multiple_results
+            else lambda *xs: [decompose(*xs, **params)]
+        )
         made = compiled(stage_closed(parts, [a.aval for a in eqn.invars]))
         return made if primitive.multiple_results else lambda *xs: made(*xs)[0]
     invars, outvars = [Var(a.aval) for a in eqn.invars], [Var(v.aval) for v in eqn.outvars]
@@ -193,15 +253,22 @@ class Source:
         self.globals: dict[str, Any] = {"np": np}
         self.debug_info = debug_info
         given = ", ".join(self.new(v) for v in jaxpr.invars)
-        self.lines = [f"def program({given}):  # {name}", *[f"    {line}" for eqn in jaxpr.eqns for line in self.equation(eqn)],
-                      f"    return [{', '.join(map(self.read, jaxpr.outvars))}]"]
+        self.lines = [
+            f"def program({given}):  # {name}",
+            *[f"    {line}" for eqn in jaxpr.eqns for line in self.equation(eqn)],
+            f"    return [{', '.join(map(self.read, jaxpr.outvars))}]",
+        ]
 
     def new(self, var: Var) -> str:
         check_dtype(var.aval)
         return self.names.setdefault(var, f"v{len(self.names)}")
 
     def read(self, atom: Any) -> str:
-        return self.names[atom] if not isinstance(atom, Literal) else self.refer("c", np.asarray(atom.val, atom.aval.dtype))
+        return (
+            self.names[atom]
+            if not isinstance(atom, Literal)
+            else self.refer("c", np.asarray(atom.val, atom.aval.dtype))
+        )
 
     def refer(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self.globals)}"
@@ -218,7 +285,12 @@ class Source:
             value = EXPRESSIONS[name].format(*operands)
         else:
             value = f"{self.refer(name.replace('-', '_') + '_', function_of(eqn))}({', '.join(operands)})"
-        yield f"{', '.join(map(self.new, eqn.outvars))}{',' if eqn.primitive.multiple_results and len(eqn.outvars) == 1 else ''} = {value}" if eqn.outvars else value
+        yield (
+            f"{', '.join(map(self.new, eqn.outvars))}{',' if eqn.primitive.multiple_results and len(eqn.outvars) == 1 else ''}"
+            f" = {value}"
+            if eqn.outvars
+            else value
+        )
 
     def function(self) -> Callable[..., list[Any]]:
         scope = dict(self.globals)
@@ -228,5 +300,10 @@ class Source:
 
 def compiled(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     """A jaxpr inside a program as a function."""
-    function, consts = Source(closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars]), "inner").function(), closed.consts
+    function, consts = (
+        Source(
+            closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars]), "inner"
+        ).function(),
+        closed.consts,
+    )
     return lambda *args: function(*map(np.asarray, consts), *args)

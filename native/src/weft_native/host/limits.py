@@ -1,4 +1,5 @@
 """What a client may use, all of it checked before it is taken."""
+
 from __future__ import annotations
 
 import argparse
@@ -8,15 +9,19 @@ from typing import Any
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
-def _limit(default: float, help: str) -> Any:      # a field passes for the number that stands in it
+def _limit(default: float, help: str) -> Any:  # a field passes for the number that stands in it
     return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class Limits:
     """Limits of one session, where nothing else is said."""
+
     frame_bytes: int = _limit(4 * MIB, "bytes of one message")
-    session_bytes: int = _limit(4 * GIB, "bytes of arrays and programs that a session holds, and of the intermediate results of its computations")
+    session_bytes: int = _limit(
+        4 * GIB,
+        "bytes of arrays and programs that a session holds, and of the intermediate results of its computations",
+    )
     handles: int = _limit(200_000, "arrays and compiled programs that a session holds")
     program_bytes: int = _limit(16 * MIB, "bytes of one serialized program")
     equations: int = _limit(100_000, "equations of one program, those of a called function counted for each call")
@@ -25,23 +30,32 @@ class Limits:
     replies: int = _limit(10_000, "replies that wait for a client to take them")
     grace: float = _limit(60.0, "seconds for which a session outlives its connection")
     sessions: int = _limit(32, "sessions at one time, of all clients together")
-    total_bytes: int = _limit(8 * GIB, "bytes of arrays, programs, computations under way and unread replies, of all sessions together")
+    total_bytes: int = _limit(
+        8 * GIB, "bytes of arrays, programs, computations under way and unread replies, of all sessions together"
+    )
 
 
-QUEUE_BYTES = 32 * MIB       # received and not yet performed, at which a client's socket is no longer read
+QUEUE_BYTES = 32 * MIB  # received and not yet performed, at which a client's socket is no longer read
 QUEUE_MESSAGES = 20_000
-WINDOW = 8 * MIB             # bytes of a download under way without a credit
-RUNNING = 64                 # computations that a session may have under way
-INCOMPLETE = 1024            # uploads of a session of which not all has come
-PROGRAM_WEIGHT = 64          # bytes that one of a serialized program takes once it is read and compiled, about
+WINDOW = 8 * MIB  # bytes of a download under way without a credit
+RUNNING = 64  # computations that a session may have under way
+INCOMPLETE = 1024  # uploads of a session of which not all has come
+PROGRAM_WEIGHT = 64  # bytes that one of a serialized program takes once it is read and compiled, about
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """An option for each limit."""
     group = parser.add_argument_group("limits, each of one session")
     for f in fields(Limits):
-        group.add_argument("--" + f.name.replace("_", "-"), type=float if f.type == "float" else int, default=f.default, metavar="N",
-                           help=f"{f.metadata['help']} (default {f.default:g})" if f.type == "float" else f"{f.metadata['help']} (default {f.default})")
+        group.add_argument(
+            "--" + f.name.replace("_", "-"),
+            type=float if f.type == "float" else int,
+            default=f.default,
+            metavar="N",
+            help=f"{f.metadata['help']} (default {f.default:g})"
+            if f.type == "float"
+            else f"{f.metadata['help']} (default {f.default})",
+        )
 
 
 def from_arguments(options: argparse.Namespace) -> Limits:

@@ -1,7 +1,9 @@
 """How many bytes are in use, by a session and by all together, each against its limit.
 
-What takes bytes holds a `Charge`; they count until it is gone, however that comes about: freed, failed, or with its session.
+What takes bytes holds a `Charge`; they count until it is gone, however that comes about: freed, failed, or with its
+session.
 """
+
 from __future__ import annotations
 
 import threading
@@ -14,7 +16,7 @@ class Tally:
     """A count of bytes up to a limit, for threads that share it."""
 
     def __init__(self, limit: int, exceeded: str):
-        self.limit, self.exceeded = limit, exceeded      # what an error says, of {what}, {size}, {used} and {limit}
+        self.limit, self.exceeded = limit, exceeded  # what an error says, of {what}, {size}, {used} and {limit}
         self.lock = threading.Lock()
         self.count = 0
         self.returned: deque[int] = deque()
@@ -44,16 +46,20 @@ class Tally:
 
 def of_host(limit: int) -> Tally:
     """The count of all sessions together."""
-    return Tally(limit, "{what} takes {size} bytes more; all sessions of this host together have {used} of the {limit} that they may. "
-                        "Let go of arrays that are no longer needed, or try again when others have.")
+    return Tally(
+        limit,
+        "{what} takes {size} bytes more; all sessions of this host together have {used} of the {limit} that they may. "
+        "Let go of arrays that are no longer needed, or try again when others have.",
+    )
 
 
 class Charge:
     """Bytes of a session, some or all of which are in use; given back when it goes."""
+
     __slots__ = ("session", "host", "what", "size", "present")
 
     def __init__(self, session: Tally, host: Tally, size: int, what: str, present: int | None = None):
-        self.size = self.present = 0      # should one of these fail
+        self.size = self.present = 0  # should one of these fail
         self.session, self.host, self.what = session, host, what
         session.take(size, what)
         self.size = size

@@ -1,4 +1,5 @@
 """What clients are told of errors: nothing of where files lie on the host. And what the log tells of clients."""
+
 from __future__ import annotations
 
 import logging
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from weft.base.annotations import override
 from weft.serialization.binary import printable
 
-LONGEST = 10_000      # characters; failures are kept as long as a client holds what they stand for
+LONGEST = 10_000  # characters; failures are kept as long as a client holds what they stand for
 
 # An error of a callback or of XLA may hold the frames of Python, and their source.
 _FRAMES = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*(?:\n|$))*")
@@ -17,7 +18,9 @@ _BARE = re.compile(r"""(?<![\w./\\:-])(?P<path>(?:/|[A-Za-z]:[\\/])[^\s"'<>|()\[
 
 
 class LogFormatter(logging.Formatter):
-    """Entries that hold words of clients: none passes for another entry, since all lines but the first are set in, or for a command to a terminal."""
+    """Entries that hold words of clients: none passes for another entry, since all lines but the first are set in,
+    or for a command to a terminal.
+    """
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -25,9 +28,13 @@ class LogFormatter(logging.Formatter):
 
 
 def public_text(error: BaseException, said: Callable[[str], bool]) -> str:
-    """An error's message for a client: without frames of Python, and of a path the last part only, unless the client has `said` it itself."""
+    """An error's message for a client: without frames of Python, and of a path the last part only, unless the client
+    has `said` it itself.
+    """
+
     def shown(path: str) -> str:
         return path if said(path) else re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+
     text = _FRAMES.sub("", str(error))
     text = _QUOTED.sub(lambda m: m["quote"] + shown(m["path"]) + m["quote"], text)
     text = _BARE.sub(lambda m: shown(m["path"]), text)

@@ -1,4 +1,7 @@
-"""Programs by content hash: checked once, compiled once for each device, shared by all sessions that send the same bytes."""
+"""Programs by content hash: checked once, compiled once for each device, shared by all sessions that send the same
+bytes.
+"""
+
 from __future__ import annotations
 
 import logging
@@ -13,7 +16,11 @@ from weft.base.avals import AbstractValue, ShapedArray, array_type
 from weft.base.config import config, enable_x64
 from weft.serialization import programs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
-from weft.export import language as _language  # noqa: F401  a program may use any primitive, whichever modules this process has loaded by itself
+
+# A program may use any primitive, whichever modules this process has loaded by itself.
+from weft.export import (  # noqa: F401
+    language as _language,
+)
 from weft.runtime import backend
 from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
@@ -25,7 +32,8 @@ from .limits import MIB, Limits
 log = logging.getLogger("weft.host")
 K = TypeVar("K")
 V = TypeVar("V")
-KEPT, KEPT_BYTES = 512, 32 * MIB      # programs and compiled programs for the next session, and how long they are together when serialized
+# programs and compiled programs for the next session, and how long they are together when serialized
+KEPT, KEPT_BYTES = 512, 32 * MIB
 
 
 def nbytes(aval: AbstractValue) -> int:
@@ -81,10 +89,12 @@ class Programs:
 
     def __init__(self, limits: Limits):
         self.limits = limits
-        self.format_limits = programs.Limits(limits.program_bytes, limits.equations, array_bytes=max(limits.session_bytes, 1))
+        self.format_limits = programs.Limits(
+            limits.program_bytes, limits.equations, array_bytes=max(limits.session_bytes, 1)
+        )
         self.checked: Kept[bytes, programs.Program] = Kept()
         self.compiled: Kept[tuple[Any, ...], Executable] = Kept()
-        self.compiling = threading.Lock()          # lowering keeps state of the process
+        self.compiling = threading.Lock()  # lowering keeps state of the process
 
     def check(self, digest: bytes, data: bytes | bytearray) -> programs.Program:
         """The program of these bytes; DeserializationError if they are none, LimitError if it needs too much."""
@@ -102,12 +112,23 @@ class Programs:
         for eqn in jaxpr.eqns:
             size = sum(nbytes(v.aval) for v in eqn.outvars)
             if size > self.limits.session_bytes:
-                raise LimitError(f"{eqn.primitive.name} gives {size} bytes, of which a session here may have {self.limits.session_bytes}.\n  at {eqn.source_info}")
+                raise LimitError(
+                    f"{eqn.primitive.name} gives {size} bytes, of which a session here may have"
+                    f" {self.limits.session_bytes}.\n  at {eqn.source_info}"
+                )
             for sub in subjaxprs(eqn.params):
                 self._check_sizes(sub, seen)
 
-    def compile(self, digest: bytes, program: programs.Program, size: int, device: Device, name: str, donated: tuple[bool, ...],
-                begin: Callable[[], None] = lambda: None) -> Executable:
+    def compile(
+        self,
+        digest: bytes,
+        program: programs.Program,
+        size: int,
+        device: Device,
+        name: str,
+        donated: tuple[bool, ...],
+        begin: Callable[[], None] = lambda: None,
+    ) -> Executable:
         """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come."""
         key = (digest, device, donated)
         found = self.compiled.get(key)
@@ -115,7 +136,7 @@ class Programs:
             return found
         with self.compiling:
             begin()
-            found = self.compiled.get(key)      # another session may have been first
+            found = self.compiled.get(key)  # another session may have been first
             if found is None:
                 log.info("compiling %s (%d equations)", name, len(program.jaxpr.eqns))
                 with enable_x64(program.x64):

@@ -1,4 +1,5 @@
 """The host's socket: who may connect, how a session begins and goes on, and what happens to messages that are none."""
+
 from __future__ import annotations
 
 import asyncio
@@ -44,17 +45,33 @@ class Host:
     def __init__(self, devices: list[Device], token: str, limits: Limits = Limits(), origins: tuple[str, ...] = ()):
         if not token:
             raise ValueError("a host needs a token")
-        self.devices, self.token, self.limits, self.origins = devices, token.encode(), limits, {o.rstrip("/") for o in origins}
+        self.devices, self.token, self.limits, self.origins = (
+            devices,
+            token.encode(),
+            limits,
+            {o.rstrip("/") for o in origins},
+        )
         self.programs = Programs(limits)
         self.memory = of_host(limits.total_bytes)
         self.sessions: dict[bytes, Session] = {}
-        self.abandoned: list[Session] = []      # ended, but still computing: threads can't be stopped
+        self.abandoned: list[Session] = []  # ended, but still computing: threads can't be stopped
         self.numbers = itertools.count(1)
 
     async def serve(self, address: str, port: int) -> Server:
         """The websockets server; `watch` must run beside it."""
-        return await serve(self.handle, address, port, compression=None, max_size=self.limits.frame_bytes, max_queue=4, ping_interval=20,
-                           ping_timeout=60, close_timeout=STOP_SECONDS, process_request=self.check_origin, server_header=None)
+        return await serve(
+            self.handle,
+            address,
+            port,
+            compression=None,
+            max_size=self.limits.frame_bytes,
+            max_queue=4,
+            ping_interval=20,
+            ping_timeout=60,
+            close_timeout=STOP_SECONDS,
+            process_request=self.check_origin,
+            server_header=None,
+        )
 
     async def watch(self) -> None:
         """Ends sessions that compute for too long, or whose client has not come back."""
@@ -74,7 +91,8 @@ class Host:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(server.wait_closed(), STOP_SECONDS)
 
-    # connections --------------------------------------------------------------------------------------------------------
+    # connections
+    # --------------------------------------------------------------------------------------------------------
 
     def check_origin(self, connection: ServerConnection, request: Request) -> Response | None:
         """Refuses pages of origins that are not allowed; a browser names the origin, other programs name none."""
@@ -87,7 +105,9 @@ class Host:
         except ValueError:
             pass
         log.warning("refused a page of %.100r; --allow-origin would let it in", origin)
-        return connection.respond(HTTPStatus.FORBIDDEN, "Pages of this origin may not connect; see weft-host --allow-origin.\n")
+        return connection.respond(
+            HTTPStatus.FORBIDDEN, "Pages of this origin may not connect; see weft-host --allow-origin.\n"
+        )
 
     async def handle(self, socket: ServerConnection) -> None:
         """One connection: a greeting, then a session's messages."""
@@ -123,12 +143,18 @@ class Host:
         if not isinstance(hello, p.Hello):
             raise ProtocolError(f"a connection begins with a greeting, not with {type(hello).__name__}.")
         if not hmac.compare_digest(hello.token.encode("utf-8", "surrogatepass"), self.token):
-            raise AuthenticationError("the host does not know this token. Take the one that weft-host printed or was started with.")
+            raise AuthenticationError(
+                "the host does not know this token. Take the one that weft-host printed or was started with."
+            )
         if not hello.lowest <= p.VERSION or not p.LOWEST <= hello.highest:
-            raise ProtocolError(f"the client speaks versions {hello.lowest} to {hello.highest} of the protocol, the host {p.LOWEST} to {p.VERSION}. "
-                                "Install the same release of weft on both sides.")
+            raise ProtocolError(
+                f"the client speaks versions {hello.lowest} to {hello.highest} of the protocol, the host {p.LOWEST} to"
+                f" {p.VERSION}. Install the same release of weft on both sides."
+            )
         if hello.session:
-            session = next((s for secret, s in self.sessions.items() if hmac.compare_digest(secret, hello.session)), None)
+            session = next(
+                (s for secret, s in self.sessions.items() if hmac.compare_digest(secret, hello.session)), None
+            )
             if session is None:
                 raise ConnectionLost("the host does not know the session any more; its arrays are gone. Connect again.")
         else:
@@ -148,11 +174,21 @@ class Host:
 
     def welcome(self, session: Session) -> bytes:
         kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]
-        return p.encode(p.Welcome(p.VERSION, session.secret, session.received, int(self.limits.grace * 1000), self.limits.frame_bytes, WINDOW, tuple(kinds)))
+        return p.encode(
+            p.Welcome(
+                p.VERSION,
+                session.secret,
+                session.received,
+                int(self.limits.grace * 1000),
+                self.limits.frame_bytes,
+                WINDOW,
+                tuple(kinds),
+            )
+        )
 
     async def carry(self, session: Session, socket: ServerConnection, messages: Sequence[p.Message]) -> None:
         """Messages of a session in both directions, until it or the connection ends."""
-        if session.connection is not None:      # the client is back before its old connection was seen to be dead
+        if session.connection is not None:  # the client is back before its old connection was seen to be dead
             asyncio.ensure_future(session.connection.close())
         session.attach(socket)
         await socket.send(self.welcome(session))
@@ -172,7 +208,7 @@ class Host:
                         break
                 session.acknowledge(len(frame))
         except ConnectionClosed as e:
-            if e.sent is not None and e.sent.code == 1009:      # the frame was never read
+            if e.sent is not None and e.sent.code == 1009:  # the frame was never read
                 session.fail(LimitError(f"a frame exceeds {self.limits.frame_bytes} bytes."))
             raise
         finally:

@@ -1,4 +1,5 @@
 """A client's session on the host: its arrays, its programs, its thread, its limits."""
+
 from __future__ import annotations
 
 import asyncio
@@ -37,6 +38,7 @@ P = ParamSpec("P")
 
 class Known(NamedTuple):
     """A program that the client has sent."""
+
     program: Program
     size: int
     charge: Charge
@@ -44,47 +46,73 @@ class Known(NamedTuple):
 
 class Running(NamedTuple):
     """A computation under way: one of its results, and what its intermediate results take."""
+
     array: Any
     charge: Charge
 
 
 class Session:
-    """Performs one client's operations in order, in a thread of its own; a second thread waits for the results that it reads.
+    """Performs one client's operations in order, in a thread of its own; a second thread waits for the results that it
+    reads.
 
     Methods are called in the host's event loop, those named `_do_…` in the session's thread.
     """
 
-    def __init__(self, programs: Programs, devices: list[Device], limits: Limits, memory: Tally, name: str, ended: Callable[[Session], None]):
-        self.programs, self.devices, self.limits, self.memory, self.name, self.ended = programs, devices, limits, memory, name, ended
+    def __init__(
+        self,
+        programs: Programs,
+        devices: list[Device],
+        limits: Limits,
+        memory: Tally,
+        name: str,
+        ended: Callable[[Session], None],
+    ):
+        self.programs, self.devices, self.limits, self.memory, self.name, self.ended = (
+            programs,
+            devices,
+            limits,
+            memory,
+            name,
+            ended,
+        )
         self.loop = asyncio.get_running_loop()
         self.secret = secrets.token_bytes(32)
-        self.received = 0                     # the last operation that came
-        self.acknowledged = 0                 # the last of which the client was told
-        self.unacknowledged = 0               # bytes since then
+        self.received = 0  # the last operation that came
+        self.acknowledged = 0  # the last of which the client was told
+        self.unacknowledged = 0  # bytes since then
         self.end: p.End | None = None
-        self.left_at: float | None = None     # when the connection was lost
+        self.left_at: float | None = None  # when the connection was lost
         self.connection: ServerConnection | None = None
-        self.changed = asyncio.Event()        # there is something to send
-        self.room = asyncio.Event()           # the queue has room
+        self.changed = asyncio.Event()  # there is something to send
+        self.room = asyncio.Event()  # the queue has room
         self.room.set()
         self.outbox: deque[p.Message] = deque()
-        self.replies: OrderedDict[int, Answer | Transfer] = OrderedDict()      # unsettled
+        self.replies: OrderedDict[int, Answer | Transfer] = OrderedDict()  # unsettled
         self.transfers: deque[int] = deque()
-        self.reply_bytes = Tally(limits.session_bytes, "{what} takes {size} bytes; {used} of at most {limit} wait for the client to take them.")
+        self.reply_bytes = Tally(
+            limits.session_bytes,
+            "{what} takes {size} bytes; {used} of at most {limit} wait for the client to take them.",
+        )
         # the session's thread
-        self.queue: queue.SimpleQueue[tuple[p.Operation, int] | None] = queue.SimpleQueue()      # None ends it
-        self.queued_bytes = self.queued = 0            # that the event loop put there
-        self.done_bytes = self.done = 0                # that the thread has performed
+        self.queue: queue.SimpleQueue[tuple[p.Operation, int] | None] = queue.SimpleQueue()  # None ends it
+        self.queued_bytes = self.queued = 0  # that the event loop put there
+        self.done_bytes = self.done = 0  # that the thread has performed
         self.values: dict[int, Value | Failed] = {}
-        self.array_bytes = Tally(limits.session_bytes, "{what} takes {size} bytes; the session has {used} of the {limit} that it may. "
-                                                       "Let go of arrays that are no longer needed.")
-        self.program_bytes = Tally(limits.session_bytes, "{what} takes about {size} bytes; the session's programs have {used} of the {limit} that they may. "
-                                                         "Send fewer or smaller ones, or begin a new session.")
+        self.array_bytes = Tally(
+            limits.session_bytes,
+            "{what} takes {size} bytes; the session has {used} of the {limit} that it may. "
+            "Let go of arrays that are no longer needed.",
+        )
+        self.program_bytes = Tally(
+            limits.session_bytes,
+            "{what} takes about {size} bytes; the session's programs have {used} of the {limit} that they may. "
+            "Send fewer or smaller ones, or begin a new session.",
+        )
         self.arrays: dict[int, Incoming[p.Put]] = {}
         self.parts: dict[bytes, Incoming[p.Program]] = {}
         self.known: dict[bytes, Known] = {}
-        self.files: set[str] = set()          # that the client's programs name
-        self.reading: bytes | bytearray = b""      # a program whose lines are not known yet
+        self.files: set[str] = set()  # that the client's programs name
+        self.reading: bytes | bytearray = b""  # a program whose lines are not known yet
         self.running: deque[Running] = deque()
         self.head_since: float | None = None
         self.busy_since: float | None = None
@@ -96,7 +124,7 @@ class Session:
     async def accept(self, message: p.Message, size: int) -> None:
         """Takes a message; ProtocolError for one that has no place here. Returns when there is room for more."""
         if isinstance(message, p.OPERATIONS):
-            if message.op <= self.received:      # sent again, on a new connection
+            if message.op <= self.received:  # sent again, on a new connection
                 return
             if message.op != self.received + 1:
                 raise ProtocolError(f"operation {message.op} came after {self.received}.")
@@ -109,7 +137,7 @@ class Session:
             self.queue.put((message, size))
             if self._is_full():
                 self.room.clear()
-                if self._is_full():      # still, now that the thread knows to tell
+                if self._is_full():  # still, now that the thread knows to tell
                     await self.room.wait()
                 self.room.set()
         elif isinstance(message, p.Settled):
@@ -126,7 +154,9 @@ class Session:
             raise ProtocolError(f"a client does not send {type(message).__name__}.")
 
     def _is_full(self) -> bool:
-        return self.end is None and (self.queued_bytes - self.done_bytes > QUEUE_BYTES or self.queued - self.done > QUEUE_MESSAGES)
+        return self.end is None and (
+            self.queued_bytes - self.done_bytes > QUEUE_BYTES or self.queued - self.done > QUEUE_MESSAGES
+        )
 
     def acknowledge(self, size: int) -> None:
         """After each frame: tells the client what has come, every now and then."""
@@ -178,13 +208,13 @@ class Session:
         for _ in range(len(self.transfers)):
             op = self.transfers.popleft()
             transfer = self.replies.get(op)
-            if not isinstance(transfer, Transfer):      # settled meanwhile
+            if not isinstance(transfer, Transfer):  # settled meanwhile
                 continue
             total = len(transfer.data)
             if transfer.sent - transfer.credited >= WINDOW:
                 self.transfers.append(op)
                 continue
-            part = transfer.data[transfer.sent:transfer.sent + p.CHUNK]
+            part = transfer.data[transfer.sent : transfer.sent + p.CHUNK]
             frame = p.encode(p.Data(op, total, transfer.sent, part))
             transfer.sent += len(part)
             if transfer.sent < total:
@@ -195,7 +225,8 @@ class Session:
     def fail(self, error: Exception) -> None:
         """Ends the session because of something that no session may do."""
         if self.end is None:
-            log.warning("session %s ends: %s: %s", self.name, class_name(error), str(error))      # not the error, whose frames hold arrays
+            # not the error, whose frames hold arrays
+            log.warning("session %s ends: %s: %s", self.name, class_name(error), str(error))
             self.close(p.End(class_name(error), public_text(error, self.said)))
 
     def close(self, end: p.End) -> None:
@@ -228,7 +259,7 @@ class Session:
     def _tell(self, call: Callable[P, None], *args: P.args, **named: P.kwargs) -> None:
         try:
             self.loop.call_soon_threadsafe(functools.partial(call, *args, **named))
-        except RuntimeError:      # the host has stopped
+        except RuntimeError:  # the host has stopped
             pass
 
     def _perform_all(self) -> None:
@@ -240,7 +271,7 @@ class Session:
             self._do_begin()
             try:
                 self._perform(message)
-            except Exception as e:      # what may concern one operation only has been caught in it
+            except Exception as e:  # what may concern one operation only has been caught in it
                 if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
                     log.exception("session %s, %s", self.name, type(message).__name__)
                 self._tell(self.fail, e)
@@ -295,11 +326,15 @@ class Session:
         if handle in self.values:
             raise ProtocolError(f"handle {handle} is in use.")
         if len(self.values) >= self.limits.handles:
-            raise LimitError(f"the session has {self.limits.handles} handles, and no more are allowed. Free some: let go of arrays.")
+            raise LimitError(
+                f"the session has {self.limits.handles} handles, and no more are allowed. Free some: let go of arrays."
+            )
         self.values[handle] = value
 
     def _charge(self, size: int, what: str, present: int | None = None) -> Charge:
-        """LimitError unless the session, and all together, may use so many bytes more; `present` of them are in use at once."""
+        """LimitError unless the session, and all together, may use so many bytes more; `present` of them are in use
+        at once.
+        """
         return Charge(self.array_bytes, self.memory, size, what, present)
 
     def _device(self, index: int) -> Device:
@@ -315,7 +350,7 @@ class Session:
         try:
             charge = self._charge(size, f"an array of type {m.aval.str_short()}", 0)
         except LimitError as e:
-            self._define(m.handle, self._failed(m.op, e))      # its parts will come all the same
+            self._define(m.handle, self._failed(m.op, e))  # its parts will come all the same
             return
         self._part(m.handle, Incoming(m, size, charge), m.data)
 
@@ -358,7 +393,9 @@ class Session:
             raise LimitError(f"a program of {m.size} bytes exceeds the limit of {self.limits.program_bytes}.")
         if len(self.known) >= self.limits.programs:
             raise LimitError(f"the session has sent {self.limits.programs} programs, and may send no more.")
-        self._program_part(m.hash, Incoming(m, m.size, Charge(self.program_bytes, self.memory, m.size, "a program", 0)), m.data)
+        self._program_part(
+            m.hash, Incoming(m, m.size, Charge(self.program_bytes, self.memory, m.size, "a program", 0)), m.data
+        )
 
     def _do_program_part(self, m: p.ProgramPart) -> None:
         incoming = self.parts.get(m.hash)
@@ -387,10 +424,15 @@ class Session:
             raise ProtocolError("a program must come before it is compiled.")
         program = known.program
         if len(m.donated) != len(program.jaxpr.invars):
-            raise ProtocolError(f"the program has {len(program.jaxpr.invars)} arguments; {len(m.donated)} were described.")
-        self.busy_since = None      # other sessions' compilations come first
+            raise ProtocolError(
+                f"the program has {len(program.jaxpr.invars)} arguments; {len(m.donated)} were described."
+            )
+        self.busy_since = None  # other sessions' compilations come first
         try:
-            self._define(m.handle, self.programs.compile(m.program, program, known.size, device, m.name[:200], m.donated, self._do_begin))
+            self._define(
+                m.handle,
+                self.programs.compile(m.program, program, known.size, device, m.name[:200], m.donated, self._do_begin),
+            )
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
@@ -418,12 +460,16 @@ class Session:
         if not isinstance(executable, Executable):
             raise ProtocolError(f"handle {m.program} is an array, not a compiled program.")
         if len(m.arguments) != len(executable.in_types) or len(m.results) != len(executable.out_avals):
-            raise ProtocolError(f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results; "
-                                f"{len(m.arguments)} and {len(m.results)} were named.")
+            raise ProtocolError(
+                f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results;"
+                f" {len(m.arguments)} and {len(m.results)} were named."
+            )
         stored = [self._array(h) for h in m.arguments]
         for i, (x, (shape, dtype)) in enumerate(zip(stored, executable.in_types)):
             if x.aval.shape != shape or x.aval.dtype != dtype:
-                raise ProtocolError(f"argument {i} is {x.aval.str_short()} where the program takes {dtypes.name(dtype)}{list(shape)}.")
+                raise ProtocolError(
+                    f"argument {i} is {x.aval.str_short()} where the program takes {dtypes.name(dtype)}{list(shape)}."
+                )
             if x.device is not executable.device:
                 raise ProtocolError(f"argument {i} is on {x.device}, the program on {executable.device}.")
         while len(self.running) >= RUNNING:
@@ -431,7 +477,7 @@ class Session:
         *charges, temporary = self._room_for(executable)
         outs = executable.execute([x.array for x in stored])
         for x in stored:
-            if is_gone(x.array):      # given away: a result has its memory, and has been counted
+            if is_gone(x.array):  # given away: a result has its memory, and has been counted
                 x.charge.release()
         if outs:
             if not self.running:
@@ -443,8 +489,10 @@ class Session:
         """What each result takes, and last what is in between. Computations under way may have to end first."""
         while True:
             try:
-                return [*[self._charge(nbytes(a), "a computation's result") for a in executable.out_avals],
-                        self._charge(executable.temp_bytes, "a computation")]
+                return [
+                    *[self._charge(nbytes(a), "a computation's result") for a in executable.out_avals],
+                    self._charge(executable.temp_bytes, "a computation"),
+                ]
             except LimitError:
                 if not self.running:
                     raise
@@ -498,17 +546,20 @@ class Session:
                 self._fail_op(op, self._failed(op, e))
             else:
                 self._tell(self.reply, op, reply)
+
         if self.waiter is None:
             self.waiter = ThreadPoolExecutor(1, thread_name_prefix=f"waiter {self.name}")
         try:
             self.waiter.submit(run)
-        except RuntimeError:      # the session has just ended
+        except RuntimeError:  # the session has just ended
             pass
 
     def _do_fetch(self, m: p.Fetch) -> None:
         def read(value: Stored) -> Transfer:
-            charge = Charge(self.reply_bytes, self.memory, nbytes(value.aval), "a reply", 0)      # the array's own memory, which is counted
+            # the array's own memory, which is counted
+            charge = Charge(self.reply_bytes, self.memory, nbytes(value.aval), "a reply", 0)
             return Transfer(value, host_bytes(value.array), charge)
+
         self._later(m.op, m.handle, read)
 
     def _do_wait(self, m: p.Wait) -> None:
@@ -516,6 +567,7 @@ class Session:
             if is_array(value.array):
                 value.array.block_until_ready()
             return Answer(p.Ready(m.op))
+
         self._later(m.op, m.handle, wait)
 
     def _do_inspect(self, m: p.Inspect) -> None:

@@ -1,4 +1,5 @@
 """What a session holds: arrays, failures in their place, uploads and replies under way."""
+
 from __future__ import annotations
 
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -18,6 +19,7 @@ M = TypeVar("M", bound=p.Message)
 
 class Stored:
     """An array, for as long as a handle or an unread reply needs it."""
+
     __slots__ = ("array", "aval", "device", "charge")
 
     def __init__(self, array: Any, aval: ShapedArray, device: Device, charge: Charge):
@@ -25,8 +27,10 @@ class Stored:
 
 
 class Failed(NamedTuple):
-    """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive what
-    its frames hold.)"""
+    """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive
+    what its frames hold.)
+    """
+
     origin: int
     error: str
     message: str
@@ -34,6 +38,7 @@ class Failed(NamedTuple):
 
 class Incoming(Generic[M]):
     """An array or program of which not all bytes are here yet. Memory is taken for those that are."""
+
     __slots__ = ("message", "size", "data", "charge")
 
     def __init__(self, message: M, size: int, charge: Charge):
@@ -52,6 +57,7 @@ class Incoming(Generic[M]):
 
 class Transfer:
     """A reply of many bytes on its way to the client. Its array stays, and counts, until the client has it."""
+
     __slots__ = ("stored", "data", "charge", "sent", "credited")
 
     def __init__(self, stored: Stored, data: memoryview, charge: Charge):
@@ -60,6 +66,7 @@ class Transfer:
 
 class Answer(NamedTuple):
     """A reply in one message."""
+
     message: p.Message
     charge: Charge | None = None
 
@@ -68,7 +75,7 @@ def finished(array: Any) -> bool:
     """Whether an array is computed, or given away since."""
     try:
         return not is_array(array) or array.is_deleted() or array.is_ready()
-    except Exception:      # it failed; whoever reads it will be told
+    except Exception:  # it failed; whoever reads it will be told
         return True
 
 
@@ -84,9 +91,9 @@ def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
     width = dtypes.bits(aval.dtype)
     if width < 8:
         low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)
-        if dtypes.is_float(aval.dtype):      # the bits are the number; a conversion would take them for one
+        if dtypes.is_float(aval.dtype):  # the bits are the number; a conversion would take them for one
             return low.view(aval.dtype).reshape(aval.shape)
-        return low.astype(aval.dtype).reshape(aval.shape)      # a conversion takes the lowest bits
+        return low.astype(aval.dtype).reshape(aval.shape)  # a conversion takes the lowest bits
     return np.frombuffer(data, aval.dtype).reshape(aval.shape)
 
 

@@ -1,4 +1,5 @@
 """Barriers, sinks, tokens, and composite operations."""
+
 from __future__ import annotations
 
 import re
@@ -20,10 +21,22 @@ def _optimization_barrier(b, ins, outs, *operands):
 def _dce_sink(b, ins, outs, *operands, prevent_mlir_dce):
     if not prevent_mlir_dce:
         return []
-    layouts = [dense_ints(np.arange(len(a.shape) - 1, -1, -1), ir.RankedTensorType.get((len(a.shape),), ir.IndexType.get())) for a in ins]
-    b.ops("stablehlo.custom_call", operands, [], {
-        "call_target_name": ir.StringAttr.get("dce_sink"), "has_side_effect": b.bool_attr(True), "backend_config": ir.StringAttr.get(""),
-        "operand_layouts": ir.ArrayAttr.get(layouts), "result_layouts": ir.ArrayAttr.get([])})
+    layouts = [
+        dense_ints(np.arange(len(a.shape) - 1, -1, -1), ir.RankedTensorType.get((len(a.shape),), ir.IndexType.get()))
+        for a in ins
+    ]
+    b.ops(
+        "stablehlo.custom_call",
+        operands,
+        [],
+        {
+            "call_target_name": ir.StringAttr.get("dce_sink"),
+            "has_side_effect": b.bool_attr(True),
+            "backend_config": ir.StringAttr.get(""),
+            "operand_layouts": ir.ArrayAttr.get(layouts),
+            "result_layouts": ir.ArrayAttr.get([]),
+        },
+    )
     return []
 
 
@@ -43,12 +56,23 @@ def _composite(b, ins, outs, *operands, name, attributes, version, jaxpr):
     if b.members is not None and b.members.indices:
         return b.inline(jaxpr, operands)
     if not re.fullmatch(r"[a-zA-Z]\w*([.][\w$]+)+", name):
-        raise ValueError(f"composite: the name {name!r} must consist of a namespace and a name, as in 'my_library.my_op', to be compiled.")
+        raise ValueError(
+            f"composite: the name {name!r} must consist of a namespace and a name, as in 'my_library.my_op', to be"
+            " compiled."
+        )
     symbol = b.symbol_of(jaxpr, name)
     values = {a.name: _attribute(b, a) for a in attributes if a.structure != "PyTreeDef(None)"}
-    return b.ops("stablehlo.composite", operands, [b.type(a) for a in outs], {
-        "name": ir.StringAttr.get(name), "version": b.int_attr(version, 32), "decomposition": ir.FlatSymbolRefAttr.get(symbol),
-        "composite_attributes": ir.DictAttr.get(values)})
+    return b.ops(
+        "stablehlo.composite",
+        operands,
+        [b.type(a) for a in outs],
+        {
+            "name": ir.StringAttr.get(name),
+            "version": b.int_attr(version, 32),
+            "decomposition": ir.FlatSymbolRefAttr.get(symbol),
+            "composite_attributes": ir.DictAttr.get(values),
+        },
+    )
 
 
 def _attribute(b, attribute):
@@ -65,8 +89,10 @@ def _leaf(b, value):
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
         return ir.StringAttr.get(value)
-    if isinstance(value, tuple) and len(value) == 3 and isinstance(value[2], bytes):      # an array
+    if isinstance(value, tuple) and len(value) == 3 and isinstance(value[2], bytes):  # an array
         dtype, shape, data = value
         return dense(np.frombuffer(data, np.uint8), b.tensor(shape, dtypes.dtype(dtype)))
-    raise ValueError(f"composite: the attribute value {value!r} of type {type(value).__name__} has no place in StableHLO; attributes are numbers, "
-                     "strings, booleans, arrays, and sequences of them.")
+    raise ValueError(
+        f"composite: the attribute value {value!r} of type {type(value).__name__} has no place in StableHLO; attributes"
+        " are numbers, strings, booleans, arrays, and sequences of them."
+    )

@@ -2,6 +2,7 @@
 
 Operations are made with `ir.Operation.create`, which costs less than half of what the typed builder classes cost.
 """
+
 from __future__ import annotations
 
 from functools import partial
@@ -15,13 +16,22 @@ from weft.base.avals import AbstractToken, AbstractValue, countable
 from weft.base.errors import BackendError
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
-    "bool": lambda: ir.IntegerType.get_signless(1), "bfloat16": ir.BF16Type.get, "float16": ir.F16Type.get,
-    "float32": ir.F32Type.get, "float64": ir.F64Type.get,
-    "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()), "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
-    "float8_e4m3fn": ir.Float8E4M3FNType.get, "float8_e5m2": ir.Float8E5M2Type.get,
-    "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get, "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
-    "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get, "float8_e3m4": ir.Float8E3M4Type.get, "float8_e4m3": ir.Float8E4M3Type.get,
-    "float8_e8m0fnu": ir.Float8E8M0FNUType.get, "float4_e2m1fn": ir.Float4E2M1FNType.get,
+    "bool": lambda: ir.IntegerType.get_signless(1),
+    "bfloat16": ir.BF16Type.get,
+    "float16": ir.F16Type.get,
+    "float32": ir.F32Type.get,
+    "float64": ir.F64Type.get,
+    "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()),
+    "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
+    "float8_e4m3fn": ir.Float8E4M3FNType.get,
+    "float8_e5m2": ir.Float8E5M2Type.get,
+    "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get,
+    "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
+    "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
+    "float8_e3m4": ir.Float8E3M4Type.get,
+    "float8_e4m3": ir.Float8E4M3Type.get,
+    "float8_e8m0fnu": ir.Float8E8M0FNUType.get,
+    "float4_e2m1fn": ir.Float4E2M1FNType.get,
 }
 for _bits in (2, 4, 8, 16, 32, 64):
     _ELEMENTS[f"int{_bits}"] = partial(ir.IntegerType.get_signless, _bits)
@@ -30,6 +40,7 @@ for _bits in (2, 4, 8, 16, 32, 64):
 
 class Dialects:
     """An MLIR context with the dialects loaded, and the types and attributes that were asked for in it."""
+
     # A context keeps all that was ever made in it: after this many modules a fresh one is used.
     MODULES = 500
 
@@ -47,7 +58,7 @@ class Dialects:
         self.attributes: dict = {}
         self.locations: dict = {}
         self.elements: dict = {}
-        self.kept: list = []      # what C++ has a bare pointer to
+        self.kept: list = []  # what C++ has a bare pointer to
 
 
 _current: list[Dialects] = []
@@ -97,8 +108,10 @@ class Builder:
         except KeyError:
             make = _ELEMENTS.get(dtypes.name(dtype))
             if make is None:
-                raise BackendError(f"XLA has no programs over arrays of dtype {dtypes.name(dtype)}. Convert to another dtype before (weft.numpy.asarray(x, dtype)), "
-                                   "or run on another backend.") from None
+                raise BackendError(
+                    f"XLA has no programs over arrays of dtype {dtypes.name(dtype)}. Convert to another dtype before"
+                    " (weft.numpy.asarray(x, dtype)), or run on another backend."
+                ) from None
             made = self.home.elements[dtype] = make()
             return made
 
@@ -116,7 +129,10 @@ class Builder:
     def tensor(self, shape, dtype):
         """The tensor type of a shape and a dtype. XLA ends the process for what 64 bits don't count."""
         if not countable(shape, dtype):
-            raise BackendError(f"XLA has no arrays of shape {tuple(shape)}: their sizes that are not zero make more than 2^63 bytes. Make the largest smaller.")
+            raise BackendError(
+                f"XLA has no arrays of shape {tuple(shape)}: their sizes that are not zero make more than 2^63 bytes."
+                " Make the largest smaller."
+            )
         return ir.RankedTensorType.get(tuple(shape), self.element(dtype))
 
     def attr(self, text: str):
@@ -147,12 +163,25 @@ class Builder:
 
     def op(self, name: str, operands: Sequence, result, attributes: dict | None = None):
         """An operation with one result."""
-        return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes, loc=self.loc, ip=self.ip).result
+        return ir.Operation.create(
+            name, results=[result], operands=operands, attributes=attributes, loc=self.loc, ip=self.ip
+        ).result
 
-    def ops(self, name: str, operands: Sequence, results: Sequence, attributes: dict | None = None, regions: Sequence = ()):
-        """An operation with several results, or with regions: (argument types, function from arguments to yielded values) pairs."""
-        made = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes, regions=len(regions),
-                                   loc=self.loc, ip=self.ip)
+    def ops(
+        self, name: str, operands: Sequence, results: Sequence, attributes: dict | None = None, regions: Sequence = ()
+    ):
+        """An operation with several results, or with regions: (argument types, function from arguments to yielded
+        values) pairs.
+        """
+        made = ir.Operation.create(
+            name,
+            results=list(results),
+            operands=list(operands),
+            attributes=attributes,
+            regions=len(regions),
+            loc=self.loc,
+            ip=self.ip,
+        )
         for region, (types, body) in zip(made.regions, regions):
             block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
             self.fill(block, lambda: body(*block.arguments), "stablehlo.return")
@@ -190,19 +219,23 @@ class Builder:
         if kind == "b":
             return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, int(bool(value))))
         value = int(value)
-        if value >= 1 << 63:      # the bits of it
+        if value >= 1 << 63:  # the bits of it
             value -= 1 << 64
         return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, value))
 
     def constant(self, value: np.ndarray):
         """A constant from a host array."""
-        value = np.asarray(value, order="C")      # not ascontiguousarray, which makes scalars one-dimensional
+        value = np.asarray(value, order="C")  # not ascontiguousarray, which makes scalars one-dimensional
         if value.size == 1 or value.size and not np.any(value.reshape(-1).view(np.uint8).reshape(value.size, -1)):
-            return self.splat(value.reshape(-1)[0].item() if value.dtype.kind != "V" else float(value.reshape(-1)[0]), value.dtype, value.shape)
+            return self.splat(
+                value.reshape(-1)[0].item() if value.dtype.kind != "V" else float(value.reshape(-1)[0]),
+                value.dtype,
+                value.shape,
+            )
         tensor = self.tensor(value.shape, value.dtype)
         if value.dtype == np.bool_:
             data = np.packbits(value.reshape(-1), bitorder="little")
-        elif dtypes.bits(value.dtype) < 8 and dtypes.is_int(value.dtype):      # one element to a byte
+        elif dtypes.bits(value.dtype) < 8 and dtypes.is_int(value.dtype):  # one element to a byte
             data = value.reshape(-1).astype(np.int8).view(np.uint8)
         else:
             data = value.reshape(-1).view(np.uint8)
@@ -219,7 +252,9 @@ class Builder:
 
     def broadcast(self, value, dims, shape, dtype):
         """`value` with its axes at `dims` of `shape`."""
-        return self.op("stablehlo.broadcast_in_dim", [value], self.tensor(shape, dtype), {"broadcast_dimensions": self.i64s(dims)})
+        return self.op(
+            "stablehlo.broadcast_in_dim", [value], self.tensor(shape, dtype), {"broadcast_dimensions": self.i64s(dims)}
+        )
 
     def fit(self, value, aval: AbstractValue, shape: tuple):
         """`value` as an operand of an elementwise operation of `shape`: scalars and axes of size 1 are repeated."""
@@ -237,9 +272,15 @@ class Builder:
         """x `direction` y, a boolean of the shape of `aval` (the operands')."""
         kind = dtypes.kind(aval.dtype)
         how = ("TOTALORDER" if total else "FLOAT") if kind in "fc" else "SIGNED" if kind == "i" else "UNSIGNED"
-        return self.op("stablehlo.compare", [x, y], self.tensor(aval.shape, dtypes.bool_), {
-            "comparison_direction": self.attr(f"#stablehlo<comparison_direction {direction}>"),
-            "compare_type": self.attr(f"#stablehlo<comparison_type {how}>")})
+        return self.op(
+            "stablehlo.compare",
+            [x, y],
+            self.tensor(aval.shape, dtypes.bool_),
+            {
+                "comparison_direction": self.attr(f"#stablehlo<comparison_direction {direction}>"),
+                "compare_type": self.attr(f"#stablehlo<comparison_type {how}>"),
+            },
+        )
 
     def select(self, which, on_true, on_false, shape, dtype):
         return self.op("stablehlo.select", [which, on_true, on_false], self.tensor(shape, dtype))
@@ -247,10 +288,19 @@ class Builder:
     def pad(self, value, filler, config, shape, dtype):
         """`value` with (low, high, interior) of `filler` along each axis; low and high may be negative."""
         low, high, interior = zip(*config) if config else ((), (), ())
-        return self.op("stablehlo.pad", [value, filler], self.tensor(shape, dtype), {
-            "edge_padding_low": self.i64s(low), "edge_padding_high": self.i64s(high), "interior_padding": self.i64s(interior)})
+        return self.op(
+            "stablehlo.pad",
+            [value, filler],
+            self.tensor(shape, dtype),
+            {
+                "edge_padding_low": self.i64s(low),
+                "edge_padding_high": self.i64s(high),
+                "interior_padding": self.i64s(interior),
+            },
+        )
 
     def iota(self, shape, dimension: int, dtype):
-        if dtypes.is_complex(dtype):      # XLA's compiler takes the absolute value of a complex one for the numbers themselves, and ends the process
+        # XLA's compiler takes the absolute value of a complex one for the numbers themselves, and ends the process
+        if dtypes.is_complex(dtype):
             return self.convert(self.iota(shape, dimension, dtypes.real_of(dtype)), shape, dtype)
         return self.op("stablehlo.iota", [], self.tensor(shape, dtype), {"iota_dimension": self.int_attr(dimension)})

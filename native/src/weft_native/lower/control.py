@@ -1,4 +1,5 @@
 """Primitives that carry programs: calls, loops, branches."""
+
 from __future__ import annotations
 
 from weft.base import dtypes
@@ -9,6 +10,7 @@ from weft.base.errors import BackendError
 
 from .callback import token_type
 from .registry import rule
+
 
 def closed(jaxpr) -> ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
@@ -40,60 +42,93 @@ def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, *
 
 @rule("device_put")
 def _to_memory(b, ins, outs, x, *, memory):
-    if b.platform == "cpu":      # all its memory is the host's
+    if b.platform == "cpu":  # all its memory is the host's
         return x
-    return b.op("stablehlo.custom_call", [x], b.type(outs[0]), {
-        "call_target_name": b.attr('"annotate_device_placement"'), "backend_config": b.attr('""'), "has_side_effect": b.attr("true"),
-        "mhlo.frontend_attributes": b.attr(f'{{_xla_buffer_placement = "{memory}"}}')})
+    return b.op(
+        "stablehlo.custom_call",
+        [x],
+        b.type(outs[0]),
+        {
+            "call_target_name": b.attr('"annotate_device_placement"'),
+            "backend_config": b.attr('""'),
+            "has_side_effect": b.attr("true"),
+            "mhlo.frontend_attributes": b.attr(f'{{_xla_buffer_placement = "{memory}"}}'),
+        },
+    )
 
 
 # loops ---------------------------------------------------------------------------------------------------------------
 
 
 def while_loop(b, types, start, test, body, ordered: bool = False) -> list:
-    """`body` applied to values, as long as `test` says. The token of `ordered` callbacks in the body goes round with the values."""
+    """`body` applied to values, as long as `test` says. The token of `ordered` callbacks in the body goes round with
+    the values.
+    """
     if ordered:
+
         def body_with_token(args):
             b.token = args[0]
             values = list(body(args[1:]))
             return [b.token, *values]
-        b.token, *made = while_loop(b, [token_type(), *types], [b.token, *start], lambda args: test(args[1:]), body_with_token)
+
+        b.token, *made = while_loop(
+            b, [token_type(), *types], [b.token, *start], lambda args: test(args[1:]), body_with_token
+        )
         return made
-    return b.ops("stablehlo.while", start, types, regions=[(types, lambda *args: [test(args)]), (types, lambda *args: body(args))])
+    return b.ops(
+        "stablehlo.while",
+        start,
+        types,
+        regions=[(types, lambda *args: [test(args)]), (types, lambda *args: body(args))],
+    )
 
 
 @rule("while")
 def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts = args[:cond_nconsts]
-    body_consts = args[cond_nconsts:cond_nconsts + body_nconsts]
-    start = args[cond_nconsts + body_nconsts:]
+    body_consts = args[cond_nconsts : cond_nconsts + body_nconsts]
+    start = args[cond_nconsts + body_nconsts :]
     (which,) = cond_jaxpr.out_avals
     if any_ordered(cond_jaxpr.effects):
-        raise BackendError("XLA can't order callbacks in the condition of a while_loop; move the ordered callback into the body, "
-                           f"or make it unordered.\n  at {b.loc}")
+        raise BackendError(
+            "XLA can't order callbacks in the condition of a while_loop; move the ordered callback into the body, "
+            f"or make it unordered.\n  at {b.loc}"
+        )
 
     def test(carry):
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
         if not which.shape:
             return going
-        scalar = b.tensor((), dtypes.bool_)      # a batch goes on while any of its members does
-        return b.ops("stablehlo.reduce", [going, b.splat(False, dtypes.bool_)], [scalar], {"dimensions": b.i64s(range(len(which.shape)))},
-                     [([scalar, scalar], lambda p, q: [b.op("stablehlo.or", [p, q], scalar)])])[0]
+        scalar = b.tensor((), dtypes.bool_)  # a batch goes on while any of its members does
+        return b.ops(
+            "stablehlo.reduce",
+            [going, b.splat(False, dtypes.bool_)],
+            [scalar],
+            {"dimensions": b.i64s(range(len(which.shape)))},
+            [([scalar, scalar], lambda p, q: [b.op("stablehlo.or", [p, q], scalar)])],
+        )[0]
 
     def body(carry):
         new = b.inline(body_jaxpr, [*body_consts, *carry])
         if not which.shape:
             return new
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
-        return [b.select(b.broadcast(going, range(len(which.shape)), a.shape, dtypes.bool_), n, old, a.shape, a.dtype)
-                for n, old, a in zip(new, carry, outs)]
+        return [
+            b.select(b.broadcast(going, range(len(which.shape)), a.shape, dtypes.bool_), n, old, a.shape, a.dtype)
+            for n, old, a in zip(new, carry, outs)
+        ]
+
     return while_loop(b, [b.type(a) for a in outs], start, test, body, any_ordered(body_jaxpr.effects))
 
 
 @rule("scan")
 def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, unroll=1, **params):
-    consts, carry, xs = args[:num_consts], list(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
-    x_avals = ins[num_consts + num_carry:]
+    consts, carry, xs = (
+        args[:num_consts],
+        list(args[num_consts : num_consts + num_carry]),
+        args[num_consts + num_carry :],
+    )
+    x_avals = ins[num_consts + num_carry :]
     y_avals = outs[num_carry:]
     counter = shaped((), dtypes.int32 if length < 1 << 31 else dtypes.int64)
     step_count = b.tensor((), counter.dtype)
@@ -105,22 +140,43 @@ def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, un
         """Row `i` (a number or a value) of `x`."""
         tail = aval.shape[1:]
         if isinstance(i, int):
-            cut = b.op("stablehlo.slice", [x], b.tensor((1, *tail), aval.dtype), {
-                "start_indices": b.i64s([i] + [0] * len(tail)), "limit_indices": b.i64s([i + 1, *tail]), "strides": b.i64s([1] * (1 + len(tail)))})
+            cut = b.op(
+                "stablehlo.slice",
+                [x],
+                b.tensor((1, *tail), aval.dtype),
+                {
+                    "start_indices": b.i64s([i] + [0] * len(tail)),
+                    "limit_indices": b.i64s([i + 1, *tail]),
+                    "strides": b.i64s([1] * (1 + len(tail))),
+                },
+            )
         else:
             zero = b.splat(0, counter.dtype)
-            cut = b.op("stablehlo.dynamic_slice", [x, i, *[zero] * len(tail)], b.tensor((1, *tail), aval.dtype), {"slice_sizes": b.i64s((1, *tail))})
+            cut = b.op(
+                "stablehlo.dynamic_slice",
+                [x, i, *[zero] * len(tail)],
+                b.tensor((1, *tail), aval.dtype),
+                {"slice_sizes": b.i64s((1, *tail))},
+            )
         return b.reshape(cut, tail, aval.dtype)
 
     def put(ys, y, aval, i):
         zero = b.splat(0, counter.dtype)
         widened = b.reshape(y, (1, *aval.shape[1:]), aval.dtype)
-        return b.op("stablehlo.dynamic_update_slice", [ys, widened, index(i), *[zero] * (len(aval.shape) - 1)], b.tensor(aval.shape, aval.dtype))
+        return b.op(
+            "stablehlo.dynamic_update_slice",
+            [ys, widened, index(i), *[zero] * (len(aval.shape) - 1)],
+            b.tensor(aval.shape, aval.dtype),
+        )
 
     def step(i, carry, ys):
         """One iteration: the new carry and results."""
         if reverse:
-            i = length - 1 - i if isinstance(i, int) else b.op("stablehlo.subtract", [b.splat(length - 1, counter.dtype), i], step_count)
+            i = (
+                length - 1 - i
+                if isinstance(i, int)
+                else b.op("stablehlo.subtract", [b.splat(length - 1, counter.dtype), i], step_count)
+            )
         made = b.inline(jaxpr, [*consts, *carry, *[row(x, a, i) for x, a in zip(xs, x_avals)]])
         return made[:num_carry], [put(buffer, y, a, i) for buffer, y, a in zip(ys, made[num_carry:], y_avals)]
 
@@ -134,14 +190,17 @@ def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, un
             return b.compare("LT", args[0], b.splat(rounds * unroll, counter.dtype), counter)
 
         def body(args):
-            i, carry, ys = args[0], list(args[1:1 + num_carry]), list(args[1 + num_carry:])
+            i, carry, ys = args[0], list(args[1 : 1 + num_carry]), list(args[1 + num_carry :])
             for _ in range(unroll):
                 carry, ys = step(i, carry, ys)
                 i = b.op("stablehlo.add", [i, b.splat(1, counter.dtype)], step_count)
             return [i, *carry, *ys]
-        _, *made = while_loop(b, types, [b.splat(0, counter.dtype), *carry, *ys], test, body, any_ordered(jaxpr.effects))
+
+        _, *made = while_loop(
+            b, types, [b.splat(0, counter.dtype), *carry, *ys], test, body, any_ordered(jaxpr.effects)
+        )
         carry, ys = made[:num_carry], made[num_carry:]
-    for i in range(rounds * unroll, length):      # what is left, or all of it where it is unrolled in full
+    for i in range(rounds * unroll, length):  # what is left, or all of it where it is unrolled in full
         carry, ys = step(i, carry, ys)
     return [*carry, *ys]
 
@@ -163,15 +222,24 @@ def _cond(b, ins, outs, index, *args, branches, **params):
             b.token = before
             values = b.inline(branch, args)
             return [b.token, *values]
-        b.token, *made = b.ops("stablehlo.case", [index], [token_type(), *types],
-                               regions=[([], lambda branch=branch: with_token(branch)) for branch in branches])
+
+        b.token, *made = b.ops(
+            "stablehlo.case",
+            [index],
+            [token_type(), *types],
+            regions=[([], lambda branch=branch: with_token(branch)) for branch in branches],
+        )
         return made
-    return b.ops("stablehlo.case", [index], types,
-                 regions=[([], lambda branch=branch: b.inline(branch, args)) for branch in branches])
+    return b.ops(
+        "stablehlo.case",
+        [index],
+        types,
+        regions=[([], lambda branch=branch: b.inline(branch, args)) for branch in branches],
+    )
 
 
 @rule("custom_linear_solve")
 def _custom_linear_solve(b, ins, outs, *args, const_lengths, jaxprs):
     lengths = list(const_lengths)
     start = sum(lengths[:2])
-    return b.inline(closed(jaxprs.solve), [*args[start:start + lengths[2]], *args[sum(lengths):]])
+    return b.inline(closed(jaxprs.solve), [*args[start : start + lengths[2]], *args[sum(lengths) :]])

@@ -1,4 +1,5 @@
 """Products of arrays: dot_general and convolution."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -11,13 +12,23 @@ from .registry import rule
 
 
 def precision_config(b, precision):
-    """A precision (None, a name, an enum with a name, or a pair) as the attribute that both operands' entries stand in."""
+    """A precision (None, a name, an enum with a name, or a pair) as the attribute that both operands' entries stand
+    in.
+    """
     pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
     return ir.ArrayAttr.get([b.attr(f"#stablehlo<precision {_level(p)}>") for p in pair])
 
 
-_LEVELS = {"DEFAULT": "DEFAULT", "HIGH": "HIGH", "HIGHEST": "HIGHEST", "FASTEST": "DEFAULT", "BFLOAT16": "DEFAULT",
-           "BFLOAT16_3X": "HIGH", "TENSORFLOAT32": "HIGH", "FLOAT32": "HIGHEST"}
+_LEVELS = {
+    "DEFAULT": "DEFAULT",
+    "HIGH": "HIGH",
+    "HIGHEST": "HIGHEST",
+    "FASTEST": "DEFAULT",
+    "BFLOAT16": "DEFAULT",
+    "BFLOAT16_3X": "HIGH",
+    "TENSORFLOAT32": "HIGH",
+    "FLOAT32": "HIGHEST",
+}
 
 
 def _level(precision) -> str:
@@ -30,25 +41,37 @@ def _level(precision) -> str:
 
 
 class _Algorithm(NamedTuple):
-    """A preset as XLA takes it: the types that factors may have (the first is what others are converted to), those of results, the attribute."""
+    """A preset as XLA takes it: the types that factors may have (the first is what others are converted to), those
+    of results, the attribute.
+    """
+
     factors: tuple
     results: tuple
     attribute: str
 
 
-def _algorithm(types: str, count: int = 1, factors: tuple = ("float32",), results: tuple = ("float32",), imprecise: bool = False) -> _Algorithm:
+def _algorithm(
+    types: str, count: int = 1, factors: tuple = ("float32",), results: tuple = ("float32",), imprecise: bool = False
+) -> _Algorithm:
     lhs, rhs, accumulation = types.split()
-    return _Algorithm(factors, results, f"#stablehlo.dot_algorithm<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, accumulation_type = {accumulation}, "
-                      f"lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = {count}, "
-                      f"allow_imprecise_accumulation = {str(imprecise).lower()}>")
+    return _Algorithm(
+        factors,
+        results,
+        f"#stablehlo.dot_algorithm<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, accumulation_type ="
+        f" {accumulation}, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = {count},"
+        f" allow_imprecise_accumulation = {str(imprecise).lower()}>",
+    )
 
 
 _PRESETS = {
-    "F16_F16_F16": _algorithm("f16 f16 f16", 1, ("float16",), ("float16",)), "F16_F16_F32": _algorithm("f16 f16 f32", 1, ("float16",), ("float32", "float16")),
+    "F16_F16_F16": _algorithm("f16 f16 f16", 1, ("float16",), ("float16",)),
+    "F16_F16_F32": _algorithm("f16 f16 f32", 1, ("float16",), ("float32", "float16")),
     "BF16_BF16_BF16": _algorithm("bf16 bf16 bf16", 1, ("bfloat16", "float32"), ("bfloat16",)),
     "BF16_BF16_F32": _algorithm("bf16 bf16 f32", 1, ("bfloat16", "float32"), ("float32", "bfloat16")),
     **{f"BF16_BF16_F32_X{n}": _algorithm("bf16 bf16 f32", n) for n in (3, 6, 9)},
-    "TF32_TF32_F32": _algorithm("tf32 tf32 f32"), "TF32_TF32_F32_X3": _algorithm("tf32 tf32 f32", 3), "F32_F32_F32": _algorithm("f32 f32 f32"),
+    "TF32_TF32_F32": _algorithm("tf32 tf32 f32"),
+    "TF32_TF32_F32_X3": _algorithm("tf32 tf32 f32", 3),
+    "F32_F32_F32": _algorithm("f32 f32 f32"),
     "F64_F64_F64": _algorithm("f64 f64 f64", 1, ("float64",), ("float64",)),
 }
 # what XLA's CPU backend compiles; the others are for GPUs
@@ -60,19 +83,42 @@ def _chosen(b, precision, x, y, out) -> _Algorithm:
     """The algorithm that a precision names, for operands and a result of these types."""
     name = precision.name if isinstance(precision, DotAlgorithmPreset) else str(precision)
     if b.platform == "cpu" and name not in _ON_CPU:
-        raise ValueError(f"dot_general: XLA's CPU backend has no algorithm {name}; it has {', '.join(_ON_CPU)}. Or leave the precision out.")
+        raise ValueError(
+            f"dot_general: XLA's CPU backend has no algorithm {name}; it has {', '.join(_ON_CPU)}. Or leave the"
+            " precision out."
+        )
     if name.startswith("ANY_F8"):
-        if dtypes.bits(x.dtype) != 8 or dtypes.bits(y.dtype) != 8 or not (dtypes.is_float(x.dtype) and dtypes.is_float(y.dtype)):
+        if (
+            dtypes.bits(x.dtype) != 8
+            or dtypes.bits(y.dtype) != 8
+            or not (dtypes.is_float(x.dtype) and dtypes.is_float(y.dtype))
+        ):
             raise ValueError(f"dot_general: the algorithm {name} takes float8 operands, got {x} and {y}.")
         lhs, rhs = (str(b.element(a.dtype)) for a in (x, y))
-        return _algorithm(f"{lhs} {rhs} f32", 1, (dtypes.name(x.dtype), dtypes.name(y.dtype)), (dtypes.name(out.dtype),), name.endswith("FAST_ACCUM"))
+        return _algorithm(
+            f"{lhs} {rhs} f32",
+            1,
+            (dtypes.name(x.dtype), dtypes.name(y.dtype)),
+            (dtypes.name(out.dtype),),
+            name.endswith("FAST_ACCUM"),
+        )
     if name in _PRESETS:
         return _PRESETS[name]
     lhs, rhs, total = (dtypes.name(dtypes.dtype(t)) if t != "tf32" else t for t in precision[:3])
-    made = _algorithm(" ".join(_SHORT.get(t, t) for t in (lhs, rhs, total)), precision.num_primitive_operations, (lhs,), (total,),
-                      precision.allow_imprecise_accumulation)
-    return made._replace(attribute=made.attribute.replace("lhs_component_count = 1, rhs_component_count = 1", f"lhs_component_count = "
-                                                          f"{precision.lhs_component_count}, rhs_component_count = {precision.rhs_component_count}"))
+    made = _algorithm(
+        " ".join(_SHORT.get(t, t) for t in (lhs, rhs, total)),
+        precision.num_primitive_operations,
+        (lhs,),
+        (total,),
+        precision.allow_imprecise_accumulation,
+    )
+    return made._replace(
+        attribute=made.attribute.replace(
+            "lhs_component_count = 1, rhs_component_count = 1",
+            "lhs_component_count = "
+            f"{precision.lhs_component_count}, rhs_component_count = {precision.rhs_component_count}",
+        )
+    )
 
 
 def _list(values) -> str:
@@ -80,40 +126,82 @@ def _list(values) -> str:
 
 
 @rule("dot_general")
-def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_general(
+    b, ins, outs, x, y, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+):
     (xc, yc), (xb, yb) = dimension_numbers
     out = outs[0]
-    if ins[0].dtype != ins[1].dtype and all(dtypes.is_float(a.dtype) for a in ins) and any(dtypes.bits(a.dtype) < 8 for a in ins):
+    if (
+        ins[0].dtype != ins[1].dtype
+        and all(dtypes.is_float(a.dtype) for a in ins)
+        and any(dtypes.bits(a.dtype) < 8 for a in ins)
+    ):
         # XLA multiplies floats of few bits by their like alone
         wide = max((a.dtype for a in ins), key=dtypes.bits)
         x, y = (v if a.dtype == wide else b.convert(v, a.shape, wide) for v, a in zip((x, y), ins))
         ins = [a.update(dtype=wide) for a in ins]
     real = not dtypes.is_complex(out.dtype) and any(dtypes.is_complex(a.dtype) for a in ins)
-    if not dtypes.is_bool(out.dtype) and not real and ins[0].dtype != ins[1].dtype and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype))):
+    if (
+        not dtypes.is_bool(out.dtype)
+        and not real
+        and ins[0].dtype != ins[1].dtype
+        and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype)))
+    ):
         # only products of two float types are XLA's own; the rest is converted first
         x = x if ins[0].dtype == out.dtype else b.convert(x, ins[0].shape, out.dtype)
         y = y if ins[1].dtype == out.dtype else b.convert(y, ins[1].shape, out.dtype)
-    numbers = b.attr(f"#stablehlo.dot<lhs_batching_dimensions = {_list(xb)}, rhs_batching_dimensions = {_list(yb)}, "
-                     f"lhs_contracting_dimensions = {_list(xc)}, rhs_contracting_dimensions = {_list(yc)}>")
+    numbers = b.attr(
+        f"#stablehlo.dot<lhs_batching_dimensions = {_list(xb)}, rhs_batching_dimensions = {_list(yb)}, "
+        f"lhs_contracting_dimensions = {_list(xc)}, rhs_contracting_dimensions = {_list(yc)}>"
+    )
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and precision != DotAlgorithmPreset.DEFAULT:
         chosen = _chosen(b, precision, ins[0], ins[1], out)
-        operands = [v if dtypes.name(a.dtype) in chosen.factors else b.convert(v, a.shape, dtypes.dtype(chosen.factors[0])) for v, a in zip((x, y), ins)]
+        operands = [
+            v if dtypes.name(a.dtype) in chosen.factors else b.convert(v, a.shape, dtypes.dtype(chosen.factors[0]))
+            for v, a in zip((x, y), ins)
+        ]
         result = out.dtype if dtypes.name(out.dtype) in chosen.results else dtypes.dtype(chosen.results[0])
-        made = b.op("stablehlo.dot_general", operands, b.tensor(out.shape, result), {
-            "dot_dimension_numbers": numbers, "precision_config": precision_config(b, None), "algorithm": b.attr(chosen.attribute)})
+        made = b.op(
+            "stablehlo.dot_general",
+            operands,
+            b.tensor(out.shape, result),
+            {
+                "dot_dimension_numbers": numbers,
+                "precision_config": precision_config(b, None),
+                "algorithm": b.attr(chosen.attribute),
+            },
+        )
         return made if result == out.dtype else b.convert(made, out.shape, out.dtype)
     attributes = {"dot_dimension_numbers": numbers, "precision_config": precision_config(b, precision)}
-    if dtypes.is_bool(out.dtype):      # XLA multiplies no booleans: any(x and y)
+    if dtypes.is_bool(out.dtype):  # XLA multiplies no booleans: any(x and y)
         wide = next((a.dtype for a in ins if dtypes.is_inexact(a.dtype)), dtypes.int32)
-        product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
+        product = b.op(
+            "stablehlo.dot_general",
+            [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)],
+            b.tensor(out.shape, wide),
+            attributes,
+        )
         return b.compare("NE", product, b.splat(0, wide, out.shape), out.update(dtype=wide))
-    if real:      # the real part of the product
+    if real:  # the real part of the product
         wide = max((a.dtype for a in ins if dtypes.is_complex(a.dtype)), key=dtypes.bits)
-        product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
-        return b.convert(b.op("stablehlo.real", [product], b.tensor(out.shape, dtypes.real_of(wide))), out.shape, out.dtype)
-    if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 8 for a in (*ins, out)):      # XLA has no products of two bits, and of four bits none with wider results
+        product = b.op(
+            "stablehlo.dot_general",
+            [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)],
+            b.tensor(out.shape, wide),
+            attributes,
+        )
+        return b.convert(
+            b.op("stablehlo.real", [product], b.tensor(out.shape, dtypes.real_of(wide))), out.shape, out.dtype
+        )
+    # XLA has no products of two bits, and of four bits none with wider results
+    if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 8 for a in (*ins, out)):
         wide = next((a.dtype for a in (*ins, out) if dtypes.is_inexact(a.dtype)), dtypes.int32)
-        product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
+        product = b.op(
+            "stablehlo.dot_general",
+            [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)],
+            b.tensor(out.shape, wide),
+            attributes,
+        )
         return b.convert(product, out.shape, out.dtype)
     return b.op("stablehlo.dot_general", [x, y], b.type(out), attributes)
 
@@ -126,23 +214,51 @@ def _axes(spec, batch: str, feature: str) -> str:
 
 
 @rule("conv_general_dilated")
-def _conv(b, ins, outs, x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-          batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None):
-    if any(0 in a.shape for a in ins):      # sums of nothing; StableHLO has no windows of size 0
+def _conv(
+    b,
+    ins,
+    outs,
+    x,
+    kernel,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
+):
+    if any(0 in a.shape for a in ins):  # sums of nothing; StableHLO has no windows of size 0
         return b.splat(0, outs[0].dtype, outs[0].shape)
     x_spec, k_spec, out_spec = dimension_numbers
     spatial = len(x_spec) - 2
-    numbers = b.attr(f"#stablehlo.conv<{_axes(x_spec, 'b', 'f')}x{_axes(k_spec, 'o', 'i')}->{_axes(out_spec, 'b', 'f')}>")
+    numbers = b.attr(
+        f"#stablehlo.conv<{_axes(x_spec, 'b', 'f')}x{_axes(k_spec, 'o', 'i')}->{_axes(out_spec, 'b', 'f')}>"
+    )
     attributes = {
-        "dimension_numbers": numbers, "feature_group_count": b.int_attr(feature_group_count),
-        "batch_group_count": b.int_attr(batch_group_count), "window_strides": b.i64s(window_strides),
-        "padding": b.pairs([v for pair in padding for v in pair]), "lhs_dilation": b.i64s(lhs_dilation),
-        "rhs_dilation": b.i64s(rhs_dilation), "window_reversal": ir.DenseBoolArrayAttr.get([False] * spatial),
-        "precision_config": precision_config(b, precision)}
+        "dimension_numbers": numbers,
+        "feature_group_count": b.int_attr(feature_group_count),
+        "batch_group_count": b.int_attr(batch_group_count),
+        "window_strides": b.i64s(window_strides),
+        "padding": b.pairs([v for pair in padding for v in pair]),
+        "lhs_dilation": b.i64s(lhs_dilation),
+        "rhs_dilation": b.i64s(rhs_dilation),
+        "window_reversal": ir.DenseBoolArrayAttr.get([False] * spatial),
+        "precision_config": precision_config(b, precision),
+    }
     if not dtypes.is_bool(ins[0].dtype) and not (dtypes.is_int(ins[0].dtype) and dtypes.bits(ins[0].dtype) < 4):
         return b.op("stablehlo.convolution", [x, kernel], b.type(outs[0]), attributes)
-    counts = outs[0].update(dtype=dtypes.int32)      # XLA multiplies no booleans (any(x and y)) and nothing of two bits
-    made = b.op("stablehlo.convolution", [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, kernel), ins)], b.type(counts), attributes)
+    counts = outs[0].update(dtype=dtypes.int32)  # XLA multiplies no booleans (any(x and y)) and nothing of two bits
+    made = b.op(
+        "stablehlo.convolution",
+        [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, kernel), ins)],
+        b.type(counts),
+        attributes,
+    )
     if dtypes.is_bool(outs[0].dtype):
         return b.compare("NE", made, b.splat(0, dtypes.int32, counts.shape), counts)
     return b.convert(made, counts.shape, outs[0].dtype)

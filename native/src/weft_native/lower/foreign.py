@@ -1,4 +1,5 @@
 """ffi_call: custom calls of functions that the user registered."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -24,7 +25,9 @@ def attribute(b, value: Any):
         return ir.StringAttr.get(value)
     if isinstance(value, (bool, np.bool_)):
         return ir.BoolAttr.get(bool(value))
-    dt = dtypes.dtype(type(value) if isinstance(value, (int, float)) and not isinstance(value, np.generic) else value.dtype)
+    dt = dtypes.dtype(
+        type(value) if isinstance(value, (int, float)) and not isinstance(value, np.generic) else value.dtype
+    )
     element = b.element(dt)
     return ir.FloatAttr.get(element, float(value)) if dtypes.is_float(dt) else ir.IntegerAttr.get(element, int(value))
 
@@ -42,19 +45,69 @@ def layouts(b, orders: Sequence, fastest_first: bool = False):
     return ir.ArrayAttr.get(made)
 
 
-def custom_call(b, outs, operands, target: str, config, version: int, in_layouts, out_layouts, aliases: Sequence = (), side_effect: bool = False) -> list:
+def custom_call(
+    b,
+    outs,
+    operands,
+    target: str,
+    config,
+    version: int,
+    in_layouts,
+    out_layouts,
+    aliases: Sequence = (),
+    side_effect: bool = False,
+) -> list:
     """A stablehlo.custom_call; `config` is a dict of MLIR attributes, or text for the interfaces before version 4."""
     index = lambda o: f"[{o}]" if len(outs) > 1 else "[]"
-    alias = ", ".join(f"#stablehlo.output_operand_alias<output_tuple_indices = {index(o)}, operand_index = {i}, operand_tuple_indices = []>" for i, o in aliases)
-    return b.ops("stablehlo.custom_call", operands, [b.type(a) for a in outs], {
-        "call_target_name": ir.StringAttr.get(target), "api_version": b.int_attr(version, 32), "has_side_effect": b.bool_attr(side_effect),
-        "backend_config": ir.StringAttr.get(config or "") if not isinstance(config, dict) else ir.DictAttr.get(config),
-        "operand_layouts": in_layouts, "result_layouts": out_layouts, "output_operand_aliases": b.attr(f"[{alias}]")})
+    alias = ", ".join(
+        f"#stablehlo.output_operand_alias<output_tuple_indices = {index(o)}, operand_index = {i}, operand_tuple_indices"
+        " = []>"
+        for i, o in aliases
+    )
+    return b.ops(
+        "stablehlo.custom_call",
+        operands,
+        [b.type(a) for a in outs],
+        {
+            "call_target_name": ir.StringAttr.get(target),
+            "api_version": b.int_attr(version, 32),
+            "has_side_effect": b.bool_attr(side_effect),
+            "backend_config": (
+                ir.StringAttr.get(config or "") if not isinstance(config, dict) else ir.DictAttr.get(config)
+            ),
+            "operand_layouts": in_layouts,
+            "result_layouts": out_layouts,
+            "output_operand_aliases": b.attr(f"[{alias}]"),
+        },
+    )
 
 
 @rule("ffi_call")
-def _ffi_call(b, ins, outs, *operands, target_name, attributes, custom_call_api_version, legacy_backend_config, input_layouts, output_layouts,
-              input_output_aliases, has_side_effect, **_):
+def _ffi_call(
+    b,
+    ins,
+    outs,
+    *operands,
+    target_name,
+    attributes,
+    custom_call_api_version,
+    legacy_backend_config,
+    input_layouts,
+    output_layouts,
+    input_output_aliases,
+    has_side_effect,
+    **_,
+):
     config = {k: attribute(b, v) for k, v in attributes} if custom_call_api_version >= 4 else legacy_backend_config
-    return custom_call(b, outs, operands, target_name, config, custom_call_api_version, layouts(b, input_layouts), layouts(b, output_layouts),
-                       input_output_aliases, has_side_effect)
+    return custom_call(
+        b,
+        outs,
+        operands,
+        target_name,
+        config,
+        custom_call_api_version,
+        layouts(b, input_layouts),
+        layouts(b, output_layouts),
+        input_output_aliases,
+        has_side_effect,
+    )

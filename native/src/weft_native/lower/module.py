@@ -1,4 +1,5 @@
 """Lowering a whole program: functions, equations, constants, locations, donation."""
+
 from __future__ import annotations
 
 import math
@@ -17,18 +18,37 @@ from weft.base.mesh import NamedSharding, P, SingleDeviceSharding
 from weft.transforms.dce import live
 from weft.transforms.stage import decomposition
 
-from . import barriers, callback, collective, control, dot, elementwise, fft, foreign, inspection, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
+# Their rules enter the registry.
+from . import (  # noqa: F401
+    barriers,
+    callback,
+    collective,
+    control,
+    dot,
+    elementwise,
+    fft,
+    foreign,
+    inspection,
+    index,
+    linalg,
+    random,
+    reduce,
+    shape,
+    sort,
+)
 from .builder import Builder, Dialects, dialects
 from .registry import broadcasting, rules
 
 
 class Lowered(NamedTuple):
     """A module, and what a caller must know to run it."""
-    module: Any              # ir.Module
-    home: Dialects           # the MLIR context it lives in
-    kept: tuple              # for each argument, whether the program takes it
-    unusable: tuple          # avals of donated arguments that no result can reuse
-    callbacks: tuple = ()    # the host functions that it calls, by the index in the call: function(device, *values) -> tuple
+
+    module: Any  # ir.Module
+    home: Dialects  # the MLIR context it lives in
+    kept: tuple  # for each argument, whether the program takes it
+    unusable: tuple  # avals of donated arguments that no result can reuse
+    # the host functions that it calls, by the index in the call: function(device, *values) -> tuple
+    callbacks: tuple = ()
 
 
 class Lowering(Builder):
@@ -41,41 +61,57 @@ class Lowering(Builder):
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         self.module.operation.attributes["mhlo.num_partitions"] = self.int_attr(1, 32)
         self.module.operation.attributes["mhlo.num_replicas"] = self.int_attr(1, 32)
-        self.functions: dict[tuple, tuple[str, Any]] = {}      # (id(jaxpr), members) -> (symbol, the closed jaxpr, kept alive)
+        # (id(jaxpr), members) -> (symbol, the closed jaxpr, kept alive)
+        self.functions: dict[tuple, tuple[str, Any]] = {}
         self.symbols: set[str] = {"main"}
         self.decomposed: dict = {}
         self.callbacks: list = []
-        self.place: Any = None     # the sharding of all arrays of a program on one device
-        self.members: Any = None    # the devices that run what is being lowered, where it is one device's part (collective.Members)
-        self.partitions: Any = None     # the Partition of a program over several devices
+        self.place: Any = None  # the sharding of all arrays of a program on one device
+        # the devices that run what is being lowered, where it is one device's part (collective.Members)
+        self.members: Any = None
+        self.partitions: Any = None  # the Partition of a program over several devices
         self.meshes: dict = {}
         self.channels = 0
-        self.token: Any = None      # what the next ordered callback takes
+        self.token: Any = None  # what the next ordered callback takes
 
     # functions ------------------------------------------------------------------------------------------------------
 
-    def function(self, symbol: str, jaxpr: Jaxpr, in_types: Sequence, out_types: Sequence, body, public: bool = False,
-                 arg_attrs: Sequence | None = None, result_attrs: Sequence | None = None) -> None:
+    def function(
+        self,
+        symbol: str,
+        jaxpr: Jaxpr,
+        in_types: Sequence,
+        out_types: Sequence,
+        body,
+        public: bool = False,
+        arg_attrs: Sequence | None = None,
+        result_attrs: Sequence | None = None,
+    ) -> None:
         """A function whose block `body` fills: it gets the arguments and returns the results."""
         kind = ir.FunctionType.get(inputs=in_types, results=out_types)
-        attributes = {"sym_name": ir.StringAttr.get(symbol), "function_type": ir.TypeAttr.get(kind),
-                      "sym_visibility": ir.StringAttr.get("public" if public else "private")}
+        attributes = {
+            "sym_name": ir.StringAttr.get(symbol),
+            "function_type": ir.TypeAttr.get(kind),
+            "sym_visibility": ir.StringAttr.get("public" if public else "private"),
+        }
         if arg_attrs is not None and any(arg_attrs):
             attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attrs])
         if result_attrs is not None and any(result_attrs):
             attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in result_attrs])
         outer = self.loc
-        made = ir.Operation.create("func.func", attributes=attributes, regions=1, loc=self.loc, ip=ir.InsertionPoint(self.module.body))
+        made = ir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=self.loc, ip=ir.InsertionPoint(self.module.body)
+        )
         block = made.regions[0].blocks.append(*in_types, arg_locs=[self.loc] * len(in_types))
         self.fill(block, lambda: body(list(block.arguments)), "func.return")
         self.loc = outer
 
     def call(self, closed: ClosedJaxpr, args: Sequence, name: str) -> list:
         """Calls a jaxpr as a function, which all calls of the same jaxpr share."""
-        if any_ordered(closed.effects):      # its callbacks take and give the token that stands here
+        if any_ordered(closed.effects):  # its callbacks take and give the token that stands here
             return self.inline(closed, args)
         types = [self.type(a) for a in closed.out_avals]
-        if self.members is not None and self.members.indices:      # values from outside stand for positions
+        if self.members is not None and self.members.indices:  # values from outside stand for positions
             return self.inline(closed, args)
         return self.ops("func.call", args, types, {"callee": ir.FlatSymbolRefAttr.get(self.symbol_of(closed, name))})
 
@@ -87,8 +123,13 @@ class Lowering(Builder):
             return known[0]
         symbol = self.fresh(name)
         self.functions[key] = (symbol, closed)
-        self.function(symbol, closed.jaxpr, [self.type(a) for a in closed.in_avals], [self.type(a) for a in closed.out_avals],
-                      lambda block: self.inline(closed, block))
+        self.function(
+            symbol,
+            closed.jaxpr,
+            [self.type(a) for a in closed.in_avals],
+            [self.type(a) for a in closed.out_avals],
+            lambda block: self.inline(closed, block),
+        )
         return symbol
 
     def fresh(self, name: str) -> str:
@@ -107,8 +148,9 @@ class Lowering(Builder):
         return self.equations(closed.jaxpr, [self.embed(c) for c in closed.consts], args)
 
     def equations(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence, located: bool = True) -> list:
-        """Lowers the equations of a jaxpr for given values of its variables; a decomposition's are not `located`, but stand
-        where the equation stands that they are made from."""
+        """Lowers the equations of a jaxpr for given values of its variables; a decomposition's are not `located`, but
+        stand where the equation stands that they are made from.
+        """
         env = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
         outer = self.loc
@@ -130,16 +172,28 @@ class Lowering(Builder):
         rule = own and (own.get(self.platform) or own.get(None)) or (None if eqn.primitive.foreign else rules.get(name))
         if rule is None:
             if eqn.primitive.decompose is None and eqn.primitive.foreign:
-                raise NotImplementedError(f"MLIR translation rule for primitive {name!r} not found for platform {self.platform}: give one with "
-                                          f"jax.interpreters.mlir.register_lowering.\n  at {eqn.source_info}")
+                raise NotImplementedError(
+                    f"MLIR translation rule for primitive {name!r} not found for platform {self.platform}: give one"
+                    f" with jax.interpreters.mlir.register_lowering.\n  at {eqn.source_info}"
+                )
             if eqn.primitive.decompose is None:
-                raise BackendError(f"XLA has no lowering for the primitive {name!r}, and the primitive no decomposition.\n  at {eqn.source_info}")
+                raise BackendError(
+                    f"XLA has no lowering for the primitive {name!r}, and the primitive no decomposition.\n  at"
+                    f" {eqn.source_info}"
+                )
             simpler = self.decomposition(eqn.primitive, tuple(ins), eqn.params)
-            return self.equations(simpler.jaxpr, [self.embed(c) for c in simpler.consts], [self.read(a, env) for a in eqn.invars], located=False)
+            return self.equations(
+                simpler.jaxpr,
+                [self.embed(c) for c in simpler.consts],
+                [self.read(a, env) for a in eqn.invars],
+                located=False,
+            )
         if name in broadcasting and not own and not eqn.primitive.foreign:
             shape = outs[0].shape
-            operands = [self.splat(a.val, a.aval.dtype, shape) if type(a) is Literal else self.fit(env[a], a.aval, shape)
-                        for a in eqn.invars]
+            operands = [
+                self.splat(a.val, a.aval.dtype, shape) if type(a) is Literal else self.fit(env[a], a.aval, shape)
+                for a in eqn.invars
+            ]
         elif name == "broadcast_in_dim" and type(eqn.invars[0]) is Literal:
             return [self.splat(eqn.invars[0].val, outs[0].dtype, outs[0].shape)]
         else:
@@ -180,7 +234,11 @@ class Lowering(Builder):
             return known[key]
         except KeyError:
             name = "/".join((self.name, *info.names, eqn.primitive.name))
-            line = ir.Location.file(_shown_file(info.file), info.line, 0, context=self.home.context) if info.code is not None else None
+            line = (
+                ir.Location.file(_shown_file(info.file), info.line, 0, context=self.home.context)
+                if info.code is not None
+                else None
+            )
             made = known[key] = ir.Location.name(name, line, context=self.home.context)
             return made
 
@@ -200,7 +258,9 @@ def kept_arguments(jaxpr: Jaxpr, keep_unused: bool) -> tuple:
 
 
 def assign_donations(in_avals: Sequence, out_avals: Sequence, donated: Sequence[bool]) -> tuple[dict, tuple]:
-    """Which result reuses which donated argument ({argument: result}), and the avals of donated arguments that none can."""
+    """Which result reuses which donated argument ({argument: result}), and the avals of donated arguments that none
+    can.
+    """
     free: dict = {}
     for i, aval in enumerate(out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
@@ -224,22 +284,38 @@ def spread(state: Lowering, partition, invars, kept, out_avals, alias: dict) -> 
     for i, j in alias.items():
         if partition.outs[j] == ins[i]:
             attrs[i]["tf.aliasing_output"] = state.int_attr(j, 32)
-        else:      # the compiler sees whether the result fits
+        else:  # the compiler sees whether the result fits
             attrs[i]["jax.buffer_donor"] = state.bool_attr(True)
-    return attrs, [{} if s is None else {"sdy.sharding": collective.sharding_attr(state, s, len(a.shape))} for s, a in zip(partition.outs, out_avals)]
+    return attrs, [
+        {} if s is None else {"sdy.sharding": collective.sharding_attr(state, s, len(a.shape))}
+        for s, a in zip(partition.outs, out_avals)
+    ]
 
 
-def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_unused: bool = False, platform: str = "cpu",
-          partition=None, axes: Sequence = (), symbol: str | None = None, consts: Sequence = (), device=None) -> Lowered:
+def lower(
+    jaxpr: Jaxpr,
+    name: str = "main",
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    platform: str = "cpu",
+    partition=None,
+    axes: Sequence = (),
+    symbol: str | None = None,
+    consts: Sequence = (),
+    device=None,
+) -> Lowered:
     """A jaxpr as a StableHLO module whose `main` takes the arguments that the program uses.
 
-    `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part. `consts` become part of the program.
+    `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part. `consts`
+    become part of the program.
     """
     home = dialects()
     kept = kept_arguments(jaxpr, keep_unused)
     donated = tuple(donated) or (False,) * len(jaxpr.invars)
     invars = [v for v, k in zip(jaxpr.invars, kept) if k]
-    alias, unusable = assign_donations([v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k])
+    alias, unusable = assign_donations(
+        [v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k]
+    )
     with home.context, ir.Location.unknown(home.context):
         state = Lowering(home, re.sub(r"[^\w.]", "_", symbol or f"jit_{name}"), platform)
         if partition is not None:
@@ -248,7 +324,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
             state.place = SingleDeviceSharding(device)
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
         result_attrs = None
-        if partition is not None and len(partition.devices) > 1:      # one device holds everything whole
+        if partition is not None and len(partition.devices) > 1:  # one device holds everything whole
             attrs, result_attrs = spread(state, partition, invars, kept, jaxpr.out_avals, alias)
         if axes:
             state.members = collective.replicas(axes)
@@ -257,12 +333,26 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
         def body(args):
             env_args = iter(args)
             callback.first_token(state, jaxpr.effects)
-            return state.equations(jaxpr, [state.embed(c) for c in consts], [next(env_args) if k else None for k in kept])
-        state.function("main", jaxpr, [state.type(v.aval) for v in invars], [state.type(a) for a in jaxpr.out_avals], body,
-                       public=True, arg_attrs=attrs, result_attrs=result_attrs)
+            return state.equations(
+                jaxpr, [state.embed(c) for c in consts], [next(env_args) if k else None for k in kept]
+            )
+
+        state.function(
+            "main",
+            jaxpr,
+            [state.type(v.aval) for v in invars],
+            [state.type(a) for a in jaxpr.out_avals],
+            body,
+            public=True,
+            arg_attrs=attrs,
+            result_attrs=result_attrs,
+        )
         try:
             state.module.operation.verify()
         except ir.MLIRError as e:
-            raise BackendError(f"the StableHLO of {name!r} is malformed, because its jaxpr is or because of an error in weft-native's lowering: "
-                               f"{e}\nCheck the jaxpr with weft.config.update('verify_jaxprs', True); if it passes, please report the program.") from e
+            raise BackendError(
+                f"the StableHLO of {name!r} is malformed, because its jaxpr is or because of an error in weft-native's"
+                f" lowering: {e}\nCheck the jaxpr with weft.config.update('verify_jaxprs', True); if it passes, please"
+                " report the program."
+            ) from e
     return Lowered(state.module, home, kept, unusable, tuple(state.callbacks))

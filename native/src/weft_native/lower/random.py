@@ -1,4 +1,5 @@
 """Random bits."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +14,12 @@ def _rng_uniform(b, ins, outs, low, high, *, shape):
     dt = outs[0].dtype
     wide = dtypes.int32 if dtypes.is_int(dt) and dtypes.bits(dt) < 32 else dt
     low, high = (x if wide == dt else b.convert(x, (), wide) for x in (low, high))
-    made = b.op("stablehlo.rng", [low, high, b.constant(np.array(shape, np.int64))], b.tensor(shape, wide), {"rng_distribution": b.attr("#stablehlo<rng_distribution UNIFORM>")})
+    made = b.op(
+        "stablehlo.rng",
+        [low, high, b.constant(np.array(shape, np.int64))],
+        b.tensor(shape, wide),
+        {"rng_distribution": b.attr("#stablehlo<rng_distribution UNIFORM>")},
+    )
     return made if wide == dt else b.convert(made, shape, dt)
 
 
@@ -24,10 +30,16 @@ def _rng_bit_generator(b, ins, outs, key, *, shape, dtype, algorithm, out_shardi
     words, wide = ins[0].shape[0], dtypes.dtype("uint64")
     state = key
     if ins[0].dtype == dtypes.uint32:
-        state = b.op("stablehlo.bitcast_convert", [b.reshape(key, (words // 2, 2), dtypes.uint32)], b.tensor((words // 2,), wide))
+        state = b.op(
+            "stablehlo.bitcast_convert", [b.reshape(key, (words // 2, 2), dtypes.uint32)], b.tensor((words // 2,), wide)
+        )
     count = words // 2 if ins[0].dtype == dtypes.uint32 else words
-    made, bits = b.ops("stablehlo.rng_bit_generator", [state], [b.tensor((count,), wide), b.type(outs[1])],
-                       {"rng_algorithm": b.attr(f"#stablehlo<rng_algorithm {name}>")})
+    made, bits = b.ops(
+        "stablehlo.rng_bit_generator",
+        [state],
+        [b.tensor((count,), wide), b.type(outs[1])],
+        {"rng_algorithm": b.attr(f"#stablehlo<rng_algorithm {name}>")},
+    )
     if ins[0].dtype == dtypes.uint32:
         pairs = b.op("stablehlo.bitcast_convert", [made], b.tensor((count, 2), dtypes.uint32))
         made = b.reshape(pairs, (words,), dtypes.uint32)

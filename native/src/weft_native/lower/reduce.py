@@ -1,4 +1,5 @@
 """Reductions, windows and cumulative operations."""
+
 from __future__ import annotations
 
 from weft.base import dtypes
@@ -9,13 +10,18 @@ from weft.primitives.window import dilated
 from .elementwise import larger
 from .registry import rule, stored
 
-
 # How two elements are combined, and the identity.
 _MONOIDS = {
-    "sum": ("stablehlo.add", lambda dt: 0), "prod": ("stablehlo.multiply", lambda dt: 1),
-    "max": ("stablehlo.maximum", lowest), "min": ("stablehlo.minimum", highest),
-    "and": ("stablehlo.and", lambda dt: True if dtypes.is_bool(dt) else -1 if dtypes.is_signed(dt) else int(dtypes.iinfo(dt).max)),
-    "or": ("stablehlo.or", lambda dt: 0), "xor": ("stablehlo.xor", lambda dt: 0),
+    "sum": ("stablehlo.add", lambda dt: 0),
+    "prod": ("stablehlo.multiply", lambda dt: 1),
+    "max": ("stablehlo.maximum", lowest),
+    "min": ("stablehlo.minimum", highest),
+    "and": (
+        "stablehlo.and",
+        lambda dt: True if dtypes.is_bool(dt) else -1 if dtypes.is_signed(dt) else int(dtypes.iinfo(dt).max),
+    ),
+    "or": ("stablehlo.or", lambda dt: 0),
+    "xor": ("stablehlo.xor", lambda dt: 0),
 }
 
 
@@ -31,8 +37,13 @@ def reduce_with(b, x, aval, axes, op: str, identity):
     dt = aval.dtype
     scalar = b.tensor((), dt)
     out = b.tensor([n for d, n in enumerate(aval.shape) if d not in axes], dt)
-    return b.ops("stablehlo.reduce", [x, b.splat(identity, dt)], [out], {"dimensions": b.i64s(sorted(axes))},
-                 [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])])[0]
+    return b.ops(
+        "stablehlo.reduce",
+        [x, b.splat(identity, dt)],
+        [out],
+        {"dimensions": b.i64s(sorted(axes))},
+        [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])],
+    )[0]
 
 
 def _reduction(op, identity):
@@ -40,6 +51,7 @@ def _reduction(op, identity):
         if not axes:
             return x
         return reduce_with(b, x, ins[0], axes, op, identity(ins[0].dtype))
+
     return lower
 
 
@@ -54,16 +66,29 @@ def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
         return list(operands[:n])
     kinds = [a.dtype for a in ins[:n]]
     inside = [stored(dt) for dt in kinds] if len(set(kinds)) > 1 else kinds
-    to = lambda values, shapes, old, new: [v if p == q else b.convert(v, shape, q) for v, shape, p, q in zip(values, shapes, old, new)]
-    made = b.ops("stablehlo.reduce", to(operands, [a.shape for a in ins], kinds * 2, inside * 2), [b.tensor(a.shape, dt) for a, dt in zip(outs, inside)],
-                 {"dimensions": b.i64s(sorted(dimensions))},
-                 [([b.tensor((), dt) for dt in inside] * 2,
-                   lambda *args: to(b.inline(jaxpr, to(args, [()] * 2 * n, inside * 2, kinds * 2)), [()] * n, kinds, inside))])
+    to = lambda values, shapes, old, new: [
+        v if p == q else b.convert(v, shape, q) for v, shape, p, q in zip(values, shapes, old, new)
+    ]
+    made = b.ops(
+        "stablehlo.reduce",
+        to(operands, [a.shape for a in ins], kinds * 2, inside * 2),
+        [b.tensor(a.shape, dt) for a, dt in zip(outs, inside)],
+        {"dimensions": b.i64s(sorted(dimensions))},
+        [
+            (
+                [b.tensor((), dt) for dt in inside] * 2,
+                lambda *args: to(
+                    b.inline(jaxpr, to(args, [()] * 2 * n, inside * 2, kinds * 2)), [()] * n, kinds, inside
+                ),
+            )
+        ],
+    )
     return to(made, [a.shape for a in outs], inside, kinds)
 
 
 def _arg_reduction(direction, start):
     """The first extremum by index; NaN wins over every number."""
+
     def lower(b, ins, outs, x, *, axes, index_dtype):
         (axis,), wanted = axes, index_dtype
         aval, index_dtype = ins[0].update(dtype=stored(ins[0].dtype)), stored(wanted)
@@ -75,8 +100,18 @@ def _arg_reduction(direction, start):
             better = b.compare(direction, v, w, value)
             if dtypes.is_float(aval.dtype):
                 better = b.op("stablehlo.or", [better, b.compare("NE", v, v, value)], b.tensor((), dtypes.bool_))
-                same = b.op("stablehlo.or", [b.compare("EQ", v, w, value), b.op("stablehlo.and", [
-                    b.compare("NE", v, v, value), b.compare("NE", w, w, value)], b.tensor((), dtypes.bool_))], b.tensor((), dtypes.bool_))
+                same = b.op(
+                    "stablehlo.or",
+                    [
+                        b.compare("EQ", v, w, value),
+                        b.op(
+                            "stablehlo.and",
+                            [b.compare("NE", v, v, value), b.compare("NE", w, w, value)],
+                            b.tensor((), dtypes.bool_),
+                        ),
+                    ],
+                    b.tensor((), dtypes.bool_),
+                )
             else:
                 same = b.compare("EQ", v, w, value)
             first = b.compare("LT", i, j, position)
@@ -84,11 +119,18 @@ def _arg_reduction(direction, start):
             # of two NaNs the first wins: `better` alone would keep v whatever its index
             wins = b.select(same, tie, better, (), dtypes.bool_)
             return [b.select(better, v, w, (), aval.dtype), b.select(wins, i, j, (), index_dtype)]
+
         positions = b.iota(aval.shape, axis, index_dtype)
         types = [b.tensor(outs[0].shape, dt) for dt in (aval.dtype, index_dtype)]
-        found = b.ops("stablehlo.reduce", [x, positions, b.splat(start(aval.dtype), aval.dtype), b.splat(0, index_dtype)], types, {"dimensions": b.i64s([axis])},
-                      [([vt, pt, vt, pt], pick)])[1]
+        found = b.ops(
+            "stablehlo.reduce",
+            [x, positions, b.splat(start(aval.dtype), aval.dtype), b.splat(0, index_dtype)],
+            types,
+            {"dimensions": b.i64s([axis])},
+            [([vt, pt, vt, pt], pick)],
+        )[1]
         return found if index_dtype == wanted else b.convert(found, outs[0].shape, wanted)
+
     return lower
 
 
@@ -98,18 +140,38 @@ rule("argmin")(_arg_reduction("LT", highest))
 # windows -------------------------------------------------------------------------------------------------------------
 
 
-def _window_attributes(b, rank, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None) -> dict:
+def _window_attributes(
+    b, rank, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None
+) -> dict:
     flat = [v for pair in padding for v in pair]
-    return {"window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides or (1,) * rank),
-            "base_dilations": b.i64s(base_dilation or (1,) * rank), "window_dilations": b.i64s(window_dilation or (1,) * rank),
-            "padding": b.pairs(flat)}
+    return {
+        "window_dimensions": b.i64s(window_dimensions),
+        "window_strides": b.i64s(window_strides or (1,) * rank),
+        "base_dilations": b.i64s(base_dilation or (1,) * rank),
+        "window_dilations": b.i64s(window_dilation or (1,) * rank),
+        "padding": b.pairs(flat),
+    }
 
 
-def _reduce_windows(b, xs, avals, starts, types, body, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None, ordered=False):
-    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `ordered` where it matters which element comes first.
+def _reduce_windows(
+    b,
+    xs,
+    avals,
+    starts,
+    types,
+    body,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation=None,
+    window_dilation=None,
+    ordered=False,
+):
+    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `ordered` where it matters which
+    element comes first.
 
-    Padding that takes elements away is applied before: XLA's simplifier forgets it where a window is one element, and ends the process. So is any where
-    the order matters: XLA goes through windows that it pads in another one.
+    Padding that takes elements away is applied before: XLA's simplifier forgets it where a window is one element, and
+    ends the process. So is any where the order matters: XLA goes through windows that it pads in another one.
     """
     rank = len(padding)
     if ordered or any(p < 0 for pair in padding for p in pair):
@@ -119,14 +181,28 @@ def _reduce_windows(b, xs, avals, starts, types, body, window_dimensions, window
         xs = [b.pad(x, start, config, shape, a.dtype) for x, start, a in zip(xs, starts, avals)]
         padding, base_dilation = ((0, 0),) * rank, None
     scalars = [b.tensor((), a.dtype) for a in avals]
-    return b.ops("stablehlo.reduce_window", [*xs, *starts], types,
-                 _window_attributes(b, rank, window_dimensions, window_strides, padding, base_dilation, window_dilation), [(scalars * 2, body)])
+    return b.ops(
+        "stablehlo.reduce_window",
+        [*xs, *starts],
+        types,
+        _window_attributes(b, rank, window_dimensions, window_strides, padding, base_dilation, window_dilation),
+        [(scalars * 2, body)],
+    )
 
 
 def _window_reduction(op, identity):
     def lower(b, ins, outs, x, **window):
         dt = ins[0].dtype
-        return _reduce_windows(b, [x], ins, [b.splat(identity(dt), dt)], [b.type(outs[0])], lambda p, q: [combine(b, op, p, q, dt)], **window)[0]
+        return _reduce_windows(
+            b,
+            [x],
+            ins,
+            [b.splat(identity(dt), dt)],
+            [b.type(outs[0])],
+            lambda p, q: [combine(b, op, p, q, dt)],
+            **window,
+        )[0]
+
     return lower
 
 
@@ -137,7 +213,9 @@ for _name in ("sum", "max", "min"):
 @rule("reduce_window")
 def _reduce_window(b, ins, outs, *operands, jaxpr, consts=(), **window):
     n = len(operands) // 2
-    return _reduce_windows(b, operands[:n], ins[:n], operands[n:], [b.type(a) for a in outs], lambda *args: b.inline(jaxpr, args), **window)
+    return _reduce_windows(
+        b, operands[:n], ins[:n], operands[n:], [b.type(a) for a in outs], lambda *args: b.inline(jaxpr, args), **window
+    )
 
 
 @rule("select_and_gather_add")
@@ -149,8 +227,17 @@ def _select_and_gather_add(b, ins, outs, tangents, operand, *, select_prim, **wi
     def pick(x, s, y, t):
         wins = b.compare(select_prim.upper(), x, y, aval)
         return [b.select(wins, x, y, (), aval.dtype), b.select(wins, s, t, (), carried.dtype)]
-    return _reduce_windows(b, [operand, tangents], [ins[1], ins[0]], [b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
-                           [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])], pick, **window, ordered=True)[1]
+
+    return _reduce_windows(
+        b,
+        [operand, tangents],
+        [ins[1], ins[0]],
+        [b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
+        [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])],
+        pick,
+        **window,
+        ordered=True,
+    )[1]
 
 
 @rule("select_and_scatter_add")
@@ -162,10 +249,16 @@ def _select_and_scatter_add(b, ins, outs, source, operand, *, select_prim, windo
     wide = [n + lo + hi for n, (lo, hi) in zip(ins[1].shape, padding)]
     operand = b.pad(operand, b.splat(worst, dt), [(lo, hi, 0) for lo, hi in padding], wide, dt)
     attributes = _window_attributes(b, rank, window_dimensions, window_strides, ((0, 0),) * rank)
-    made = b.ops("stablehlo.select_and_scatter", [operand, source, b.splat(0, dt)], [b.tensor(wide, dt)],
-                 {k: attributes[k] for k in ("window_dimensions", "window_strides", "padding")},
-                 [([scalar, scalar], lambda p, q: [b.compare(select_prim.upper(), p, q, aval)]),
-                  ([scalar, scalar], lambda p, q: [b.op("stablehlo.add", [p, q], scalar)])])[0]
+    made = b.ops(
+        "stablehlo.select_and_scatter",
+        [operand, source, b.splat(0, dt)],
+        [b.tensor(wide, dt)],
+        {k: attributes[k] for k in ("window_dimensions", "window_strides", "padding")},
+        [
+            ([scalar, scalar], lambda p, q: [b.compare(select_prim.upper(), p, q, aval)]),
+            ([scalar, scalar], lambda p, q: [b.op("stablehlo.add", [p, q], scalar)]),
+        ],
+    )[0]
     return b.pad(made, b.splat(0, dt), [(-lo, -hi, 0) for lo, hi in padding], outs[0].shape, dt)
 
 
@@ -173,7 +266,10 @@ def _select_and_scatter_add(b, ins, outs, source, operand, *, select_prim, windo
 
 
 def _cumulative(op, identity):
-    """A window over all that came before, which XLA splits up into steps of its own: ten times as fast as a prefix in log2(n) steps."""
+    """A window over all that came before, which XLA splits up into steps of its own: ten times as fast as a prefix
+    in log2(n) steps.
+    """
+
     def lower(b, ins, outs, x, *, axis, reverse):
         aval = outs[0]
         shape, dt, n = aval.shape, aval.dtype, aval.shape[axis]
@@ -182,7 +278,18 @@ def _cumulative(op, identity):
         before = (0, n - 1) if reverse else (n - 1, 0)
         padding = [before if d == axis else (0, 0) for d in range(len(shape))]
         window = [n if d == axis else 1 for d in range(len(shape))]
-        return _reduce_windows(b, [x], ins, [b.splat(identity(dt), dt)], [b.type(aval)], lambda p, q: [combine(b, op, p, q, dt)], window, None, padding)[0]
+        return _reduce_windows(
+            b,
+            [x],
+            ins,
+            [b.splat(identity(dt), dt)],
+            [b.type(aval)],
+            lambda p, q: [combine(b, op, p, q, dt)],
+            window,
+            None,
+            padding,
+        )[0]
+
     return lower
 
 

@@ -1,8 +1,10 @@
 """The table of lowering rules, by primitive name.
 
 A rule is a function `(b, ins, outs, *operands, **params)`: the builder, the operands' and results' avals, the operands'
-MLIR values and the equation's parameters. It returns a value, or a list of values for a primitive with multiple results.
+MLIR values and the equation's parameters. It returns a value, or a list of values for a primitive with multiple
+results.
 """
+
 from __future__ import annotations
 
 from typing import Callable
@@ -16,9 +18,11 @@ broadcasting: set[str] = set()
 
 def rule(*names: str) -> Callable:
     """Makes the decorated function the rule of the primitives `names`."""
+
     def decorate(f):
         rules.update(dict.fromkeys(names, f))
         return f
+
     return decorate
 
 
@@ -29,16 +33,30 @@ def elementwise(*names: str) -> Callable:
 
 
 def stored(dtype):
-    """A dtype with the values of another that has at least 8 bits: XLA sorts nothing smaller rightly, and reduces it with nothing else."""
+    """A dtype with the values of another that has at least 8 bits: XLA sorts nothing smaller rightly, and reduces it
+    with nothing else.
+    """
     if dtypes.bits(dtype) >= 8:
         return dtype
-    return dtypes.dtype("bfloat16") if dtypes.is_float(dtype) else dtypes.dtype("int8" if dtypes.is_signed(dtype) else "uint8")
+    return (
+        dtypes.dtype("bfloat16")
+        if dtypes.is_float(dtype)
+        else dtypes.dtype("int8" if dtypes.is_signed(dtype) else "uint8")
+    )
 
 
 def widened(lower):
     """A rule of a primitive that moves and compares elements: those of fewer than 8 bits as `stored` has them."""
+
     def wide(b, ins, outs, *operands, **params):
         inside, results = [[a.update(dtype=stored(a.dtype)) for a in avals] for avals in (ins, outs)]
-        made = lower(b, inside, results, *[v if a.dtype == w.dtype else b.convert(v, a.shape, w.dtype) for v, a, w in zip(operands, ins, inside)], **params)
+        made = lower(
+            b,
+            inside,
+            results,
+            *[v if a.dtype == w.dtype else b.convert(v, a.shape, w.dtype) for v, a, w in zip(operands, ins, inside)],
+            **params,
+        )
         return [v if a.dtype == w.dtype else b.convert(v, a.shape, a.dtype) for v, a, w in zip(made, outs, results)]
+
     return wide

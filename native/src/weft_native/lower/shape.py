@@ -1,4 +1,5 @@
 """Primitives that move elements."""
+
 from __future__ import annotations
 
 from .registry import rule
@@ -12,7 +13,12 @@ def _broadcast_in_dim(b, ins, outs, x, *, shape, broadcast_dimensions, sharding=
 @rule("reshape")
 def _reshape(b, ins, outs, x, *, new_sizes, dimensions=None, sharding=None):
     if dimensions is not None and tuple(dimensions) != tuple(range(len(ins[0].shape))):
-        x = b.op("stablehlo.transpose", [x], b.tensor([ins[0].shape[d] for d in dimensions], ins[0].dtype), {"permutation": b.i64s(dimensions)})
+        x = b.op(
+            "stablehlo.transpose",
+            [x],
+            b.tensor([ins[0].shape[d] for d in dimensions], ins[0].dtype),
+            {"permutation": b.i64s(dimensions)},
+        )
     return b.op("stablehlo.reshape", [x], b.type(outs[0]))
 
 
@@ -28,9 +34,16 @@ def _transpose(b, ins, outs, x, *, permutation):
 
 @rule("slice")
 def _slice(b, ins, outs, x, *, start_indices, limit_indices, strides):
-    return b.op("stablehlo.slice", [x], b.type(outs[0]), {
-        "start_indices": b.i64s(start_indices), "limit_indices": b.i64s(limit_indices),
-        "strides": b.i64s(strides or (1,) * len(start_indices))})
+    return b.op(
+        "stablehlo.slice",
+        [x],
+        b.type(outs[0]),
+        {
+            "start_indices": b.i64s(start_indices),
+            "limit_indices": b.i64s(limit_indices),
+            "strides": b.i64s(strides or (1,) * len(start_indices)),
+        },
+    )
 
 
 @rule("pad")
@@ -59,8 +72,14 @@ def _split(b, ins, outs, x, *, sizes, axis):
     for size, out in zip(sizes, outs):
         low = [start if d == axis else 0 for d in range(len(shape))]
         high = [start + size if d == axis else n for d, n in enumerate(shape)]
-        made.append(b.op("stablehlo.slice", [x], b.type(out), {
-            "start_indices": b.i64s(low), "limit_indices": b.i64s(high), "strides": b.i64s([1] * len(shape))}))
+        made.append(
+            b.op(
+                "stablehlo.slice",
+                [x],
+                b.type(out),
+                {"start_indices": b.i64s(low), "limit_indices": b.i64s(high), "strides": b.i64s([1] * len(shape))},
+            )
+        )
         start += size
     return made
 

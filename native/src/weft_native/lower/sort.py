@@ -1,4 +1,5 @@
 """Sorting and selecting the largest."""
+
 from __future__ import annotations
 
 import math
@@ -47,8 +48,14 @@ def _sort(b, ins, outs, *xs, dimension, is_stable, num_keys):
                 before = b.op("stablehlo.or", [before, same], boolean)
             result = before
         return [result]
-    return b.ops("stablehlo.sort", xs, [b.type(a) for a in outs], {"dimension": b.int_attr(dimension), "is_stable": b.bool_attr(is_stable)},
-                 [(types, less)])
+
+    return b.ops(
+        "stablehlo.sort",
+        xs,
+        [b.type(a) for a in outs],
+        {"dimension": b.int_attr(dimension), "is_stable": b.bool_attr(is_stable)},
+        [(types, less)],
+    )
 
 
 @rule("top_k")
@@ -58,7 +65,12 @@ def _top_k(b, ins, outs, x, *, k, axis):
     order = [d for d in range(rank) if d != axis % rank] + [axis % rank]
     moved = order != list(range(rank))
     if moved:
-        x = b.op("stablehlo.transpose", [x], b.tensor([shape[d] for d in order], ins[0].dtype), {"permutation": b.i64s(order)})
+        x = b.op(
+            "stablehlo.transpose",
+            [x],
+            b.tensor([shape[d] for d in order], ins[0].dtype),
+            {"permutation": b.i64s(order)},
+        )
     results = [[a.shape[d] for d in order] for a in outs]
     found = b.ops("chlo.top_k", [x], [b.tensor(s, a.dtype) for s, a in zip(results, outs)], {"k": b.int_attr(k)})
     if not moved:

@@ -1,4 +1,5 @@
 """weft on a remote host: `connect` gives the platform "remote", whose arrays live on the host."""
+
 import os as _os
 
 from weft.base import source_info as _source_info

@@ -1,4 +1,5 @@
 """The backend of platform "remote": devices of hosts, arrays that are handles, programs that are sent once."""
+
 from __future__ import annotations
 
 import atexit
@@ -35,10 +36,10 @@ else:
     from .desktop import ThreadTransport
 
 if TYPE_CHECKING:
-
     from .session import Transport
 
-# Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions outlive a session.
+# Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions
+# outlive a session.
 KEEP = 64 << 10
 
 
@@ -48,6 +49,7 @@ DTYPES = dtypes.NAMES - {"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"}
 
 class RemoteDevice:
     """One device of a host."""
+
     platform, process_index = "remote", 0
 
     def __init__(self, backend: "RemoteBackend", session: Session, index: int, id: int, platform: str, kind: str):
@@ -61,6 +63,7 @@ class RemoteDevice:
 
 class Handle:
     """What stands for an array of a host."""
+
     __slots__ = ("session", "number", "ready")
 
     def __init__(self, session: Session, number: int):
@@ -70,13 +73,19 @@ class Handle:
 
 class RemoteBackend:
     """All hosts that this process is connected to; the devices of the newest session come first."""
+
     name, platforms = "remote", ("remote",)
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
-        self.platforms_before: str | None = None      # where programs ran before a session became the default
+        self.platforms_before: str | None = None  # where programs ran before a session became the default
         self.ids = itertools.count()
-        self.capabilities = Capabilities(dtypes=DTYPES, lacks=frozenset(("debug_callback", "io_callback", "pure_callback")), prefetch=prefetch, host_platform=lambda device: device.host_platform)
+        self.capabilities = Capabilities(
+            dtypes=DTYPES,
+            lacks=frozenset(("debug_callback", "io_callback", "pure_callback")),
+            prefetch=prefetch,
+            host_platform=lambda device: device.host_platform,
+        )
 
     # devices and arrays -----------------------------------------------------------------------------------------------
 
@@ -86,8 +95,10 @@ class RemoteBackend:
             raise BackendError(f"the remote backend has no devices of platform {platform!r}; its platform is 'remote'.")
         self.sessions = [s for s in self.sessions if s.failure is None]
         if not self.sessions:
-            raise BackendError("no accelerator host is connected. Start one (`weft-host`) and connect to it: "
-                               "weft.remote.connect('ws://127.0.0.1:8765', token='…').")
+            raise BackendError(
+                "no accelerator host is connected. Start one (`weft-host`) and connect to it: "
+                "weft.remote.connect('ws://127.0.0.1:8765', token='…')."
+            )
         return [d for s in reversed(self.sessions) for d in s.devices()]
 
     def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
@@ -95,7 +106,9 @@ class RemoteBackend:
         small = len(data) <= KEEP
         if small:
             data = bytes(data)
-        array = BufferArray(aval, Handle(device.session, device.session.put(data, aval, device.index)), device, committed)
+        array = BufferArray(
+            aval, Handle(device.session, device.session.put(data, aval, device.index)), device, committed
+        )
         if small:
             array._cache = from_bytes(data, aval.shape, aval.dtype)
         return array
@@ -127,9 +140,12 @@ class RemoteBackend:
             handle.ready = handle.session.request(lambda op: p.Wait(op, handle.number))
         return handle.ready
 
-    # programs -----------------------------------------------------------------------------------------------------------
+    # programs
+    # -----------------------------------------------------------------------------------------------------------
 
-    def compile(self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()) -> RemoteExecutable:
+    def compile(
+        self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()
+    ) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled; waits for nothing."""
         program, consts = portable(jaxpr)
         key = ("serialized", config.enable_x64)
@@ -147,8 +163,15 @@ class RemoteBackend:
 class RemoteExecutable:
     """A program on a host."""
 
-    def __init__(self, device: RemoteDevice, jaxpr: Jaxpr, digest: bytes, consts: list[BufferArray], name: str,
-                 donated: tuple[bool, ...]):
+    def __init__(
+        self,
+        device: RemoteDevice,
+        jaxpr: Jaxpr,
+        digest: bytes,
+        consts: list[BufferArray],
+        name: str,
+        donated: tuple[bool, ...],
+    ):
         self.device, self.jaxpr, self.consts, self.name = device, jaxpr, consts, name
         self.session = device.session
         self.failure: Exception | None = None
@@ -160,6 +183,7 @@ class RemoteExecutable:
             executable = this()
             if executable is not None:
                 executable.failure = error
+
         self.handle = self.session.compile(digest, device.index, name, donated, failed)
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
@@ -193,7 +217,7 @@ class RemoteExecutable:
     def __del__(self) -> None:
         try:
             self.session.release(self.handle)
-        except Exception:      # the interpreter is shutting down, or compilation never began
+        except Exception:  # the interpreter is shutting down, or compilation never began
             pass
 
 
@@ -205,7 +229,10 @@ def fetch(handle: Handle) -> Reply:
 def _register(session: Session, default: bool) -> Session:
     backend = backend_for("remote")
     devices = iter(session.welcome.devices)
-    session._devices = [RemoteDevice(backend, session, i, next(backend.ids), platform, kind) for i, (platform, kind) in enumerate(zip(devices, devices))]
+    session._devices = [
+        RemoteDevice(backend, session, i, next(backend.ids), platform, kind)
+        for i, (platform, kind) in enumerate(zip(devices, devices))
+    ]
     backend.sessions.append(session)
     atexit.register(_close, weakref.ref(session))
     forget_default()
@@ -237,13 +264,15 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
     Args:
         url: the address that `weft-host` prints, such as "ws://127.0.0.1:8765".
         token: the token that it was started with, or printed.
-        default: whether programs run there until the session is closed, as after `weft.config.update("jax_platforms", "remote")`.
+        default: whether programs run there until the session is closed, as after `weft.config.update("jax_platforms",
+            "remote")`.
         timeout: seconds for connecting; in a page the browser decides.
         name: shown in the host's log.
 
     Returns: the `Session`: `devices()`, `stats`, `ping()`, `close()`; a context manager.
 
-    Raises: ConnectionLost if nothing answers there, AuthenticationError for a wrong token, ProtocolError for another version.
+    Raises: ConnectionLost if nothing answers there, AuthenticationError for a wrong token, ProtocolError for another
+        version.
 
     Example:
         with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:
@@ -254,7 +283,9 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
     return _register(session, default)
 
 
-async def connect_async(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:
+async def connect_async(
+    url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = ""
+) -> Session:
     """`connect` for programs that await: in a page without JSPI there is no other way to wait."""
     session = Session(url, token, name, _carrier(timeout))
     await session.transport.open_async()
@@ -269,7 +300,11 @@ def _carrier(timeout: float) -> Callable[[Session], Transport]:
 
 
 def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Reply]]:
-    return [(x, fetch(x.handle)) for x in arrays if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None]
+    return [
+        (x, fetch(x.handle))
+        for x in arrays
+        if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None
+    ]
 
 
 def prefetch(*arrays: object) -> None:

@@ -1,4 +1,5 @@
 """The transport of CPython processes: a thread with an asyncio loop and the `websockets` library."""
+
 from __future__ import annotations
 
 import asyncio
@@ -14,8 +15,8 @@ from weft.base.errors import BackendError
 from .errors import ConnectionLost, LimitError, ProtocolError
 from .session import LOG, Session, Transport
 
-TIDY = 0.1                                     # seconds that freed arrays wait for company
-_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)      # between attempts to take a connection up again
+TIDY = 0.1  # seconds that freed arrays wait for company
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
 
 
 class ThreadTransport(Transport):
@@ -50,7 +51,7 @@ class ThreadTransport(Transport):
             self.awake = True
             try:
                 self.loop.call_soon_threadsafe(self.work.set)
-            except RuntimeError:      # the loop is closed, and with it the session
+            except RuntimeError:  # the loop is closed, and with it the session
                 pass
 
     @override
@@ -70,8 +71,10 @@ class ThreadTransport(Transport):
     def wait(self, done: Callable[[], bool]) -> None:
         with self.changed:
             self.changed.wait_for(lambda: self.ended or done())
-        if not done():      # nothing will ever come
-            raise ConnectionLost(f"the session on {self.session.url} has ended. Connect again with weft.remote.connect.")
+        if not done():  # nothing will ever come
+            raise ConnectionLost(
+                f"the session on {self.session.url} has ended. Connect again with weft.remote.connect."
+            )
 
     @override
     async def until(self, done: Callable[[], bool]) -> None:
@@ -94,7 +97,7 @@ class ThreadTransport(Transport):
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_until_complete(self._connections())
-        except BaseException as e:      # whoever waits must hear of it
+        except BaseException as e:  # whoever waits must hear of it
             self._fail(BackendError(f"the connection to {self.session.url} failed: {type(e).__name__}: {e}"))
             raise
         finally:
@@ -111,12 +114,19 @@ class ThreadTransport(Transport):
     async def _connections(self) -> None:
         """One connection after another, until the session ends."""
         pauses = iter(_PAUSES)
-        gone: float | None = None      # when the last connection was lost
+        gone: float | None = None  # when the last connection was lost
         while True:
             try:
                 async with asyncio.timeout(self.timeout):
-                    socket = await connect(self.session.url, max_size=None, compression=None, open_timeout=None, ping_interval=20, ping_timeout=60,
-                                           user_agent_header=None)
+                    socket = await connect(
+                        self.session.url,
+                        max_size=None,
+                        compression=None,
+                        open_timeout=None,
+                        ping_interval=20,
+                        ping_timeout=60,
+                        user_agent_header=None,
+                    )
                 async with socket:
                     async with asyncio.timeout(self.timeout):
                         await socket.send(self.session.hello())
@@ -126,10 +136,12 @@ class ThreadTransport(Transport):
                     await self._carry(socket)
                 if self.session.closed:
                     return
-            except (BackendError, DeserializationError) as e:      # the host has ended the session, or is no host
+            except (BackendError, DeserializationError) as e:  # the host has ended the session, or is no host
                 return self._fail(e)
             except InvalidURI as e:
-                return self._fail(ConnectionLost(f"{self.session.url!r} is not a websocket address: {e}. Use ws://host:port."))
+                return self._fail(
+                    ConnectionLost(f"{self.session.url!r} is not a websocket address: {e}. Use ws://host:port.")
+                )
             except ConnectionClosed as e:
                 if e.rcvd is not None and e.rcvd.code in (1002, 1003, 1007, 1008, 1009):
                     kind = LimitError if e.rcvd.code == 1009 else ProtocolError
@@ -142,13 +154,21 @@ class ThreadTransport(Transport):
             if self.session.closed:
                 return
             if self.opened is None:
-                return self._fail(ConnectionLost(f"no connection to {self.session.url}: {why}. Is the host running (`weft-host`), and are "
-                                                 "address and port right?"))
+                return self._fail(
+                    ConnectionLost(
+                        f"no connection to {self.session.url}: {why}. Is the host running (`weft-host`), and are "
+                        "address and port right?"
+                    )
+                )
             now = self.loop.time()
             gone = now if gone is None else gone
             if now - gone > self.session.welcome.grace_ms / 1000:
-                return self._fail(ConnectionLost(f"the connection to {self.session.url} is lost: {why}. The session's arrays are gone; "
-                                                 "connect again with weft.remote.connect."))
+                return self._fail(
+                    ConnectionLost(
+                        f"the connection to {self.session.url} is lost: {why}. The session's arrays are gone; "
+                        "connect again with weft.remote.connect."
+                    )
+                )
             await asyncio.sleep(next(pauses, _PAUSES[-1]))
 
     def _fail(self, error: Exception) -> None:
@@ -163,7 +183,7 @@ class ThreadTransport(Transport):
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
-        if receiver in done:      # what the host says of the end counts more than that nothing can be sent
+        if receiver in done:  # what the host says of the end counts more than that nothing can be sent
             receiver.result()
         elif isinstance(sender.exception(), ConnectionClosed):
             await self._receive(socket)

@@ -1,4 +1,7 @@
-"""Errors of the wire, and the fixed table by which an exception keeps its class on the way from the host to the client."""
+"""Errors of the wire, and the fixed table by which an exception keeps its class on the way from the host to the
+client.
+"""
+
 from __future__ import annotations
 
 import builtins
@@ -11,8 +14,9 @@ from weft.base.errors import BackendError
 
 
 class ConnectionLost(BackendError):
-    """The host can't be reached, or it has forgotten the session; its arrays are gone. Check that the host runs, and connect
-    again with `weft.remote.connect(url, token=…)`."""
+    """The host can't be reached, or it has forgotten the session; its arrays are gone. Check that the host runs, and
+    connect again with `weft.remote.connect(url, token=…)`.
+    """
 
 
 class AuthenticationError(BackendError):
@@ -20,21 +24,43 @@ class AuthenticationError(BackendError):
 
 
 class ProtocolError(BackendError):
-    """A message that the protocol does not have at this place, or another version of it. Use the same release of weft on
-    both sides."""
+    """A message that the protocol does not have at this place, or another version of it. Use the same release of weft
+    on both sides.
+    """
 
 
 class LimitError(BackendError):
-    """A limit of the host: bytes, handles, the size of a program or of a message, the time of a computation. Free arrays or do
-    less at once; whoever runs the host can raise it (`weft-host --help`)."""
+    """A limit of the host: bytes, handles, the size of a program or of a message, the time of a computation. Free
+    arrays or do less at once; whoever runs the host can raise it (`weft-host --help`).
+    """
 
 
-_BUILTINS = ("ArithmeticError", "AssertionError", "AttributeError", "FloatingPointError", "IndexError", "KeyError", "LookupError",
-             "MemoryError", "NotImplementedError", "OverflowError", "RecursionError", "RuntimeError", "TimeoutError", "TypeError",
-             "ValueError", "ZeroDivisionError")
+_BUILTINS = (
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "FloatingPointError",
+    "IndexError",
+    "KeyError",
+    "LookupError",
+    "MemoryError",
+    "NotImplementedError",
+    "OverflowError",
+    "RecursionError",
+    "RuntimeError",
+    "TimeoutError",
+    "TypeError",
+    "ValueError",
+    "ZeroDivisionError",
+)
 _OURS = (ConnectionLost, AuthenticationError, ProtocolError, LimitError, DeserializationError, NotPortable)
-_NAMES = frozenset([*_BUILTINS, *[c.__name__ for c in _OURS],
-                    *[n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, Exception)]])
+_NAMES = frozenset(
+    [
+        *_BUILTINS,
+        *[c.__name__ for c in _OURS],
+        *[n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, Exception)],
+    ]
+)
 
 
 def class_name(error: BaseException) -> str:
@@ -49,7 +75,7 @@ def rebuild(name: str, message: str) -> Exception:
     """The exception of a name in the table; a name outside of it gives a RuntimeError."""
     for cls in _OURS:
         if cls.__name__ == name:
-            error = cls.__new__(cls)      # some make their message of parts; this is the whole of it
+            error = cls.__new__(cls)  # some make their message of parts; this is the whole of it
             Exception.__init__(error, message)
             return error
     if name in _BUILTINS:

@@ -1,4 +1,7 @@
-"""The transport of a page: the websocket that the page gives to Python (`_weft_page`, see web/CONTRACT.md), and no thread."""
+"""The transport of a page: the websocket that the page gives to Python (`_weft_page`, see web/CONTRACT.md), and no
+thread.
+"""
+
 from __future__ import annotations
 
 import asyncio
@@ -13,7 +16,7 @@ from weft.base.annotations import override
 from .errors import ConnectionLost
 from .session import LOG, Session, Transport
 
-TIDY = 64                      # freed arrays that wait for the next operation
+TIDY = 64  # freed arrays that wait for the next operation
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -30,6 +33,7 @@ class Bytes(Protocol):
 
 class Socket(Protocol):
     """A websocket of the page."""
+
     closeReason: str
 
     def send(self, data: Bytes) -> None: ...
@@ -47,8 +51,10 @@ class PageTransport(Transport):
     @override
     def open(self) -> None:
         if not can_run_sync():
-            raise RuntimeError("connect() can't wait here: this browser does not suspend WebAssembly (JSPI). Write "
-                               "`session = await weft.remote.connect_async(url, token=…)`.")
+            raise RuntimeError(
+                "connect() can't wait here: this browser does not suspend WebAssembly (JSPI). Write "
+                "`session = await weft.remote.connect_async(url, token=…)`."
+            )
         run_sync(self.open_async())
 
     @override
@@ -63,8 +69,10 @@ class PageTransport(Transport):
         try:
             socket: Socket = await page.open(self.session.url)
         except JsException as e:
-            raise Unreachable(f"no connection to {self.session.url}: {e.message} Is the host running (`weft-host`), and does it allow "
-                                 "this page (`--allow-origin`)?") from None
+            raise Unreachable(
+                f"no connection to {self.session.url}: {e.message} Is the host running (`weft-host`), and does it allow"
+                " this page (`--allow-origin`)?"
+            ) from None
         self.socket = socket
         _send(socket, self.session.hello())
         self.session.start(await _next(socket))
@@ -74,13 +82,17 @@ class PageTransport(Transport):
 
     @override
     def wake(self) -> None:
-        if self.sending:      # garbage collection, or a reply that is being handled
+        if self.sending:  # garbage collection, or a reply that is being handled
             return
         self.sending = True
         try:
-            while self.socket is not None and not self.socket.closeReason and (frame := self.session.outgoing()) is not None:
+            while (
+                self.socket is not None
+                and not self.socket.closeReason
+                and (frame := self.session.outgoing()) is not None
+            ):
                 _send(self.socket, frame)
-        except JsException:      # the connection is lost; whoever waits next finds out and takes it up again
+        except JsException:  # the connection is lost; whoever waits next finds out and takes it up again
             pass
         finally:
             self.sending = False
@@ -94,8 +106,11 @@ class PageTransport(Transport):
     def wait(self, done: Callable[[], bool]) -> None:
         if not done():
             if not can_run_sync():
-                raise RuntimeError("this program can't stand still for the host here: the browser does not suspend WebAssembly (JSPI), or the call does not "
-                                   "come from the page's event loop. Write `await weft.remote.prefetch_async(x)` before x is read, or use a browser with JSPI.")
+                raise RuntimeError(
+                    "this program can't stand still for the host here: the browser does not suspend WebAssembly (JSPI),"
+                    " or the call does not come from the page's event loop. Write `await weft.remote.prefetch_async(x)`"
+                    " before x is read, or use a browser with JSPI."
+                )
             run_sync(self.until(done))
 
     @override
@@ -109,7 +124,7 @@ class PageTransport(Transport):
                 continue
             try:
                 self.session.receive(frame)
-            except Exception as e:      # the host has ended the session, or does not speak as a host does
+            except Exception as e:  # the host has ended the session, or does not speak as a host does
                 self.session.fail(e)
 
     async def _again(self, why: str) -> None:
@@ -125,11 +140,15 @@ class PageTransport(Transport):
                 return
             except (Unreachable, EOFError, JsException):
                 await asyncio.sleep(pause)
-            except Exception as e:      # the host's own word, such as that it does not know the session
+            except Exception as e:  # the host's own word, such as that it does not know the session
                 self.session.fail(e)
                 return
-        self.session.fail(ConnectionLost(f"the connection to {self.session.url} is lost ({why}) and the session with its arrays gone; connect again "
-                                         "with weft.remote.connect."))
+        self.session.fail(
+            ConnectionLost(
+                f"the connection to {self.session.url} is lost ({why}) and the session with its arrays gone; connect"
+                " again with weft.remote.connect."
+            )
+        )
 
     @override
     def relieve(self) -> None:

@@ -1,16 +1,18 @@
 """The wire protocol: frozen messages and one explicit binary codec.
 
-A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in order. The first
-frame of a connection holds one `Hello`, answered by a `Welcome` or an `End`.
+A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in order. The
+first frame of a connection holds one `Hello`, answered by a `Welcome` or an `End`.
 
-Every message with a field `op` that a client sends is an operation; operations are numbered 1, 2, 3, … over the life of a
-session, whatever happens to its connections. The host answers what it received with `Received` now and then, so that the client
-knows what to send again on a new connection; the client answers complete replies with `Settled`, so that the host knows what not to.
+Every message with a field `op` that a client sends is an operation; operations are numbered 1, 2, 3, … over the life of
+a session, whatever happens to its connections. The host answers what it received with `Received` now and then, so that
+the client knows what to send again on a new connection; the client answers complete replies with `Settled`, so that the
+host knows what not to.
 
-Clients choose the handles of arrays and programs, and so never wait for one. An operation that fails gives its results the
-failure; whoever reads one of them, directly or through others, gets it. Uploads flow as fast as the host reads its socket; downloads
-stop when `window` bytes are under way without a `Credit`.
+Clients choose the handles of arrays and programs, and so never wait for one. An operation that fails gives its results
+the failure; whoever reads one of them, directly or through others, gets it. Uploads flow as fast as the host reads its
+socket; downloads stop when `window` bytes are under way without a `Credit`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,14 +26,14 @@ from weft.serialization.binary import DeserializationError, Reader, Writer
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-LOWEST, VERSION = 1, 1      # the versions of the protocol that this release speaks
-CHUNK = 1 << 20             # bytes of bulk data in one message
-HEADER = 4096               # room in a frame beside bulk data
+LOWEST, VERSION = 1, 1  # the versions of the protocol that this release speaks
+CHUNK = 1 << 20  # bytes of bulk data in one message
+HEADER = 4096  # room in a frame beside bulk data
 
 Ints = tuple[int, ...]
 Bools = tuple[bool, ...]
 Strings = tuple[str, ...]
-Bulk: TypeAlias = "bytes | memoryview"      # what is sent may be a view; what comes is bytes
+Bulk: TypeAlias = "bytes | memoryview"  # what is sent may be a view; what comes is bytes
 MAX_RANK = 64
 
 T = TypeVar("T")
@@ -43,6 +45,7 @@ def _write_sequence(write: Callable[[Writer, T], None]) -> Callable[[Writer, Seq
         w.unsigned(len(values))
         for v in values:
             write(w, v)
+
     return run
 
 
@@ -68,7 +71,7 @@ def _write_aval(w: Writer, aval: ShapedArray) -> None:
 
 def _read_aval(r: Reader) -> ShapedArray:
     start, name = r.at, r.string()
-    if name not in dtypes._TABLE:      # not dtypes.dtype: NumPy would read a language of its own
+    if name not in dtypes._TABLE:  # not dtypes.dtype: NumPy would read a language of its own
         r.fail(f"there is no dtype {name!r}", start)
     weak = _read_bool(r)
     start, rank = r.at, r.count()
@@ -98,8 +101,9 @@ _classes: dict[int, type[Message]] = {}
 @dataclass(frozen=True, slots=True)
 class Message:
     """Base of messages."""
+
     code: ClassVar[int]
-    codec: ClassVar[tuple[tuple[str, Callable[[Writer, Any], None], Callable[[Reader], Any]], ...]]      # of each field
+    codec: ClassVar[tuple[tuple[str, Callable[[Writer, Any], None], Callable[[Reader], Any]], ...]]  # of each field
 
 
 @dataclass_transform(frozen_default=True)
@@ -110,6 +114,7 @@ def _message(code: int) -> Callable[[type[M]], type[M]]:
         if _classes.setdefault(code, made) is not made:
             raise ValueError(f"message code {code} is taken")
         return made
+
     return define
 
 
@@ -119,6 +124,7 @@ def _message(code: int) -> Callable[[type[M]], type[M]]:
 @_message(1)
 class Hello(Message):
     """Opens a session, or resumes the one whose secret `session` is (empty: a new one)."""
+
     lowest: int
     highest: int
     token: str
@@ -129,6 +135,7 @@ class Hello(Message):
 @_message(2)
 class Welcome(Message):
     """The session stands. `received` operations of it are known; `devices` holds platform and kind of each in turn."""
+
     version: int
     session: bytes
     received: int
@@ -141,6 +148,7 @@ class Welcome(Message):
 @_message(3)
 class End(Message):
     """The host ends the session, for this reason; nothing of it is left."""
+
     error: str
     message: str
 
@@ -153,18 +161,21 @@ class Bye(Message):
 @_message(5)
 class Received(Message):
     """The host has all operations up to this one."""
+
     op: int
 
 
 @_message(6)
 class Settled(Message):
     """The client has the complete replies of these operations."""
+
     ops: Ints
 
 
 @_message(7)
 class Credit(Message):
     """The client has this many bytes of the reply of an operation."""
+
     fetch: int
     received: int
 
@@ -175,6 +186,7 @@ class Credit(Message):
 @_message(16)
 class Put(Message):
     """An array from the client, in row-major order; what does not fit into `data` follows in `Part`s."""
+
     op: int
     handle: int
     aval: ShapedArray
@@ -185,6 +197,7 @@ class Put(Message):
 @_message(17)
 class Part(Message):
     """More bytes of a `Put`."""
+
     op: int
     handle: int
     data: bytes
@@ -192,7 +205,10 @@ class Part(Message):
 
 @_message(18)
 class Program(Message):
-    """A serialized jaxpr of `size` bytes, known by its hash from now on; what does not fit follows in `ProgramPart`s."""
+    """A serialized jaxpr of `size` bytes, known by its hash from now on; what does not fit follows in
+    `ProgramPart`s.
+    """
+
     op: int
     hash: bytes
     size: int
@@ -202,6 +218,7 @@ class Program(Message):
 @_message(19)
 class ProgramPart(Message):
     """More bytes of a `Program`."""
+
     op: int
     hash: bytes
     data: bytes
@@ -209,7 +226,10 @@ class ProgramPart(Message):
 
 @_message(20)
 class Compile(Message):
-    """Compiles a program for a device; `handle` names the result. A failure is told at once, by an `Error` of this operation."""
+    """Compiles a program for a device; `handle` names the result. A failure is told at once, by an `Error` of this
+    operation.
+    """
+
     op: int
     handle: int
     program: bytes
@@ -221,6 +241,7 @@ class Compile(Message):
 @_message(21)
 class Execute(Message):
     """Runs a compiled program on arrays; `results` name what it gives."""
+
     op: int
     program: int
     arguments: Ints
@@ -230,6 +251,7 @@ class Execute(Message):
 @_message(22)
 class Fetch(Message):
     """Asks for the bytes of an array: `Data`."""
+
     op: int
     handle: int
 
@@ -237,6 +259,7 @@ class Fetch(Message):
 @_message(23)
 class Wait(Message):
     """Asks for a `Ready` as soon as an array is computed."""
+
     op: int
     handle: int
 
@@ -244,6 +267,7 @@ class Wait(Message):
 @_message(24)
 class Free(Message):
     """Forgets arrays and compiled programs."""
+
     op: int
     handles: Ints
 
@@ -251,6 +275,7 @@ class Free(Message):
 @_message(25)
 class Inspect(Message):
     """Asks for a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost" or "memory" (as JSON)."""
+
     op: int
     program: int
     what: str
@@ -260,6 +285,7 @@ class Inspect(Message):
 @_message(26)
 class Ping(Message):
     """Asks for a `Ready`."""
+
     op: int
 
 
@@ -269,6 +295,7 @@ class Ping(Message):
 @_message(32)
 class Data(Message):
     """`data` at `offset` of an array of `size` bytes."""
+
     op: int
     size: int
     offset: int
@@ -278,12 +305,14 @@ class Data(Message):
 @_message(33)
 class Ready(Message):
     """The operation is done."""
+
     op: int
 
 
 @_message(34)
 class Text(Message):
     """A text."""
+
     op: int
     text: str
 
@@ -291,6 +320,7 @@ class Text(Message):
 @_message(35)
 class Error(Message):
     """The operation has no result, because operation `origin` failed."""
+
     op: int
     origin: int
     error: str

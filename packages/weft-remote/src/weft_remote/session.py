@@ -1,7 +1,9 @@
 """A client's session: what it has sent, what it waits for, and how it goes on after a lost connection.
 
-Nothing here touches a socket: a transport takes frames from `outgoing`, gives what arrives to `receive`, and knows how to wait.
+Nothing here touches a socket: a transport takes frames from `outgoing`, gives what arrives to `receive`, and knows how
+to wait.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 
     from .backend import RemoteDevice
 
-Make = Callable[[int], p.Message]              # an operation, of its number
+Make = Callable[[int], p.Message]  # an operation, of its number
 Failed = Callable[[Exception], None]
 
-FRAME = 256 << 10        # small messages travel together in frames of about this size
-LOG = 64 << 20           # bytes sent and not confirmed, above which an upload waits
-LINES = 10_000           # operations whose line in the user's program is remembered
+FRAME = 256 << 10  # small messages travel together in frames of about this size
+LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
+LINES = 10_000  # operations whose line in the user's program is remembered
 
 
 class Transport(Protocol):
@@ -62,17 +64,19 @@ class Transport(Protocol):
 @dataclass
 class Stats:
     """What has gone over the wire."""
-    operations: int = 0          # numbered messages
+
+    operations: int = 0  # numbered messages
     frames_sent: int = 0
     frames_received: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
-    waits: int = 0               # times that the program stood still for a reply: its round trips
+    waits: int = 0  # times that the program stood still for a reply: its round trips
     connections: int = 0
 
 
 class Reply:
     """The answer to an operation."""
+
     __slots__ = ("data", "value", "error", "done", "credited")
 
     def __init__(self) -> None:
@@ -84,29 +88,29 @@ class Reply:
 class Session:
     """A session on a host: made by `weft.remote.connect`, closed by `close()` or at the end of a `with` block.
 
-    Its arrays live on the host until they are freed or the session ends. A lost connection is taken up again within the time that
-    the host grants; what was under way is sent again.
+    Its arrays live on the host until they are freed or the session ends. A lost connection is taken up again within the
+    time that the host grants; what was under way is sent again.
     """
 
     def __init__(self, url: str, token: str, name: str, carrier: Callable[[Session], Transport]):
         self.url, self.token, self.name = url, token, name
         self.stats = Stats()
-        self.granted: p.Welcome | None = None               # None until the host has answered
+        self.granted: p.Welcome | None = None  # None until the host has answered
         self.failure: Exception | None = None
         self.closed = False
         self.on_close: Callable[[], None] | None = None
         self._devices: list[RemoteDevice] = []
         self._lock = threading.Lock()
         self._ops = 0
-        self._log: deque[tuple[int, bytes]] = deque()      # operations that the host has not confirmed
+        self._log: deque[tuple[int, bytes]] = deque()  # operations that the host has not confirmed
         self._log_bytes = 0
-        self._sent = 0                                      # the last operation that this connection has carried
+        self._sent = 0  # the last operation that this connection has carried
         self._control: deque[bytes] = deque()
         self._garbage: deque[int] = deque()
         self._handles = itertools.count(1)
         self._replies: dict[int, Reply] = {}
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
-        self._on_failure: dict[int, Failed] = {}            # compilations: told of a failure that nobody asked about
+        self._on_failure: dict[int, Failed] = {}  # compilations: told of a failure that nobody asked about
         self._programs: set[bytes] = set()
         self.transport = carrier(self)
 
@@ -133,12 +137,16 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
     @override
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"lost: {self.failure}" if self.failure else f"{len(self._devices)} devices"
+        state = (
+            "closed" if self.closed else f"lost: {self.failure}" if self.failure else f"{len(self._devices)} devices"
+        )
         return f"Session({self.url!r}, {state})"
 
     # operations -----------------------------------------------------------------------------------------------------
@@ -150,7 +158,9 @@ class Session:
             raise ProtocolError(f"{self.url} has not answered yet.")
         return self.granted
 
-    def operate(self, make: Make, *, line: bool = False, reply: Reply | None = None, failed: Failed | None = None) -> int:
+    def operate(
+        self, make: Make, *, line: bool = False, reply: Reply | None = None, failed: Failed | None = None
+    ) -> int:
         """Sends an operation and returns its number, without waiting for anything."""
         with self._lock:
             if self.failure is not None:
@@ -214,7 +224,7 @@ class Session:
         for at in range(chunk, len(data), chunk):
             if self._log_bytes > LOG:
                 self.transport.relieve()
-            self.operate(lambda op: p.Part(op, handle, bytes(data[at:at + chunk])))
+            self.operate(lambda op: p.Part(op, handle, bytes(data[at : at + chunk])))
         return handle
 
     def send_program(self, digest: bytes, data: bytes) -> None:
@@ -224,7 +234,7 @@ class Session:
             chunk = self._chunk()
             self.operate(lambda op: p.Program(op, digest, len(data), data[:chunk]))
             for at in range(chunk, len(data), chunk):
-                self.operate(lambda op: p.ProgramPart(op, digest, data[at:at + chunk]))
+                self.operate(lambda op: p.ProgramPart(op, digest, data[at : at + chunk]))
 
     def compile(self, digest: bytes, device: int, name: str, donated: tuple[bool, ...], failed: Failed) -> int:
         """Compiles a program that was sent; returns the handle of the result. `failed(error)` is called if it fails."""
@@ -266,7 +276,7 @@ class Session:
             self._control.clear()
             if self.closed:
                 self._control.append(p.encode(p.Bye()))
-            for reply in self._replies.values():      # the host sends replies again from their beginning
+            for reply in self._replies.values():  # the host sends replies again from their beginning
                 reply.data, reply.credited = bytearray(), 0
             self.stats.connections += 1
         for message in messages[1:]:
@@ -274,7 +284,7 @@ class Session:
 
     def outgoing(self) -> bytes | None:
         """The next frame to send; None if there is nothing to send."""
-        if self.granted is None:      # closed before the host has answered
+        if self.granted is None:  # closed before the host has answered
             return None
         with self._lock:
             if self._garbage:
@@ -297,7 +307,9 @@ class Session:
             return b"".join(parts) if len(parts) > 1 else parts[0]
 
     def _unsent(self) -> int:
-        """Where in the log the operations begin that this connection has not carried; the log's numbers have no gaps."""
+        """Where in the log the operations begin that this connection has not carried; the log's numbers have no
+        gaps.
+        """
         return max(0, self._sent + 1 - self._log[0][0]) if self._log else 0
 
     def receive(self, frame: Buffer) -> None:
@@ -357,12 +369,14 @@ class Session:
 
     def _data(self, message: p.Data) -> None:
         reply = self._replies.get(message.op)
-        if reply is None:      # settled, and sent again before the host knew
+        if reply is None:  # settled, and sent again before the host knew
             if message.offset + len(message.data) >= message.size:
                 self._settle(message.op, None)
             return
         if message.offset != len(reply.data) or message.offset + len(message.data) > message.size:
-            raise ProtocolError(f"the host sent bytes {message.offset}… of a reply of which {len(reply.data)} are here.")
+            raise ProtocolError(
+                f"the host sent bytes {message.offset}… of a reply of which {len(reply.data)} are here."
+            )
         reply.data += message.data
         have = len(reply.data)
         if have == message.size:
@@ -378,7 +392,8 @@ class Session:
         if line is not None and line.code is not None and f"{line.file}:{line.line}" not in text:
             text = f"{text}\n  at {line}, on {self.url}"
         error = rebuild(message.error, text)
-        vars(error)["source_info"] = line      # editors mark it: the traceback ends where the program stood still for the result
+        # editors mark it: the traceback ends where the program stood still for the result
+        vars(error)["source_info"] = line
         failed = self._on_failure.pop(message.op, None)
         if failed is not None:
             failed(error)

@@ -5,6 +5,7 @@ Example:
     >>> weft.grad(lambda x: jnp.sum(x ** 2))(jnp.arange(3.))
     Array([0., 2., 4.], dtype=float32)
 """
+
 from __future__ import annotations
 
 from functools import partial as _partial
@@ -13,9 +14,64 @@ from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
 from . import errors as errors
-from .api.tracing import (block_until_ready as block_until_ready, closure_convert as closure_convert, copy_to_host_async as copy_to_host_async, device_get as device_get, device_put as device_put, ensure_compile_time_eval as ensure_compile_time_eval, eval_shape as eval_shape, grad as grad, fwd_and_bwd as fwd_and_bwd, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize, make_jaxpr as make_jaxpr, named_call as named_call, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap)
+from .api.tracing import (
+    block_until_ready as block_until_ready,
+    closure_convert as closure_convert,
+    copy_to_host_async as copy_to_host_async,
+    device_get as device_get,
+    device_put as device_put,
+    ensure_compile_time_eval as ensure_compile_time_eval,
+    eval_shape as eval_shape,
+    grad as grad,
+    fwd_and_bwd as fwd_and_bwd,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linear_transpose as linear_transpose,
+    linearize as linearize,
+    make_jaxpr as make_jaxpr,
+    named_call as named_call,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+    vmap as vmap,
+)
 from .base.avals import ShapeDtypeStruct as ShapeDtypeStruct
-from .base.config import (check_tracer_leaks as check_tracer_leaks, config as config, debug_infs as debug_infs, debug_nans as debug_nans, default_device as default_device, default_matmul_precision as default_matmul_precision, default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_custom_prng as enable_custom_prng, enable_checks as enable_checks, enable_x64 as enable_x64, explain_cache_misses as explain_cache_misses, auto_pcast as auto_pcast, debug_key_reuse as debug_key_reuse, jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions, remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type, softmax_custom_jvp as softmax_custom_jvp, allow_f16_reductions as allow_f16_reductions, array_garbage_collection_guard as array_garbage_collection_guard, legacy_prng_key as legacy_prng_key, no_execution as no_execution, no_tracing as no_tracing, thread_guard as thread_guard, transfer_guard as transfer_guard, transfer_guard_device_to_device as transfer_guard_device_to_device, transfer_guard_device_to_host as transfer_guard_device_to_host, transfer_guard_host_to_device as transfer_guard_host_to_device, log_compiles as log_compiles, make_user_context as make_user_context, numpy_dtype_promotion as numpy_dtype_promotion, numpy_rank_promotion as numpy_rank_promotion, threefry_partitionable as threefry_partitionable)
+from .base.config import (
+    check_tracer_leaks as check_tracer_leaks,
+    config as config,
+    debug_infs as debug_infs,
+    debug_nans as debug_nans,
+    default_device as default_device,
+    default_matmul_precision as default_matmul_precision,
+    default_prng_impl as default_prng_impl,
+    disable_jit as disable_jit,
+    enable_custom_prng as enable_custom_prng,
+    enable_checks as enable_checks,
+    enable_x64 as enable_x64,
+    explain_cache_misses as explain_cache_misses,
+    auto_pcast as auto_pcast,
+    debug_key_reuse as debug_key_reuse,
+    jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
+    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
+    softmax_custom_jvp as softmax_custom_jvp,
+    allow_f16_reductions as allow_f16_reductions,
+    array_garbage_collection_guard as array_garbage_collection_guard,
+    legacy_prng_key as legacy_prng_key,
+    no_execution as no_execution,
+    no_tracing as no_tracing,
+    thread_guard as thread_guard,
+    transfer_guard as transfer_guard,
+    transfer_guard_device_to_device as transfer_guard_device_to_device,
+    transfer_guard_device_to_host as transfer_guard_device_to_host,
+    transfer_guard_host_to_device as transfer_guard_host_to_device,
+    log_compiles as log_compiles,
+    make_user_context as make_user_context,
+    numpy_dtype_promotion as numpy_dtype_promotion,
+    numpy_rank_promotion as numpy_rank_promotion,
+    threefry_partitionable as threefry_partitionable,
+)
 from .higher_order import policies as _policies
 from .effects.callback import pure_callback as pure_callback
 from .higher_order.custom_jvp import custom_jvp as custom_jvp
@@ -49,7 +105,7 @@ from .base.tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
-if TYPE_CHECKING:      # what loads when it is first used
+if TYPE_CHECKING:  # what loads when it is first used
     from . import (
         ad_checkpoint as ad_checkpoint,
         as_jax as as_jax,
@@ -83,8 +139,26 @@ if TYPE_CHECKING:      # what loads when it is first used
     from .api.computation import xla_computation as xla_computation
     from .runtime.environment import live_arrays as live_arrays, print_environment_info as print_environment_info
     from .base.mesh import NamedSharding as NamedSharding, P as P, Shard as Shard, set_mesh as set_mesh
-    from .api.parallel import (device_put_replicated as device_put_replicated, device_put_sharded as device_put_sharded, make_array_from_callback as make_array_from_callback, make_array_from_process_local_data as make_array_from_process_local_data, make_array_from_single_device_arrays as make_array_from_single_device_arrays, make_mesh as make_mesh, pmap as pmap, reshard as reshard, shard_map as shard_map, smap as smap)
-    from .api.refs import Ref as Ref, ds as ds, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
+    from .api.parallel import (
+        device_put_replicated as device_put_replicated,
+        device_put_sharded as device_put_sharded,
+        make_array_from_callback as make_array_from_callback,
+        make_array_from_process_local_data as make_array_from_process_local_data,
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+        make_mesh as make_mesh,
+        pmap as pmap,
+        reshard as reshard,
+        shard_map as shard_map,
+        smap as smap,
+    )
+    from .api.refs import (
+        Ref as Ref,
+        ds as ds,
+        empty_ref as empty_ref,
+        free_ref as free_ref,
+        freeze as freeze,
+        new_ref as new_ref,
+    )
 
 default_backend = _default_platform
 checkpoint_policies = _policies
@@ -94,19 +168,62 @@ checking_leaks = _partial(check_tracer_leaks, True)
 _filter_uncaught()
 
 # Modules that load when they are first used, as far as they are installed.
-_LAZY = ("lax", "numpy", "random", "nn", "scipy", "example_libraries", "tree_util", "flatten_util", "typing", "version", "ref", "ffi", "distributed", "dlpack",
-         "monitoring", "image", "remote", "as_jax", "debug", "experimental", "export", "stages", "sharding", "profiler", "custom_batching",
-         "custom_derivatives", "ad_checkpoint", "ops", "dtypes")
+_LAZY = (
+    "lax",
+    "numpy",
+    "random",
+    "nn",
+    "scipy",
+    "example_libraries",
+    "tree_util",
+    "flatten_util",
+    "typing",
+    "version",
+    "ref",
+    "ffi",
+    "distributed",
+    "dlpack",
+    "monitoring",
+    "image",
+    "remote",
+    "as_jax",
+    "debug",
+    "experimental",
+    "export",
+    "stages",
+    "sharding",
+    "profiler",
+    "custom_batching",
+    "custom_derivatives",
+    "ad_checkpoint",
+    "ops",
+    "dtypes",
+)
 # Names of the root that live in such a module: name -> module.
-_NAMES: dict[str, str] = {**dict.fromkeys(("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "ds"), "api.refs"),
-    **dict.fromkeys(("pmap", "shard_map", "smap", "make_mesh", "reshard", "device_put_sharded", "device_put_replicated", "make_array_from_callback",
-                     "make_array_from_single_device_arrays", "make_array_from_process_local_data"), "api.parallel"),
+_NAMES: dict[str, str] = {
+    **dict.fromkeys(("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "ds"), "api.refs"),
+    **dict.fromkeys(
+        (
+            "pmap",
+            "shard_map",
+            "smap",
+            "make_mesh",
+            "reshard",
+            "device_put_sharded",
+            "device_put_replicated",
+            "make_array_from_callback",
+            "make_array_from_single_device_arrays",
+            "make_array_from_process_local_data",
+        ),
+        "api.parallel",
+    ),
     **dict.fromkeys(("P", "NamedSharding", "Shard", "set_mesh"), "base.mesh"),
     "xla_computation": "api.computation",
     **dict.fromkeys(("live_arrays", "print_environment_info"), "runtime.environment"),
 }
 
-if not TYPE_CHECKING:      # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+
     def __getattr__(name: str):
         if name in _NAMES:
             return getattr(_import_module(f"weft.{_NAMES[name]}"), name)
@@ -115,4 +232,7 @@ if not TYPE_CHECKING:      # which would take any name that this module lacks fo
         raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
     def __dir__():
-        return sorted({*globals(), *_NAMES, *(name for name in _LAZY if _find_spec(f"weft.{name}") is not None)} - {"TYPE_CHECKING"})
+        return sorted(
+            {*globals(), *_NAMES, *(name for name in _LAZY if _find_spec(f"weft.{name}") is not None)}
+            - {"TYPE_CHECKING"}
+        )

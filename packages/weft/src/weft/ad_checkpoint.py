@@ -1,4 +1,5 @@
 """Choosing what `checkpoint` keeps, and looking at it."""
+
 from .api.residuals import (
     Offloadable as Offloadable,
     Recompute as Recompute,

@@ -1,11 +1,12 @@
 """`import weft.as_jax` makes `import jax` resolve to weft in this process.
 
-Opt-in: nothing else in weft imports this module. If real jax has been imported already, ImportError says so; the two can't share a process.
-`jax.x.y` is the very module `weft.x.y`, so classes and functions are the same objects under both names; what libraries take from jax beyond its public
-modules stands in `weft.compat`.
+Opt-in: nothing else in weft imports this module. If real jax has been imported already, ImportError says so; the two
+can't share a process. `jax.x.y` is the very module `weft.x.y`, so classes and functions are the same objects under both
+names; what libraries take from jax beyond its public modules stands in `weft.compat`.
 
-From then on `importlib.metadata.version("jax")` is the release whose names weft has, so that micropip installs libraries that depend on jax in a
-page. On a desktop pip runs in a process of its own and wants files: `python -m weft.as_jax install` writes them into the environment.
+From then on `importlib.metadata.version("jax")` is the release whose names weft has, so that micropip installs
+libraries that depend on jax in a page. On a desktop pip runs in a process of its own and wants files: `python -m
+weft.as_jax install` writes them into the environment.
 
 Example:
     >>> import weft.as_jax
@@ -13,6 +14,7 @@ Example:
     >>> jax.grad(jnp.sin)(0.0)
     Array(1., dtype=float32, weak_type=True)
 """
+
 from __future__ import annotations
 
 import importlib
@@ -44,7 +46,9 @@ class _Facade(ModuleType):
         try:
             return getattr(weft, name)
         except AttributeError:
-            raise AttributeError(f"module 'jax' has no attribute {name!r}: weft, which stands for jax here, does not have it.") from None
+            raise AttributeError(
+                f"module 'jax' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+            ) from None
 
     @override
     def __dir__(self):
@@ -54,7 +58,7 @@ class _Facade(ModuleType):
 def _exists(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):      # a module that is no package, or has no spec
+    except (ModuleNotFoundError, ValueError):  # a module that is no package, or has no spec
         return False
 
 
@@ -89,11 +93,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     @override
     def exec_module(self, module):
         if not isinstance(module, Named):
-            module.__spec__ = self.own_spec      # the import system has put ours in its place
+            module.__spec__ = self.own_spec  # the import system has put ours in its place
 
     def find_distributions(self, context=None):
         """What `importlib.metadata` is told: jax is there, and jaxlib too where no real one can be."""
         from .compat.standin import distributions
+
         return distributions(getattr(context, "name", None), getattr(context, "path", sys.path))
 
 
@@ -105,9 +110,16 @@ def install(stub: Any = None) -> None:
     present = sys.modules.get("jax")
     if isinstance(present, _Facade):
         return
-    if present is not None and present is not stub and getattr(present, "__file__", None) and not getattr(present, "stands_for_weft", False):
-        raise ImportError("real jax is imported in this process already, and weft can't stand for it beside it. "
-                          "Import weft.as_jax before anything that imports jax, or run in a new process.")
+    if (
+        present is not None
+        and present is not stub
+        and getattr(present, "__file__", None)
+        and not getattr(present, "stands_for_weft", False)
+    ):
+        raise ImportError(
+            "real jax is imported in this process already, and weft can't stand for it beside it. "
+            "Import weft.as_jax before anything that imports jax, or run in a new process."
+        )
     facade = _Facade("jax", "weft under the name of jax")
     facade.__path__ = []
     facade.__dict__.update(__version__=VERSION, __version_info__=tuple(int(part) for part in VERSION.split(".")))
@@ -120,6 +132,7 @@ def install(stub: Any = None) -> None:
 
 if __name__ == "__main__":
     from weft.compat.standin import main
+
     main(sys.argv[1:])
 else:
     install()

@@ -1,4 +1,7 @@
-"""Looking into programs while they run: `print`, `callback` and `breakpoint`, which work under jit, vmap, grad and in loops."""
+"""Looking into programs while they run: `print`, `callback` and `breakpoint`, which work under jit, vmap, grad and
+in loops.
+"""
+
 from .effects.debug import (
     DebugEffect as DebugEffect,
     OrderedDebugEffect as OrderedDebugEffect,

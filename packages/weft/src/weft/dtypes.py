@@ -1,4 +1,5 @@
 """Element types, by jax.dtypes's names."""
+
 from .base.dtypes import (
     bfloat16 as bfloat16,
     canonicalize_dtype as canonicalize_dtype,

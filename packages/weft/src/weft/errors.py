@@ -1,4 +1,7 @@
-"""The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do instead."""
+"""The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do
+instead.
+"""
+
 from typing import Any
 
 from .base import errors as _errors
@@ -25,7 +28,7 @@ from .base.errors import (
 
 
 def __getattr__(name: str) -> Any:
-    if name == "JaxRuntimeError":      # found when it is asked for, since a compiled runtime has a class of its own
+    if name == "JaxRuntimeError":  # found when it is asked for, since a compiled runtime has a class of its own
         return _errors.JaxRuntimeError
     raise AttributeError(f"module 'weft.errors' has no attribute {name!r}")
 

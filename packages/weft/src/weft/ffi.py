@@ -1,4 +1,7 @@
-"""Calling compiled functions from programs: code that follows XLA's foreign function interface (`xla/ffi/api`), registered under a name."""
+"""Calling compiled functions from programs: code that follows XLA's foreign function interface (`xla/ffi/api`),
+registered under a name.
+"""
+
 from .api.ffi import (
     build_ffi_lowering_function as build_ffi_lowering_function,
     ffi_call as ffi_call,

@@ -1,4 +1,7 @@
-"""Statistics of the phases of compiling: how long tracing, lowering and compiling take, and what the persistent cache does."""
+"""Statistics of the phases of compiling: how long tracing, lowering and compiling take, and what the persistent
+cache does.
+"""
+
 from .base.monitoring import (
     COMPILE as COMPILE,
     LOWER as LOWER,

@@ -1,4 +1,5 @@
 """Reductions over segments, by jax.ops's names."""
+
 from .api.segment_reductions import (
     segment_max as segment_max,
     segment_min as segment_min,

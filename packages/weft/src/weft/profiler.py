@@ -1,4 +1,5 @@
 """Profiles: what a program does and for how long, written for TensorBoard, XProf and Perfetto."""
+
 from typing import Any
 
 from .runtime import profiler as _profiler

@@ -1,4 +1,5 @@
 """Mutable references: `ref = weft.new_ref(x)`, `ref[i]`, `ref[i] = y`, in programs and outside of them."""
+
 from .api.refs import (
     AbstractRef as AbstractRef,
     Ref as Ref,

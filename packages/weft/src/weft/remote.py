@@ -1,8 +1,10 @@
-"""`weft.remote`: arrays and programs on an accelerator host. The package weft-remote brings it; it is loaded at the first use.
+"""`weft.remote`: arrays and programs on an accelerator host. The package weft-remote brings it; it is loaded at the
+first use.
 
 Example:
     session = weft.remote.connect("ws://127.0.0.1:8765", token="…", default=True)
 """
+
 from __future__ import annotations
 
 from importlib import import_module

@@ -6,5 +6,22 @@ Example:
     >>> weft.sharding.NamedSharding(mesh, weft.P("x")).shard_shape((4, 2))
     (4, 2)
 """
-from .base.mesh import (AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh, NamedSharding as NamedSharding, P as P, PartitionSpec as PartitionSpec, Shard as Shard, Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding, get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, make_single_device_sharding as make_single_device_sharding, set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh, use_mesh as use_mesh)
+
+from .base.mesh import (
+    AbstractMesh as AbstractMesh,
+    AxisType as AxisType,
+    Mesh as Mesh,
+    NamedSharding as NamedSharding,
+    P as P,
+    PartitionSpec as PartitionSpec,
+    Shard as Shard,
+    Sharding as Sharding,
+    SingleDeviceSharding as SingleDeviceSharding,
+    get_abstract_mesh as get_abstract_mesh,
+    get_mesh as get_mesh,
+    make_single_device_sharding as make_single_device_sharding,
+    set_mesh as set_mesh,
+    use_abstract_mesh as use_abstract_mesh,
+    use_mesh as use_mesh,
+)
 from .api.parallel import reshard as reshard

@@ -1,4 +1,5 @@
-"""The classes of ahead-of-time compilation: `weft.jit(f)` is `Wrapped`, `.trace(…)` gives `Traced`, `.lower()` gives `Lowered`, `.compile()` gives `Compiled`.
+"""The classes of ahead-of-time compilation: `weft.jit(f)` is `Wrapped`, `.trace(…)` gives `Traced`, `.lower()` gives
+`Lowered`, `.compile()` gives `Compiled`.
 
 Example:
     >>> import weft
@@ -6,6 +7,7 @@ Example:
     >>> isinstance(compiled, weft.stages.Compiled), float(compiled(2.0))
     (True, 3.0)
 """
+
 from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable

@@ -1,4 +1,5 @@
 """Checking derivatives against differences."""
+
 from .testing.gradients import (
     check_grads as check_grads,
     check_jvp as check_jvp,

@@ -1,4 +1,5 @@
 """Pytrees: nested containers of arrays, as `jax.tree` names what is done with them."""
+
 from .base.tree import (
     static,
     tree_all as all,

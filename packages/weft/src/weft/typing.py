@@ -1,4 +1,5 @@
 """Types for annotations: what functions take as arrays and as dtypes, and short names for what signatures repeat."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Hashable, Protocol, Sequence, SupportsIndex, TypeAlias, TypeVar
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
     class SupportsArray(Protocol):
         """An object that can become an array of NumPy's."""
+
         def __array__(self) -> np.ndarray[Any, Any]: ...
 
     class SupportsJaxArray(Protocol):
         """An object that stands for an array."""
+
         def __jax_array__(self) -> Array: ...
 
     ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
@@ -34,14 +37,14 @@ else:
 
 # What becomes an array: one, a number, sequences of these in sequences, a buffer of bytes.
 Nested: TypeAlias = "ArrayLike | Sequence[Any] | SupportsArray | SupportsJaxArray | Buffer"
-SizeLike: TypeAlias = SupportsIndex | SymbolicSize               # what stands for a size,
-Shape: TypeAlias = Sequence[SizeLike]                            # for a shape,
-ShapeLike: TypeAlias = SizeLike | Shape                          # and for a shape where a size is one too
-Axis: TypeAlias = int | Sequence[int] | None                     # an axis, several, or all of them
-AxisName: TypeAlias = Hashable | tuple[Hashable, ...]            # the name of a mapped axis, or several
-Placement: TypeAlias = Device | Sharding | None                  # where an array goes; None: where it would without
-OutSharding: TypeAlias = NamedSharding | PartitionSpec | None    # how a result lies over the devices of a mesh
-Mode: TypeAlias = str | GatherScatterMode | None                 # what becomes of indices out of bounds
-Tree = TypeVar("Tree")                                           # a pytree, where the result has the same structure
+SizeLike: TypeAlias = SupportsIndex | SymbolicSize  # what stands for a size,
+Shape: TypeAlias = Sequence[SizeLike]  # for a shape,
+ShapeLike: TypeAlias = SizeLike | Shape  # and for a shape where a size is one too
+Axis: TypeAlias = int | Sequence[int] | None  # an axis, several, or all of them
+AxisName: TypeAlias = Hashable | tuple[Hashable, ...]  # the name of a mapped axis, or several
+Placement: TypeAlias = Device | Sharding | None  # where an array goes; None: where it would without
+OutSharding: TypeAlias = NamedSharding | PartitionSpec | None  # how a result lies over the devices of a mesh
+Mode: TypeAlias = str | GatherScatterMode | None  # what becomes of indices out of bounds
+Tree = TypeVar("Tree")  # a pytree, where the result has the same structure
 
 __all__ = ["ArrayLike", "DTypeLike"]

@@ -1,4 +1,6 @@
-"""Compiled programs that were compiled before, by an earlier visit to the page: see docs/decisions/018-programs-kept-by-pages.md."""
+"""Compiled programs that were compiled before, by an earlier visit to the page: see
+docs/decisions/018-programs-kept-by-pages.md.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,14 @@ def compiler() -> str | None:
 
 
 def own(jaxpr: Jaxpr) -> bool:
-    """Whether all rules that compile a program are those of `PARTS`: what is left of a library's primitives, once taken apart, may mean something else tomorrow."""
+    """Whether all rules that compile a program are those of `PARTS`: what is left of a library's primitives, once
+    taken apart, may mean something else tomorrow.
+    """
     for eqn in jaxpr.eqns:
         p = eqn.primitive
-        if p.foreign or not all(rule is None or getattr(rule, "__module__", "").startswith("weft.") for rule in (p.abstract, p.decompose)):
+        if p.foreign or not all(
+            rule is None or getattr(rule, "__module__", "").startswith("weft.") for rule in (p.abstract, p.decompose)
+        ):
             return False
         if not all(map(own, subjaxprs(eqn.params))):
             return False
@@ -47,15 +53,20 @@ def own(jaxpr: Jaxpr) -> bool:
 
 
 class Programs:
-    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's. What it keeps begins with its key: an artifact that came to stand
-    under another's would be a good one, and the wrong one."""
+    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's. What it keeps begins with
+    its key: an artifact that came to stand under another's would be a good one, and the wrong one.
+    """
 
     def __init__(self, store: Any, version: str):
         self.store, self.version = store, version
 
     def key(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: Iterable[str]) -> str | None:
-        """What the module of a program depends on, hashed; None for programs that are not kept: of one operation, and those that hold values or functions."""
-        if not config.enable_compilation_cache or (len(jaxpr.eqns) < 2 and not any(any(True for _ in subjaxprs(e.params)) for e in jaxpr.eqns)):
+        """What the module of a program depends on, hashed; None for programs that are not kept: of one operation,
+        and those that hold values or functions.
+        """
+        if not config.enable_compilation_cache or (
+            len(jaxpr.eqns) < 2 and not any(any(True for _ in subjaxprs(e.params)) for e in jaxpr.eqns)
+        ):
             return None
         try:
             opened, values = portable(jaxpr)

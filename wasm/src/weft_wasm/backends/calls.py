@@ -1,7 +1,7 @@
 """Calls that were made before, with as little Python as possible: jit functions and eager primitives.
 
-A call is known by the structure and the avals of its arguments and by the configuration that tracing depends on. Everything else
-goes the long way round, through `weft.runtime`.
+A call is known by the structure and the avals of its arguments and by the configuration that tracing depends on.
+Everything else goes the long way round, through `weft.runtime`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ LEAF = tree_structure(0)
 
 
 class WasmArray(BufferArray):
-    """An array of the Wasm backend: its handle is an address. A class of its own, so that eager operations find their backend by it."""
+    """An array of the Wasm backend: its handle is an address. A class of its own, so that eager operations find
+    their backend by it.
+    """
 
     __slots__ = ()
 
@@ -90,7 +92,9 @@ class Calls:
                     return miss(*args, **kwargs)[0]
             return run(args, kwargs, leaves, tree, constants)
 
-        def run(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[WasmArray], tree: Any, constants: bool) -> Any:
+        def run(
+            args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[WasmArray], tree: Any, constants: bool
+        ) -> Any:
             key = (tree, constants, *[x.aval for x in leaves], config.call_context())
             entry = known.get(key)
             if entry is not None:
@@ -99,7 +103,12 @@ class Calls:
                 return outs[0] if out_tree is None else tree_unflatten(out_tree, outs)
             out, prepared = miss(*args, **kwargs)
             # a donated scalar of the cache must not be given away, and uncommitted arrays follow the default device
-            if prepared is not None and prepared.device is device and device is default_device() and not (constants and prepared.executable.donated):
+            if (
+                prepared is not None
+                and prepared.device is device
+                and device is default_device()
+                and not (constants and prepared.executable.donated)
+            ):
                 out_tree = None if prepared.out_tree == LEAF else prepared.out_tree
                 known[key] = prepared.executable.execute, list(prepared.consts), out_tree
             if len(known) > CAPACITY:
@@ -127,7 +136,12 @@ class Calls:
                 return apply_by_compiling(primitive, args, params)
             closed = single_equation(primitive, tuple([x.aval for x in values]), params)
             executable, consts = executable_for(closed, self.device, primitive.name)
-            if consts or self.device is not default_device() or has_valueless(closed) or any(dtypes.is_key(a.dtype) for a in closed.out_avals):
+            if (
+                consts
+                or self.device is not default_device()
+                or has_valueless(closed)
+                or any(dtypes.is_key(a.dtype) for a in closed.out_avals)
+            ):
                 return apply_by_compiling(primitive, args, params)
             if len(self.eager) >= CAPACITY:
                 self.eager.clear()

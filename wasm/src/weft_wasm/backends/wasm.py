@@ -31,7 +31,8 @@ from weft_wasm.runtimes.memory import LIMIT, LIMIT_64, WIDER, most_bytes
 from weft_wasm.runtimes.interface import WasmRuntime
 from weft_wasm.ir.text import describe
 
-source_info.register_exclusion(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)      # the package weft_wasm
+# the package weft_wasm
+source_info.register_exclusion(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 
 
 class WasmDevice:
@@ -48,7 +49,9 @@ class WasmDevice:
 
     @property
     def threads(self) -> int:
-        """How many threads share the long loops of programs now. In a page 1 unless it is cross-origin isolated, and until its workers have started."""
+        """How many threads share the long loops of programs now. In a page 1 unless it is cross-origin isolated, and
+        until its workers have started.
+        """
         return self.backend.runtime.threads
 
     def memory_stats(self) -> dict[str, int]:
@@ -65,9 +68,17 @@ class WasmBackend:
         self.runtime = runtime if runtime is not None else default_runtime()
         self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
         self._devices = [WasmDevice(self, self.runtime.kind)]
-        self.after: After | None = None  # is shown each program and what each pass makes of it, which is verified where jaxprs are
+        # is shown each program and what each pass makes of it, which is verified where jaxprs are
+        self.after: After | None = None
         self.calls = Calls(self, self._devices[0])
-        self.capabilities = Capabilities(dtypes=STORED, array_type=WasmArray, apply=self.calls.apply, jit=self.jit, lowered_text=self.lowered_text, branches_of=self.branches_of)
+        self.capabilities = Capabilities(
+            dtypes=STORED,
+            array_type=WasmArray,
+            apply=self.calls.apply,
+            jit=self.jit,
+            lowered_text=self.lowered_text,
+            branches_of=self.branches_of,
+        )
         # the calls of arrays, without a method between
         self.read, self.release = self.runtime.read, self.runtime.free
 
@@ -82,8 +93,14 @@ class WasmBackend:
         self.runtime.write(handle, data)
         return WasmArray(aval, handle, device, committed)
 
-    def jit(self, fun: Callable[..., Any], miss: Callable[..., tuple[Any, Any]], static_argnums: Sequence[int], static_argnames: Sequence[str],
-            name: str) -> FastCall:  # fmt: skip
+    def jit(
+        self,
+        fun: Callable[..., Any],
+        miss: Callable[..., tuple[Any, Any]],
+        static_argnums: Sequence[int],
+        static_argnames: Sequence[str],
+        name: str,
+    ) -> FastCall:
         """A callable that runs known calls with little Python."""
         if static_argnums or static_argnames:
             return FastCall(lambda *args, **kwargs: miss(*args, **kwargs)[0], nothing)
@@ -107,8 +124,11 @@ class WasmBackend:
         needed, most = artifact.metadata["scratch"], most_bytes(self.features)
         if needed >= most:
             wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""
-            raise LoweringError(f"{options.name} needs {needed} bytes for what it computes on the way: here WebAssembly addresses {most >> 30} GiB. Compute in parts "
-                                f"(weft.lax.map with batch_size), keep less for the derivative (weft.checkpoint), or use the cpu backend{wider}.")
+            raise LoweringError(
+                f"{options.name} needs {needed} bytes for what it computes on the way: here WebAssembly addresses"
+                f" {most >> 30} GiB. Compute in parts (weft.lax.map with batch_size), keep less for the derivative"
+                f" (weft.checkpoint), or use the cpu backend{wider}."
+            )
         if programs is not None and key is not None:
             programs.put(key, artifact)
         return WasmExecutable(self, jaxpr, artifact, options, forms)
@@ -124,8 +144,18 @@ class WasmBackend:
         paths: list[Path] = import_module("weft_wasm.page").write_page(*args, **kwargs)
         return paths
 
-    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
+    def lowered_text(
+        self,
+        jaxpr: Jaxpr,
+        device: WasmDevice,
+        options: CompileOptions,
+        dialect: str | None = None,
+        *,
+        debug_info: bool = False,
+    ) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line
+        of each equation.
+        """
         program, module = lower(jaxpr, options.name, (), self.features)
         text = text_of(dialect, jaxpr, program, module)
         return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
@@ -143,16 +173,30 @@ def source_lines(jaxpr: Jaxpr) -> Iterator[str]:
 class WasmExecutable:
     """A compiled program, loaded into the device."""
 
-    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions,
-                 forms: tuple[nodes.Program, Module] | None = None):  # fmt: skip
+    def __init__(
+        self,
+        backend: WasmBackend,
+        jaxpr: Jaxpr,
+        artifact: Artifact,
+        options: CompileOptions,
+        forms: tuple[nodes.Program, Module] | None = None,
+    ):
         self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
         if forms is not None:
             self.forms = forms
         self.device = backend._devices[0]
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        functions = [functools.partial(c.perform_at, backend.runtime, self.device) for c in self.module.calls] if "calls" in artifact.metadata else []
-        self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
+        functions = (
+            [functools.partial(c.perform_at, backend.runtime, self.device) for c in self.module.calls]
+            if "calls" in artifact.metadata
+            else []
+        )
+        self.call = (
+            backend.runtime.load(artifact, self.donated, functions)
+            if functions
+            else backend.runtime.load(artifact, self.donated)
+        )
 
     @functools.cached_property
     def forms(self) -> tuple[nodes.Program, Module]:
@@ -186,11 +230,15 @@ class WasmExecutable:
     def check_donations(self, handles: list[int]) -> None:
         for k in self.donated:
             if handles.count(handles[k]) != 1:
-                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or "
-                                 "do not donate it.")  # fmt: skip
+                raise ValueError(
+                    f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a"
+                    " copy, or do not donate it."
+                )
 
     def as_text(self, stage: str | None = None) -> str:
-        """None or "ir": the loop IR; "groups": what is fused with what; "jaxpr"; "wat": the module's functions and sizes."""
+        """None or "ir": the loop IR; "groups": what is fused with what; "jaxpr"; "wat": the module's functions and
+        sizes.
+        """
         if stage == "wat":
             return module_text(self.artifact)
         return text_of(stage, self.jaxpr, self.program, self.module)
@@ -202,7 +250,11 @@ class WasmExecutable:
     def cost_analysis(self) -> dict[str, int]:
         """Sizes in bytes, and how many kernels there are."""
         kernels = sum(1 for s in traversal.walk(self.program.body) if type(s) is nodes.Kernel)
-        return {"kernels": kernels, "code bytes": len(self.artifact.code), "constant bytes": len(self.artifact.constants)}
+        return {
+            "kernels": kernels,
+            "code bytes": len(self.artifact.code),
+            "constant bytes": len(self.artifact.constants),
+        }
 
     def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results and scratch."""
@@ -220,7 +272,9 @@ def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Mod
     if stage in (None, "ir"):
         return describe(program)
     if stage == "groups":
-        return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
+        return "\n".join(
+            "\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans
+        )
     if stage == "jaxpr":
         return str(jaxpr)
     raise ValueError(f"the wasm backend shows programs as 'ir', 'groups', 'jaxpr' or 'wat', not {stage!r}.")
@@ -228,7 +282,18 @@ def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Mod
 
 def module_text(artifact: Artifact) -> str:
     """An outline of a module: its sections and the sizes of its functions."""
-    names = {0: "custom", 1: "types", 2: "imports", 3: "functions", 5: "memory", 6: "globals", 7: "exports", 9: "elements", 10: "code", 11: "data"}
+    names = {
+        0: "custom",
+        1: "types",
+        2: "imports",
+        3: "functions",
+        5: "memory",
+        6: "globals",
+        7: "exports",
+        9: "elements",
+        10: "code",
+        11: "data",
+    }
     code, at, lines = artifact.code, 8, [f"(module ;; {artifact.name}, {len(artifact.code)} bytes"]
 
     def leb(at: int) -> tuple[int, int]:
@@ -259,13 +324,17 @@ def default_runtime() -> WasmRuntime:
         try:
             from weft_wasm.runtimes.page import PyodideRuntime
         except ImportError as e:
-            raise BackendError(f"this page doesn't offer a WebAssembly device ({e}); register @weft/runtime's page object as _weft_page, "
-                               "see web/CONTRACT.md.") from e  # fmt: skip
+            raise BackendError(
+                f"this page doesn't offer a WebAssembly device ({e}); register @weft/runtime's page object as"
+                " _weft_page, see web/CONTRACT.md."
+            ) from e
         return PyodideRuntime()
     try:
         from weft_wasm.runtimes.desktop import DesktopRuntime
     except ImportError as e:
-        raise BackendError(f"the wasm backend needs wasmtime outside a browser ({e}): pip install 'weft-wasm[wasmtime]'.") from e
+        raise BackendError(
+            f"the wasm backend needs wasmtime outside a browser ({e}): pip install 'weft-wasm[wasmtime]'."
+        ) from e
     return DesktopRuntime(memory64=os.environ.get("WEFT_WASM_MEMORY64", "0") != "0")
 
 

@@ -1,4 +1,6 @@
-"""The WebGPU backend: compiles jaxprs to WGSL kernels and runs them, through wgpu-py or on the device of the page that Python runs in."""
+"""The WebGPU backend: compiles jaxprs to WGSL kernels and runs them, through wgpu-py or on the device of the page
+that Python runs in.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class WebGpuDevice:
 
 
 class WebGpuBackend:
-    """Arrays are buffers of the device; a handle is the runtime's number for one. Elements narrower than 32 bits take a word each."""
+    """Arrays are buffers of the device; a handle is the runtime's number for one. Elements narrower than 32 bits
+    take a word each.
+    """
 
     name, platforms = "webgpu", ("webgpu",)
 
@@ -115,8 +119,18 @@ class WebGpuBackend:
         """What was compiled by earlier visits, where the runtime keeps that."""
         return programs_of(self.runtime)
 
-    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
+    def lowered_text(
+        self,
+        jaxpr: Jaxpr,
+        device: WebGpuDevice,
+        options: CompileOptions,
+        dialect: str | None = None,
+        *,
+        debug_info: bool = False,
+    ) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line
+        of each equation.
+        """
         program, module = lower(jaxpr, options.name, plain=True)
         text = text_of(dialect, jaxpr, program, module, None)
         return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
@@ -125,15 +139,29 @@ class WebGpuBackend:
 class WebGpuExecutable:
     """A compiled program, loaded into the device."""
 
-    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions,
-                 forms: tuple[nodes.Program, Module] | None = None):  # fmt: skip
+    def __init__(
+        self,
+        backend: WebGpuBackend,
+        jaxpr: Jaxpr,
+        artifact: Artifact,
+        options: CompileOptions,
+        forms: tuple[nodes.Program, Module] | None = None,
+    ):
         self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
         if forms is not None:
             self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        functions = [partial(on_words, c, backend.devices()[0]) for c in self.module.calls] if "calls" in artifact.metadata else []
-        self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
+        functions = (
+            [partial(on_words, c, backend.devices()[0]) for c in self.module.calls]
+            if "calls" in artifact.metadata
+            else []
+        )
+        self.call = (
+            backend.runtime.load(artifact, self.donated, functions)
+            if functions
+            else backend.runtime.load(artifact, self.donated)
+        )
 
     @cached_property
     def forms(self) -> tuple[nodes.Program, Module]:
@@ -155,7 +183,10 @@ class WebGpuExecutable:
         handles = [x._live() for x in args]
         for k in self.donated:
             if handles.count(handles[k]) != 1:
-                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or do not donate it.")
+                raise ValueError(
+                    f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a"
+                    " copy, or do not donate it."
+                )
         outs = self.call(handles)
         for k in self.donated:
             self.backend.narrow.pop(handles[k], None)
@@ -164,7 +195,9 @@ class WebGpuExecutable:
         return [self.backend.array(a, h, committed) for a, h in zip(self.out_avals, outs)]
 
     def as_text(self, stage: str | None = None) -> str:
-        """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": what is fused with what; "jaxpr"."""
+        """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": what is fused with
+        what; "jaxpr".
+        """
         return text_of(stage, self.jaxpr, self.program, self.module, self.artifact)
 
     def as_bytes(self) -> bytes:
@@ -173,8 +206,11 @@ class WebGpuExecutable:
 
     def cost_analysis(self) -> dict[str, int]:
         """Sizes in bytes, and how many kernels there are."""
-        return {"kernels": len(json.loads(self.artifact.code)["kernels"]), "code bytes": len(self.artifact.code),
-                "constant bytes": len(self.artifact.constants)}  # fmt: skip
+        return {
+            "kernels": len(json.loads(self.artifact.code)["kernels"]),
+            "code bytes": len(self.artifact.code),
+            "constant bytes": len(self.artifact.constants),
+        }
 
     def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results and scratch."""
@@ -199,7 +235,9 @@ def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Mod
     if stage in (None, "ir"):
         return repr(program)
     if stage == "groups":
-        return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
+        return "\n".join(
+            "\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans
+        )
     if stage == "jaxpr":
         return str(jaxpr)
     if artifact is not None and stage in ("wgsl", "plan"):
@@ -211,7 +249,9 @@ def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Mod
 
 
 def check_dtypes(jaxpr: Jaxpr) -> None:
-    """LoweringError for the first operation on a dtype that WebGPU devices do not have, naming it and the user's line."""
+    """LoweringError for the first operation on a dtype that WebGPU devices do not have, naming it and the user's
+    line.
+    """
     for k, v in enumerate(jaxpr.invars):
         refuse_wide(v.aval, f"argument {k}", "")
     for eqn in jaxpr.eqns:
@@ -226,8 +266,10 @@ def refuse_wide(aval: AbstractValue, who: str, where: str) -> None:
         return
     name = dtypes.name(aval.dtype)
     if not dtypes.is_key(aval.dtype) and dtypes.itemsize(aval.dtype) > WORD and name != "complex64":
-        raise LoweringError(f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
-                            f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}")  # fmt: skip
+        raise LoweringError(
+            f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
+            f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}"
+        )
 
 
 def _narrower(name: str) -> str:
@@ -240,13 +282,17 @@ def default_runtime() -> GpuRuntime:
         try:
             from weft_wasm.runtimes.page_gpu import PyodideGpu
         except ImportError as e:
-            raise BackendError(f"this page doesn't offer a WebGPU device ({e}); register @weft/runtime's page object as _weft_page, "
-                               "see web/CONTRACT.md.") from e  # fmt: skip
+            raise BackendError(
+                f"this page doesn't offer a WebGPU device ({e}); register @weft/runtime's page object as _weft_page, "
+                "see web/CONTRACT.md."
+            ) from e
         return PyodideGpu()
     try:
         from weft_wasm.runtimes.wgpu_device import NoAdapterError, WgpuRuntime
     except ImportError as e:
-        raise BackendError(f"the webgpu backend needs wgpu outside a browser ({e}): pip install 'weft-wasm[webgpu]'.") from e
+        raise BackendError(
+            f"the webgpu backend needs wgpu outside a browser ({e}): pip install 'weft-wasm[webgpu]'."
+        ) from e
     try:
         return WgpuRuntime()
     except NoAdapterError as e:

@@ -1,4 +1,6 @@
-"""What a WebAssembly module asks of its host and offers it, read from its bytes before an engine sees them. Its functions' code is the engine's to check."""
+"""What a WebAssembly module asks of its host and offers it, read from its bytes before an engine sees them. Its
+functions' code is the engine's to check.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ class ModuleError(ValueError):
 
 @dataclass
 class Parts:
-    """memory: the byte that says what the memory is. wide: whether addresses have 64 bits. imports: of functions. tasks: how many are exported.
-    abi: what the section of that name holds, in which the compiler says what the module takes and gives."""
+    """memory: the byte that says what the memory is. wide: whether addresses have 64 bits. imports: of functions.
+    tasks: how many are exported.
+    abi: what the section of that name holds, in which the compiler says what the module takes and gives.
+    """
 
     memory: int = -1
     wide: bool = False
@@ -86,7 +90,9 @@ def parts(code: bytes) -> Parts:
         section.done()
     if (section := sections.get(GLOBALS)) is not None and section.take(section.end - section.at) != THREADS:
         raise ModuleError("it has globals other than the number of threads")
-    _exports(sections.get(EXPORTS), [types[k] if k < len(types) else b"" for k in functions], GLOBALS in sections, found)
+    _exports(
+        sections.get(EXPORTS), [types[k] if k < len(types) else b"" for k in functions], GLOBALS in sections, found
+    )
     return found
 
 
@@ -175,7 +181,9 @@ def _exports(section: _Bytes | None, functions: list[bytes], threads: bool, foun
             raise ModuleError(f"it exports {name[:40]!r}, which is not a function of the type that hosts call")
     found.tasks = sum(name not in ("main", "threads") for name in exported)
     if "main" not in exported or any(f"task{k}" not in exported for k in range(found.tasks)):
-        raise ModuleError(f"it exports {', '.join(sorted(exported))[:80] or 'nothing'}, not main and tasks by their numbers")
+        raise ModuleError(
+            f"it exports {', '.join(sorted(exported))[:80] or 'nothing'}, not main and tasks by their numbers"
+        )
     if found.tasks and not ("threads" in exported and "share" in found.imports):
         raise ModuleError("it has tasks, and does not import share and export threads")
 

@@ -55,58 +55,98 @@ def _plain() -> dict[str, bytes]:
     compare_float = "{0}.eq {0}.ne {0}.lt {0}.gt {0}.le {0}.ge"
     run(0x5B, compare_float.format("f32"))
     run(0x61, compare_float.format("f64"))
-    arith_int = ("{0}.clz {0}.ctz {0}.popcnt {0}.add {0}.sub {0}.mul {0}.div_s {0}.div_u {0}.rem_s {0}.rem_u {0}.and {0}.or "
-                 "{0}.xor {0}.shl {0}.shr_s {0}.shr_u {0}.rotl {0}.rotr")  # fmt: skip
+    arith_int = (
+        "{0}.clz {0}.ctz {0}.popcnt {0}.add {0}.sub {0}.mul {0}.div_s {0}.div_u {0}.rem_s {0}.rem_u {0}.and {0}.or "
+        "{0}.xor {0}.shl {0}.shr_s {0}.shr_u {0}.rotl {0}.rotr"
+    )
     run(0x67, arith_int.format("i32"))
     run(0x79, arith_int.format("i64"))
-    arith_float = ("{0}.abs {0}.neg {0}.ceil {0}.floor {0}.trunc {0}.nearest {0}.sqrt {0}.add {0}.sub {0}.mul {0}.div {0}.min "
-                   "{0}.max {0}.copysign")  # fmt: skip
+    arith_float = (
+        "{0}.abs {0}.neg {0}.ceil {0}.floor {0}.trunc {0}.nearest {0}.sqrt {0}.add {0}.sub {0}.mul {0}.div {0}.min "
+        "{0}.max {0}.copysign"
+    )
     run(0x8B, arith_float.format("f32"))
     run(0x99, arith_float.format("f64"))
-    run(0xA7, "i32.wrap_i64 i32.trunc_f32_s i32.trunc_f32_u i32.trunc_f64_s i32.trunc_f64_u i64.extend_i32_s i64.extend_i32_u "
-              "i64.trunc_f32_s i64.trunc_f32_u i64.trunc_f64_s i64.trunc_f64_u f32.convert_i32_s f32.convert_i32_u "
-              "f32.convert_i64_s f32.convert_i64_u f32.demote_f64 f64.convert_i32_s f64.convert_i32_u f64.convert_i64_s "
-              "f64.convert_i64_u f64.promote_f32 i32.reinterpret_f32 i64.reinterpret_f64 f32.reinterpret_i32 "
-              "f64.reinterpret_i64 i32.extend8_s i32.extend16_s")  # fmt: skip
-    run(0x00, "i32.trunc_sat_f32_s i32.trunc_sat_f32_u i32.trunc_sat_f64_s i32.trunc_sat_f64_u i64.trunc_sat_f32_s "
-              "i64.trunc_sat_f32_u i64.trunc_sat_f64_s i64.trunc_sat_f64_u", b"\xfc")  # fmt: skip
+    run(
+        0xA7,
+        "i32.wrap_i64 i32.trunc_f32_s i32.trunc_f32_u i32.trunc_f64_s i32.trunc_f64_u i64.extend_i32_s i64.extend_i32_u"
+        " i64.trunc_f32_s i64.trunc_f32_u i64.trunc_f64_s i64.trunc_f64_u f32.convert_i32_s f32.convert_i32_u"
+        " f32.convert_i64_s f32.convert_i64_u f32.demote_f64 f64.convert_i32_s f64.convert_i32_u f64.convert_i64_s"
+        " f64.convert_i64_u f64.promote_f32 i32.reinterpret_f32 i64.reinterpret_f64 f32.reinterpret_i32"
+        " f64.reinterpret_i64 i32.extend8_s i32.extend16_s",
+    )
+    run(
+        0x00,
+        "i32.trunc_sat_f32_s i32.trunc_sat_f32_u i32.trunc_sat_f64_s i32.trunc_sat_f64_u i64.trunc_sat_f32_s "
+        "i64.trunc_sat_f32_u i64.trunc_sat_f64_s i64.trunc_sat_f64_u",
+        b"\xfc",
+    )
     table["memory.copy"] = b"\xfc\x0a\x00\x00"
 
     simd = b"\xfd"
-    run(0x00, "v128.load v128.load8x8_s v128.load8x8_u v128.load16x4_s v128.load16x4_u v128.load32x2_s v128.load32x2_u "
-              "v128.load8_splat v128.load16_splat v128.load32_splat v128.load64_splat v128.store v128.const i8x16.shuffle "
-              "i8x16.swizzle i8x16.splat i16x8.splat i32x4.splat i64x2.splat f32x4.splat f64x2.splat", simd)  # fmt: skip
-    run(0x1B, "i32x4.extract_lane i32x4.replace_lane i64x2.extract_lane i64x2.replace_lane f32x4.extract_lane "
-              "f32x4.replace_lane f64x2.extract_lane f64x2.replace_lane", simd)  # fmt: skip
-    run(0x37, "i32x4.eq i32x4.ne i32x4.lt_s i32x4.lt_u i32x4.gt_s i32x4.gt_u i32x4.le_s i32x4.le_u i32x4.ge_s i32x4.ge_u "
-              "f32x4.eq f32x4.ne f32x4.lt f32x4.gt f32x4.le f32x4.ge f64x2.eq f64x2.ne f64x2.lt f64x2.gt f64x2.le f64x2.ge "
-              "v128.not v128.and v128.andnot v128.or v128.xor v128.bitselect v128.any_true v128.load8_lane "
-              "v128.load16_lane v128.load32_lane v128.load64_lane v128.store8_lane v128.store16_lane v128.store32_lane "
-              "v128.store64_lane v128.load32_zero v128.load64_zero f32x4.demote_f64x2_zero f64x2.promote_low_f32x4", simd)  # fmt: skip
+    run(
+        0x00,
+        "v128.load v128.load8x8_s v128.load8x8_u v128.load16x4_s v128.load16x4_u v128.load32x2_s v128.load32x2_u "
+        "v128.load8_splat v128.load16_splat v128.load32_splat v128.load64_splat v128.store v128.const i8x16.shuffle "
+        "i8x16.swizzle i8x16.splat i16x8.splat i32x4.splat i64x2.splat f32x4.splat f64x2.splat",
+        simd,
+    )
+    run(
+        0x1B,
+        "i32x4.extract_lane i32x4.replace_lane i64x2.extract_lane i64x2.replace_lane f32x4.extract_lane "
+        "f32x4.replace_lane f64x2.extract_lane f64x2.replace_lane",
+        simd,
+    )
+    run(
+        0x37,
+        "i32x4.eq i32x4.ne i32x4.lt_s i32x4.lt_u i32x4.gt_s i32x4.gt_u i32x4.le_s i32x4.le_u i32x4.ge_s i32x4.ge_u "
+        "f32x4.eq f32x4.ne f32x4.lt f32x4.gt f32x4.le f32x4.ge f64x2.eq f64x2.ne f64x2.lt f64x2.gt f64x2.le f64x2.ge "
+        "v128.not v128.and v128.andnot v128.or v128.xor v128.bitselect v128.any_true v128.load8_lane "
+        "v128.load16_lane v128.load32_lane v128.load64_lane v128.store8_lane v128.store16_lane v128.store32_lane "
+        "v128.store64_lane v128.load32_zero v128.load64_zero f32x4.demote_f64x2_zero f64x2.promote_low_f32x4",
+        simd,
+    )
     run(0x67, "f32x4.ceil f32x4.floor f32x4.trunc f32x4.nearest", simd)
     run(0x74, "f64x2.ceil f64x2.floor", simd)
     run(0x7A, "f64x2.trunc", simd)
     run(0x87, "i16x8.extend_low_i8x16_s - i16x8.extend_low_i8x16_u", simd)
     run(0x94, "f64x2.nearest", simd)
-    run(0xA0, "i32x4.abs i32x4.neg - i32x4.all_true i32x4.bitmask - - i32x4.extend_low_i16x8_s i32x4.extend_high_i16x8_s "
-              "i32x4.extend_low_i16x8_u i32x4.extend_high_i16x8_u i32x4.shl i32x4.shr_s i32x4.shr_u i32x4.add - - "
-              "i32x4.sub - - - i32x4.mul i32x4.min_s i32x4.min_u i32x4.max_s i32x4.max_u", simd)  # fmt: skip
-    run(0xC0, "i64x2.abs i64x2.neg - i64x2.all_true i64x2.bitmask - - i64x2.extend_low_i32x4_s i64x2.extend_high_i32x4_s "
-              "i64x2.extend_low_i32x4_u i64x2.extend_high_i32x4_u i64x2.shl i64x2.shr_s i64x2.shr_u i64x2.add - - "
-              "i64x2.sub - - - i64x2.mul i64x2.eq i64x2.ne i64x2.lt_s i64x2.gt_s i64x2.le_s i64x2.ge_s", simd)  # fmt: skip
-    run(0xE0, "f32x4.abs f32x4.neg - f32x4.sqrt f32x4.add f32x4.sub f32x4.mul f32x4.div f32x4.min f32x4.max f32x4.pmin f32x4.pmax "
-              "f64x2.abs f64x2.neg - f64x2.sqrt f64x2.add f64x2.sub f64x2.mul f64x2.div f64x2.min f64x2.max f64x2.pmin f64x2.pmax "
-              "i32x4.trunc_sat_f32x4_s i32x4.trunc_sat_f32x4_u f32x4.convert_i32x4_s f32x4.convert_i32x4_u "
-              "i32x4.trunc_sat_f64x2_s_zero i32x4.trunc_sat_f64x2_u_zero f64x2.convert_low_i32x4_s "
-              "f64x2.convert_low_i32x4_u", simd)  # fmt: skip
-    run(0x105, "f32x4.relaxed_madd f32x4.relaxed_nmadd f64x2.relaxed_madd f64x2.relaxed_nmadd i8x16.relaxed_laneselect "
-               "i16x8.relaxed_laneselect i32x4.relaxed_laneselect i64x2.relaxed_laneselect", simd)  # fmt: skip
+    run(
+        0xA0,
+        "i32x4.abs i32x4.neg - i32x4.all_true i32x4.bitmask - - i32x4.extend_low_i16x8_s i32x4.extend_high_i16x8_s "
+        "i32x4.extend_low_i16x8_u i32x4.extend_high_i16x8_u i32x4.shl i32x4.shr_s i32x4.shr_u i32x4.add - - "
+        "i32x4.sub - - - i32x4.mul i32x4.min_s i32x4.min_u i32x4.max_s i32x4.max_u",
+        simd,
+    )
+    run(
+        0xC0,
+        "i64x2.abs i64x2.neg - i64x2.all_true i64x2.bitmask - - i64x2.extend_low_i32x4_s i64x2.extend_high_i32x4_s "
+        "i64x2.extend_low_i32x4_u i64x2.extend_high_i32x4_u i64x2.shl i64x2.shr_s i64x2.shr_u i64x2.add - - "
+        "i64x2.sub - - - i64x2.mul i64x2.eq i64x2.ne i64x2.lt_s i64x2.gt_s i64x2.le_s i64x2.ge_s",
+        simd,
+    )
+    run(
+        0xE0,
+        "f32x4.abs f32x4.neg - f32x4.sqrt f32x4.add f32x4.sub f32x4.mul f32x4.div f32x4.min f32x4.max f32x4.pmin"
+        " f32x4.pmax f64x2.abs f64x2.neg - f64x2.sqrt f64x2.add f64x2.sub f64x2.mul f64x2.div f64x2.min f64x2.max"
+        " f64x2.pmin f64x2.pmax i32x4.trunc_sat_f32x4_s i32x4.trunc_sat_f32x4_u f32x4.convert_i32x4_s"
+        " f32x4.convert_i32x4_u i32x4.trunc_sat_f64x2_s_zero i32x4.trunc_sat_f64x2_u_zero f64x2.convert_low_i32x4_s"
+        " f64x2.convert_low_i32x4_u",
+        simd,
+    )
+    run(
+        0x105,
+        "f32x4.relaxed_madd f32x4.relaxed_nmadd f64x2.relaxed_madd f64x2.relaxed_nmadd i8x16.relaxed_laneselect "
+        "i16x8.relaxed_laneselect i32x4.relaxed_laneselect i64x2.relaxed_laneselect",
+        simd,
+    )
     return table
 
 
 OP = _plain()
 
-# ALIGN[bytes] is the alignment immediate of an access of that width: natural alignment is only a hint, so it is always 0 for
+# ALIGN[bytes] is the alignment immediate of an access of that width: natural alignment is only a hint, so it is always
+# 0 for
 # vectors (they may start anywhere) and the element's own for scalars.
 ALIGN = {1: b"\x00", 2: b"\x01", 4: b"\x02", 8: b"\x03", 16: b"\x00"}
 
@@ -152,12 +192,16 @@ def function_type(params: Sequence[int], results: Sequence[int]) -> bytes:
 
 
 # What a module may ask of its host, docs/artifact.md, by the type of addresses.
-HOST = {pointer: {"call": function_type((I32, pointer), (I32,)), "share": function_type((I32, pointer, I32, I32), ())} for pointer in (I32, I64)}
+HOST = {
+    pointer: {"call": function_type((I32, pointer), (I32,)), "share": function_type((I32, pointer, I32, I32), ())}
+    for pointer in (I32, I64)
+}
 
 
 class Module:
-    """Collects functions and writes a module that imports memory ("weft", "memory") and, as functions 0 …, what `imports` names
-    of HOST from "weft"; it exports functions by name. pointer: the type of addresses. With "share" among them it exports the global "threads", which is 1.
+    """Collects functions and writes a module that imports memory ("weft", "memory") and, as functions 0 …, what
+    `imports` names of HOST from "weft"; it exports functions by name. pointer: the type of addresses. With "share"
+    among them it exports the global "threads", which is 1.
 
     >>> m = Module()
     >>> m.export("main", m.function([I32], [I32], [], OP["local.get"] + b"\\0"))
@@ -226,7 +270,16 @@ class Module:
         section(1, list(self.types))
         kind, most = (1, MAX_PAGES) if self.pointer == I32 else (5, MAX_PAGES_64)
         memory = MEMORY_IMPORT + bytes((kind, 1)) + unsigned(most)
-        section(2, [memory, *(_name("weft") + _name(name) + b"\x00" + unsigned(self.types[self.host[name]]) for name in self.imports)])
+        section(
+            2,
+            [
+                memory,
+                *(
+                    _name("weft") + _name(name) + b"\x00" + unsigned(self.types[self.host[name]])
+                    for name in self.imports
+                ),
+            ],
+        )
         section(3, [unsigned(t) for t in self.functions])
         shares = "share" in self.imports
         if shares:
@@ -244,7 +297,9 @@ class Module:
 
 
 def shared_memory_flag(code: bytes) -> int:
-    """Where the module's bytes say what the memory is: bit 1 says that several threads share it, which is for the host to set."""
+    """Where the module's bytes say what the memory is: bit 1 says that several threads share it, which is for the
+    host to set.
+    """
     at = code.index(MEMORY_IMPORT)
     return at + len(MEMORY_IMPORT)
 

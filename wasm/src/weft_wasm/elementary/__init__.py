@@ -1,8 +1,8 @@
 """Elementary functions as straight-line loop IR, for f32 and f64.
 
 Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero.
-pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: lgamma and digamma then have an
-absolute error of 4e-6.
+pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout:
+lgamma and digamma then have an absolute error of 4e-6.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from weft_wasm.elementary.gamma import Gamma
 from weft_wasm.ir.nodes import MATH_BINARY, MATH_UNARY, Binary, Call, Convert, Expr
 
 FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
-_IN_F64: dict[str, Callable[..., Expr]] = {"pow": FLOAT["f64"].pow, "lgamma": Gamma(FLOAT["f64"], zeros=False).lgamma, "digamma": Gamma(FLOAT["f64"], zeros=False).digamma}
+_IN_F64: dict[str, Callable[..., Expr]] = {
+    "pow": FLOAT["f64"].pow,
+    "lgamma": Gamma(FLOAT["f64"], zeros=False).lgamma,
+    "digamma": Gamma(FLOAT["f64"], zeros=False).digamma,
+}
 
 
 def function(e: Call, f64: bool = True) -> Expr:

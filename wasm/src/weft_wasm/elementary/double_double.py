@@ -1,5 +1,6 @@
-"""Numbers of twice the precision of f64: the sum of two floats, the second at most half a unit in the last place of the first (T. J. Dekker, "A floating-point
-technique for extending the available precision", 1971). For what is left where terms cancel. Errors are a few units of 2^-106.
+"""Numbers of twice the precision of f64: the sum of two floats, the second at most half a unit in the last place of the
+first (T. J. Dekker, "A floating-point technique for extending the available precision", 1971). For what is left where
+terms cancel. Errors are a few units of 2^-106.
 
 Products are rounded by themselves: none of this may become a `MulAdd`.
 """

@@ -1,14 +1,33 @@
 """What targets lack, written in the loop IR: elementary functions, float remainder, half-precision storage.
 
-`needs_expansion(e)` tells whether an emitter without an instruction of its own for e should use `expand(e)`, an equivalent DAG of
-plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds, tested in
-tests/kernels/test_scalar_math.py, are in elementary/.
+`needs_expansion(e)` tells whether an emitter without an instruction of its own for e should use `expand(e)`, an
+equivalent DAG of plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds,
+tested in tests/kernels/test_scalar_math.py, are in elementary/.
 """
 
 from __future__ import annotations
 
 from weft_wasm import elementary
-from weft_wasm.ir.nodes import (STORAGE_FLOATS, Binary, Bitcast, Call, Const, Convert, Expr, Load, Select, Unary, bitcast, convert, ge, gt, lt, maximum, minimum, ne)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    STORAGE_FLOATS,
+    Binary,
+    Bitcast,
+    Call,
+    Const,
+    Convert,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    bitcast,
+    convert,
+    ge,
+    gt,
+    lt,
+    maximum,
+    minimum,
+    ne,
+)
 
 
 def needs_expansion(e: Expr) -> bool:
@@ -90,13 +109,17 @@ def encode_bits(x: Expr, dtype: str) -> Expr:
 
 
 def _above(bits: Expr) -> tuple[Expr, Expr]:
-    """(bits of the power of two below an f32, between 2^-14 and 2^16; 2^13 times that with the number's sign). To their sum the processor rounds as f16 does."""
+    """(bits of the power of two below an f32, between 2^-14 and 2^16; 2^13 times that with the number's sign). To
+    their sum the processor rounds as f16 does.
+    """
     power = minimum(maximum(bits & u32(0x7F800000), u32(113 << 23)), u32(143 << 23))
     return power, Bitcast((power + u32(13 << 23)) | (bits & u32(0x80000000)), "f32")
 
 
 def nearest(x: Expr, dtype: str) -> Expr:
-    """f32 → the f32 that is the nearest f16/bf16 value (ties to even): what encoding and decoding give, in fewer steps."""
+    """f32 → the f32 that is the nearest f16/bf16 value (ties to even): what encoding and decoding give, in fewer
+    steps.
+    """
     bits = Bitcast(x, "u32")
     if dtype == "bf16":
         return Select(ne(x, x), x, Bitcast((bits + u32(0x7FFF) + ((bits >> 16) & 1)) & u32(0xFFFF0000), "f32"))

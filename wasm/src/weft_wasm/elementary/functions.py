@@ -1,4 +1,6 @@
-"""The functions of one float dtype, after the classic argument reductions (Cody-Waite, Payne-Hanek) with minimax polynomials."""
+"""The functions of one float dtype, after the classic argument reductions (Cody-Waite, Payne-Hanek) with minimax
+polynomials.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +95,10 @@ class Float:
         return MulAdd(r * r, self.poly("exp", r), r)
 
     def _scaled_exp(self, x: Expr, per_two: float, low: float, rest: Callable[[Expr, Expr], Expr]) -> Expr:
-        """f32: e^r · 2^k, where k is the integer next to x·per_two, 127 at most, and r = rest(x, k). 2^k is a number of its own, 0 for k = -127, so that
-        overflow and underflow come by themselves and NaN stays NaN; `low` is where k = -127 begins."""
+        """f32: e^r · 2^k, where k is the integer next to x·per_two, 127 at most, and r = rest(x, k). 2^k is a number of
+        its own, 0 for k = -127, so that overflow and underflow come by themselves and NaN stays NaN; `low` is where k =
+        -127 begins.
+        """
         x = maximum_number(x, self.c(low))
         zero = self.magic + self.bias  # for k = 0 the low bits hold the exponent of 1
         shifted = minimum_number(self.c(zero + self.bias), MulAdd(x, self.c(per_two), self.c(zero)))
@@ -307,7 +311,9 @@ class Float:
         return self._circular(x, self._sine_wide(x, shift), finish)
 
     def _sine_wide(self, x: Expr, shift: int) -> Expr:
-        """sin (shift 0) or cos (shift 1) of moderate x: with the nearest zero of the function taken off, one polynomial does."""
+        """sin (shift 0) or cos (shift 1) of moderate x: with the nearest zero of the function taken off, one
+        polynomial does.
+        """
         shifted = MulAdd(x, self.c(1 / math.pi), self.c(-0.5 * shift)) + self.magic
         k = (shifted - self.magic) * 2.0 + float(shift)  # x = k·π/2 + r
         r = x
@@ -428,7 +434,9 @@ class Float:
         return Select(finite, value, self.exp(y * self.log(a)))
 
     def log_parts(self, a: Expr) -> tuple[Expr, Expr]:
-        """(hi, lo): log(a) = hi + lo for positive finite a, and hi of so few bits that its product with a head is exact."""
+        """(hi, lo): log(a) = hi + lo for positive finite a, and hi of so few bits that its product with a head is
+        exact.
+        """
         k, m = self.split(a)
         f = m - 1.0
         s = f / (f + 2.0)
@@ -535,8 +543,26 @@ def third_of(a: Expr) -> Expr:
     return quarter + (quarter >> 4) + (quarter >> 8) + (quarter >> 16)
 
 
-_ERFINV_CENTRAL = [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06,
-                   3.43273939e-07, 2.81022636e-08]  # fmt: skip
-_ERFINV_TAIL = [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
-                -0.000200214257]  # fmt: skip
+_ERFINV_CENTRAL = [
+    1.50140941,
+    0.246640727,
+    -0.00417768164,
+    -0.00125372503,
+    0.00021858087,
+    -4.39150654e-06,
+    -3.5233877e-06,
+    3.43273939e-07,
+    2.81022636e-08,
+]
+_ERFINV_TAIL = [
+    2.83297682,
+    1.00167406,
+    0.00943887047,
+    -0.0076224613,
+    0.00573950773,
+    -0.00367342844,
+    0.00134934322,
+    0.000100950558,
+    -0.000200214257,
+]
 _ERFINV_END = [4.8498665, 1.0101172]

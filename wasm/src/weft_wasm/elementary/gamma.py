@@ -1,7 +1,7 @@
 """The gamma functions: reflection, recurrence, Stirling's series.
 
-Their zeros among the negative numbers are differences of terms that are larger than the result, down to nothing next to a zero: there f64 computes in twice its
-precision (`double_double.py`). f32 is computed in f64 and needs none of that.
+Their zeros among the negative numbers are differences of terms that are larger than the result, down to nothing next to
+a zero: there f64 computes in twice its precision (`double_double.py`). f32 is computed in f64 and needs none of that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def parts(value: Fraction) -> tuple[float, float]:
 
 
 PI = parts(Fraction(pi_bits(200), 2**200))
-EXP: list[Coefficient] = [*(parts(Fraction(1, math.factorial(k))) for k in range(15)), *(1 / math.factorial(k) for k in range(15, 23))]
+EXP: list[Coefficient] = [
+    *(parts(Fraction(1, math.factorial(k))) for k in range(15)),
+    *(1 / math.factorial(k) for k in range(15, 23)),
+]
 
 
 class Gamma:
@@ -39,7 +42,8 @@ class Gamma:
         self.float, self.zeros = float, zeros and not float.f32
 
     def lgamma(self, x: Expr) -> Expr:
-        # Γ(z) = (z-1)(z-2)…y Γ(y) with y between ¾ and 2¼, where lgamma is (y-1)(y-2)·P around its zeros; Stirling's series above 8¼
+        # Γ(z) = (z-1)(z-2)…y Γ(y) with y between ¾ and 2¼, where lgamma is (y-1)(y-2)·P around its zeros; Stirling's
+        # series above 8¼
         reflect = lt(x, 0.0)
         z = Unary("abs", x)
         below = lt(z, 0.75)
@@ -58,7 +62,9 @@ class Gamma:
         body = Select(large, series, small + Select(below, -log, log))
         # Γ(x)Γ(-x) = -π/(x sin πx)
         sine = Unary("abs", self.float.sin((x - Unary("round_even", x)) * math.pi))
-        factor = Select(large, self.float.c(math.sqrt(2 / math.pi)), Select(below, self.float.c(1.0), z * product) / math.pi)
+        factor = Select(
+            large, self.float.c(math.sqrt(2 / math.pi)), Select(below, self.float.c(1.0), z * product) / math.pi
+        )
         mirrored = self._mirrored_lgamma(z, sine * factor, large, Select(large, stirling, small))
         result = Select(reflect, mirrored, body, rare=True)
         if self.zeros:
@@ -76,7 +82,9 @@ class Gamma:
         return -(Select(large, total, hi) + (Select(large, lost, self.float.c(0.0)) + (lo + rest)))
 
     def _lgamma_by_factors(self, x: Expr) -> Expr:
-        """-log|1/Γ(x)|, where 1/Γ(x) = x (x+1) … y / Γ(1+y), 0 < y < 1. From -18.5 downwards zeros are too near to poles to be told from them."""
+        """-log|1/Γ(x)|, where 1/Γ(x) = x (x+1) … y / Γ(1+y), 0 < y < 1. From -18.5 downwards zeros are too near to
+        poles to be told from them.
+        """
         y = x - Unary("floor", x)
         product = polynomial(PAIRS["rgamma"], Pair(y - 0.5)) * Pair(y) * Pair(x)
         for k in range(1, 19):
@@ -95,7 +103,8 @@ class Gamma:
         return total, lost
 
     def digamma(self, x: Expr) -> Expr:
-        # log(y) - Σ 1/(z + k) - 1/2y - …, y = z + k from 8 on; terms cancel that are larger than the result, so they are added up exactly
+        # log(y) - Σ 1/(z + k) - 1/2y - …, y = z + k from 8 on; terms cancel that are larger than the result, so they
+        # are added up exactly
         reflect = lt(x, 0.0)
         z = Unary("abs", x)
         y: Expr = z
@@ -104,7 +113,8 @@ class Gamma:
             low = lt(y, 8.0)
             terms.append(Select(low, -1.0 / y, self.float.c(0.0)))
             y = Select(low, y + 1.0, y)
-        terms[0] = Select(reflect, Select(lt(z, 8.0), self.float.c(0.0), 1.0 / z), terms[0])  # ψ(x) = ψ(z) + 1/z - π cot(πx)
+        # ψ(x) = ψ(z) + 1/z - π cot(πx)
+        terms[0] = Select(reflect, Select(lt(z, 8.0), self.float.c(0.0), 1.0 / z), terms[0])
         hi, lo = self.float.log_parts(y)
         total, lost = self._sum([hi, *reversed(terms)])
         r = 1.0 / y
@@ -116,15 +126,19 @@ class Gamma:
         result = Select(lt(Unary("abs", f), 1e-20), -1.0 / f, result)  # next to a pole nothing else is left
         if self.zeros:
             zero, beyond = DIGAMMA_ZERO
-            result = Select(gt(x, 1.0) & lt(x, 3.0), ((x - zero) - beyond) * self.float.poly("digamma", x - 2.0), result)
-            result = Select(lt(x, -0.0625) & lt(Unary("abs", result), 64.0), self._digamma_between_poles(x), result, rare=True)
+            result = Select(
+                gt(x, 1.0) & lt(x, 3.0), ((x - zero) - beyond) * self.float.poly("digamma", x - 2.0), result
+            )
+            result = Select(
+                lt(x, -0.0625) & lt(Unary("abs", result), 64.0), self._digamma_between_poles(x), result, rare=True
+            )
         pole = reflect & eq(Unary("floor", x), x)
         return Select(pole | eq(x, -INF), self.float.c(NAN), Select(eq(x, INF), x, result))
 
     def _digamma_between_poles(self, x: Expr) -> Expr:
         """ψ(1-x) - π·cot(πx) with all its bits."""
         c, s = (Pair(-x) + constant(shift) for shift in (4.5, 8.5))
-        square = c * c       # Σ 1/(k-x), k = 1 … 8, by pairs
+        square = c * c  # Σ 1/(k-x), k = 1 … 8, by pairs
         shifted, *others = ((square - constant((k + 0.5) ** 2)).reciprocal() for k in range(4))
         for term in others:
             shifted = shifted + term
@@ -134,9 +148,12 @@ class Gamma:
         size = Unary("abs", f)
         near_half = gt(size, 0.25)
         g = Pair(Select(near_half, 0.5 - size, size))
-        tan = polynomial(PAIRS["tan_pi"], g * g) * g       # of half the angle
+        tan = polynomial(PAIRS["tan_pi"], g * g) * g  # of half the angle
         ends, middle = constant(1.0) - tan * tan, tan.scaled(2.0)
-        over, under = (Pair(*(Select(near_half, p, q) for p, q in ((a.hi, b.hi), (a.rest, b.rest)))) for a, b in ((middle, ends), (ends, middle)))
+        over, under = (
+            Pair(*(Select(near_half, p, q) for p, q in ((a.hi, b.hi), (a.rest, b.rest))))
+            for a, b in ((middle, ends), (ends, middle))
+        )
         return (psi * under - (constant(PI) * over).scaled(self.float.copysign(self.float.c(1.0), f))).hi / under.hi
 
     def _log_pair(self, x: Pair) -> Pair:

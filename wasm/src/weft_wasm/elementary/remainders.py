@@ -1,4 +1,6 @@
-"""The remainder of floats, C's fmod: always exact, since the result is a multiple of the smaller operand's last place."""
+"""The remainder of floats, C's fmod: always exact, since the result is a multiple of the smaller operand's last
+place.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ def remainder(a: Expr, b: Expr, f64: Float, f32: Float) -> Expr:
     """a - trunc(a / b)·b without rounding, with the sign of a."""
     of = f32 if a.dtype == "f32" else f64
     size, by = Unary("abs", a), Unary("abs", b)
-    rest = Convert(_of_f32(Convert(size, "f64"), Convert(by, "f64")), "f32") if a.dtype == "f32" else _of_f64(size, by, f64)
+    rest = (
+        Convert(_of_f32(Convert(size, "f64"), Convert(by, "f64")), "f32")
+        if a.dtype == "f32"
+        else _of_f64(size, by, f64)
+    )
     return of.copysign(Select(lt(size, by), size, rest), a)
 
 
@@ -34,7 +40,8 @@ def _of_f32(size: Expr, by: Expr) -> Expr:
 
 
 def _of_f64(size: Expr, by: Expr, of: Float) -> Expr:
-    # The nearest multiple of b, not the one below, is taken off: what is left has no more bits than b. Times either half of b a short quotient is exact.
+    # The nearest multiple of b, not the one below, is taken off: what is left has no more bits than b. Times either
+    # half of b a short quotient is exact.
     quotient = Unary("round_even", size / by)
     head = of.head(by)
     short = (size - quotient * head) - quotient * (by - head)
@@ -44,7 +51,9 @@ def _of_f64(size: Expr, by: Expr, of: Float) -> Expr:
 
 
 def _by_powers(size: Expr, by: Expr, of: Float) -> Expr:
-    """The same for any quotient, of whole numbers: size = m·2^e·last, by = n·last, and 2^e modulo n comes from squares."""
+    """The same for any quotient, of whole numbers: size = m·2^e·last, by = n·last, and 2^e modulo n comes from
+    squares.
+    """
     scaled, bits, _ = _whole(size, of)
     unit, by_bits, last = _whole(by, of)
     n = Pair(unit)
@@ -54,7 +63,9 @@ def _by_powers(size: Expr, by: Expr, of: Float) -> Expr:
         return x - Unary("round_even", x * inverse) * unit
 
     def product(x: Pair, y: Pair, factor: Expr | None = None) -> Expr:
-        """x·y (times 1 or 2) modulo n, by the quotient's nearest float: wrong by 2 at most, which the second reduction finds."""
+        """x·y (times 1 or 2) modulo n, by the quotient's nearest float: wrong by 2 at most, which the second
+        reduction finds.
+        """
         both = x * y if factor is None else (x * y).scaled(factor)
         taken = Pair(Unary("round_even", both.hi * inverse)) * n
         return reduced((both.hi - taken.hi) + (both.rest - taken.rest))
@@ -72,8 +83,9 @@ def _by_powers(size: Expr, by: Expr, of: Float) -> Expr:
 
 
 def _whole(x: Expr, of: Float) -> tuple[Expr, Expr, Expr]:
-    """(m, e, m's last place): a whole number between 2^52 and 2^53 and an exponent with x = m·2^e, up to a constant; x positive and finite.
-    The last place is that of 2^54·x if x is subnormal."""
+    """(m, e, m's last place): a whole number between 2^52 and 2^53 and an exponent with x = m·2^e, up to a constant; x
+    positive and finite. The last place is that of 2^54·x if x is subnormal.
+    """
     subnormal = lt(x, of.tiny)
     normal = Select(subnormal, x * 2.0**54, x)
     bits = of.as_int(normal)

@@ -1,4 +1,6 @@
-"""Reductions in lanes: an accumulator is several vectors of partial results while its loop runs, and a scalar before and after."""
+"""Reductions in lanes: an accumulator is several vectors of partial results while its loop runs, and a scalar before
+and after.
+"""
 
 from __future__ import annotations
 

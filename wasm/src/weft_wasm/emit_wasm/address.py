@@ -1,9 +1,9 @@
 """Addresses: linear forms of indices, pointers that loops increment.
 
-The address of `buffer[index]` is `pointer + Σ rest·scale + offset`. When a loop is entered, every access in its body gets a pointer
-that already holds the part of its index which is linear in variables known there; the loop adds a constant to it per iteration.
-Accesses whose indices differ by a constant share the pointer and differ in the instruction's offset immediate. Indices are i32; addresses are
-too, or, with "memory64", i64.
+The address of `buffer[index]` is `pointer + Σ rest·scale + offset`. When a loop is entered, every access in its body
+gets a pointer that already holds the part of its index which is linear in variables known there; the loop adds a
+constant to it per iteration. Accesses whose indices differ by a constant share the pointer and differ in the
+instruction's offset immediate. Indices are i32; addresses are too, or, with "memory64", i64.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class Evaluator(Protocol):
 
 
 class Access(NamedTuple):
-    """How to reach buffer[index] inside the current loop: a local with a pointer, terms still to add, the constant that it includes already, and whether
-    it can't lie before the buffer."""
+    """How to reach buffer[index] inside the current loop: a local with a pointer, terms still to add, the constant that
+    it includes already, and whether it can't lie before the buffer.
+    """
 
     pointer: int
     rest: Terms
@@ -44,7 +45,9 @@ class Access(NamedTuple):
 
 
 class Addresses:
-    """The addresses of one function. loops: whether its loops have pointers; without, an address is computed where it is used."""
+    """The addresses of one function. loops: whether its loops have pointers; without, an address is computed where
+    it is used.
+    """
 
     def __init__(self, fn: Function, scope: Scope, storage: Storage, shared: Shared, loops: bool = True):
         self.fn, self.scope, self.storage, self.shared, self.loops = fn, scope, storage, shared, loops
@@ -102,7 +105,9 @@ class Addresses:
     # ---- pointers
 
     def enter(self, evaluator: Evaluator, body: Sequence[Stmt], var: Var, step: int) -> list[tuple[int, int]]:
-        """Makes pointers for a loop about to run (its variable is set); returns (pointer, bytes per iteration). `leave` ends it."""
+        """Makes pointers for a loop about to run (its variable is set); returns (pointer, bytes per iteration).
+        `leave` ends it.
+        """
         pointers: list[int] = []
         self._outer.append((self.known, pointers))
         if not self.loops:

@@ -21,7 +21,9 @@ class Body(Protocol):
 
 
 class Blocks:
-    """Emits lists of statements by the kinds that `add` has named. interleaving: groups stores in vector loops, where there are such loops."""
+    """Emits lists of statements by the kinds that `add` has named. interleaving: groups stores in vector loops,
+    where there are such loops.
+    """
 
     def __init__(self, scope: Scope, interleaving: Interleaving | None = None):
         self.scope, self.interleaving = scope, interleaving

@@ -80,17 +80,28 @@ def shared_loops(body: Sequence[Stmt]) -> list[For]:
 class Caller:
     """Emits calls, and the functions that they call, in the function around them.
 
-    parts: of the function around. frame: the local with the address of the frame, where loops are shared. sharing: whether all this runs on one of
+    parts: of the function around. frame: the local with the address of the frame, where loops are shared. sharing:
+        whether all this runs on one of
     several threads already.
     """
 
-    def __init__(self, target: Target, fn: Function, name: str, frame: int | None, sharing: bool = False, within: For | None = None,
-                 in_kernel: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        target: Target,
+        fn: Function,
+        name: str,
+        frame: int | None,
+        sharing: bool = False,
+        within: For | None = None,
+        in_kernel: bool = True,
+    ):
         self.target, self.name, self.frame, self.sharing, self.within = target, name, frame, sharing, within
         self.parts = Parts(fn, target.overlap, target.features, self, in_kernel)
 
     def takes(self, s: For) -> bool:
-        """Emits a loop that threads share, or one that is to be outlined, as a function and its call; False for other loops."""
+        """Emits a loop that threads share, or one that is to be outlined, as a function and its call; False for
+        other loops.
+        """
         if s.tasks and not self.sharing:
             self._share(s)
         elif s.outline and self.within is not s:
@@ -101,7 +112,9 @@ class Caller:
         return True
 
     def function(self, body: Sequence[Stmt], outside: Uses, name: str, within: For | None = None) -> Callee:
-        """Emits statements as a function. within: the outlined loop, which is the function's body and not another function's."""
+        """Emits statements as a function. within: the outlined loop, which is the function's body and not another
+        function's.
+        """
         shares = not self.sharing and bool(shared_loops(body))
         pointer = self.target.pointer
         params = [pointer] * len(outside.buffers) + [SCALAR[v.dtype] for v in outside.variables] + [pointer] * shares
@@ -132,8 +145,9 @@ class Caller:
     # ---- loops that threads share
 
     def _share(self, s: For) -> None:
-        """A function task(frame, thread, begin, end), and the loop, run by the host where there are several threads. The frame holds, 8 bytes each, the
-        addresses of the buffers and the variables from outside that the loop uses."""
+        """A function task(frame, thread, begin, end), and the loop, run by the host where there are several threads.
+        The frame holds, 8 bytes each, the addresses of the buffers and the variables from outside that the loop uses.
+        """
         outside, parts, module = uses([s]), self.parts, self.target.module
         if 8 * len(outside) > FRAME_BYTES:
             self.sharing = True

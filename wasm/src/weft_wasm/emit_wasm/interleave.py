@@ -1,7 +1,8 @@
-"""Stores of neighbouring elements in a vector loop, such as the columns of a packed panel or the parts of complex numbers.
+"""Stores of neighbouring elements in a vector loop, such as the columns of a packed panel or the parts of complex
+numbers.
 
-`for i: out[s·i] = a; out[s·i + 1] = b; …` would put away every lane of every value by itself. Instead the values are transposed in
-registers, and what lies side by side in memory is stored at once.
+`for i: out[s·i] = a; out[s·i + 1] = b; …` would put away every lane of every value by itself. Instead the values are
+transposed in registers, and what lies side by side in memory is stored at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How a vector loop runs: how many lanes it has, and which iterations run in lanes, which of them twice, and which one by one."""
+"""How a vector loop runs: how many lanes it has, and which iterations run in lanes, which of them twice, and which
+one by one.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class LanePlan:
         return 4
 
     def runs(self, s: For, extent: int, lanes: int) -> list[Run]:
-        """All iterations in order. Of a parallel loop, the last run may go past its end or repeat iterations, where that can't be seen."""
+        """All iterations in order. Of a parallel loop, the last run may go past its end or repeat iterations, where
+        that can't be seen.
+        """
         tail = extent % lanes
         pads = tail > 0 and self._may_pad(s, extent, lanes)
         if extent < lanes and not pads:
@@ -71,7 +75,9 @@ class LanePlan:
         return [r for r in runs if r.start < r.stop]
 
     def _may_pad(self, s: For, extent: int, lanes: int) -> bool:
-        """Whether the last vector may run past the end: everything it touches beyond lies in the padding of a buffer."""
+        """Whether the last vector may run past the end: everything it touches beyond lies in the padding of a
+        buffer.
+        """
         if s.kind != "parallel" or self.scope.depth:
             return False
         if any(type(inner) is not Let and type(inner) is not Store for inner in s.body):
@@ -93,6 +99,10 @@ class LanePlan:
         """Whether iterations may run twice: nothing that the loop writes is read by it."""
         written = {inner.buffer for inner in walk(s.body) if type(inner) is Store}
         reads = {
-            node.buffer for inner in walk(s.body) for e in expressions(inner) for node in walk_expr(e) if type(node) is Load
-        }  # fmt: skip
+            node.buffer
+            for inner in walk(s.body)
+            for e in expressions(inner)
+            for node in walk_expr(e)
+            if type(node) is Load
+        }
         return not any(self.storage.overlap(w, r) for w in written for r in reads)

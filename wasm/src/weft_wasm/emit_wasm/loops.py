@@ -42,7 +42,9 @@ class Counted:
         self.scalars, self.steady, self.body = scalars, steady, body
 
     def emit(self, var: Var, start: Bound, stop: Bound, step: int, copies: int, body: Sequence[Stmt]) -> None:
-        """var from start below stop, `copies` bodies of `step` in an iteration. Where both bounds are known there must be an iteration."""
+        """var from start below stop, `copies` bodies of `step` in an iteration. Where both bounds are known there
+        must be an iteration.
+        """
         length = stop - start if isinstance(start, int) and isinstance(stop, int) else None
         if isinstance(start, int) and length is not None and length <= step * copies:
             return self._once(var, start, step, copies, body)
@@ -192,7 +194,9 @@ class Functions(Protocol):
 
 
 class Loops:
-    """The statement For. simd: whether vector loops run in lanes. functions: where a kernel's loops may be functions."""
+    """The statement For. simd: whether vector loops run in lanes. functions: where a kernel's loops may be
+    functions.
+    """
 
     def __init__(
         self,

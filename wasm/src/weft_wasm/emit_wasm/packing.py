@@ -1,4 +1,6 @@
-"""Lanes of the vector on the stack: one scalar in all of them, one of them as a scalar. A bool is a mask as wide as a lane."""
+"""Lanes of the vector on the stack: one scalar in all of them, one of them as a scalar. A bool is a mask as wide as
+a lane.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The parts of one function's emitter, put together.
 
-Each takes what it needs from those before it; no part knows the ones after it, but by two small protocols: addresses need the values of scalar
-expressions (`address.Evaluator`), and loops the statements in their bodies (`blocks.Body`).
+Each takes what it needs from those before it; no part knows the ones after it, but by two small protocols: addresses
+need the values of scalar expressions (`address.Evaluator`), and loops the statements in their bodies (`blocks.Body`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from weft_wasm.ir.nodes import Barrier
 
 
 class Parts:
-    """What emits one function. in_kernel: whether it has the statements of a kernel, else only loops and branches around what `blocks.add` names."""
+    """What emits one function. in_kernel: whether it has the statements of a kernel, else only loops and branches
+    around what `blocks.add` names.
+    """
 
     def __init__(
         self, fn: Function, overlap: Overlap, features: frozenset[str], functions: Functions, in_kernel: bool = True

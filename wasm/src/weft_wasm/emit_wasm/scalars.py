@@ -13,14 +13,34 @@ from weft_wasm.emit_wasm.scope import Lane, Name, Scope
 from weft_wasm.emit_wasm.tables import CORE, LOAD, SCALAR, SCALAR_OP, WRAP_BITS, WRAPPED, scalar_convert
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared
 from weft_wasm.binary.encode import I32, I64, OP, memarg
-from weft_wasm.ir.nodes import ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Expr, Load, Local, MulAdd, Select, Unary, Var, int_range  # fmt: skip
+from weft_wasm.ir.nodes import (
+    ITEMSIZE,
+    SIGNED,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Expr,
+    Load,
+    Local,
+    MulAdd,
+    Select,
+    Unary,
+    Var,
+    int_range,
+)
 from weft_wasm.ir.kinds import covering, method
 
 _EQZ = {I32: OP["i32.eqz"], I64: OP["i64.eqz"]}
 
 
 class Scalars:
-    """Scalar expressions of one function. `at` is None, or (vector, lane) to evaluate one lane of an expression that the vector loop varies."""
+    """Scalar expressions of one function. `at` is None, or (vector, lane) to evaluate one lane of an expression that
+    the vector loop varies.
+    """
 
     def __init__(
         self, fn: Function, scope: Scope, shared: Shared, held: Held, expansions: Expansions, addresses: Addresses
@@ -330,7 +350,17 @@ class Scalars:
         self.fn.code += OP[f"{prefix}.add"]
 
 
-_BY_KIND: dict[type, Callable[[Scalars, Any, Lane | None], None]] = covering(Expr, {
-    **method(Load, Scalars.load), **method(Unary, Scalars._unary), **method(Binary, Scalars._binary), **method(Compare, Scalars._compare), **method(Select, Scalars._select),
-    **method(Convert, Scalars._convert), **method(Bitcast, Scalars._bitcast), **method(MulAdd, Scalars._muladd),
-}, leaves=(Const, Var, Local, Call))  # fmt: skip
+_BY_KIND: dict[type, Callable[[Scalars, Any, Lane | None], None]] = covering(
+    Expr,
+    {
+        **method(Load, Scalars.load),
+        **method(Unary, Scalars._unary),
+        **method(Binary, Scalars._binary),
+        **method(Compare, Scalars._compare),
+        **method(Select, Scalars._select),
+        **method(Convert, Scalars._convert),
+        **method(Bitcast, Scalars._bitcast),
+        **method(MulAdd, Scalars._muladd),
+    },
+    leaves=(Const, Var, Local, Call),
+)

@@ -29,7 +29,8 @@ class Lanes:
 class Scope:
     """What is bound where the current statement stands.
 
-    env: where each variable and local is. offset: the constant part of an unrolled or constant loop variable. loop_vars: variables that are never
+    env: where each variable and local is. offset: the constant part of an unrolled or constant loop variable.
+        loop_vars: variables that are never
     negative. lanes: the vector loop, if there is one. depth: how many loops there are.
     """
 

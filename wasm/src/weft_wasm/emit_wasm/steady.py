@@ -1,4 +1,6 @@
-"""What a loop does not change is made once before it: loads that it repeats, vectors of constants, reciprocals of what it divides by."""
+"""What a loop does not change is made once before it: loads that it repeats, vectors of constants, reciprocals of
+what it divides by.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,33 @@ from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.binary.encode import V128
-from weft_wasm.ir.nodes import Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Let, Load, MulAdd, Select, Stmt, Store, Unary, Var  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Binary,
+    Bitcast,
+    Buffer,
+    Compare,
+    Const,
+    Expr,
+    For,
+    Let,
+    Load,
+    MulAdd,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+)
 from weft_wasm.ir.traversal import blocks, expressions, may_end, operands, walk, walk_expr, written
 
 MAX_HOISTED = 24
 
 
 class Steady:
-    """Fills what is held for a loop. Each `hold_…` returns the locals (with their types) that the loop's end is to release."""
+    """Fills what is held for a loop. Each `hold_…` returns the locals (with their types) that the loop's end is to
+    release.
+    """
 
     def __init__(
         self,
@@ -85,7 +106,9 @@ class Steady:
             seen: set[Expr] = set()
 
             def visit(statements: Sequence[Stmt], certain: bool) -> bool:
-                """Whether the program may end in these statements; what comes after does not run in every iteration then."""
+                """Whether the program may end in these statements; what comes after does not run in every iteration
+                then.
+                """
                 ends = False
                 for s in statements:
                     if certain and not ends:
@@ -106,7 +129,9 @@ class Steady:
     # ---- constants
 
     def hold_constants(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
-        """The vector constants of a loop's body: engines make a constant anew wherever it stands, in three instructions."""
+        """The vector constants of a loop's body: engines make a constant anew wherever it stands, in three
+        instructions.
+        """
         seen: set[Expr] = set()
 
         def visit(e: Expr) -> None:
@@ -138,9 +163,12 @@ class Steady:
     # ---- reciprocals
 
     def hold_reciprocals(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
-        """For the divisions of a vector loop by what it does not change: their quotients made of r = 1/d. With q = a·r, q + (a - q·d)·r is the rounded a/d
-        as far as products are added exactly (P. Markstein, 1990), which "relaxed-simd" does on the processors of today, and one ulp off at most where a or
-        the result is next to the smallest numbers. Where it is no number, because a, d, r or the result is infinite or none, the division decides."""
+        """For the divisions of a vector loop by what it does not change: their quotients made of r = 1/d. With q = a·r,
+        q + (a - q·d)·r is the rounded a/d as far as products are added exactly (P. Markstein, 1990), which
+        "relaxed-simd" does on the processors of today, and one ulp off at most where a or the result is next to the
+        smallest numbers. Where it is no number, because a, d, r or the result is infinite or none, the division
+        decides.
+        """
         if not self.vectors.relaxed:
             return []
         locals_: list[tuple[int, int]] = []

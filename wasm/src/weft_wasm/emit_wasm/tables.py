@@ -1,8 +1,9 @@
 """IR operations as WebAssembly instructions, for scalars and for SIMD lanes.
 
-A scalar of a dtype lives in the Wasm type SCALAR[dtype]: narrow integers and bool as i32 in their own range, f16/bf16 as f32.
-In a vector loop every value has the same number of lanes, 4 or 2 (2 as soon as a 64-bit dtype takes part). 32-bit and narrower
-values use the first lanes as i32x4/f32x4, 64-bit ones i64x2/f64x2; a bool is a mask as wide as 16 / lanes bytes.
+A scalar of a dtype lives in the Wasm type SCALAR[dtype]: narrow integers and bool as i32 in their own range, f16/bf16
+as f32. In a vector loop every value has the same number of lanes, 4 or 2 (2 as soon as a 64-bit dtype takes part).
+32-bit and narrower values use the first lanes as i32x4/f32x4, 64-bit ones i64x2/f64x2; a bool is a mask as wide as 16 /
+lanes bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def _instruction(op: str, core: str, shapes: dict[str, str]) -> bytes | None:
 
 
 _ALL_OPS = (
-    "add sub mul div rem min max and or xor shl shr eq ne lt le gt ge neg abs floor ceil trunc round_even sqrt popcount clz"
+    "add sub mul div rem min max and or xor shl shr eq ne lt le gt ge neg abs floor ceil trunc round_even sqrt"
+    " popcount clz"
 ).split()
 SCALAR_OP = {(op, c): code for c in PREFIX for op in _ALL_OPS if (code := _instruction(op, c, PREFIX))}
 VECTOR_OP = {(op, c): code for c in SHAPE for op in _ALL_OPS if (code := _instruction(op, c, SHAPE))}
@@ -44,15 +46,35 @@ for _c in ("u32", "u64"):
 
 # (bytes in memory, signed) -> scalar load; stores by bytes.
 LOAD = {
-    "bool": OP["i32.load8_u"], "i8": OP["i32.load8_s"], "u8": OP["i32.load8_u"], "i16": OP["i32.load16_s"],
-    "u16": OP["i32.load16_u"], "f16": OP["i32.load16_u"], "bf16": OP["i32.load16_u"], "i32": OP["i32.load"],
-    "u32": OP["i32.load"], "i64": OP["i64.load"], "u64": OP["i64.load"], "f32": OP["f32.load"], "f64": OP["f64.load"],
-}  # fmt: skip
+    "bool": OP["i32.load8_u"],
+    "i8": OP["i32.load8_s"],
+    "u8": OP["i32.load8_u"],
+    "i16": OP["i32.load16_s"],
+    "u16": OP["i32.load16_u"],
+    "f16": OP["i32.load16_u"],
+    "bf16": OP["i32.load16_u"],
+    "i32": OP["i32.load"],
+    "u32": OP["i32.load"],
+    "i64": OP["i64.load"],
+    "u64": OP["i64.load"],
+    "f32": OP["f32.load"],
+    "f64": OP["f64.load"],
+}
 STORE = {
-    "bool": OP["i32.store8"], "i8": OP["i32.store8"], "u8": OP["i32.store8"], "i16": OP["i32.store16"],
-    "u16": OP["i32.store16"], "f16": OP["i32.store16"], "bf16": OP["i32.store16"], "i32": OP["i32.store"],
-    "u32": OP["i32.store"], "i64": OP["i64.store"], "u64": OP["i64.store"], "f32": OP["f32.store"], "f64": OP["f64.store"],
-}  # fmt: skip
+    "bool": OP["i32.store8"],
+    "i8": OP["i32.store8"],
+    "u8": OP["i32.store8"],
+    "i16": OP["i32.store16"],
+    "u16": OP["i32.store16"],
+    "f16": OP["i32.store16"],
+    "bf16": OP["i32.store16"],
+    "i32": OP["i32.store"],
+    "u32": OP["i32.store"],
+    "i64": OP["i64.store"],
+    "u64": OP["i64.store"],
+    "f32": OP["f32.store"],
+    "f64": OP["f64.store"],
+}
 LANE_BYTES_LOAD = {4: OP["v128.load32_lane"], 8: OP["v128.load64_lane"]}
 LANE_BYTES_STORE = {
     1: OP["v128.store8_lane"],
@@ -83,17 +105,22 @@ def scalar_convert(src: str, dst: str) -> bytes:
 
 
 def vector_convert(src: str, dst: str) -> bytes | None:
-    """The same for lanes (4 lanes for 32-bit pairs, 2 where 64 bits take part); None: no such instruction, go lane by lane."""
+    """The same for lanes (4 lanes for 32-bit pairs, 2 where 64 bits take part); None: no such instruction, go lane
+    by lane.
+    """
     s, d = PREFIX[src], PREFIX[dst]
     if s == d:
         return b""
     sign_src, sign_dst = ("s" if src in SIGNED else "u"), ("s" if dst in SIGNED else "u")
     table = {
-        ("i32", "f32"): f"f32x4.convert_i32x4_{sign_src}", ("f32", "i32"): f"i32x4.trunc_sat_f32x4_{sign_dst}",
-        ("f32", "f64"): "f64x2.promote_low_f32x4", ("f64", "f32"): "f32x4.demote_f64x2_zero",
-        ("i32", "f64"): f"f64x2.convert_low_i32x4_{sign_src}", ("f64", "i32"): f"i32x4.trunc_sat_f64x2_{sign_dst}_zero",
+        ("i32", "f32"): f"f32x4.convert_i32x4_{sign_src}",
+        ("f32", "i32"): f"i32x4.trunc_sat_f32x4_{sign_dst}",
+        ("f32", "f64"): "f64x2.promote_low_f32x4",
+        ("f64", "f32"): "f32x4.demote_f64x2_zero",
+        ("i32", "f64"): f"f64x2.convert_low_i32x4_{sign_src}",
+        ("f64", "i32"): f"i32x4.trunc_sat_f64x2_{sign_dst}_zero",
         ("i32", "i64"): f"i64x2.extend_low_i32x4_{sign_src}",
-    }  # fmt: skip
+    }
     name = table.get((s, d))
     return OP[name] if name else None
 

@@ -1,4 +1,6 @@
-"""Values that are computed already: what loops hold for their bodies, and what one statement refers to several times."""
+"""Values that are computed already: what loops hold for their bodies, and what one statement refers to several
+times.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.ir.nodes import Const, Expr, Load
 from weft_wasm.ir.traversal import operands
 
-# What of an expression a local holds: its one value (None), that value in all lanes, one of its vectors, or one lane of one.
+# What of an expression a local holds: its one value (None), that value in all lanes, one of its vectors, or one lane of
+# one.
 Form: TypeAlias = Literal["splat"] | int | Lane | None
 
 
@@ -23,7 +26,8 @@ def constant_key(e: Const) -> tuple[str, str]:
 class Held:
     """What the loops around have put into locals before they began.
 
-    scalars: of expressions. splats: the same values in all lanes. constants: vectors of constants. quotients: what stands for a division in the
+    scalars: of expressions. splats: the same values in all lanes. constants: vectors of constants. quotients: what
+        stands for a division in the
     current vector loop. `enter` and `leave` are a loop's beginning and end.
     """
 

@@ -25,19 +25,48 @@ from weft_wasm.emit_wasm.tables import (
     WRAPPED,
     shuffle_words,
     vector_convert,
-)  # fmt: skip
+)
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
 from weft_wasm.binary.encode import OP, V128, memarg
-from weft_wasm.ir.nodes import (ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Expr, Load, Local, MulAdd, Select, Unary, Var, whole)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    ITEMSIZE,
+    SIGNED,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Expr,
+    Load,
+    Local,
+    MulAdd,
+    Select,
+    Unary,
+    Var,
+    whole,
+)
 from weft_wasm.ir.traversal import operands
 from weft_wasm.ir.kinds import covering, method
 
 
 class Vectors:
-    """Vector expressions of one function. `u` is the number of the vector in an iteration. relaxed: whether the target has relaxed SIMD."""
+    """Vector expressions of one function. `u` is the number of the vector in an iteration. relaxed: whether the
+    target has relaxed SIMD.
+    """
 
-    def __init__(self, fn: Function, scope: Scope, shared: Shared, held: Held, expansions: Expansions, addresses: Addresses, scalars: Scalars,
-                 relaxed: bool):  # fmt: skip
+    def __init__(
+        self,
+        fn: Function,
+        scope: Scope,
+        shared: Shared,
+        held: Held,
+        expansions: Expansions,
+        addresses: Addresses,
+        scalars: Scalars,
+        relaxed: bool,
+    ):
         self.fn, self.scope, self.shared, self.held, self.expansions = fn, scope, shared, held, expansions
         self.addresses, self.scalars, self.relaxed = addresses, scalars, relaxed
 
@@ -181,7 +210,12 @@ class Vectors:
             if size < 4:
                 if dtype == "bool":
                     code += OP["i32x4.neg"]
-                self._twice(OP["i8x16.shuffle"] + bytes(((0, 4, 8, 12) if size == 1 else (0, 1, 4, 5, 8, 9, 12, 13)) + (0,) * (12 if size == 1 else 8)))  # fmt: skip
+                self._twice(
+                    OP["i8x16.shuffle"]
+                    + bytes(
+                        ((0, 4, 8, 12) if size == 1 else (0, 1, 4, 5, 8, 9, 12, 13)) + (0,) * (12 if size == 1 else 8)
+                    )
+                )
             code += LANE_BYTES_STORE[size * lanes] + memarg(size * lanes, offset) + b"\0"
             return
         held = self.shared.temporary(V128)
@@ -244,7 +278,9 @@ class Vectors:
             self._wrap(e.dtype)
 
     def _clip(self, e: Binary, x: Expr, c: Const, u: int) -> bool:
-        """The larger or smaller of x and a constant, if that is `x < c ? c : x` (`c < x ? c : x`), one instruction of x86 where others take eight."""
+        """The larger or smaller of x and a constant, if that is `x < c ? c : x` (`c < x ? c : x`), one instruction
+        of x86 where others take eight.
+        """
         zero = str(float(c.value)) if c.value == 0 else ""
         if c.value != c.value or (e.op == "min" and zero == "-0.0"):
             return False
@@ -380,7 +416,17 @@ def _extremum(e: Select) -> tuple[bytes, Expr, Expr] | None:
     return OP[f"{SHAPE[e.dtype]}.{name}"], a, b
 
 
-_BY_KIND: dict[type, Callable[[Vectors, Any, int], None]] = covering(Expr, {
-    **method(Load, Vectors._load), **method(Unary, Vectors._unary), **method(Binary, Vectors._binary), **method(Compare, Vectors._compare), **method(Select, Vectors._select),
-    **method(Convert, Vectors._convert), **method(Bitcast, Vectors._bitcast), **method(MulAdd, Vectors._muladd),
-}, leaves=(Const, Var, Local, Call))  # fmt: skip
+_BY_KIND: dict[type, Callable[[Vectors, Any, int], None]] = covering(
+    Expr,
+    {
+        **method(Load, Vectors._load),
+        **method(Unary, Vectors._unary),
+        **method(Binary, Vectors._binary),
+        **method(Compare, Vectors._compare),
+        **method(Select, Vectors._select),
+        **method(Convert, Vectors._convert),
+        **method(Bitcast, Vectors._bitcast),
+        **method(MulAdd, Vectors._muladd),
+    },
+    leaves=(Const, Var, Local, Call),
+)

@@ -1,4 +1,6 @@
-"""The second emitter of the loop IR: WGSL kernels and the plan that runs them, for WebGPU in a page and wgpu-py outside of it."""
+"""The second emitter of the loop IR: WGSL kernels and the plan that runs them, for WebGPU in a page and wgpu-py
+outside of it.
+"""
 
 from weft_wasm.emit_wgsl.module import DEFAULT_LIMITS, as_words, compile_webgpu, from_words
 from weft_wasm.emit_wgsl.shader import WgslError

@@ -1,5 +1,5 @@
-"""Long loops as several dispatches: systems end a dispatch that takes seconds, and Mesa's llvmpipe silently leaves a shader's loops altogether once
-an invocation has had 65,535 iterations, of all its loops together.
+"""Long loops as several dispatches: systems end a dispatch that takes seconds, and Mesa's llvmpipe silently leaves a
+shader's loops altogether once an invocation has had 65,535 iterations, of all its loops together.
 
 Loops whose length only the device knows are not cut. Lowering makes none for WebGPU but those of parts of known sizes.
 """
@@ -13,7 +13,31 @@ from weft_wasm.ir.affine import linear_index, row_major
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
 from weft_wasm.emit_wgsl.shader import WgslError
-from weft_wasm.ir.nodes import (Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Switch, Unary, Var, While, clamp, eq, i32, lt, whole)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    clamp,
+    eq,
+    i32,
+    lt,
+    whole,
+)
 from weft_wasm.ir.traversal import blocks, walk, walk_expr, written
 
 LIMIT = 1 << 15  # iterations of one invocation
@@ -44,8 +68,10 @@ def trips(s: For) -> int:
 
 
 def chunked(kernel: Kernel, temp: NewTemp) -> list[Stmt] | None:
-    """Statements of the program level that do what the kernel does with at most about LIMIT iterations in an invocation; None if it is fine as it
-    is. `temp(name, dtype, shape)` makes a buffer. WgslError for long loops inside of one whose length isn't known."""
+    """Statements of the program level that do what the kernel does with at most about LIMIT iterations in an
+    invocation; None if it is fine as it is. `temp(name, dtype, shape)` makes a buffer. WgslError for long loops inside
+    of one whose length isn't known.
+    """
     if kernel.workgroup or iterations(kernel.body) <= LIMIT:
         return None
     out: list[Stmt] = []
@@ -68,8 +94,9 @@ def _kernel(d: Dispatch, body: list[Stmt]) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a part begins with. guards: conditions under which it runs, outer first. kept: names whose values are in buffers. lets: bindings that are
-    made again."""
+    """What a part begins with. guards: conditions under which it runs, outer first. kept: names whose values are in
+    buffers. lets: bindings that are made again.
+    """
 
     guards: tuple[Expr, ...] = ()
     kept: tuple[tuple[Var | Local, Buffer], ...] = ()
@@ -77,7 +104,9 @@ class _Scope:
 
 
 class _Cutter:
-    """Cuts the body of one dispatch. What goes from one part to the next is in buffers, with an element for each point of the grid."""
+    """Cuts the body of one dispatch. What goes from one part to the next is in buffers, with an element for each
+    point of the grid.
+    """
 
     def __init__(self, d: Dispatch, temp: NewTemp):
         self.d, self.temp = d, temp
@@ -95,8 +124,11 @@ class _Cutter:
         return None if self.cost(d.body) <= LIMIT else self.cut(d.body, _Scope())
 
     def refusal(self, inside: int) -> WgslError:
-        return WgslError(f"kernel {self.d.name} has a loop whose length only the device knows around {inside} iterations of others, which is too long for a "
-                         "dispatch of a WebGPU device; give the loop a known length, or use the wasm or cpu backend")  # fmt: skip
+        return WgslError(
+            f"kernel {self.d.name} has a loop whose length only the device knows around {inside} iterations of others,"
+            " which is too long for a dispatch of a WebGPU device; give the loop a known length, or use the wasm or"
+            " cpu backend"
+        )
 
     def cost(self, body: Sequence[Stmt]) -> int:
         """Iterations of one invocation; a workgroup shares out the loops that it runs for a point."""
@@ -127,7 +159,11 @@ class _Cutter:
             bound = [s for s in segment if type(s) is Let or type(s) is Declare]
             lets = [s for s in bound if type(s) is Let and _stable(s, self.changed)]
             used = later.union(*(walk_expr(s.value) for s in lets))
-            kept = tuple((name, self.buffer(name.name, name.dtype)) for s in bound if s not in lets and (name := _bound(s)) in used)
+            kept = tuple(
+                (name, self.buffer(name.name, name.dtype))
+                for s in bound
+                if s not in lets and (name := _bound(s)) in used
+            )
             after = replace(scope, kept=scope.kept + kept, lets=(*scope.lets, *lets))
             if len(segment) == 1 and self.cost(segment) > LIMIT:
                 out += self.opened(segment[0], scope)
@@ -137,7 +173,9 @@ class _Cutter:
         return out
 
     def part(self, body: list[Stmt], scope: _Scope, kept: Sequence[tuple[Var | Local, Buffer]] = ()) -> Kernel:
-        """A kernel of these statements, after what they use has been made again, and before what they change is kept."""
+        """A kernel of these statements, after what they use has been made again, and before what they change is
+        kept.
+        """
         used: set[Expr] = set(free(body))
         lets: list[Let] = []
         for let in reversed(scope.lets):
@@ -146,7 +184,10 @@ class _Cutter:
                 used.update(walk_expr(let.value))
         assigned = {s.local for s in walk(body) if type(s) is Assign}
         begin = [_binding(name, Load(b, self.point)) for name, b in scope.kept if name in used]
-        end = [Store(b, self.point, name) for name, b in (*kept, *((name, b) for name, b in scope.kept if name in assigned))]
+        end = [
+            Store(b, self.point, name)
+            for name, b in (*kept, *((name, b) for name, b in scope.kept if name in assigned))
+        ]
         statements: list[Stmt] = [*begin, *lets, *body, *end]
         for guard in reversed(scope.guards):
             statements = [If(guard, statements)]
@@ -162,7 +203,10 @@ class _Cutter:
                 return [flag, *self.branch(s.then, index, scope), *self.branch(s.orelse, Unary("not", index), scope)]
             case Switch():
                 index, flag = self.choice(clamp(i32(0), s.index, i32(len(s.branches) - 1)), scope)
-                return [flag, *(part for k, body in enumerate(s.branches) for part in self.branch(body, eq(index, k), scope))]
+                return [
+                    flag,
+                    *(part for k, body in enumerate(s.branches) for part in self.branch(body, eq(index, k), scope)),
+                ]
             case _:
                 raise self.refusal(max(map(iterations, blocks(s)), default=0))
 
@@ -175,7 +219,11 @@ class _Cutter:
         if self.shared(s):
             count *= self.width
         step: list[Stmt] = [Let(s.var, chunk * count + inside), If(lt(s.var, extent), s.body)]
-        return For(chunk, -(-extent // count), [self.part([For(inside, count, step, s.kind if self.shared(s) else "sequential")], scope)])
+        return For(
+            chunk,
+            -(-extent // count),
+            [self.part([For(inside, count, step, s.kind if self.shared(s) else "sequential")], scope)],
+        )
 
     def choice(self, value: Expr, scope: _Scope) -> tuple[Expr, Kernel]:
         """(what was chosen, the kernel that keeps it)"""

@@ -1,8 +1,9 @@
 """A kernel of the loop IR as dispatches: which loops are the grid, and what runs in one invocation.
 
-The statements of a kernel run one after the other; a nest of parallel loops at its top level becomes a grid, so what stands before and after it needs
-dispatches of its own. Bindings that a later dispatch needs are evaluated again there, which is right as long as nothing they read has been written since;
-where that can't be told, the whole kernel runs in one invocation.
+The statements of a kernel run one after the other; a nest of parallel loops at its top level becomes a grid, so what
+stands before and after it needs dispatches of its own. Bindings that a later dispatch needs are evaluated again there,
+which is right as long as nothing they read has been written since; where that can't be told, the whole kernel runs in
+one invocation.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 
 @dataclass(slots=True)
 class Dispatch:
-    """prologue, then the body for every point of the grid `loops` (outer to inner; none: one invocation). `stride`: a loop of an extent known only to the
-    device, whose iterations the invocations share out."""
+    """prologue, then the body for every point of the grid `loops` (outer to inner; none: one invocation). `stride`: a
+    loop of an extent known only to the device, whose iterations the invocations share out.
+    """
 
     name: str
     prologue: list[Let]
@@ -57,7 +59,9 @@ def split(kernel: Kernel) -> list[Dispatch]:
     for segment in segments:
         prologue = _needed(segment, lets)
         for let in prologue:
-            if any(type(node) is Local or (type(node) is Load and node.buffer in written) for node in walk_expr(let.value)):
+            if any(
+                type(node) is Local or (type(node) is Load and node.buffer in written) for node in walk_expr(let.value)
+            ):
                 return whole
         if any(type(e) is Local for e in free(segment)):
             return whole

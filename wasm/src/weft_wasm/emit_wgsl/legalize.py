@@ -1,5 +1,6 @@
-"""Loop IR → loop IR that WebGPU can run: word-sized buffers, loop variables of the program in buffers, copies and loops that only the device can
-count as kernels, and no more buffers in a kernel than a shader stage binds."""
+"""Loop IR → loop IR that WebGPU can run: word-sized buffers, loop variables of the program in buffers, copies and loops
+that only the device can count as kernels, and no more buffers in a kernel than a shader stage binds.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,31 @@ from typing import assert_never
 from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
 from weft_wasm.emit_wgsl.shader import TYPES, WgslError
-from weft_wasm.ir.nodes import (Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Select, Stmt, Store, Switch, Var, While, i32, lt)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Buffer,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Var,
+    While,
+    i32,
+    lt,
+)
 from weft_wasm.ir.rewriting import assigned
 from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
 
@@ -19,7 +44,9 @@ WORD = 4
 
 @dataclass(slots=True)
 class Legal:
-    """The program, and what stands beside the arena: the counter of each loop that is encoded (None: not read), the flag of each While and Switch."""
+    """The program, and what stands beside the arena: the counter of each loop that is encoded (None: not read), the
+    flag of each While and Switch.
+    """
 
     program: Program
     counters: dict[Var, Buffer | None] = field(default_factory=dict)
@@ -51,16 +78,29 @@ class _Legalizer:
                     self.temps.append(self.buffers[b])
         self.temps += [self.buffers[b] for b in p.temps]
         body = self.body(p.body)
-        new = Program(p.name, [self.buffers[b] for b in p.inputs], [self.buffers[b] for b in p.outputs], self.temps, body,
-                      [self.buffers[b] for b in constants_of(p)], p.donated, p.errors)  # fmt: skip
+        new = Program(
+            p.name,
+            [self.buffers[b] for b in p.inputs],
+            [self.buffers[b] for b in p.outputs],
+            self.temps,
+            body,
+            [self.buffers[b] for b in constants_of(p)],
+            p.donated,
+            p.errors,
+        )
         return Legal(new, self.counters, self.flags)
 
     def word_sized(self, b: Buffer, role: str | None = None) -> Buffer:
         if b.dtype not in TYPES:
-            raise WgslError(f"{self.program.name}: {b!r} has dtype {b.dtype}, which WebGPU devices do not have; "
-                            "use 32-bit dtypes, or the wasm or cpu backend")  # fmt: skip
+            raise WgslError(
+                f"{self.program.name}: {b!r} has dtype {b.dtype}, which WebGPU devices do not have; "
+                "use 32-bit dtypes, or the wasm or cpu backend"
+            )
         if b.role == "private":
-            raise WgslError(f"{self.program.name}: {b!r} is each thread's own, which a WebGPU program can't have; lower the program for WebGPU, with plain=True")
+            raise WgslError(
+                f"{self.program.name}: {b!r} is each thread's own, which a WebGPU program can't have; lower the program"
+                " for WebGPU, with plain=True"
+            )
         new = Buffer(b.name, b.dtype, b.shape, role or b.role, b.data, b.label)
         new.nbytes = WORD * b.size
         return new
@@ -99,9 +139,19 @@ class _Legalizer:
                 return self.choice(s.index, s.branches)
             case Fail():
                 text = self.program.errors.get(s.code, "")
-                raise WgslError(f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or cpu backend")
+                raise WgslError(
+                    f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or"
+                    " cpu backend"
+                )
             case HostCall():
-                return [HostCall(s.number, self.buffers[s.table], [self.buffers[b] for b in s.arguments], [self.buffers[b] for b in s.results])]
+                return [
+                    HostCall(
+                        s.number,
+                        self.buffers[s.table],
+                        [self.buffers[b] for b in s.arguments],
+                        [self.buffers[b] for b in s.results],
+                    )
+                ]
             case Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} is not a statement of the program level")
             case _:
@@ -128,7 +178,9 @@ class _Legalizer:
         return Rewriter(self.buffers).expr(e)
 
     def bound(self, kernel: Kernel) -> list[Stmt]:
-        """The kernel with arguments that exceed the bindings of a stage copied to and from temps, which share one binding."""
+        """The kernel with arguments that exceed the bindings of a stage copied to and from temps, which share one
+        binding.
+        """
         before: list[Stmt] = []
         after: list[Stmt] = []
         moved: dict[Buffer, Buffer] = {}
@@ -138,7 +190,9 @@ class _Legalizer:
             own = [b for b in mine if b.role not in ("temp", "constant")]
             shared = any(b.role == "constant" for b in mine) + 1
             excess = len(own) + shared - self.max_bindings
-            for b in sorted((b for b in own if b.role in ("input", "output")), key=lambda b: b.nbytes)[: max(excess, 0)]:
+            for b in sorted((b for b in own if b.role in ("input", "output")), key=lambda b: b.nbytes)[
+                : max(excess, 0)
+            ]:
                 moved[b] = self.temp(b.name, b.dtype, b.shape)
         for b, temp in moved.items():
             before.append(Copy(temp, b, b.size))
@@ -160,7 +214,10 @@ class _Legalizer:
         if dst is not src:
             return self.bound(self.copying(dst, to, src, at, s.count, cells))
         between = self.temp(f"{src.name}.copy", src.dtype, (s.count,))  # the two ranges may overlap
-        return [*self.bound(self.copying(between, i32(0), src, at, s.count, cells)), *self.bound(self.copying(dst, to, between, i32(0), s.count, cells))]
+        return [
+            *self.bound(self.copying(between, i32(0), src, at, s.count, cells)),
+            *self.bound(self.copying(dst, to, between, i32(0), s.count, cells)),
+        ]
 
     def copying(self, dst: Buffer, to: Expr, src: Buffer, at: Expr, count: int, cells: Sequence[Stmt]) -> Kernel:
         k = Var("k")
@@ -234,7 +291,9 @@ class Rewriter:
     def statement(self, s: Stmt) -> Stmt:
         match s:
             case For():
-                return For(s.var, self.expr(s.extent) if isinstance(s.extent, Expr) else s.extent, self.block(s.body), s.kind)
+                return For(
+                    s.var, self.expr(s.extent) if isinstance(s.extent, Expr) else s.extent, self.block(s.body), s.kind
+                )
             case While():
                 return While(self.block(s.cond), self.expr(s.test), self.block(s.body))
             case If():

@@ -11,13 +11,35 @@ from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
 from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
 from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
-from weft_wasm.ir.nodes import Assign, Barrier, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Program, Stmt, Store, Switch, While  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Buffer,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Program,
+    Stmt,
+    Store,
+    Switch,
+    While,
+)
 from weft_wasm.ir.traversal import touched
 from weft_wasm.passes.buffers import Plan, plan
 from weft_wasm.ir.verify import verify
 
 # What every WebGPU device has. A device may offer more; an artifact compiled for these runs everywhere.
-DEFAULT_LIMITS = {"maxStorageBuffersPerShaderStage": 8, "maxStorageBufferBindingSize": 1 << 27, "maxComputeWorkgroupsPerDimension": 65535}
+DEFAULT_LIMITS = {
+    "maxStorageBuffersPerShaderStage": 8,
+    "maxStorageBufferBindingSize": 1 << 27,
+    "maxComputeWorkgroupsPerDimension": 65535,
+}
 GROUP = 64  # invocations of a workgroup
 STRIDE = 1 << 14  # invocations that share a loop whose extent only the device knows
 ALIGN = 64
@@ -104,7 +126,8 @@ class ArgumentSpec(TypedDict):
 def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS, *, check: bool = True) -> Artifact:
     """One artifact of kind "webgpu" for a program.
 
-    limits: of the device, by WebGPU's names; what is missing is taken as the least that every device has. check: verify the program first. Raises
+    limits: of the device, by WebGPU's names; what is missing is taken as the least that every device has. check: verify
+        the program first. Raises
     VerifyError for malformed programs, WgslError for what the device can't hold.
     """
     if check:
@@ -167,8 +190,10 @@ class _Module:
     def check_size(self, b: Buffer) -> None:
         limit = self.limits["maxStorageBufferBindingSize"]
         if b.nbytes > limit:
-            raise WgslError(f"{self.program.name}: {b!r} takes {b.nbytes} bytes on a WebGPU device, which binds at most {limit}; "
-                            "split the array, or use the wasm or cpu backend")  # fmt: skip
+            raise WgslError(
+                f"{self.program.name}: {b!r} takes {b.nbytes} bytes on a WebGPU device, which binds at most {limit}; "
+                "split the array, or use the wasm or cpu backend"
+            )
 
     def place_temps(self) -> tuple[Plan, list[Buffer]]:
         """(arena, temps outside): the largest temps leave the arena until it can be bound."""
@@ -205,16 +230,35 @@ class _Module:
             case Kernel():
                 yield from map(self.dispatch, split(s))
             case Copy():
-                src, dst = (WORD * (self.offsets.get(b, 0) + fixed(index)) for b, index in ((s.src, s.src_index), (s.dst, s.dst_index)))
-                yield {"op": "copy", "src": self.ids[s.src], "dst": self.ids[s.dst], "bytes": WORD * s.count, "srcOffset": src, "dstOffset": dst}
+                src, dst = (
+                    WORD * (self.offsets.get(b, 0) + fixed(index))
+                    for b, index in ((s.src, s.src_index), (s.dst, s.dst_index))
+                )
+                yield {
+                    "op": "copy",
+                    "src": self.ids[s.src],
+                    "dst": self.ids[s.dst],
+                    "bytes": WORD * s.count,
+                    "srcOffset": src,
+                    "dstOffset": dst,
+                }
             case For():
                 counter = self.legal.counters[s.var]
-                yield {"op": "loop", "count": s.count, "body": self.steps(s.body), "counter": self.ids[counter] if counter else None}
+                yield {
+                    "op": "loop",
+                    "count": s.count,
+                    "body": self.steps(s.body),
+                    "counter": self.ids[counter] if counter else None,
+                }
             case While():
                 flag = self.ids[self.legal.flags[s]]
                 yield {"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}
             case Switch():
-                yield {"op": "switch", "index": self.ids[self.legal.flags[s]], "branches": [self.steps(b) for b in s.branches]}
+                yield {
+                    "op": "switch",
+                    "index": self.ids[self.legal.flags[s]],
+                    "branches": [self.steps(b) for b in s.branches],
+                }
             case HostCall():
                 arguments, results = ([self.place(b) for b in group] for group in (s.arguments, s.results))
                 yield {"op": "call", "number": s.number, "arguments": arguments, "results": results}
@@ -233,7 +277,10 @@ class _Module:
         written = {self.ids[b] for b in writes}
         bind = list(dict.fromkeys(self.ids[b] for b in (*reads, *writes)))
         if len(bind) > self.limits["maxStorageBuffersPerShaderStage"]:
-            raise WgslError(f"{self.program.name}: kernel {d.name} uses {len(bind)} buffers that are too large to share one; use smaller arrays")
+            raise WgslError(
+                f"{self.program.name}: kernel {d.name} uses {len(bind)} buffers that are too large to share one; use"
+                " smaller arrays"
+            )
         variables: dict[Buffer, tuple[str, str, int]] = {}
         kinds: dict[int, str] = {}
         for b in (*reads, *writes):
@@ -244,17 +291,39 @@ class _Module:
         shader = Shader(d.name, variables.__getitem__)
         width, declared, groups = self.entry(shader, d)
         access = ["read_write" if number in written else "read" for number in bind]
-        head = [f"@group(0) @binding({k}) var<storage, {access[k]}> b{k}: array<{kinds[number]}>;" for k, number in enumerate(bind)]
-        signature = "@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32"
-        text = "\n".join([
-            *head, "var<private> zero: u32;", *declared, *filter(None, [shader.functions_text()]),
-            f"@compute @workgroup_size({width})", f"fn main({signature}) {{", "  zero = group.z;", *shader.lines, "}", "",
-        ])  # fmt: skip
-        return {"op": "dispatch", "kernel": self.kernels.setdefault(text, len(self.kernels)), "bind": bind, "groups": groups}
+        head = [
+            f"@group(0) @binding({k}) var<storage, {access[k]}> b{k}: array<{kinds[number]}>;"
+            for k, number in enumerate(bind)
+        ]
+        signature = (
+            "@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u,"
+            " @builtin(local_invocation_index) lane: u32"
+        )
+        text = "\n".join(
+            [
+                *head,
+                "var<private> zero: u32;",
+                *declared,
+                *filter(None, [shader.functions_text()]),
+                f"@compute @workgroup_size({width})",
+                f"fn main({signature}) {{",
+                "  zero = group.z;",
+                *shader.lines,
+                "}",
+                "",
+            ]
+        )
+        return {
+            "op": "dispatch",
+            "kernel": self.kernels.setdefault(text, len(self.kernels)),
+            "bind": bind,
+            "groups": groups,
+        }
 
     def entry(self, shader: Shader, d: Dispatch) -> tuple[int, list[str], list[int]]:
-        """Writes the body of main: (invocations of a workgroup, declarations it needs, numbers of workgroups). The last number is always 1, so that
-        `group.z` is a zero that compilers do not know."""
+        """Writes the body of main: (invocations of a workgroup, declarations it needs, numbers of workgroups). The last
+        number is always 1, so that `group.z` is a zero that compilers do not know.
+        """
         if d.stride:
             shader.block(d.prologue)
             shader.loop(d.stride, "i32(id.x)", f"{STRIDE}i")
@@ -269,13 +338,17 @@ class _Module:
         return GROUP if d.loops else 1, [], groups
 
     def grid(self, shader: Shader, d: Dispatch, groups: int, counted: str, size: int) -> list[int]:
-        """The point of the grid and its loop variables; points are numbered by `counted`, of which a workgroup has `size`."""
+        """The point of the grid and its loop variables; points are numbered by `counted`, of which a workgroup has
+        `size`.
+        """
         if not d.loops:
             return [1, 1, 1]
         width = self.limits["maxComputeWorkgroupsPerDimension"]
         lines = -(-groups // width)
         columns = -(-groups // lines)
-        shader.line(f"let point = {counted}.y * {columns * size}u + {counted}.x;" if lines > 1 else f"let point = {counted}.x;")
+        shader.line(
+            f"let point = {counted}.y * {columns * size}u + {counted}.x;" if lines > 1 else f"let point = {counted}.x;"
+        )
         if groups * size > d.size or lines * columns > groups:
             shader.line(f"if (point >= {d.size}u) {{ return; }}")
         inner = 1

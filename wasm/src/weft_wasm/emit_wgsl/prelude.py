@@ -1,8 +1,9 @@
 """WGSL functions that give operations the loop IR's semantics where the language leaves them open.
 
-WGSL lets an implementation assume that NaN and infinity never occur, reassociate float sums, and flush subnormals; an integer division by zero or a
-long shift has other results than XLA's, and a constant expression may not overflow. So NaN is tested in the bits, what must not be folded passes
-through `zero` (a word that is 0 but only known when the kernel runs), and the rest is spelt out.
+WGSL lets an implementation assume that NaN and infinity never occur, reassociate float sums, and flush subnormals; an
+integer division by zero or a long shift has other results than XLA's, and a constant expression may not overflow. So
+NaN is tested in the bits, what must not be folded passes through `zero` (a word that is 0 but only known when the
+kernel runs), and the rest is spelt out.
 """
 
 from __future__ import annotations
@@ -25,16 +26,21 @@ FUNCTIONS: dict[str, str] = {
     "abs_f32": "fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }",
     "total_order": "fn total_order(x: f32) -> i32 { let b = bitcast<i32>(x); return b ^ ((b >> 31u) & 0x7fffffff); }",
     "order": "fn order(x: f32) -> i32 { let b = bitcast<i32>(x); return select(b, -(b & 0x7fffffff), b < 0); }",
-    "min_f32": """fn min_f32(a: f32, b: f32) -> f32 {
+    "min_f32": (
+        """fn min_f32(a: f32, b: f32) -> f32 {
   let least = select(b, a, total_order(a) < total_order(b));
   return select(select(least, b, is_nan(b)), a, is_nan(a));
-}""",
-    "max_f32": """fn max_f32(a: f32, b: f32) -> f32 {
+}"""
+    ),
+    "max_f32": (
+        """fn max_f32(a: f32, b: f32) -> f32 {
   let greatest = select(b, a, total_order(a) > total_order(b));
   return select(select(greatest, b, is_nan(b)), a, is_nan(a));
-}""",
+}"""
+    ),
     # C's fmod, exactly: long division of the mantissas
-    "rem_f32": """fn rem_f32(a: f32, b: f32) -> f32 {
+    "rem_f32": (
+        """fn rem_f32(a: f32, b: f32) -> f32 {
   let sign = bitcast<u32>(a) & 0x80000000u;
   var x = bitcast<u32>(a) & 0x7fffffffu;
   var y = bitcast<u32>(b) & 0x7fffffffu;
@@ -55,26 +61,35 @@ FUNCTIONS: dict[str, str] = {
   ex = ex - i32(s);
   if (ex > 0) { return as_f32(sign | ((x & 0x7fffffu) | (u32(ex) << 23u))); }
   return as_f32(sign | (x >> u32(1 - ex)));
-}""",
-    "f32_to_i32": """fn f32_to_i32(x: f32) -> i32 {
+}"""
+    ),
+    "f32_to_i32": (
+        """fn f32_to_i32(x: f32) -> i32 {
   let inside = i32(select(x, 0.0f, is_nan(x) | (order(x) >= 0x4f000000) | (order(x) <= -0x4f000000)));
   return select(select(select(inside, i32(0x80000000u), order(x) <= -0x4f000000), 0x7fffffff, order(x) >= 0x4f000000), 0, is_nan(x));
-}""",
-    "f32_to_u32": """fn f32_to_u32(x: f32) -> u32 {
+}"""
+    ),
+    "f32_to_u32": (
+        """fn f32_to_u32(x: f32) -> u32 {
   let inside = u32(select(x, 0.0f, is_nan(x) | (order(x) >= 0x4f800000) | (order(x) <= 0)));
   return select(select(inside, 0xffffffffu, order(x) >= 0x4f800000), 0u, is_nan(x));
-}""",
+}"""
+    ),
     # integers
-    "div_i32": """fn div_i32(a: i32, b: i32) -> i32 {
+    "div_i32": (
+        """fn div_i32(a: i32, b: i32) -> i32 {
   let safe = (b != 0) & ((b != -1) | (a != i32(0x80000000u)));
   return select(select(a, -1, b == 0), a / select(1, b, safe), safe);
-}""",
+}"""
+    ),
     "div_u32": "fn div_u32(a: u32, b: u32) -> u32 { return select(0xffffffffu, a / select(1u, b, b != 0u), b != 0u); }",
-    "rem_i32": """fn rem_i32(a: i32, b: i32) -> i32 {
+    "rem_i32": (
+        """fn rem_i32(a: i32, b: i32) -> i32 {
   let safe = (b != 0) & (b != -1);
   let d = select(1, b, safe);
   return select(select(a, 0, b == -1), a - (a / d) * d, safe);
-}""",
+}"""
+    ),
     "rem_u32": "fn rem_u32(a: u32, b: u32) -> u32 { return select(a, a % select(1u, b, b != 0u), b != 0u); }",
     "shl_i32": "fn shl_i32(a: i32, n: u32) -> i32 { return select(0, a << (n & 31u), n < 32u); }",
     "shl_u32": "fn shl_u32(a: u32, n: u32) -> u32 { return select(0u, a << (n & 31u), n < 32u); }",
@@ -83,10 +98,13 @@ FUNCTIONS: dict[str, str] = {
 }
 for _name, _symbol in _COMPARE.items():
     # `_c`: the right side is a finite constant; `_x`: it may be an infinity that the compiler knows
-    FUNCTIONS[f"{_name}_f32"] = f"fn {_name}_f32(a: f32, b: f32) -> bool {{ return (a {_symbol} b) & !is_nan(a) & !is_nan(b); }}"
+    FUNCTIONS[f"{_name}_f32"] = (
+        f"fn {_name}_f32(a: f32, b: f32) -> bool {{ return (a {_symbol} b) & !is_nan(a) & !is_nan(b); }}"
+    )
     FUNCTIONS[f"{_name}_f32_c"] = f"fn {_name}_f32_c(a: f32, b: f32) -> bool {{ return (a {_symbol} b) & !is_nan(a); }}"
     FUNCTIONS[f"{_name}_f32_x"] = (
-        f"fn {_name}_f32_x(a: f32, b: f32) -> bool {{ return (order(a) {_symbol} order(b)) & !is_nan(a) & !is_nan(b); }}"
+        f"fn {_name}_f32_x(a: f32, b: f32) -> bool {{ return (order(a) {_symbol} order(b)) & !is_nan(a) &"
+        " !is_nan(b); }"
     )
 
 _ORDER = {name: k for k, name in enumerate(FUNCTIONS)}

@@ -1,7 +1,9 @@
-"""A workgroup for each point of the grid: long reductions are shared out over its invocations and combined in workgroup memory.
+"""A workgroup for each point of the grid: long reductions are shared out over its invocations and combined in workgroup
+memory.
 
-Every invocation runs the body. Bindings and locals are computed by all alike; a reduce loop is strided over the invocations and its accumulators combined in
-a tree; a parallel loop is strided; single stores are left to the first invocation. Between uses of storage that the body changes there is a barrier.
+Every invocation runs the body. Bindings and locals are computed by all alike; a reduce loop is strided over the
+invocations and its accumulators combined in a tree; a parallel loop is strided; single stores are left to the first
+invocation. Between uses of storage that the body changes there is a barrier.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Expressions and statements of the loop IR as WGSL: one table from nodes to text.
 
-Every dtype of at most 32 bits is held in a 32-bit scalar: integers in i32 or u32, in their dtype's range; f16 and bf16 in the f32 that they equal. An
-element of a dtype narrower than 32 bits takes a word of its buffer, with its bits in the low end and zeros above.
+Every dtype of at most 32 bits is held in a 32-bit scalar: integers in i32 or u32, in their dtype's range; f16 and bf16
+in the f32 that they equal. An element of a dtype narrower than 32 bits takes a word of its buffer, with its bits in the
+low end and zeros above.
 """
 
 from __future__ import annotations
@@ -14,19 +15,64 @@ from typing import Any, assert_never
 
 from weft_wasm.elementary import expansion
 from weft_wasm.emit_wgsl import prelude
-from weft_wasm.ir.nodes import (INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store, Switch, Unary, Var, While, int_range)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    INTEGERS,
+    ITEMSIZE,
+    SIGNED,
+    STORAGE_FLOATS,
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    int_range,
+)
 from weft_wasm.ir.traversal import operands, walk_expr
 from weft_wasm.ir.kinds import covering, method
 
-TYPES = {"bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32", "u32": "u32", "f16": "f32", "bf16": "f32",
-         "f32": "f32"}  # fmt: skip
+TYPES = {
+    "bool": "bool",
+    "i8": "i32",
+    "i16": "i32",
+    "i32": "i32",
+    "u8": "u32",
+    "u16": "u32",
+    "u32": "u32",
+    "f16": "f32",
+    "bf16": "f32",
+    "f32": "f32",
+}
 NARROW = {name: 8 * ITEMSIZE[name] for name in TYPES if ITEMSIZE[name] < 4 and name != "bool"}
 NESTING = 12  # deeper expressions are cut by a `let`: parsers of shaders recurse
 
 
 class WgslError(ValueError):
-    """A program holds a dtype that WebGPU devices do not have (f64, i64, u64, complex numbers). The message names the kernel and the dtype; convert
-    the operands to 32 bits, or run that part on another backend."""
+    """A program holds a dtype that WebGPU devices do not have (f64, i64, u64, complex numbers). The message names the
+    kernel and the dtype; convert the operands to 32 bits, or run that part on another backend.
+    """
 
 
 def storage(dtype: str) -> str:
@@ -39,7 +85,10 @@ def type_of(dtype: str, where: str) -> str:
     try:
         return TYPES[dtype]
     except KeyError:
-        raise WgslError(f"{where} computes in {dtype}, which WebGPU devices do not have; use 32-bit dtypes there, or the wasm or cpu backend") from None
+        raise WgslError(
+            f"{where} computes in {dtype}, which WebGPU devices do not have; use 32-bit dtypes there, or the wasm or"
+            " cpu backend"
+        ) from None
 
 
 class Shader:
@@ -109,14 +158,17 @@ class Shader:
     def expanded(self, name: str, params: Sequence[Var], build: Callable[[], Expr], args: Sequence[str]) -> str:
         """A call of a function of its own, whose body is an expression built on params."""
         if name not in self.functions:
-            self.functions[name] = ""  # keeps its place before functions that its body calls are added after it; WGSL has no order
+            # keeps its place before functions that its body calls are added after it; WGSL has no order
+            self.functions[name] = ""
             inner = Shader(self.name, self.place)
             inner.helpers, inner.functions = self.helpers, self.functions
             inner.env = {v: v.name for v in params}
             result = build()
             text = inner.value(result)
             head = ", ".join(f"{v.name}: {self.type(v.dtype)}" for v in params)
-            self.functions[name] = "\n".join([f"fn {name}({head}) -> {self.type(result.dtype)} {{", *inner.lines, f"  return {text};", "}"])
+            self.functions[name] = "\n".join(
+                [f"fn {name}({head}) -> {self.type(result.dtype)} {{", *inner.lines, f"  return {text};", "}"]
+            )
         return f"{name}({', '.join(args)})"
 
     def const(self, e: Const) -> str:
@@ -133,7 +185,9 @@ class Shader:
         return f"{x!r}f"
 
     def runtime(self, e: Expr, text: str) -> str:
-        """A text that is no constant expression (those are refused where they overflow, and folded without regard to NaN)."""
+        """A text that is no constant expression (those are refused where they overflow, and folded without regard to
+        NaN).
+        """
         return self.call(f"keep_{self.type(e.dtype)}", text) if type(e) is Const else text
 
     def keep(self, e: Expr, text: str) -> str:
@@ -324,7 +378,9 @@ def _unary(s: Shader, e: Unary, parts: list[str]) -> str:
             return f"countOneBits({_low_bits(x, e.dtype)})"
         case "clz":
             lost = 32 - NARROW.get(e.dtype, 32)
-            return f"(countLeadingZeros({_low_bits(x, e.dtype)}) - {lost}{kind[0]})" if lost else f"countLeadingZeros({x})"
+            return (
+                f"(countLeadingZeros({_low_bits(x, e.dtype)}) - {lost}{kind[0]})" if lost else f"countLeadingZeros({x})"
+            )
         case "round_away":
             v = Var("x", "f32")
             return s.expanded("round_away", [v], lambda: expansion.round_away(v), [x])
@@ -430,7 +486,9 @@ def _convert(s: Shader, e: Convert, parts: list[str]) -> str:
         v = Var("x", "f32")
         as_float = x if old == "f32" else f"f32({x})"
         # not `scalar_math.nearest`: a shader's compiler may take x + large - large for x
-        return s.expanded(f"round_{target}", [v], lambda: expansion.decode_bits(expansion.encode_bits(v, target), target), [as_float])
+        return s.expanded(
+            f"round_{target}", [v], lambda: expansion.decode_bits(expansion.encode_bits(v, target), target), [as_float]
+        )
     if new == "bool":
         return x if old == "bool" else f"((bitcast<u32>({x}) << 1u) != 0u)" if old == "f32" else f"({x} != 0{old[0]})"
     if target in INTEGERS and old == "f32":
@@ -463,7 +521,19 @@ def _call(s: Shader, e: Call, parts: list[str]) -> str:
     return s.expanded(f"weft_{e.fn}", params, lambda: expansion.expand(Call(e.fn, *params), f64=False), parts)
 
 
-_EMIT: dict[type, Callable[[Shader, Any, list[str]], str]] = covering(Expr, {
-    **method(Const, _const), **method(Load, _load), **method(Unary, _unary), **method(Binary, _binary), **method(Compare, _compare),
-    **method(Select, _select), **method(Convert, _convert), **method(Bitcast, _bitcast), **method(MulAdd, _mul_add), **method(Call, _call),
-}, leaves=(Var, Local))  # fmt: skip
+_EMIT: dict[type, Callable[[Shader, Any, list[str]], str]] = covering(
+    Expr,
+    {
+        **method(Const, _const),
+        **method(Load, _load),
+        **method(Unary, _unary),
+        **method(Binary, _binary),
+        **method(Compare, _compare),
+        **method(Select, _select),
+        **method(Convert, _convert),
+        **method(Bitcast, _bitcast),
+        **method(MulAdd, _mul_add),
+        **method(Call, _call),
+    },
+    leaves=(Var, Local),
+)

@@ -1,5 +1,6 @@
-"""The interpreter of the loop IR: slow, obvious, the oracle of the emitters. Scalars are Python numbers, rounded to their dtype after
-every operation; buffers are bytes (`interpret_memory.py`)."""
+"""The interpreter of the loop IR: slow, obvious, the oracle of the emitters. Scalars are Python numbers, rounded to
+their dtype after every operation; buffers are bytes (`interpret_memory.py`).
+"""
 
 from __future__ import annotations
 
@@ -10,19 +11,71 @@ from typing import Any, assert_never
 
 from weft_wasm.elementary import expansion
 from weft_wasm.interpreter.memory import InterpretError, Memory, StrictMemory
-from weft_wasm.ir.nodes import (INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, int_range, wrap)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    INTEGERS,
+    ITEMSIZE,
+    SIGNED,
+    STORAGE_FLOATS,
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Buffer,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Node,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    int_range,
+    wrap,
+)
 from weft_wasm.ir.traversal import constants_of
 
 Scalar = Any  # a bool, int or float, as the dtype beside it says
 Visit = Callable[[Expr], Scalar]  # the value of an operand, computed once for each statement
-_FORMAT = {"bool": "<?", "i8": "<b", "u8": "<B", "i16": "<h", "u16": "<H", "i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q",
-           "f16": "<e", "f32": "<f", "f64": "<d"}  # fmt: skip
+_FORMAT = {
+    "bool": "<?",
+    "i8": "<b",
+    "u8": "<B",
+    "i16": "<h",
+    "u16": "<H",
+    "i32": "<i",
+    "u32": "<I",
+    "i64": "<q",
+    "u64": "<Q",
+    "f16": "<e",
+    "f32": "<f",
+    "f64": "<d",
+}
 
 
 _WHOLE: dict[str, Callable[[float], int]] = {
-    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round_even": round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "round_even": round,
     "round_away": lambda y: math.trunc(y) + (abs(y - math.trunc(y)) >= 0.5) * (1 if y > 0 else -1),
-}  # fmt: skip
+}
 
 
 class TooLong(InterpretError):
@@ -33,7 +86,8 @@ def run(program: Program, inputs: Sequence[bytes], most: int | None = None, stri
     """The outputs' bytes for the inputs' bytes. InterpretError on an index out of bounds or a Fail.
 
     most: how many statements and iterations may run, so that programs end that otherwise would not; then TooLong.
-    strict: refuse whatever targets may do in different ways (see `StrictMemory`; also the bits of a NaN that was computed).
+    strict: refuse whatever targets may do in different ways (see `StrictMemory`; also the bits of a NaN that was
+        computed).
     """
     memory = StrictMemory() if strict else Memory()
     for buffer, data in zip(program.inputs, inputs, strict=True):
@@ -90,7 +144,9 @@ def to_storage(value: float, dtype: str) -> float:
 
 
 class _Machine:
-    def __init__(self, memory: Memory, most: int | None = None, strict: bool = False, private: Sequence[Buffer] = ()) -> None:
+    def __init__(
+        self, memory: Memory, most: int | None = None, strict: bool = False, private: Sequence[Buffer] = ()
+    ) -> None:
         self.memory, self.strict, self.private = memory, strict, private
         self.env: dict[Expr, Scalar] = {}
         self.left = math.inf if most is None else most

@@ -1,4 +1,6 @@
-"""Memory of the loop IR's interpreter: what buffers hold, and, where it is strict, whether a program may touch it when it does."""
+"""Memory of the loop IR's interpreter: what buffers hold, and, where it is strict, whether a program may touch it
+when it does.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Memory:
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop whose iterations may run in any order, and who has touched which element: the iteration, or SEVERAL, and whether it wrote."""
+    """A loop whose iterations may run in any order, and who has touched which element: the iteration, or SEVERAL,
+    and whether it wrote.
+    """
 
     loop: For
     k: int = 0
@@ -69,8 +73,9 @@ class _Loop:
 
 
 class StrictMemory(Memory):
-    """Refuses what the loop IR leaves undefined besides: loads of what was never written, results that are not written wholly, and iterations of a
-    parallel or reduce loop that depend on each other."""
+    """Refuses what the loop IR leaves undefined besides: loads of what was never written, results that are not written
+    wholly, and iterations of a parallel or reduce loop that depend on each other.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,7 +127,9 @@ class StrictMemory(Memory):
         self.loops.pop()
 
     def _touch(self, buffer: Buffer, index: int, writes: bool) -> None:
-        """A thread's own buffer may be written again and again: only what another iteration wrote must not be read from it."""
+        """A thread's own buffer may be written again and again: only what another iteration wrote must not be read
+        from it.
+        """
         own = buffer.role == "private"
         for loop in self.loops:
             if loop is None:
@@ -130,8 +137,8 @@ class StrictMemory(Memory):
             k, wrote = loop.touched.get((buffer, index), (loop.k, False))
             if k != loop.k and (not writes if own and wrote else (writes or wrote) and not own):
                 raise InterpretError(
-                    f"iterations {'of which several' if k == SEVERAL else k} and {loop.k} of the {loop.loop.kind} loop over {loop.loop.var.name} "
-                    f"both touch element {index} of {buffer!r}"
+                    f"iterations {'of which several' if k == SEVERAL else k} and {loop.k} of the {loop.loop.kind} loop"
+                    f" over {loop.loop.var.name} both touch element {index} of {buffer!r}"
                 )
             if k == loop.k or writes:
                 loop.touched[buffer, index] = (loop.k, writes or (wrote and k == loop.k))

@@ -1,8 +1,9 @@
 """What each attribute of the loop IR may hold.
 
-Types are those of the declarations in ir.py. Which numbers an int may be, and which words a str may be, stands in RANGES and WORDS; where one has no entry
-there, or a declaration says something that isn't understood here, this module can't be imported. So no node and no attribute goes unchecked.
-`check_attributes` is the first half of the verifier: what follows it relies on every attribute.
+Types are those of the declarations in ir.py. Which numbers an int may be, and which words a str may be, stands in
+RANGES and WORDS; where one has no entry there, or a declaration says something that isn't understood here, this module
+can't be imported. So no node and no attribute goes unchecked. `check_attributes` is the first half of the verifier:
+what follows it relies on every attribute.
 """
 
 from __future__ import annotations
@@ -29,42 +30,106 @@ POSITIVE = range(1, 1 << 31)
 
 # The values of an int; for a dict of ints, those of its keys and of its values.
 RANGES: dict[str, Collection[int]] = {
-    "Buffer.shape": range(1 << 63), "Buffer.size": NATURAL, "Buffer.nbytes": range(8 << 31),
-    "For.extent": INT32, "For.vector": VECTOR_COUNTS, "For.unroll": POSITIVE, "For.tasks": NATURAL,
-    "Kernel.depth": range(1, MOST_NESTING + 1), "Copy.count": NATURAL, "Copy.dst_index": NATURAL, "Copy.src_index": NATURAL,
-    "Fail.code": POSITIVE, "HostCall.number": NATURAL, "Program.donated": NATURAL, "Program.errors": POSITIVE,
-}  # fmt: skip
-# The element types that artifacts name, and the dtype in which a buffer holds them: formats that the loop IR doesn't have as bytes, complex numbers as pairs.
+    "Buffer.shape": range(1 << 63),
+    "Buffer.size": NATURAL,
+    "Buffer.nbytes": range(8 << 31),
+    "For.extent": INT32,
+    "For.vector": VECTOR_COUNTS,
+    "For.unroll": POSITIVE,
+    "For.tasks": NATURAL,
+    "Kernel.depth": range(1, MOST_NESTING + 1),
+    "Copy.count": NATURAL,
+    "Copy.dst_index": NATURAL,
+    "Copy.src_index": NATURAL,
+    "Fail.code": POSITIVE,
+    "HostCall.number": NATURAL,
+    "Program.donated": NATURAL,
+    "Program.errors": POSITIVE,
+}
+# The element types that artifacts name, and the dtype in which a buffer holds them: formats that the loop IR doesn't
+# have as bytes, complex numbers as pairs.
 LABELS = {
-    **{dtype: dtype for dtype in nodes.ITEMSIZE}, "c64": "f32", "c128": "f64",
-    **dict.fromkeys(("i2", "u2", "i4", "u4", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"), "u8"),
-}  # fmt: skip
+    **{dtype: dtype for dtype in nodes.ITEMSIZE},
+    "c64": "f32",
+    "c128": "f64",
+    **dict.fromkeys(
+        (
+            "i2",
+            "u2",
+            "i4",
+            "u4",
+            "f4e2m1fn",
+            "f8e3m4",
+            "f8e4m3",
+            "f8e4m3fn",
+            "f8e4m3b11fnuz",
+            "f8e4m3fnuz",
+            "f8e5m2",
+            "f8e5m2fnuz",
+            "f8e8m0fnu",
+        ),
+        "u8",
+    ),
+}
 # The values of a str; None: it is a name.
 WORDS: dict[str, Collection[str] | None] = {
-    **{f"{kind}.dtype": nodes.ITEMSIZE for kind in ("Buffer", "Const", "Var", "Local", "Load", "Unary", "Binary", "Select", "Convert", "Bitcast", "MulAdd", "Call")},
+    **{
+        f"{kind}.dtype": nodes.ITEMSIZE
+        for kind in (
+            "Buffer",
+            "Const",
+            "Var",
+            "Local",
+            "Load",
+            "Unary",
+            "Binary",
+            "Select",
+            "Convert",
+            "Bitcast",
+            "MulAdd",
+            "Call",
+        )
+    },
     **dict.fromkeys(("Buffer.name", "Var.name", "Local.name", "Kernel.name", "Program.name"), None),
-    "Buffer.role": nodes.ROLES, "Buffer.label": LABELS, "Unary.op": nodes.UNARY_OPS, "Binary.op": nodes.BINARY_OPS, "Compare.op": nodes.COMPARE_OPS,
-    "Call.fn": nodes.MATH_UNARY | nodes.MATH_BINARY, "For.kind": nodes.LOOP_KINDS,
-}  # fmt: skip
+    "Buffer.role": nodes.ROLES,
+    "Buffer.label": LABELS,
+    "Unary.op": nodes.UNARY_OPS,
+    "Binary.op": nodes.BINARY_OPS,
+    "Compare.op": nodes.COMPARE_OPS,
+    "Call.fn": nodes.MATH_UNARY | nodes.MATH_BINARY,
+    "For.kind": nodes.LOOP_KINDS,
+}
 
 
 class VerifyError(ValueError):
-    """A loop-IR program breaks a rule of docs/loop-ir.md. The message names the kernel, the loops around, the statement and the rule; the pass that
-    built the statement is at fault."""
+    """A loop-IR program breaks a rule of docs/loop-ir.md. The message names the kernel, the loops around, the statement
+    and the rule; the pass that built the statement is at fault.
+    """
 
 
 def attributes(kind: type) -> dict[str, Any]:
-    """The attributes of a kind of node, and their declared types: fields of a dataclass; else slots, declared in the class or as arguments."""
+    """The attributes of a kind of node, and their declared types: fields of a dataclass; else slots, declared in the
+    class or as arguments.
+    """
     own = get_type_hints(kind)
     if dataclasses.is_dataclass(kind):
         return {field.name: own[field.name] for field in dataclasses.fields(kind)}
     given = {**get_type_hints(vars(kind)["__init__"]), **own}
     several = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.VAR_POSITIONAL}
-    return {name: GenericAlias(tuple, (given.get(name), ...)) if name in several else given.get(name) for name in vars(kind)["__slots__"]}
+    return {
+        name: GenericAlias(tuple, (given.get(name), ...)) if name in several else given.get(name)
+        for name in vars(kind)["__slots__"]
+    }
 
 
 def _kinds(kinds: tuple[type, ...]) -> Check:
-    names = "an expression" if set(kinds) == set(get_args(Expr)) else "a statement" if set(kinds) == set(get_args(Stmt)) else f"a {kinds[0].__name__}"
+    names = (
+        "an expression"
+        if set(kinds) == set(get_args(Expr))
+        else "a statement"
+        if set(kinds) == set(get_args(Stmt))
+        else f"a {kinds[0].__name__}"
+    )
     known = frozenset(kinds)
     return Check(lambda x: type(x) in known, names)
 
@@ -75,13 +140,21 @@ _CODE = ints(RANGES["Program.errors"])
 # What is not said by its type alone.
 _OPEN = {
     "Const.value": Check(lambda x: isinstance(x, (bool, int, float)), "a bool, an int or a float"),
-    "Program.errors": Check(lambda x: type(x) is dict and all(map(_CODE.holds, x)) and all(isinstance(text, str) for text in x.values()), "a dict from codes to texts"),
-    "Program.calls": Check(lambda x: type(x) is list and all(hasattr(c, "ins") and hasattr(c, "outs") for c in x), "a list, each with ins and outs"),
+    "Program.errors": Check(
+        lambda x: type(x) is dict and all(map(_CODE.holds, x)) and all(isinstance(text, str) for text in x.values()),
+        "a dict from codes to texts",
+    ),
+    "Program.calls": Check(
+        lambda x: type(x) is list and all(hasattr(c, "ins") and hasattr(c, "outs") for c in x),
+        "a list, each with ins and outs",
+    ),
 }
 
 
 def check_of(name: str, declared: Any) -> Check:
-    """What an attribute may hold, by its name (`For.unroll`) and its declared type; TypeError where that isn't known."""
+    """What an attribute may hold, by its name (`For.unroll`) and its declared type; TypeError where that isn't
+    known.
+    """
     if name in _OPEN:
         return _OPEN[name]
     origin, inside = get_origin(declared), get_args(declared)
@@ -104,15 +177,18 @@ def check_of(name: str, declared: Any) -> Check:
 
 
 CHECKS: dict[type, list[tuple[str, Check]]] = {
-    kind: [(name, check_of(f"{kind.__name__}.{name}", declared)) for name, declared in attributes(kind).items()] for kind in (*_NODES, Program)
-}  # fmt: skip
+    kind: [(name, check_of(f"{kind.__name__}.{name}", declared)) for name, declared in attributes(kind).items()]
+    for kind in (*_NODES, Program)
+}
 _EXPRESSIONS = frozenset(get_args(Expr))
 _STATEMENTS = frozenset(get_args(Stmt))
 _UNCHECKED = 0  # depth of a node whose operands are being looked at
 
 
 def check_attributes(program: Program) -> None:
-    """Raises VerifyError for the first attribute that holds what it may not, and for nodes that contain themselves or nest too deeply."""
+    """Raises VerifyError for the first attribute that holds what it may not, and for nodes that contain themselves
+    or nest too deeply.
+    """
     _Walk(program).run()
 
 
@@ -252,4 +328,15 @@ def _path_in(e: Expr, root: Expr, above: dict[Expr, tuple[Expr, int]]) -> str:
     return "".join(f".{word}" for word in reversed(words))
 
 
-__all__ = ["CHECKS", "LABELS", "MOST_DEPTH", "MOST_NESTING", "MOST_STATEMENTS", "VECTOR_COUNTS", "VerifyError", "attributes", "check_attributes", "check_of"]
+__all__ = [
+    "CHECKS",
+    "LABELS",
+    "MOST_DEPTH",
+    "MOST_NESTING",
+    "MOST_STATEMENTS",
+    "VECTOR_COUNTS",
+    "VerifyError",
+    "attributes",
+    "check_attributes",
+    "check_of",
+]

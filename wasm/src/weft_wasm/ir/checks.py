@@ -17,7 +17,11 @@ class Check(NamedTuple):
 
 def ints(values: Collection[int]) -> Check:
     """One of some ints; True and False are none."""
-    said = f"an int from {values[0]} to {values[-1]}" if isinstance(values, range) else f"one of {', '.join(map(str, values))}"
+    said = (
+        f"an int from {values[0]} to {values[-1]}"
+        if isinstance(values, range)
+        else f"one of {', '.join(map(str, values))}"
+    )
     return Check(lambda x: type(x) is int and x in values, said)
 
 
@@ -66,6 +70,10 @@ def brief(x: object) -> str:
     if isinstance(x, str):
         return repr(x if len(x) <= 40 else x[:40] + "…")
     if isinstance(x, (list, tuple, dict)):
-        inner = f" of {brief(next(iter(x)))}" if len(x) == 1 and not isinstance(next(iter(x)), (list, tuple, dict)) else f" of {len(x)}"
+        inner = (
+            f" of {brief(next(iter(x)))}"
+            if len(x) == 1 and not isinstance(next(iter(x)), (list, tuple, dict))
+            else f" of {len(x)}"
+        )
         return f"a {type(x).__name__}{inner}"
     return f"a {type(x).__name__}"

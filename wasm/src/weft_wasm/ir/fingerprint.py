@@ -1,29 +1,67 @@
-"""What two kernels have in common that compile to the same function: all but the identity of their buffers and variables."""
+"""What two kernels have in common that compile to the same function: all but the identity of their buffers and
+variables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, assert_never
 
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Select, Stmt, Store, Switch, Unary, Var, While)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Node,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+)
 from weft_wasm.ir.traversal import operands
 from weft_wasm.ir.kinds import covering, of, same
 
 # What an expression is besides its operands; a constant by its text, which tells -0.0 from 0.0.
-_LABEL: dict[type, Callable[[Any], Hashable]] = covering(Expr, {
-    **of(Const, lambda e: ("const", repr(e.value), e.dtype)),
-    **same("load", Load),
-    **of(Unary, Binary, Compare, lambda e: e.op),
-    **of(Select, lambda e: "rare" if e.rare else "select"),
-    **of(Convert, lambda e: ("convert", e.dtype)),
-    **of(Bitcast, lambda e: ("bitcast", e.dtype)),
-    **same("muladd", MulAdd),
-    **of(Call, lambda e: ("call", e.fn)),
-}, leaves=(Var, Local))  # fmt: skip
+_LABEL: dict[type, Callable[[Any], Hashable]] = covering(
+    Expr,
+    {
+        **of(Const, lambda e: ("const", repr(e.value), e.dtype)),
+        **same("load", Load),
+        **of(Unary, Binary, Compare, lambda e: e.op),
+        **of(Select, lambda e: "rare" if e.rare else "select"),
+        **of(Convert, lambda e: ("convert", e.dtype)),
+        **of(Bitcast, lambda e: ("bitcast", e.dtype)),
+        **same("muladd", MulAdd),
+        **of(Call, lambda e: ("call", e.fn)),
+    },
+    leaves=(Var, Local),
+)
 
 
 def fingerprint(body: list[Stmt], buffers: Sequence[Buffer], variables: Sequence[Expr]) -> tuple[Hashable, ...]:
-    """The statements with numbers for names: `buffers` and `variables` from outside, then whatever is bound or computed, in the order of their use."""
+    """The statements with numbers for names: `buffers` and `variables` from outside, then whatever is bound or
+    computed, in the order of their use.
+    """
     numbers: dict[Buffer | Expr, int] = {name: k for k, name in enumerate((*buffers, *variables))}
     words: list[Hashable] = [*((b.dtype, b.nbytes, b.role) for b in buffers), *(v.dtype for v in variables)]
 
@@ -51,7 +89,17 @@ def fingerprint(body: list[Stmt], buffers: Sequence[Buffer], variables: Sequence
         kind = type(s).__name__
         match s:
             case For():
-                words.append((kind, s.extent if isinstance(s.extent, int) else None, s.kind, s.vector, s.unroll, s.outline, s.tasks))
+                words.append(
+                    (
+                        kind,
+                        s.extent if isinstance(s.extent, int) else None,
+                        s.kind,
+                        s.vector,
+                        s.unroll,
+                        s.outline,
+                        s.tasks,
+                    )
+                )
                 if isinstance(s.extent, Node):
                     expression(s.extent)
                 new(s.var)

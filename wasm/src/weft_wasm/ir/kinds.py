@@ -1,7 +1,7 @@
 """Tables by kind of node: which function takes the nodes of a class.
 
-A dict's type can't say that the function beside a class takes nodes of that class: it holds functions of `Any`. `of` and `method` make its entries,
-and the type checker compares the two there.
+A dict's type can't say that the function beside a class takes nodes of that class: it holds functions of `Any`. `of`
+and `method` make its entries, and the type checker compares the two there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _P = ParamSpec("_P")
 
 
 def covering(union: object, table: dict[type, _T], leaves: tuple[type, ...] = ()) -> dict[type, _T]:
-    """A table by kind, which must have an entry for each class of the union (`Expr`, `Stmt`) but those in `leaves`, and none else.
+    """A table by kind, which must have an entry for each class of the union (`Expr`, `Stmt`) but those in `leaves`, and
+    none else.
 
     >>> from weft_wasm.ir.nodes import Const, Expr
     >>> covering(Expr, {Const: 1})
@@ -38,7 +39,9 @@ def of(a: type[_A], function: Callable[[_A], _T], /) -> dict[type, Callable[[Any
 @overload
 def of(a: type[_A], b: type[_B], function: Callable[[_A | _B], _T], /) -> dict[type, Callable[[Any], _T]]: ...
 @overload
-def of(a: type[_A], b: type[_B], c: type[_C], function: Callable[[_A | _B | _C], _T], /) -> dict[type, Callable[[Any], _T]]: ...
+def of(
+    a: type[_A], b: type[_B], c: type[_C], function: Callable[[_A | _B | _C], _T], /
+) -> dict[type, Callable[[Any], _T]]: ...
 def of(*kinds: Any) -> dict[type, Callable[[Any], Any]]:
     """The entries of a function, the last argument, that takes a node of one of the kinds before it.
 
@@ -55,6 +58,8 @@ def same(value: _T, *kinds: type) -> dict[type, Callable[[Any], _T]]:
     return dict.fromkeys(kinds, lambda node: value)
 
 
-def method(kind: type[_A], function: Callable[Concatenate[_S, _A, _P], _T]) -> dict[type, Callable[Concatenate[_S, Any, _P], _T]]:
+def method(
+    kind: type[_A], function: Callable[Concatenate[_S, _A, _P], _T]
+) -> dict[type, Callable[Concatenate[_S, Any, _P], _T]]:
     """The entry of a method that takes a node of a kind first, or of a function that takes one second."""
     return {kind: function}

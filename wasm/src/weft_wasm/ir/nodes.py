@@ -4,13 +4,14 @@ A `Program` is buffers and a list of statements: kernels, and the control flow a
 loops, scalar bindings and stores. Expressions are DAGs: **a node that is referred to twice in one statement is
 evaluated once**; to share a value between statements bind it with `Let`. Nodes are compared by identity.
 
-Every expression has a scalar dtype (`expr.dtype`), one of `ITEMSIZE`. `f16` and `bf16` are storage types: they come from
-`Load` and `Convert`, go to `Store` and `Convert`, and nothing computes on them. An index is an `i32` expression that
-counts elements of a flat buffer, and must be in bounds whenever it is evaluated (`Select` evaluates both sides; clamp
-the index or use `If`).
+Every expression has a scalar dtype (`expr.dtype`), one of `ITEMSIZE`. `f16` and `bf16` are storage types: they come
+from `Load` and `Convert`, go to `Store` and `Convert`, and nothing computes on them. An index is an `i32` expression
+that counts elements of a flat buffer, and must be in bounds whenever it is evaluated (`Select` evaluates both sides;
+clamp the index or use `If`).
 
 Semantics where targets differ, the same everywhere (they are XLA's):
-  - integer arithmetic wraps; `x / 0` is -1 (all bits set), `x % 0` is x, `INT_MIN / -1` is INT_MIN, `%` has the sign of x;
+  - integer arithmetic wraps; `x / 0` is -1 (all bits set), `x % 0` is x, `INT_MIN / -1` is INT_MIN, `%` has the sign of
+      x;
   - a shift by the width or more (unsigned reading of the amount) gives 0, or the sign for `shr` of a signed dtype;
   - float `min`/`max` propagate NaN; `ne` is true and the other comparisons are false for NaN;
   - float → integer truncates and saturates, NaN gives 0; integer → narrower integer wraps; anything → bool is `x != 0`.
@@ -39,9 +40,20 @@ from typing import Any, Protocol, TypeAlias, final
 from weft.base.annotations import override
 
 ITEMSIZE = {
-    "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
-    "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
-}  # fmt: skip
+    "bool": 1,
+    "i8": 1,
+    "u8": 1,
+    "i16": 2,
+    "u16": 2,
+    "i32": 4,
+    "u32": 4,
+    "i64": 8,
+    "u64": 8,
+    "f16": 2,
+    "bf16": 2,
+    "f32": 4,
+    "f64": 8,
+}
 MOST_ELEMENTS = 1 << 31  # of a buffer: an index is an i32
 SIGNED = frozenset(("i8", "i16", "i32", "i64"))
 UNSIGNED = frozenset(("u8", "u16", "u32", "u64"))
@@ -49,14 +61,44 @@ INTEGERS = SIGNED | UNSIGNED
 FLOATS = frozenset(("f32", "f64"))
 STORAGE_FLOATS = frozenset(("f16", "bf16"))
 
-UNARY_OPS = frozenset(("neg", "abs", "not", "floor", "ceil", "trunc", "round_even", "round_away", "sqrt", "popcount", "clz"))
+UNARY_OPS = frozenset(
+    ("neg", "abs", "not", "floor", "ceil", "trunc", "round_even", "round_away", "sqrt", "popcount", "clz")
+)
 BINARY_OPS = frozenset(("add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr"))
 COMPARE_OPS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-# Functions without an instruction: scalar_math.py writes them in terms of the above, for f32 and f64. `sign` is 0 for 0, NaN for NaN.
+# Functions without an instruction: scalar_math.py writes them in terms of the above, for f32 and f64. `sign` is 0 for
+# 0, NaN for NaN.
 MATH_UNARY = frozenset(
-    ("exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
-     "asinh", "acosh", "atanh", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "logistic", "sign")
-)  # fmt: skip
+    (
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asin",
+        "acos",
+        "atan",
+        "asinh",
+        "acosh",
+        "atanh",
+        "rsqrt",
+        "cbrt",
+        "erf",
+        "erfc",
+        "erf_inv",
+        "lgamma",
+        "digamma",
+        "logistic",
+        "sign",
+    )
+)
 MATH_BINARY = frozenset(("pow", "atan2", "nextafter"))
 LOOP_KINDS = frozenset(("parallel", "sequential", "reduce"))
 REDUCE_OPS = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
@@ -75,9 +117,11 @@ def padded(nbytes: int) -> int:
 class Buffer:
     """Flat storage of `size` elements. Row-major, dense; `shape` is kept for the artifact's metadata.
 
-    role: "input", "output", "temp" (planned into the arena), "constant" (carries `data: bytes`), "workgroup" (declared by a kernel),
+    role: "input", "output", "temp" (planned into the arena), "constant" (carries `data: bytes`), "workgroup" (declared
+        by a kernel),
     "private" (each thread's own, for the time of a kernel).
-    label: the dtype the artifact's metadata names, if it isn't `dtype` (a complex array is stored as f32 with shape (..., 2)).
+    label: the dtype the artifact's metadata names, if it isn't `dtype` (a complex array is stored as f32 with shape
+        (..., 2)).
     `buffer[index]` builds a `Load`.
     """
 
@@ -87,8 +131,15 @@ class Buffer:
     size: int
     nbytes: int
 
-    def __init__(self, name: str, dtype: str, shape: Sequence[int], role: str = "temp", data: bytes | None = None,
-                 label: str | None = None):  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        dtype: str,
+        shape: Sequence[int],
+        role: str = "temp",
+        data: bytes | None = None,
+        label: str | None = None,
+    ):
         self.name, self.dtype, self.shape, self.role, self.data = name, dtype, tuple(shape), role, data
         self.label = label or dtype
         self.size = math.prod(self.shape)
@@ -109,13 +160,16 @@ class Buffer:
         return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-# ---- expressions ------------------------------------------------------------------------------------------------------
+# ---- expressions
+# ------------------------------------------------------------------------------------------------------
 
 
 class Node:
-    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`, `~x` too. They never change.
+    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`,
+    `~x` too. They never change.
 
-    Whoever treats each kind in its own way takes an `Expr`, the union of the kinds, so that the type checker sees a kind that is forgotten.
+    Whoever treats each kind in its own way takes an `Expr`, the union of the kinds, so that the type checker sees a
+    kind that is forgotten.
     """
 
     __slots__ = ("_loaded",)
@@ -234,7 +288,9 @@ class Unary(Node):
 
 @final
 class Binary(Node):
-    """`add sub mul div rem min max` numbers; `and or xor` bool and integers; `shl shr` integers. Both sides have the dtype of the result."""
+    """`add sub mul div rem min max` numbers; `and or xor` bool and integers; `shl shr` integers. Both sides have the
+    dtype of the result.
+    """
 
     __slots__ = ("op", "a", "b", "dtype")
 
@@ -253,8 +309,9 @@ class Compare(Node):
 
 @final
 class Select(Node):
-    """`a` where `cond`, else `b`; both are evaluated. `rare=True` promises nothing more, but hints that `cond` is seldom
-    true, and lets an emitter skip `a` when no lane needs it (slow paths of functions)."""
+    """`a` where `cond`, else `b`; both are evaluated. `rare=True` promises nothing more, but hints that `cond` is
+    seldom true, and lets an emitter skip `a` when no lane needs it (slow paths of functions).
+    """
 
     __slots__ = ("cond", "a", "b", "rare", "dtype")
 
@@ -306,7 +363,8 @@ Expr: TypeAlias = Const | Var | Local | Load | Unary | Binary | Compare | Select
 Operand: TypeAlias = Expr | int | float
 
 
-# ---- statements -------------------------------------------------------------------------------------------------------
+# ---- statements
+# -------------------------------------------------------------------------------------------------------
 
 
 @final
@@ -321,7 +379,8 @@ class For:
                     `acc = MulAdd(a, b, acc)`), where nothing else in the body reads acc. It may store, each
                     iteration to an element of its own. Iterations may be regrouped.
     vector, unroll: the schedule, which changes speed and rounding only.
-      vector=n      n SIMD vectors at a time (parallel and reduce loops only; inner control flow must not depend on var).
+      vector=n      n SIMD vectors at a time (parallel and reduce loops only; inner control flow must not depend on
+      var).
                     Loops inside are jammed: a parallel vector loop around a reduction keeps n vectors of accumulators.
       unroll=n      n copies of the body an iteration; n ≥ extent leaves no loop.
       outline=True  Wasm: the loop is a function of its own, so that engines allocate registers for it alone and
@@ -349,7 +408,9 @@ class For:
 @final
 @dataclass(slots=True, eq=False)
 class While:
-    """Runs `cond` (statements), then ends if `test` is false, else runs `body`, and again. At program level `cond` holds kernels and `test` is a Load."""
+    """Runs `cond` (statements), then ends if `test` is false, else runs `body`, and again. At program level `cond`
+    holds kernels and `test` is a Load.
+    """
 
     cond: list[Stmt]
     test: Expr
@@ -416,9 +477,12 @@ class Kernel:
     """A piece of work without host control flow: one Wasm function, one WGSL dispatch (its outermost parallel loops are
     the grid). It may use the variables of the program-level loops around it. `workgroup` declares workgroup buffers.
 
-    plain: loops that read and write the same, one iteration of the outermost as one of the body's, where those of the body don't show it.
-    depth: how many of the outermost loops of `plain` are so; each is the last statement of the one around it in the body.
-    parts: the kernels that it was made of, in their order."""
+    plain: loops that read and write the same, one iteration of the outermost as one of the body's, where those of the
+        body don't show it.
+    depth: how many of the outermost loops of `plain` are so; each is the last statement of the one around it in the
+        body.
+    parts: the kernels that it was made of, in their order.
+    """
 
     name: str
     body: list[Stmt]
@@ -431,7 +495,9 @@ class Kernel:
 @final
 @dataclass(slots=True, eq=False)
 class Copy:
-    """Program level: `count` elements from src[src_index:] to dst[dst_index:] (same dtype; may overlap within a buffer)."""
+    """Program level: `count` elements from src[src_index:] to dst[dst_index:] (same dtype; may overlap within a
+    buffer).
+    """
 
     dst: Buffer
     src: Buffer
@@ -451,9 +517,12 @@ class Fail:
 @final
 @dataclass(slots=True, eq=False)
 class HostCall:
-    """Program level: calls function `number` of the host, which reads the arguments and writes the results; where it fails, so does the program.
+    """Program level: calls function `number` of the host, which reads the arguments and writes the results; where it
+    fails, so does the program.
 
-    table: an i32 temp, into which the addresses of the arguments and results are put; two elements for each, as they may have 64 bits."""
+    table: an i32 temp, into which the addresses of the arguments and results are put; two elements for each, as they
+        may have 64 bits.
+    """
 
     number: int
     table: Buffer
@@ -480,7 +549,8 @@ class Called(Protocol):
 @final
 @dataclass(slots=True, eq=False, repr=False)
 class Program:
-    """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, and For (sequential), While, If, Switch around them.
+    """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, and For (sequential), While, If,
+    Switch around them.
 
     donated: {output index: input index}; the output may be the very storage of the input, so the program must be right
     when it is (the planner never checks it). An output may also be read back by later kernels.
@@ -509,7 +579,8 @@ def shown(x: object) -> str:
     return object.__repr__(x)
 
 
-# ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds) --------------------------
+# ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds)
+# --------------------------
 
 
 def lift(x: Operand, dtype: str) -> Expr:

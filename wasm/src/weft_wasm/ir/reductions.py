@@ -11,7 +11,9 @@ from weft_wasm.ir.traversal import walk
 def assigned_outside(s: For) -> list[Local]:
     """Locals that the loop assigns and doesn't declare, each once."""
     declared = {inner.local for inner in walk(s.body) if type(inner) is Declare}
-    return list(dict.fromkeys(inner.local for inner in walk(s.body) if type(inner) is Assign and inner.local not in declared))
+    return list(
+        dict.fromkeys(inner.local for inner in walk(s.body) if type(inner) is Assign and inner.local not in declared)
+    )
 
 
 def reduction(s: Assign) -> tuple[str | None, tuple[Expr, ...]]:
@@ -30,7 +32,11 @@ def reduction(s: Assign) -> tuple[str | None, tuple[Expr, ...]]:
 def reductions(s: For) -> dict[Local, str]:
     """The ⊕ of every local that a reduce loop changes."""
     outside = set(assigned_outside(s))
-    return {inner.local: reduction(inner)[0] or "" for inner in walk(s.body) if type(inner) is Assign and inner.local in outside}
+    return {
+        inner.local: reduction(inner)[0] or ""
+        for inner in walk(s.body)
+        if type(inner) is Assign and inner.local in outside
+    }
 
 
 def identity(op: str, dtype: str) -> Const:

@@ -6,20 +6,45 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, Node, Program, Stmt, Store, Switch, Var, While)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Local,
+    Node,
+    Program,
+    Stmt,
+    Store,
+    Switch,
+    Var,
+    While,
+)
 from weft_wasm.ir.reductions import reduction
 from weft_wasm.ir.traversal import substitute, walk
 
 
 def assigned(s: Assign, new: Callable[[Expr], Expr]) -> Expr:
-    """What a statement assigns, rewritten. `acc ⊕ e` stays one even where e becomes a constant that changes nothing: reduce loops are known by that form."""
+    """What a statement assigns, rewritten. `acc ⊕ e` stays one even where e becomes a constant that changes nothing:
+    reduce loops are known by that form.
+    """
     if type(s.value) is Binary and reduction(s)[0] is not None:
         return Binary(s.value.op, new(s.value.a), new(s.value.b))
     return new(s.value)
 
 
 def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> list[Stmt]:
-    """The statements of a kernel with leaves replaced: variables and loads by expressions, locals that are assigned by locals."""
+    """The statements of a kernel with leaves replaced: variables and loads by expressions, locals that are assigned
+    by locals.
+    """
     known = {} if memo is None else memo
 
     def new(e: Expr) -> Expr:

@@ -1,4 +1,6 @@
-"""The loop IR as text: each statement a line, what it refers to several times on lines of its own before it (`%0 = …`)."""
+"""The loop IR as text: each statement a line, what it refers to several times on lines of its own before it (`%0 =
+…`).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,58 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Never
 
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, shown)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Node,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    shown,
+)
 from weft_wasm.ir.traversal import expressions, operands, walk_expr
 
-_SYMBOL = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
-           "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
+_SYMBOL = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "rem": "%",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "shl": "<<",
+    "shr": ">>",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
 
 
 def unknown(x: Never) -> str:
@@ -58,7 +107,9 @@ def show(e: Expr | int, names: dict[Expr, str] | None = None) -> str:
 
 
 def _shared(s: Stmt) -> tuple[dict[Expr, str], list[str]]:
-    """Names for the nodes that a statement refers to several times and that are more than a leaf or an access, and their lines."""
+    """Names for the nodes that a statement refers to several times and that are more than a leaf or an access, and
+    their lines.
+    """
     uses: dict[Expr, int] = {}
     nodes: list[Expr] = []
     seen: set[Expr] = set()
@@ -89,7 +140,11 @@ def lines(body: Sequence[Stmt], depth: int) -> Iterator[str]:
         text = functools.partial(show, names=names)
         match s:
             case For():
-                how = "".join(f" {name}={n}" for name, n, default in (("vector", s.vector, 0), ("unroll", s.unroll, 1), ("tasks", s.tasks, 0)) if n > default)
+                how = "".join(
+                    f" {name}={n}"
+                    for name, n, default in (("vector", s.vector, 0), ("unroll", s.unroll, 1), ("tasks", s.tasks, 0))
+                    if n > default
+                )
                 yield f"{pad}{s.kind} {s.var.name} < {text(s.extent)}{how}"
                 yield from lines(s.body, depth + 1)
             case While():
@@ -126,7 +181,10 @@ def lines(body: Sequence[Stmt], depth: int) -> Iterator[str]:
             case Barrier():
                 yield f"{pad}barrier"
             case HostCall():
-                yield f"{pad}call {s.number}({', '.join(b.name for b in s.arguments)}) -> ({', '.join(b.name for b in s.results)})"
+                yield (
+                    f"{pad}call {s.number}({', '.join(b.name for b in s.arguments)}) ->"
+                    f" ({', '.join(b.name for b in s.results)})"
+                )
             case Fail():
                 yield f"{pad}fail {s.code}"
             case _:

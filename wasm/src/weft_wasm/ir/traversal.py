@@ -1,11 +1,49 @@
-"""Walks over the loop IR: operands and blocks of nodes, what statements read and write, and expressions with other leaves."""
+"""Walks over the loop IR: operands and blocks of nodes, what statements read and write, and expressions with other
+leaves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, add, div, mul, rem, sub)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Node,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+    add,
+    div,
+    mul,
+    rem,
+    sub,
+)
 from weft_wasm.ir.kinds import covering, of, same
 
 
@@ -14,15 +52,18 @@ def operands(e: Expr) -> tuple[Expr, ...]:
     return _OPERANDS[type(e)](e)
 
 
-_OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Expr, {
-    **same((), Const, Var, Local),
-    **of(Unary, Convert, Bitcast, lambda e: (e.x,)),
-    **of(Binary, Compare, lambda e: (e.a, e.b)),
-    **of(Load, lambda e: (e.index,)),
-    **of(Select, lambda e: (e.cond, e.a, e.b)),
-    **of(MulAdd, lambda e: (e.a, e.b, e.c)),
-    **of(Call, lambda e: e.args),
-})  # fmt: skip
+_OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(
+    Expr,
+    {
+        **same((), Const, Var, Local),
+        **of(Unary, Convert, Bitcast, lambda e: (e.x,)),
+        **of(Binary, Compare, lambda e: (e.a, e.b)),
+        **of(Load, lambda e: (e.index,)),
+        **of(Select, lambda e: (e.cond, e.a, e.b)),
+        **of(MulAdd, lambda e: (e.a, e.b, e.c)),
+        **of(Call, lambda e: e.args),
+    },
+)
 
 
 _Node = TypeVar("_Node")
@@ -41,21 +82,27 @@ def _on(kind: type[_Node], function: _Rebuild[_Node]) -> dict[type, _Rebuild[Any
     return {kind: function}
 
 
-_REBUILD: dict[type, _Rebuild[Any]] = covering(Expr, {
-    **_on(Load, lambda e, n: Load(e.buffer, n[0])),
-    **_on(Unary, lambda e, n: Unary(e.op, n[0])),
-    **_on(Binary, lambda e, n: _FOLD[e.op](n[0], n[1]) if e.op in _FOLD else Binary(e.op, n[0], n[1])),
-    **_on(Compare, lambda e, n: Compare(e.op, n[0], n[1])),
-    **_on(Select, lambda e, n: Select(n[0], n[1], n[2], e.rare)),
-    **_on(Convert, lambda e, n: Convert(n[0], e.dtype)),
-    **_on(Bitcast, lambda e, n: Bitcast(n[0], e.dtype)),
-    **_on(MulAdd, lambda e, n: MulAdd(*n)),
-    **_on(Call, lambda e, n: Call(e.fn, *n)),
-}, leaves=(Const, Var, Local))  # fmt: skip
+_REBUILD: dict[type, _Rebuild[Any]] = covering(
+    Expr,
+    {
+        **_on(Load, lambda e, n: Load(e.buffer, n[0])),
+        **_on(Unary, lambda e, n: Unary(e.op, n[0])),
+        **_on(Binary, lambda e, n: _FOLD[e.op](n[0], n[1]) if e.op in _FOLD else Binary(e.op, n[0], n[1])),
+        **_on(Compare, lambda e, n: Compare(e.op, n[0], n[1])),
+        **_on(Select, lambda e, n: Select(n[0], n[1], n[2], e.rare)),
+        **_on(Convert, lambda e, n: Convert(n[0], e.dtype)),
+        **_on(Bitcast, lambda e, n: Bitcast(n[0], e.dtype)),
+        **_on(MulAdd, lambda e, n: MulAdd(*n)),
+        **_on(Call, lambda e, n: Call(e.fn, *n)),
+    },
+    leaves=(Const, Var, Local),
+)
 
 
 def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
-    """e with the leaves (Var, Local, …) of mapping replaced. Sharing is kept; pass one memo to share it between calls."""
+    """e with the leaves (Var, Local, …) of mapping replaced. Sharing is kept; pass one memo to share it between
+    calls.
+    """
     memo = {} if memo is None else memo
     hit = mapping.get(e) or memo.get(e)
     if hit is not None:
@@ -102,13 +149,16 @@ def blocks(s: Stmt) -> tuple[list[Stmt], ...]:
     return _BLOCKS[type(s)](s)
 
 
-_BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(Stmt, {
-    **of(For, Kernel, lambda s: (s.body,)),
-    **of(While, lambda s: (s.cond, s.body)),
-    **of(If, lambda s: (s.then, s.orelse)),
-    **of(Switch, lambda s: tuple(s.branches)),
-    **same((), Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall),
-})  # fmt: skip
+_BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(
+    Stmt,
+    {
+        **of(For, Kernel, lambda s: (s.body,)),
+        **of(While, lambda s: (s.cond, s.body)),
+        **of(If, lambda s: (s.then, s.orelse)),
+        **of(Switch, lambda s: tuple(s.branches)),
+        **same((), Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall),
+    },
+)
 
 
 def expressions(s: Stmt) -> tuple[Expr, ...]:
@@ -120,16 +170,19 @@ def _no_ints(*xs: Expr | int) -> tuple[Expr, ...]:
     return tuple(x for x in xs if isinstance(x, Node))
 
 
-_EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Stmt, {
-    **of(For, lambda s: _no_ints(s.extent)),
-    **of(While, If, lambda s: (s.test,)),
-    **of(Let, Assign, lambda s: (s.value,)),
-    **of(Switch, lambda s: (s.index,)),
-    **of(Declare, lambda s: (s.init,)),
-    **of(Store, lambda s: (s.index, s.value)),
-    **of(Copy, lambda s: _no_ints(s.dst_index, s.src_index)),
-    **same((), Barrier, Kernel, Fail, HostCall),
-})  # fmt: skip
+_EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(
+    Stmt,
+    {
+        **of(For, lambda s: _no_ints(s.extent)),
+        **of(While, If, lambda s: (s.test,)),
+        **of(Let, Assign, lambda s: (s.value,)),
+        **of(Switch, lambda s: (s.index,)),
+        **of(Declare, lambda s: (s.init,)),
+        **of(Store, lambda s: (s.index, s.value)),
+        **of(Copy, lambda s: _no_ints(s.dst_index, s.src_index)),
+        **same((), Barrier, Kernel, Fail, HostCall),
+    },
+)
 
 
 _Effects: TypeAlias = tuple[Sequence[Buffer], Sequence[Buffer]]
@@ -143,12 +196,15 @@ def effects(s: Stmt) -> _Effects:
     return _EFFECTS[type(s)](s)
 
 
-_EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(Stmt, {
-    **of(Store, lambda s: ((), (s.buffer,))),
-    **of(Copy, lambda s: ((s.src,), (s.dst,))),
-    **of(HostCall, lambda s: (s.arguments, (s.table, *s.results))),
-    **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail),
-})  # fmt: skip
+_EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(
+    Stmt,
+    {
+        **of(Store, lambda s: ((), (s.buffer,))),
+        **of(Copy, lambda s: ((s.src,), (s.dst,))),
+        **of(HostCall, lambda s: (s.arguments, (s.table, *s.results))),
+        **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail),
+    },
+)
 
 
 def walk(body: Sequence[Stmt]) -> Iterator[Stmt]:

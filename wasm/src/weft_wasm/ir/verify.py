@@ -1,5 +1,6 @@
-"""The verifier of the loop IR: attributes (`attributes.py`), types, scopes, roles, bounds that are known, and what loop kinds promise. Errors name the statement
-and the kernel and loops around it."""
+"""The verifier of the loop IR: attributes (`attributes.py`), types, scopes, roles, bounds that are known, and what loop
+kinds promise. Errors name the statement and the kernel and loops around it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,44 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.affine import Linear, linear
 from weft_wasm.ir.attributes import LABELS, VerifyError, check_attributes
 from weft_wasm.ir.checks import brief
-from weft_wasm.ir.nodes import (FLOATS, INTEGERS, ITEMSIZE, MATH_UNARY, REDUCE_OPS, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    FLOATS,
+    INTEGERS,
+    ITEMSIZE,
+    MATH_UNARY,
+    REDUCE_OPS,
+    STORAGE_FLOATS,
+    Assign,
+    Barrier,
+    Binary,
+    Bitcast,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Convert,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Node,
+    Program,
+    Select,
+    Stmt,
+    Store,
+    Switch,
+    Unary,
+    Var,
+    While,
+)
 from weft_wasm.ir.traversal import blocks, expressions, may_end, operands, touched, walk, walk_expr
 from weft_wasm.ir.kinds import covering, method, of, same
 
@@ -40,7 +78,8 @@ class _Verifier:
         self.lane_locals: set[Expr] = set()
         self.kernel_level = False
         self.copies, self.written = 1, 0  # how often what is being looked at is written out; how many statements are
-        self.extents: dict[Expr, int] | None = {}  # of all loops around; None where it isn't certain that a statement runs
+        # of all loops around; None where it isn't certain that a statement runs
+        self.extents: dict[Expr, int] | None = {}
         self.forms: dict[Expr, Linear] = {}
 
     def fail(self, message: str, s: Stmt | None = None) -> NoReturn:
@@ -93,7 +132,9 @@ class _Verifier:
         kind = type(s)
         if kind not in (_TOP if top else _INNER):
             level = "the program level" if top else "a kernel"
-            self.fail(f"{kind.__name__} is not a statement of {level}" if kind in _CHECKS else f"{s!r} is not a statement")
+            self.fail(
+                f"{kind.__name__} is not a statement of {level}" if kind in _CHECKS else f"{s!r} is not a statement"
+            )
         if kind is not While:  # whose test may use what its condition binds
             for e in expressions(s):
                 self.expr(e, s)
@@ -361,7 +402,9 @@ class _Verifier:
             self.fail(f"{b.role} {b!r} is read-only", s)
 
     def within(self, b: Buffer, index: Expr, s: Stmt, count: int = 1) -> None:
-        """Whether an index is outside of a buffer for certain: it is linear in loops of known extents, which surely run."""
+        """Whether an index is outside of a buffer for certain: it is linear in loops of known extents, which surely
+        run.
+        """
         if type(index) is Const:
             if not 0 <= index.value <= b.size - count:
                 self.fail(f"index {index.value} is outside {b!r}", s)
@@ -480,27 +523,61 @@ def _bitcast(e: Bitcast) -> str | None:
 
 
 def _call(e: Call) -> str | None:
-    if len(e.args) != (1 if e.fn in MATH_UNARY else 2) or e.dtype not in FLOATS or any(x.dtype != e.dtype for x in e.args):
+    if (
+        len(e.args) != (1 if e.fn in MATH_UNARY else 2)
+        or e.dtype not in FLOATS
+        or any(x.dtype != e.dtype for x in e.args)
+    ):
         return f"{e.fn} of ({', '.join(x.dtype for x in e.args)})"
     return None
 
 
-_TYPES: dict[type, Callable[[Any], str | None]] = covering(Expr, {
-    **of(Const, _const), **of(Unary, _unary), **of(Binary, _binary), **of(Compare, _compare), **of(Select, _select), **of(Bitcast, _bitcast),
-    **of(Call, _call), **same(None, Var, Local, Convert),
-    **of(Load, lambda e: None if e.index.dtype == "i32" else f"an index of dtype {e.index.dtype}"),
-    **of(MulAdd, lambda e: None if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype else
-        f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}"),
-})  # fmt: skip
+_TYPES: dict[type, Callable[[Any], str | None]] = covering(
+    Expr,
+    {
+        **of(Const, _const),
+        **of(Unary, _unary),
+        **of(Binary, _binary),
+        **of(Compare, _compare),
+        **of(Select, _select),
+        **of(Bitcast, _bitcast),
+        **of(Call, _call),
+        **same(None, Var, Local, Convert),
+        **of(Load, lambda e: None if e.index.dtype == "i32" else f"an index of dtype {e.index.dtype}"),
+        **of(
+            MulAdd,
+            lambda e: (
+                None
+                if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype
+                else f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}"
+            ),
+        ),
+    },
+)
 # What an expression has the dtype of.
 _SAME: dict[type, Callable[[Any], Expr | Buffer]] = {
-    **of(Load, lambda e: e.buffer), **of(Unary, lambda e: e.x), **of(Binary, Select, MulAdd, lambda e: e.a), **of(Call, lambda e: e.args[0]),
-}  # fmt: skip
-_CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = covering(Stmt, {
-    **method(Kernel, _Verifier.kernel), **method(Copy, _Verifier.copy), **method(For, _Verifier.loop), **method(While, _Verifier.loop_while),
-    **method(If, _Verifier.branch), **method(Switch, _Verifier.switch), **method(Let, _Verifier.let), **method(Declare, _Verifier.declare),
-    **method(Assign, _Verifier.assign), **method(Store, _Verifier.store), **method(Barrier, _Verifier.barrier), **method(Fail, _Verifier.failure),
-    **method(HostCall, _Verifier.host_call),
-})  # fmt: skip
+    **of(Load, lambda e: e.buffer),
+    **of(Unary, lambda e: e.x),
+    **of(Binary, Select, MulAdd, lambda e: e.a),
+    **of(Call, lambda e: e.args[0]),
+}
+_CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = covering(
+    Stmt,
+    {
+        **method(Kernel, _Verifier.kernel),
+        **method(Copy, _Verifier.copy),
+        **method(For, _Verifier.loop),
+        **method(While, _Verifier.loop_while),
+        **method(If, _Verifier.branch),
+        **method(Switch, _Verifier.switch),
+        **method(Let, _Verifier.let),
+        **method(Declare, _Verifier.declare),
+        **method(Assign, _Verifier.assign),
+        **method(Store, _Verifier.store),
+        **method(Barrier, _Verifier.barrier),
+        **method(Fail, _Verifier.failure),
+        **method(HostCall, _Verifier.host_call),
+    },
+)
 _TOP = (Kernel, Copy, HostCall, Fail, For, While, If, Switch)
 _INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier)

@@ -1,9 +1,10 @@
 """What a program asks of the accuracy of its functions and products, and what this compiler gives.
 
-Elementary functions have one implementation (bounds: elementary/__init__.py). An `accuracy=` that it meets asks for nothing more; one that it does not meet
-has a float32 (or narrower) function computed in float64 and rounded, and is refused where that is not enough. Products of float32 are summed in
-float32, which is at least as exact as every algorithm of narrower types; algorithms of float64 are computed in float64. So a float32 result
-never has less accuracy than was asked for, and often has more. Devices without float64 (WebGPU) refuse what needs it.
+Elementary functions have one implementation (bounds: elementary/__init__.py). An `accuracy=` that it meets asks for
+nothing more; one that it does not meet has a float32 (or narrower) function computed in float64 and rounded, and is
+refused where that is not enough. Products of float32 are summed in float32, which is at least as exact as every
+algorithm of narrower types; algorithms of float64 are computed in float64. So a float32 result never has less accuracy
+than was asked for, and often has more. Devices without float64 (WebGPU) refuse what needs it.
 """
 
 from __future__ import annotations
@@ -27,25 +28,42 @@ _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bflo
 
 
 def _meets(accuracy: Tolerance, function: str, dtype: str, error: float) -> bool:
-    """Whether a relative error of a function's results is within a tolerance; an absolute one speaks of functions that are bounded by 1."""
-    return accuracy.ulps * _EPSILON[dtype] >= error or accuracy.rtol >= error or function in BOUNDED and accuracy.atol >= error
+    """Whether a relative error of a function's results is within a tolerance; an absolute one speaks of functions
+    that are bounded by 1.
+    """
+    return (
+        accuracy.ulps * _EPSILON[dtype] >= error
+        or accuracy.rtol >= error
+        or function in BOUNDED
+        and accuracy.atol >= error
+    )
 
 
 def _function(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     accuracy, aval = eqn.params.get("accuracy"), array_type(eqn.outvars[0])
     function, dtype = eqn.primitive.name, dtypes.name(aval.dtype)
-    if not isinstance(accuracy, Tolerance) or dtype not in _EPSILON:    # AccuracyMode: there is one implementation
+    if not isinstance(accuracy, Tolerance) or dtype not in _EPSILON:  # AccuracyMode: there is one implementation
         return None
     rounding = 0.505 * _EPSILON[dtype]
     narrow = dtype != "float64"
-    if _meets(accuracy, function, dtype, max(rounding, (5 if function == "tan" else 4) * _EPSILON["float32"]) if narrow else WIDE):
+    if _meets(
+        accuracy,
+        function,
+        dtype,
+        max(rounding, (5 if function == "tan" else 4) * _EPSILON["float32"]) if narrow else WIDE,
+    ):
         return None
     best = rounding if narrow else WIDE
     if not _meets(accuracy, function, dtype, best):
-        raise LoweringError(f"{function}: the wasm and webgpu backends compute {dtype} with a relative error of {best:.1e} at best, and {accuracy} asks for a smaller one. "
-                            f"Ask for a larger tolerance, or use the cpu backend. At {eqn.source_info}")
+        raise LoweringError(
+            f"{function}: the wasm and webgpu backends compute {dtype} with a relative error of {best:.1e} at best, and"
+            f" {accuracy} asks for a smaller one. Ask for a larger tolerance, or use the cpu backend. At"
+            f" {eqn.source_info}"
+        )
     params = dict(eqn.params, accuracy=None)
-    wide = stage_closed(lambda x: [convert(eqn.primitive.bind(convert(x, dtypes.float64), **params), aval.dtype)], [eqn.invars[0].aval])
+    wide = stage_closed(
+        lambda x: [convert(eqn.primitive.bind(convert(x, dtypes.float64), **params), aval.dtype)], [eqn.invars[0].aval]
+    )
     return b.closed(wide, ins)
 
 
@@ -53,7 +71,9 @@ def in_float64(precision: Any) -> bool:
     """Whether a product asks for sums of float64."""
     if isinstance(precision, DotAlgorithmPreset):
         return precision is DotAlgorithmPreset.F64_F64_F64
-    return isinstance(precision, DotAlgorithm) and any(t != "tf32" and dtypes.bits(dtypes.dtype(t)) > 32 for t in precision[:3])
+    return isinstance(precision, DotAlgorithm) and any(
+        t != "tf32" and dtypes.bits(dtypes.dtype(t)) > 32 for t in precision[:3]
+    )
 
 
 def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
@@ -61,7 +81,9 @@ def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     if not in_float64(eqn.params["precision"]) or all(dtypes.name(a.dtype) == "float64" for a in (*avals, out)):
         return None
     params = dict(eqn.params, precision=None, preferred_element_type=dtypes.float64)
-    wide: ClosedJaxpr = stage_closed(lambda *xs: [convert(eqn.primitive.bind(*[convert(x, dtypes.float64) for x in xs], **params), out.dtype)], avals)
+    wide: ClosedJaxpr = stage_closed(
+        lambda *xs: [convert(eqn.primitive.bind(*[convert(x, dtypes.float64) for x in xs], **params), out.dtype)], avals
+    )
     return b.closed(wide, ins)
 
 

@@ -42,7 +42,9 @@ def emit_concatenate(body: Body, node: Node) -> list[Stmt]:
 
 
 def body_index(blocks: Blocks, outer: int, row: int, whole: int, start: int) -> Expr:
-    """The flat position in rows of `whole` elements of the element that blocks name in rows of `row`, from `start` on."""
+    """The flat position in rows of `whole` elements of the element that blocks name in rows of `row`, from `start`
+    on.
+    """
     o, i = regroup(blocks, [outer, row])
     return nodes.add(nodes.add(nodes.mul(linear(o), whole), linear(i)), start)
 
@@ -69,7 +71,11 @@ def emit_sort(body: Body, node: Node) -> list[Stmt]:
     else:
         routine = sort(name, batch, n, elements, buffers, num_keys)
     body.module.temps += routine.temps
-    copies = [nodes.Copy(p.buffer, b, o.size, p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.offset is not None]
+    copies = [
+        nodes.Copy(p.buffer, b, o.size, p.offset)
+        for p, b, o in zip(outs, buffers, node.outputs)
+        if p.offset is not None
+    ]
     return [*routine.kernels, *copies]
 
 

@@ -1,9 +1,9 @@
 """Where an element is: blocks, and the views that map them.
 
-The position of an element in a row-major array is written as *blocks*: (extent, i32 expression) pairs from outer to inner whose extents
-multiply to the array's size. One block is a flat index, one block for each axis a multi-index, and anything between. Loops
-are chosen so that views need no division: `splits` says between which elements a value wants block boundaries.
-A split is a count of elements: the product of the extents inside it.
+The position of an element in a row-major array is written as *blocks*: (extent, i32 expression) pairs from outer to
+inner whose extents multiply to the array's size. One block is a flat index, one block for each axis a multi-index, and
+anything between. Loops are chosen so that views need no division: `splits` says between which elements a value wants
+block boundaries. A split is a count of elements: the product of the extents inside it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Source:
 
 @dataclass(slots=True)
 class View:
-    """The element of an operand that a result's element is: the result in parts of `sizes`, the operand in runs, outer to inner."""
+    """The element of an operand that a result's element is: the result in parts of `sizes`, the operand in runs,
+    outer to inner.
+    """
 
     sizes: list[int]
     sources: list[Source]
@@ -151,8 +153,9 @@ IDENTITY = View([], [], True)
 
 
 def merge(sizes: list[int], sources: list[Source | None]) -> View:
-    """A view from one entry for each axis of the result: `sources[d]` reads axis d (None: the operand doesn't have it), in the
-    operand's order of axes. Neighbours that stay neighbours become one part."""
+    """A view from one entry for each axis of the result: `sources[d]` reads axis d (None: the operand doesn't have it),
+    in the operand's order of axes. Neighbours that stay neighbours become one part.
+    """
     parts: list[int] = []
     out: list[Source] = []
     previous: str | None = None

@@ -1,5 +1,6 @@
-"""Calls of Python functions from programs: debug_callback, pure_callback, io_callback. A module calls an import with the addresses of
-arrays; a plan for WebGPU has a step for which its host reads them back."""
+"""Calls of Python functions from programs: debug_callback, pure_callback, io_callback. A module calls an import with
+the addresses of arrays; a plan for WebGPU has a step for which its host reads them back.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +76,14 @@ def _joined(eqn: JaxprEqn, *xs: Any) -> list[Any]:
 
 
 def _call(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
-    call = eqn.params["call"] if eqn.primitive is host_call_p else call_of(eqn.primitive.name, eqn.params, [array_type(a) for a in eqn.invars])
-    shapes = [(a.shape, storage_dtype(a.dtype, eqn.primitive.name, eqn.source_info)) for a in map(array_type, eqn.outvars)]
+    call = (
+        eqn.params["call"]
+        if eqn.primitive is host_call_p
+        else call_of(eqn.primitive.name, eqn.params, [array_type(a) for a in eqn.invars])
+    )
+    shapes = [
+        (a.shape, storage_dtype(a.dtype, eqn.primitive.name, eqn.source_info)) for a in map(array_type, eqn.outvars)
+    ]
     return b.add("host_call", ins, shapes, {"call": call}, eqn.source_info, bool(eqn.effects))
 
 

@@ -1,8 +1,10 @@
-"""Programs of complex numbers as programs of real ones: each complex array is two planes, its real and its imaginary parts.
+"""Programs of complex numbers as programs of real ones: each complex array is two planes, its real and its imaginary
+parts.
 
-In memory a complex array is what the host has, pairs (re, im): an argument float[…, 2], which the program takes apart when it begins, and so puts
-together what it returns (docs/decisions/015). A rule of `RULES` takes an equation's parameters and its operands, `Pair`s where they are complex, in the
-terms of weft's own primitives; operations without a rule that have a decomposition are decomposed first.
+In memory a complex array is what the host has, pairs (re, im): an argument float[…, 2], which the program takes apart
+when it begins, and so puts together what it returns (docs/decisions/015). A rule of `RULES` takes an equation's
+parameters and its operands, `Pair`s where they are complex, in the terms of weft's own primitives; operations without a
+rule that have a decomposition are decomposed first.
 """
 
 from __future__ import annotations
@@ -30,7 +32,6 @@ from weft.transforms.stage import decomposition, stage_closed
 
 from weft_wasm.lower.types import LoweringError, array_type
 
-
 Real = Any  # an array of real numbers, as the current trace has it
 
 
@@ -47,16 +48,47 @@ Function = Callable[[Pair], Number]
 
 
 # Primitives whose equation is a call of a jaxpr: parameter name.
-CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call",
-         "linear_call": "callee"}  # fmt: skip
+CALLS = {
+    "jit": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "remat2": "jaxpr",
+    "remat_opt": "fwd_jaxpr",
+    "custom_vmap_call": "call",
+    "linear_call": "callee",
+}
 IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
 RULES: dict[str, Rule] = {}
 # What moves, adds and selects elements does so plane by plane; operands that are real serve both planes.
 PLANEWISE = (
-    "add", "add_any", "sub", "neg", "reshape", "broadcast_in_dim", "transpose", "squeeze", "slice", "rev", "dynamic_slice", "dynamic_update_slice",
-    "concatenate", "pad", "select_n", "reduce_sum", "cumsum", "scatter", "scatter-add", "scatter-sub", "reduce_precision", "reduce_window_sum", "split",
-    "unstack", "stack", "tile", "optimization_barrier",
-)  # fmt: skip
+    "add",
+    "add_any",
+    "sub",
+    "neg",
+    "reshape",
+    "broadcast_in_dim",
+    "transpose",
+    "squeeze",
+    "slice",
+    "rev",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "concatenate",
+    "pad",
+    "select_n",
+    "reduce_sum",
+    "cumsum",
+    "scatter",
+    "scatter-add",
+    "scatter-sub",
+    "reduce_precision",
+    "reduce_window_sum",
+    "split",
+    "unstack",
+    "stack",
+    "tile",
+    "optimization_barrier",
+)
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -88,20 +120,29 @@ def has_complex(jaxpr: Jaxpr) -> bool:
             return known[dtype]
 
         found = any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)]) or any(
-            [any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns]
+            [
+                any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params))
+                for e in jaxpr.eqns
+            ]
         )
         jaxpr.cache["has_complex"] = found
     return bool(found)
 
 
 def real_program(jaxpr: Jaxpr) -> Jaxpr | ClosedJaxpr:
-    """A jaxpr without constvars with its complex arguments and results as pairs in a last axis of 2; the jaxpr itself if there are none."""
+    """A jaxpr without constvars with its complex arguments and results as pairs in a last axis of 2; the jaxpr
+    itself if there are none.
+    """
     if not has_complex(jaxpr):
         return jaxpr
     found: ClosedJaxpr | None = jaxpr.cache.get("real_program")
     if found is None:
         found = jaxpr.cache["real_program"] = stage_closed(
-            lambda *xs: [joined(o) for o in run(jaxpr, (), [apart(x, array_type(v)) for x, v in zip(xs, jaxpr.invars)])], [stored(array_type(v)) for v in jaxpr.invars])  # fmt: skip
+            lambda *xs: [
+                joined(o) for o in run(jaxpr, (), [apart(x, array_type(v)) for x, v in zip(xs, jaxpr.invars)])
+            ],
+            [stored(array_type(v)) for v in jaxpr.invars],
+        )
     return found
 
 
@@ -190,7 +231,11 @@ def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
     name = primitive.name
     if name in CALLS and not primitive.foreign:
         inner = params[CALLS[name]]
-        return run(inner.jaxpr, [apart_constant(c) for c in inner.consts], ins) if isinstance(inner, ClosedJaxpr) else run(inner, (), ins)
+        return (
+            run(inner.jaxpr, [apart_constant(c) for c in inner.consts], ins)
+            if isinstance(inner, ClosedJaxpr)
+            else run(inner, (), ins)
+        )
     if name in IDENTITIES:
         return ins
     special = None if primitive.foreign else RULES.get(name)
@@ -200,18 +245,25 @@ def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
         return outs if primitive.multiple_results else [outs]
     if special is not None:
         if isinstance(params.get("accuracy"), ew.Tolerance):
-            raise LoweringError(f"{name}: the wasm and webgpu backends promise no {params['accuracy']} for complex numbers. Leave accuracy out, or use the cpu backend. "
-                                f"At {eqn.source_info}")  # fmt: skip
+            raise LoweringError(
+                f"{name}: the wasm and webgpu backends promise no {params['accuracy']} for complex numbers. Leave"
+                f" accuracy out, or use the cpu backend. At {eqn.source_info}"
+            )
         outs = special(eqn, *ins)
         outs = outs if primitive.multiple_results else [outs]
         if any((type(o) is Pair) != is_complex(v.aval) for o, v in zip(outs, eqn.outvars)):
-            raise BackendError(f"{name} of complex numbers has results of other types than it says. This is a bug of the compiler; please report the program. At {eqn.source_info}")
+            raise BackendError(
+                f"{name} of complex numbers has results of other types than it says. This is a bug of the compiler;"
+                f" please report the program. At {eqn.source_info}"
+            )
         return outs
     rule = primitive.decompose
     if rule is None or isinstance(rule, Unsupported):
         kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
-        raise LoweringError(f"the wasm and webgpu backends can't compile {name} of ({kinds}): it has no rule for complex numbers. Use the cpu backend "
-                            f"for it. At {eqn.source_info}")  # fmt: skip
+        raise LoweringError(
+            f"the wasm and webgpu backends can't compile {name} of ({kinds}): it has no rule for complex numbers. Use"
+            f" the cpu backend for it. At {eqn.source_info}"
+        )
     closed = decomposition(primitive, rule, [a.aval for a in eqn.invars], params)
     return run(closed.jaxpr, [apart_constant(c) for c in closed.consts], ins)
 
@@ -235,7 +287,9 @@ for _name in PLANEWISE:
 def _gather(eqn: JaxprEqn, x: Pair, indices: Real) -> Pair:
     fill = eqn.params["fill_value"]
     value = complex(math.nan, 0.0) if fill is None else complex(fill)
-    return Pair(*[eqn.primitive.bind(v, indices, **dict(eqn.params, fill_value=f)) for v, f in zip(x, (value.real, value.imag))])
+    return Pair(
+        *[eqn.primitive.bind(v, indices, **dict(eqn.params, fill_value=f)) for v, f in zip(x, (value.real, value.imag))]
+    )
 
 
 def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, indices: Real, updates: Pair) -> Pair:
@@ -247,8 +301,11 @@ def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, ind
             indices = convert(indices, dtypes.int32)
         along = [iota(dtype_of(indices), (*shape_of(indices)[:-1], 1), d) for d in dn.scatter_indices_batching_dims]
         indices = concatenate([indices, *along], len(shape_of(indices)) - 1)
-        dn = ScatterDimensionNumbers(dn.update_window_dims, tuple(sorted((*dn.inserted_window_dims, *dn.operand_batching_dims))),
-                                     (*dn.scatter_dims_to_operand_dims, *dn.operand_batching_dims))  # fmt: skip
+        dn = ScatterDimensionNumbers(
+            dn.update_window_dims,
+            tuple(sorted((*dn.inserted_window_dims, *dn.operand_batching_dims))),
+            (*dn.scatter_dims_to_operand_dims, *dn.operand_batching_dims),
+        )
     shape = shape_of(updates.re)
     order = [*[d for d in range(len(shape)) if d not in dn.update_window_dims], *dn.update_window_dims]
     window = tuple(shape[d] for d in dn.update_window_dims)
@@ -261,7 +318,9 @@ def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, ind
     own = tuple(range(1, len(window) + 1))
     read = GatherDimensionNumbers(own, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims)
     params = dict(p, dimension_numbers=dn._replace(update_window_dims=own), update_jaxpr=None)
-    row = lambda v, k: registry["dynamic_slice"].bind(v, k, *[0] * (len(shape_of(v)) - 1), slice_sizes=(1, *shape_of(v)[1:]))
+    row = lambda v, k: registry["dynamic_slice"].bind(
+        v, k, *[0] * (len(shape_of(v)) - 1), slice_sizes=(1, *shape_of(v)[1:])
+    )
 
     def step(k: Real, planes: Sequence[Real]) -> tuple[Real, ...]:
         at = row(indices, k)
@@ -283,7 +342,10 @@ def _scan(eqn: JaxprEqn, *xs: Number) -> list[Number]:
     p = eqn.params
     n, m = p["num_consts"], p["num_consts"] + p["num_carry"]
     parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
-    outs = eqn.primitive.bind(*[x for part in parts for x in part], **dict(p, jaxpr=planes(p["jaxpr"]), num_consts=len(parts[0]), num_carry=len(parts[1])))
+    outs = eqn.primitive.bind(
+        *[x for part in parts for x in part],
+        **dict(p, jaxpr=planes(p["jaxpr"]), num_consts=len(parts[0]), num_carry=len(parts[1])),
+    )
     return grouped(outs, [v.aval for v in eqn.outvars])
 
 
@@ -292,8 +354,16 @@ def _while(eqn: JaxprEqn, *xs: Number) -> list[Number]:
     p = eqn.params
     n, m = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
-    outs = eqn.primitive.bind(*[x for part in parts for x in part], **dict(
-        p, cond_jaxpr=planes(p["cond_jaxpr"]), body_jaxpr=planes(p["body_jaxpr"]), cond_nconsts=len(parts[0]), body_nconsts=len(parts[1])))  # fmt: skip
+    outs = eqn.primitive.bind(
+        *[x for part in parts for x in part],
+        **dict(
+            p,
+            cond_jaxpr=planes(p["cond_jaxpr"]),
+            body_jaxpr=planes(p["body_jaxpr"]),
+            cond_nconsts=len(parts[0]),
+            body_nconsts=len(parts[1]),
+        ),
+    )
     return grouped(outs, [v.aval for v in eqn.outvars])
 
 
@@ -325,9 +395,14 @@ def times(x: Number, y: Number, product: Callable[[Real, Real], Real]) -> Pair:
 
 @rule("dot_general", "conv_general_dilated")
 def _bilinear(eqn: JaxprEqn, x: Number, y: Number) -> Number:
-    """What is asked for may be real where an operand is complex, as the derivative with respect to a real operand is, and the other way round."""
+    """What is asked for may be real where an operand is complex, as the derivative with respect to a real operand
+    is, and the other way round.
+    """
     kind = eqn.params.get("preferred_element_type")
-    params = dict(eqn.params, preferred_element_type=dtypes.real_of(kind) if kind is not None and dtypes.is_complex(kind) else kind)
+    params = dict(
+        eqn.params,
+        preferred_element_type=dtypes.real_of(kind) if kind is not None and dtypes.is_complex(kind) else kind,
+    )
     product = lambda a, b: eqn.primitive.bind(a, b, **params)
     if type(x) is not Pair and type(y) is not Pair:
         real = product(x, y)
@@ -351,7 +426,9 @@ def multiply(x: Pair, y: Pair) -> Pair:
 
 
 def divide(x: Pair, y: Pair) -> Pair:
-    """Smith's division, with the denominator turned so that its larger part is the real one; infinite and zero operands as C has them."""
+    """Smith's division, with the denominator turned so that its larger part is the real one; infinite and zero
+    operands as C has them.
+    """
     a, b, c, d = *x, *y
     turn = lt(abs_(c), abs_(d))
     a1, b1, c1, d1 = select(turn, b, a), select(turn, neg(a), b), select(turn, d, c), select(turn, neg(c), d)
@@ -367,7 +444,12 @@ def divide(x: Pair, y: Pair) -> Pair:
     unit = lambda u: copy_sign(select(eq(abs_(u), inf), full(shape_of(re), 1.0, dtype_of(re)), zero), u)
     big = and_(endless(a, b), finite(c, d))
     small = and_(endless(c, d), finite(a, b))
-    a2, b2, c2, d2 = select(big, unit(a), a), select(big, unit(b), b), select(small, unit(c), c), select(small, unit(d), d)
+    a2, b2, c2, d2 = (
+        select(big, unit(a), a),
+        select(big, unit(b), b),
+        select(small, unit(c), c),
+        select(small, unit(d), d),
+    )
     factor = select(small, zero, inf)
     pole = copy_sign(inf, c)
     re2 = select(nothing, mul(pole, a), mul(factor, add(mul(a2, c2), mul(b2, d2))))
@@ -420,7 +502,11 @@ def _convert(eqn: JaxprEqn, x: Number) -> Number:
     new = eqn.params["new_dtype"]
     if dtypes.is_complex(new):
         real = dtypes.real_of(new)
-        return Pair(*[convert(v, real) for v in x]) if type(x) is Pair else Pair(convert(x, real), full(shape_of(x), 0.0, real))
+        return (
+            Pair(*[convert(v, real) for v in x])
+            if type(x) is Pair
+            else Pair(convert(x, real), full(shape_of(x), 0.0, real))
+        )
     if dtypes.name(new) == "bool":
         return or_(*[ne(v, full(shape_of(v), 0.0, dtype_of(v))) for v in x])
     return convert(x.re, new)
@@ -438,7 +524,9 @@ RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
 
 def extremum(before: Callable[[Real, Real], Real]) -> Callable[[Pair, Pair], Pair]:
     def pick(x: Pair, y: Pair) -> Pair:
-        """Of two numbers the one that comes first by real part, then by imaginary part; one that is no number before all."""
+        """Of two numbers the one that comes first by real part, then by imaginary part; one that is no number before
+        all.
+        """
         first = or_(before(x.re, y.re), and_(eq(x.re, y.re), before(x.im, y.im)))
         first = or_(first, or_(ne(x.re, x.re), ne(x.im, x.im)))
         return Pair(select(first, x.re, y.re), select(first, x.im, y.im))
@@ -573,7 +661,11 @@ def hyperbolic_tangent(x: Pair) -> Pair:
     re, im = div(mul(mul(beta, ew.sqrt(add(one, mul(s, s)))), s), scale), div(t, scale)
     far = gt(abs_(x.re), like(x.re, 20.0))
     tail = mul(mul(four, mul(ew.sin(x.im), ew.cos(x.im))), ew.exp(mul(like(x.re, -2.0), abs_(x.re))))
-    tail = select(eq(abs_(x.re), like(x.re, math.inf)), mul(like(x.re, 0.0), select(is_finite(x.im), ew.sin(mul(x.im, like(x.re, 2.0))), one)), tail)
+    tail = select(
+        eq(abs_(x.re), like(x.re, math.inf)),
+        mul(like(x.re, 0.0), select(is_finite(x.im), ew.sin(mul(x.im, like(x.re, 2.0))), one)),
+        tail,
+    )
     return Pair(select(far, ew.sign(x.re), re), select(far, tail, im))
 
 
@@ -600,7 +692,9 @@ def arc_sine(x: Pair) -> Pair:
 
 def arc_cosine(x: Pair) -> Pair:
     a, b = _around_one(x)
-    return Pair(mul(like(x.re, 2.0), ew.atan2(a.re, b.re)), neg(side(ew.asinh(multiply(Pair(b.re, neg(b.im)), a).im), x.im)))
+    return Pair(
+        mul(like(x.re, 2.0), ew.atan2(a.re, b.re)), neg(side(ew.asinh(multiply(Pair(b.re, neg(b.im)), a).im), x.im))
+    )
 
 
 def hyperbolic_arc_cosine(x: Pair) -> Pair:
@@ -621,7 +715,9 @@ def hyperbolic_arc_tangent(x: Pair) -> Pair:
     ratio = select(or_(endless, eq(large, like(a, 0.0))), like(a, 0.0), div(small, large))
     tail = lambda part: div(select(endless, like(a, 0.0), div(part, large)), mul(large, add(one, mul(ratio, ratio))))
     far = gt(large, like(a, 1e10))
-    return Pair(copy_sign(select(far, tail(a), re), x.re), side(select(far, sub(like(a, math.pi / 2), tail(b)), im), x.im))
+    return Pair(
+        copy_sign(select(far, tail(a), re), x.re), side(select(far, sub(like(a, math.pi / 2), tail(b)), im), x.im)
+    )
 
 
 def log_one_plus(x: Pair) -> Pair:
@@ -648,18 +744,32 @@ def direction(x: Pair) -> Pair:
 
 
 _FUNCTIONS: dict[str, Function] = {
-    "abs": absolute, "log": logarithm, "exp": exponential, "sqrt": root, "rsqrt": lambda x: reciprocal(root(x)),
+    "abs": absolute,
+    "log": logarithm,
+    "exp": exponential,
+    "sqrt": root,
+    "rsqrt": lambda x: reciprocal(root(x)),
     "exp2": lambda x: exponential(x, ew.exp2, mul(x.im, like(x.im, math.log(2)))),
     "square": lambda x: Pair(mul(sub(x.re, x.im), add(x.re, x.im)), mul(like(x.re, 2.0), mul(x.re, x.im))),
     "sin": lambda x: Pair(scaled(ew.sin(x.re), ew.cosh(x.im)), scaled(ew.sinh(x.im), ew.cos(x.re))),
     "cos": lambda x: Pair(mul(ew.cos(x.re), ew.cosh(x.im)), neg(scaled(ew.sin(x.re), ew.sinh(x.im)))),
     "sinh": lambda x: Pair(scaled(ew.sinh(x.re), ew.cos(x.im)), scaled(ew.sin(x.im), ew.cosh(x.re))),
     "cosh": lambda x: Pair(mul(ew.cosh(x.re), ew.cos(x.im)), scaled(ew.sin(x.im), ew.sinh(x.re))),
-    "tanh": hyperbolic_tangent, "tan": turned(hyperbolic_tangent), "asin": arc_sine, "acos": arc_cosine, "asinh": turned(arc_sine),
-    "acosh": hyperbolic_arc_cosine, "atanh": hyperbolic_arc_tangent, "atan": turned(hyperbolic_arc_tangent), "log1p": log_one_plus,
-    "expm1": exponential_minus_one, "sign": direction,
-    "logistic": lambda x: reciprocal((lambda e: Pair(add(e.re, like(e.re, 1.0)), e.im))(exponential(Pair(neg(x.re), neg(x.im))))),
-}  # fmt: skip
+    "tanh": hyperbolic_tangent,
+    "tan": turned(hyperbolic_tangent),
+    "asin": arc_sine,
+    "acos": arc_cosine,
+    "asinh": turned(arc_sine),
+    "acosh": hyperbolic_arc_cosine,
+    "atanh": hyperbolic_arc_tangent,
+    "atan": turned(hyperbolic_arc_tangent),
+    "log1p": log_one_plus,
+    "expm1": exponential_minus_one,
+    "sign": direction,
+    "logistic": lambda x: reciprocal(
+        (lambda e: Pair(add(e.re, like(e.re, 1.0)), e.im))(exponential(Pair(neg(x.re), neg(x.im))))
+    ),
+}
 
 
 def _of_one(f: Function) -> Rule:

@@ -1,7 +1,8 @@
 """Loops and branches inside the program: scan, while, cond.
 
-A carry is one buffer that the body reads and writes; results of each step go right into their row of the stacked result. The body's
-values are written over the carry where nothing reads the old one afterwards, else into a temp that is copied at the end.
+A carry is one buffer that the body reads and writes; results of each step go right into their row of the stacked
+result. The body's values are written over the carry where nothing reads the old one afterwards, else into a temp that
+is copied at the end.
 """
 
 from __future__ import annotations
@@ -24,17 +25,26 @@ graph.known.update(("scan", "while", "cond"))
 
 @dataclass(slots=True)
 class Counters:
-    """Carries of a loop over t that may be counters. initial: their values before, by argument of the body. steps: what `body_of` finds that those that are
-    counters grow by in each iteration."""
+    """Carries of a loop over t that may be counters. initial: their values before, by argument of the body. steps: what
+    `body_of` finds that those that are counters grow by in each iteration.
+    """
 
     t: Var
     initial: dict[int, nodes.Number]
     steps: dict[int, int] = field(default_factory=dict)
 
 
-def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], places: Sequence[Place | None], targets: Sequence[Place | None],
-            counters: Counters | None = None) -> list[Stmt]:  # fmt: skip
-    """The statements of a jaxpr whose arguments are in places, or known: constants and loop variables of the outer graph."""
+def body_of(
+    body: Body,
+    closed: ClosedJaxpr,
+    operands: Sequence[Value | None],
+    places: Sequence[Place | None],
+    targets: Sequence[Place | None],
+    counters: Counters | None = None,
+) -> list[Stmt]:
+    """The statements of a jaxpr whose arguments are in places, or known: constants and loop variables of the outer
+    graph.
+    """
     constants = {k: x.constant for k, x in enumerate(operands) if x is not None and x.constant is not None}
     candidates = Counters(Var("t"), {}) if counters is None else counters
     scalars: dict[Value, Expr] = {}
@@ -46,7 +56,9 @@ def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], p
             step = step_of(outputs[slot], inputs[k])
             if step is not None:
                 dtype = inputs[k].dtype
-                scalars[inputs[k]] = nodes.add(nodes.mul(nodes.convert(candidates.t, dtype), step), constant(initial, dtype))
+                scalars[inputs[k]] = nodes.add(
+                    nodes.mul(nodes.convert(candidates.t, dtype), step), constant(initial, dtype)
+                )
                 outputs = [*outputs[:slot], inputs[k], *outputs[slot + 1 :]]
                 targets[slot] = None
                 candidates.steps[k] = step
@@ -72,7 +84,13 @@ def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], p
 
 def step_of(out: Value, carry: Value) -> int | None:
     """The constant that a loop adds to an integer scalar in each step, if that is all it does."""
-    if out is carry or out.node is None or out.node.op not in ("add", "sub") or carry.shape or carry.dtype not in nodes.INTEGERS:
+    if (
+        out is carry
+        or out.node is None
+        or out.node.op not in ("add", "sub")
+        or carry.shape
+        or carry.dtype not in nodes.INTEGERS
+    ):
         return None
     a, b = out.node.inputs
     if a is carry and b.constant is not None:
@@ -88,7 +106,11 @@ def place_of_operand(body: Body, x: Value) -> Place | None:
 def emit_scan(body: Body, node: Node) -> list[Stmt]:
     p = node.params
     n_consts, n_carry, length = p["num_consts"], p["num_carry"], p["length"]
-    consts, carry, xs = node.inputs[:n_consts], node.inputs[n_consts : n_consts + n_carry], node.inputs[n_consts + n_carry :]
+    consts, carry, xs = (
+        node.inputs[:n_consts],
+        node.inputs[n_consts : n_consts + n_carry],
+        node.inputs[n_consts + n_carry :],
+    )
     carry_places = [body.places[v] for v in node.outputs[:n_carry]]
     if length == 0:
         return initialise(body, carry, carry_places)
@@ -98,7 +120,14 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
     places += [None if x.constant is not None else row_of(body.placed(x), row, x.shape[1:]) for x in xs]
     targets = [*carry_places, *[row_of(body.places[y], row, y.shape[1:]) for y in node.outputs[n_carry:]]]
     operands = [*consts, *[None] * n_carry, *xs]
-    counters = Counters(t, {n_consts + i: x.constant for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in nodes.INTEGERS})
+    counters = Counters(
+        t,
+        {
+            n_consts + i: x.constant
+            for i, x in enumerate(carry)
+            if x.constant is not None and not x.shape and x.dtype in nodes.INTEGERS
+        },
+    )
     steps = body_of(body, p["jaxpr"], operands, places, targets, counters)
     counted = {k - n_consts: step for k, step in counters.steps.items()}
     kept = [i for i in range(n_carry) if i not in counted]
@@ -114,8 +143,10 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
 
 
 def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> list[Stmt]:
-    """Puts initial values into their carries. A carry has the storage of a value from before the loop only where that begins it and no other operand reads it
-    (`Body.dies_at`, `Body.may_write`): no initial value is read from a carry that another one has been put into."""
+    """Puts initial values into their carries. A carry has the storage of a value from before the loop only where that
+    begins it and no other operand reads it (`Body.dies_at`, `Body.may_write`): no initial value is read from a carry
+    that another one has been put into.
+    """
     out: list[Stmt] = []
     for v, p in zip(carry, places):
         out += body.fill(v, p)
@@ -126,13 +157,29 @@ def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> l
 def emit_while(body: Body, node: Node) -> list[Stmt]:
     p = node.params
     n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
-    cond_consts, body_consts, carry = node.inputs[:n_cond], node.inputs[n_cond : n_cond + n_body], node.inputs[n_cond + n_body :]
+    cond_consts, body_consts, carry = (
+        node.inputs[:n_cond],
+        node.inputs[n_cond : n_cond + n_body],
+        node.inputs[n_cond + n_body :],
+    )
     places = [body.places[v] for v in node.outputs]
     out = initialise(body, carry, places)
     flag = Place(body.module.temp("bool", (), "flag"))
     nothing = [None] * len(carry)
-    test = body_of(body, p["cond_jaxpr"], [*cond_consts, *nothing], [*[place_of_operand(body, x) for x in cond_consts], *places], [flag])
-    steps = body_of(body, p["body_jaxpr"], [*body_consts, *nothing], [*[place_of_operand(body, x) for x in body_consts], *places], places)
+    test = body_of(
+        body,
+        p["cond_jaxpr"],
+        [*cond_consts, *nothing],
+        [*[place_of_operand(body, x) for x in cond_consts], *places],
+        [flag],
+    )
+    steps = body_of(
+        body,
+        p["body_jaxpr"],
+        [*body_consts, *nothing],
+        [*[place_of_operand(body, x) for x in body_consts], *places],
+        places,
+    )
     return [*out, While(test, Load(flag.buffer, ZERO), steps)]
 
 

@@ -1,8 +1,10 @@
-"""conv_general_dilated as products with windows: its operand is padded once, in its own order of axes, and read where it lies.
+"""conv_general_dilated as products with windows: its operand is padded once, in its own order of axes, and read where
+it lies.
 
-Whatever the layout, rows (images, places of windows) and terms (features, places in a window) run through axes of the operand, and
-groups through one of the two that are no space: all are strides. Gaps between the operand's elements are not filled with zeros: windows that
-begin at the same distance from an element meet elements at the same places, so that each such *phase* is a convolution without gaps.
+Whatever the layout, rows (images, places of windows) and terms (features, places in a window) run through axes of the
+operand, and groups through one of the two that are no space: all are strides. Gaps between the operand's elements are
+not filled with zeros: windows that begin at the same distance from an element meet elements at the same places, so that
+each such *phase* is a convolution without gaps.
 """
 
 from __future__ import annotations
@@ -29,19 +31,35 @@ MOST_PHASES = 16  # the gaps of operands that have more are filled
 
 
 def phases(n: int, count: int, window: int, stride: int, low: int, gap: int, dilation: int) -> list[Phase]:
-    """The phases along an axis of n elements `gap` apart: window r begins at r·stride - low, and its place q is q·dilation further on."""
+    """The phases along an axis of n elements `gap` apart: window r begins at r·stride - low, and its place q is
+    q·dilation further on.
+    """
     period, step = gap // math.gcd(stride, gap), gap // math.gcd(dilation, gap)
     out = []
     for f in range(min(period, count)):
         tap = next((q for q in range(min(step, window)) if (f * stride + q * dilation - low) % gap == 0), window)
         start = (f * stride + tap * dilation - low) // gap
         rows, taps = -(-(count - f) // period), -(-(window - tap) // step)
-        out.append(Phase(f, period, rows, period * stride // gap, start if taps else 0, tap if taps else 0, step, taps, step * dilation // gap))
+        out.append(
+            Phase(
+                f,
+                period,
+                rows,
+                period * stride // gap,
+                start if taps else 0,
+                tap if taps else 0,
+                step,
+                taps,
+                step * dilation // gap,
+            )
+        )
     return out
 
 
 class Phase(NamedTuple):
-    """Windows first, first + period, …: the k-th begins at element start + k · stride; its places tap, tap + step, … lie `apart` elements apart."""
+    """Windows first, first + period, …: the k-th begins at element start + k · stride; its places tap, tap + step, …
+    lie `apart` elements apart.
+    """
 
     first: int
     period: int
@@ -60,16 +78,25 @@ class Phase(NamedTuple):
 
 
 def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
-    """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None where its decomposition is better (nothing to
-    compute, one matrix product) or more exact."""
+    """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None where its
+    decomposition is better (nothing to compute, one matrix product) or more exact.
+    """
     x, kernel = ins
     p, out = eqn.params, array_type(eqn.outvars[0])
     lhs, rhs, to = p["dimension_numbers"]
     groups = p["feature_group_count"], p["batch_group_count"]
     dtype = storage_dtype(out.dtype, "conv_general_dilated", eqn.source_info)
     kind = accumulator(dtype, x.dtype)
-    simple = all(n == 1 for n in (*[kernel.shape[d] for d in rhs[2:]], *p["window_strides"], *p["lhs_dilation"], *groups))
-    if x.constant is not None or 0 in (*out.shape, x.size, kernel.size) or simple or in_float64(p["precision"]) and kind != "f64":
+    simple = all(
+        n == 1 for n in (*[kernel.shape[d] for d in rhs[2:]], *p["window_strides"], *p["lhs_dilation"], *groups)
+    )
+    if (
+        x.constant is not None
+        or 0 in (*out.shape, x.size, kernel.size)
+        or simple
+        or in_float64(p["precision"])
+        and kind != "f64"
+    ):
         return None
     sizes, window = [out.shape[d] for d in to], [kernel.shape[d] for d in rhs]
     gaps = p["lhs_dilation"] if math.prod(p["lhs_dilation"]) <= MOST_PHASES else [1] * len(lhs[2:])
@@ -77,7 +104,9 @@ def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | N
     for k, d in enumerate(lhs[2:]):
         fill = p["lhs_dilation"][k] // gaps[k]  # 1: the gaps stay
         n = (x.shape[d] - 1) * fill + 1
-        found = phases(n, sizes[2 + k], window[2 + k], p["window_strides"][k], p["padding"][k][0], gaps[k], p["rhs_dilation"][k])
+        found = phases(
+            n, sizes[2 + k], window[2 + k], p["window_strides"][k], p["padding"][k][0], gaps[k], p["rhs_dilation"][k]
+        )
         low = max(0, -min(f.start for f in found))
         config[d] = (low, max(0, max(f.end for f in found) + 1 - n), fill - 1)
         axes.append([f._replace(start=f.start + low) for f in found])
@@ -85,7 +114,9 @@ def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | N
     if x.dtype != kind:
         x = b.add("convert_element_type", [x], [(x.shape, kind)])[0]
     if any(map(any, config)):
-        x = b.add("pad", [x, b.literal(0, (), kind)], [(shape, kind)], {"padding_config": tuple(config)}, eqn.source_info)[0]
+        x = b.add(
+            "pad", [x, b.literal(0, (), kind)], [(shape, kind)], {"padding_config": tuple(config)}, eqn.source_info
+        )[0]
     while x.node is not None and x.node.op == "reshape":
         x = x.node.inputs[0]
     order = sorted(range(len(lhs)), key=lhs.__getitem__)  # images, features, space as they lie in memory
@@ -93,9 +124,21 @@ def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | N
     strides = [row_major(shape)[d] for d in lhs]
     group = (groups[1], sizes[0] * strides[0]) if groups[1] > 1 else (groups[0], window[1] * strides[1])
     kernel = b.transpose(kernel, (*[rhs[d] for d in terms], rhs[0]))
-    return b.add("convolution", [x, kernel], [(out.shape, dtype)], {
-        "kind": kind, "strides": tuple(strides), "rows": tuple(rows), "terms": tuple(terms), "group": group, "space": tuple(map(tuple, axes)), "to": tuple(to),
-    }, eqn.source_info)  # fmt: skip
+    return b.add(
+        "convolution",
+        [x, kernel],
+        [(out.shape, dtype)],
+        {
+            "kind": kind,
+            "strides": tuple(strides),
+            "rows": tuple(rows),
+            "terms": tuple(terms),
+            "group": group,
+            "space": tuple(map(tuple, axes)),
+            "to": tuple(to),
+        },
+        eqn.source_info,
+    )
 
 
 graph.rewrites["conv_general_dilated"] = _convolution
@@ -125,7 +168,14 @@ def emit_convolution(body: Body, group: fuse.Group) -> list[Stmt]:
 
         begin = i32(start) if place.offset is None else place.offset + start
         product = Product(place.buffer, begin, groups, rows, terms, n, weight, indices)
-        routine = windows(module.name("conv_"), product, store, dtype=kind, features=module.features, plain=module.plain or kind not in TILED)
+        routine = windows(
+            module.name("conv_"),
+            product,
+            store,
+            dtype=kind,
+            features=module.features,
+            plain=module.plain or kind not in TILED,
+        )
         module.temps += routine.temps
         kernels += routine.kernels
     return kernels
@@ -137,8 +187,9 @@ Axis = tuple[int, int, int, int]  # of the kernel: (size, taps, first tap, step)
 def geometry(
     node: Node, phase: Sequence[Phase]
 ) -> tuple[int, list[tuple[int, int]], tuple[tuple[int, int], ...], list[Axis], list[tuple[int, list[int]]]]:
-    """(where x begins, axes of rows, axes of terms, (size, taps, first tap, step) of the kernel's axes, indices of rows) of a phase. The indices are
-    those in the axes of the result before and behind its features."""
+    """(where x begins, axes of rows, axes of terms, (size, taps, first tap, step) of the kernel's axes, indices of
+    rows) of a phase. The indices are those in the axes of the result before and behind its features.
+    """
     strides, to, out, kernel = node.params["strides"], node.params["to"], node.outputs[0].shape, node.inputs[1].shape
     steps = row_major(out)
     inside = steps[to[1]]

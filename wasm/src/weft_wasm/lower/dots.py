@@ -1,4 +1,6 @@
-"""dot_general as matrix products: free, batch and contracting axes become one index each, whatever their order in the operands."""
+"""dot_general as matrix products: free, batch and contracting axes become one index each, whatever their order in
+the operands.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from weft_wasm.lower.types import scalar_dtype, settled
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
-TILED = ("f32", "f64", "i32", "u32", "i64", "u64")  # what products by tiles are summed in; booleans take longer that way
+# what products by tiles are summed in; booleans take longer that way
+TILED = ("f32", "f64", "i32", "u32", "i64", "u64")
 SMALL = 40_960  # products of fewer terms gain nothing from packing
 
 
@@ -93,8 +96,19 @@ def emit_dot(body: Body, group: fuse.Group) -> list[Stmt]:
         return results(body, group, blocks((batch, b), (m, i), (n, j)), value)
 
     name = body.module.name("dot_")
-    routine = gemm(name, m, n, k, a, b, sink, batch=batch, dtype=kind, features=body.module.features,
-                   plain=body.module.plain or kind not in TILED or m * n * k <= SMALL)  # fmt: skip
+    routine = gemm(
+        name,
+        m,
+        n,
+        k,
+        a,
+        b,
+        sink,
+        batch=batch,
+        dtype=kind,
+        features=body.module.features,
+        plain=body.module.plain or kind not in TILED or m * n * k <= SMALL,
+    )
     body.module.temps += routine.temps
     return list(routine.kernels)
 

@@ -1,7 +1,7 @@
 """Elementwise primitives as scalar expressions.
 
-A rule takes the node and its operands' elements (f16 and bf16 already as f32) and gives the result's element. `COSTS` are rough
-numbers of instructions; 1 where nothing is said.
+A rule takes the node and its operands' elements (f16 and bf16 already as f32) and gives the result's element. `COSTS`
+are rough numbers of instructions; 1 where nothing is said.
 """
 
 from __future__ import annotations
@@ -161,6 +161,7 @@ def _is_finite(n: Node, a: Sequence[Expr]) -> Expr:
 
 # ---- comparisons, selection
 
+
 def _comparison(op: str) -> Rule:
     return lambda n, a: nodes.Compare(op, as_number(a[0]), as_number(a[1]))
 
@@ -205,6 +206,7 @@ def _shift_right_arithmetic(n: Node, a: Sequence[Expr]) -> Expr:
         x = nodes.bitcast(Binary("shr", Binary("shl", nodes.bitcast(x, "i8"), spare), spare), x.dtype)
     return _shift_as(signed_twin, x, y)
 
+
 # ---- functions
 
 
@@ -213,9 +215,32 @@ def _call(fn: str) -> Rule:
 
 
 for _name in (
-    "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh",
-    "atanh", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "logistic",
-):  # fmt: skip
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "rsqrt",
+    "cbrt",
+    "erf",
+    "erfc",
+    "erf_inv",
+    "lgamma",
+    "digamma",
+    "logistic",
+):
     rule(_name, MATH_COST if _name != "rsqrt" else 5)(_call(_name))
 rule("atan2", 2 * MATH_COST)(lambda n, a: Call("atan2", a[0], a[1]))
 rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dtype)))
@@ -272,7 +297,11 @@ def _reduce_precision(n: Node, a: Sequence[Expr]) -> Expr:
         largest = ((wide_bias + bias) << wide_mantissa) | (((1 << wide_mantissa) - 1) & ~((1 << max(drop, 0)) - 1))
         least = (wide_bias - bias + 1) << wide_mantissa
         infinity = Const(((1 << wide_exponent) - 1) << wide_mantissa, word)
-        body = Select(nodes.gt(body, Const(largest, word)), infinity, Select(nodes.lt(body, Const(least, word)), Const(0, word), body))
+        body = Select(
+            nodes.gt(body, Const(largest, word)),
+            infinity,
+            Select(nodes.lt(body, Const(least, word)), Const(0, word), body),
+        )
         bits = Binary("or", sign, body)
     return Select(nodes.eq(x, x), Bitcast(bits, x.dtype), x)
 

@@ -1,7 +1,7 @@
 """Graphs as loop IR: storage for stored values, a kernel for each group.
 
-`Body` emits one graph (a program, or the body of a loop or branch). Opaque nodes are emitted by the functions that families put
-into `OPAQUE`.
+`Body` emits one graph (a program, or the body of a loop or branch). Opaque nodes are emitted by the functions that
+families put into `OPAQUE`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,23 @@ from weft.base.errors import BackendError
 from weft_wasm.ir import nodes, traversal
 from weft_wasm.ir.affine import Linear
 from weft_wasm.ir.affine import linear as affine
-from weft_wasm.ir.nodes import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var
+from weft_wasm.ir.nodes import (
+    Assign,
+    Binary,
+    Buffer,
+    Copy,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Stmt,
+    Store,
+    Var,
+)
 from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
@@ -33,7 +49,9 @@ TILES = (16, 8, 10, 12, 6, 4)
 
 
 class Place(NamedTuple):
-    """Storage of a value: `size` elements of a buffer from `offset` (an i32 expression of program-level loop variables)."""
+    """Storage of a value: `size` elements of a buffer from `offset` (an i32 expression of program-level loop
+    variables).
+    """
 
     buffer: Buffer
     offset: Expr | None = None
@@ -78,8 +96,11 @@ class Module:
             info = None if v.node is None else v.node.info
             where = source_info.current() if info is None or info is source_info.UNKNOWN else info
             wider = f", or {WIDER}" if count < nodes.MOST_ELEMENTS and nbytes < LIMIT_64 else ""
-            raise LoweringError(f"{who} is {v.dtype}[{','.join(map(str, v.shape))}], {nbytes} bytes: here WebAssembly addresses {most >> 30} GiB, and indexes up to 2^31 elements "
-                                f"of an array. Compute in parts (weft.lax.map with batch_size), or use the cpu backend{wider}. At {where}")
+            raise LoweringError(
+                f"{who} is {v.dtype}[{','.join(map(str, v.shape))}], {nbytes} bytes: here WebAssembly addresses"
+                f" {most >> 30} GiB, and indexes up to 2^31 elements of an array. Compute in parts (weft.lax.map with"
+                f" batch_size), or use the cpu backend{wider}. At {where}"
+            )
 
     def temp(self, dtype: str, shape: Sequence[int], prefix: str = "t") -> Buffer:
         buffer = Buffer(self.name(prefix), memory_dtype(dtype), shape, label=dtype)
@@ -98,7 +119,9 @@ class Module:
         found = self.constants.get(key)
         if found is None:
             kind = memory_dtype(dtype)
-            found = self.constants[key] = Buffer(self.name("c"), kind, (len(data) // nodes.ITEMSIZE[kind],), "constant", data, dtype)
+            found = self.constants[key] = Buffer(
+                self.name("c"), kind, (len(data) // nodes.ITEMSIZE[kind],), "constant", data, dtype
+            )
         return found
 
 
@@ -109,15 +132,16 @@ State = tuple[list[Stmt] | None, Memo, tuple[list[Stmt] | None, Memo] | None]  #
 class Reader:
     """Elements of values as expressions. `lets`, where given, receives bindings of what several statements share.
 
-    In an inner loop (`inner` … `leave`) bindings go into the loop and end with it; but what is read at `home`, where the kernel's own
-    loops are, is bound before the loop, from bindings outside it only.
+    In an inner loop (`inner` … `leave`) bindings go into the loop and end with it; but what is read at `home`, where
+    the kernel's own loops are, is bound before the loop, from bindings outside it only.
     """
 
     def __init__(self, body: Body, lets: list[Stmt] | None = None, home: Blocks | None = None):
         self.body, self.places = body, body.places
         self.memo: Memo = {}
         self.home, self.lets = home, lets
-        self.outside: tuple[list[Stmt] | None, Memo] | None = None  # in an inner loop: (lets, memo) of what is around it
+        # in an inner loop: (lets, memo) of what is around it
+        self.outside: tuple[list[Stmt] | None, Memo] | None = None
         self.bound = 0
 
     def remember(self, v: Value, blocks: Blocks, e: Expr) -> None:
@@ -163,15 +187,21 @@ class Reader:
         rule = elementwise.RULES.get(op)
         if rule is not None:
             size = v.size
-            args = [self.element(x, blocks if x.size == size else () if x.size == 1 else views.operand_view(node, j).apply(blocks))
-                    for j, x in enumerate(node.inputs)]  # fmt: skip
+            args = [
+                self.element(
+                    x, blocks if x.size == size else () if x.size == 1 else views.operand_view(node, j).apply(blocks)
+                )
+                for j, x in enumerate(node.inputs)
+            ]
             e = rule(node, args)
             return e if op in KEEPS or op in EXACT and v.dtype in nodes.STORAGE_FLOATS else settled(e, v.dtype)
         if op in views.VIEWS:
             return self.element(node.inputs[0], views.view_of(node).apply(blocks))
         found = views.ELEMENTS.get(op)
         if found is None:
-            raise BackendError(f"{op} is read before it is computed. This is a bug of the compiler; please report the program.")
+            raise BackendError(
+                f"{op} is read before it is computed. This is a bug of the compiler; please report the program."
+            )
         return found(self, node, v.slot, blocks)
 
     def inner(self, statements: list[Stmt]) -> State:
@@ -186,7 +216,9 @@ class Reader:
 
 
 class _Run(NamedTuple):
-    """Neighbouring axes of an operand that are all reduced, or all kept; `inside`: how many elements one step along them passes."""
+    """Neighbouring axes of an operand that are all reduced, or all kept; `inside`: how many elements one step along
+    them passes.
+    """
 
     size: int
     reduced: bool
@@ -196,13 +228,26 @@ class _Run(NamedTuple):
 class Body:
     """Emits one graph.
 
-    places: storage of the graph's inputs. targets: storage that each output should go to (None: nobody wants it). scalars: inputs that are
+    places: storage of the graph's inputs. targets: storage that each output should go to (None: nobody wants it).
+        scalars: inputs that are
     expressions of program-level loop variables. An input whose storage is also a target is read before that is written.
     """
 
-    def __init__(self, module: Module, graph: Graph, places: dict[Value, Place], targets: Sequence[Place | None],
-                 scalars: dict[Value, Expr] | None = None):  # fmt: skip
-        self.module, self.graph, self.places, self.targets, self.scalars = module, graph, dict(places), list(targets), scalars or {}
+    def __init__(
+        self,
+        module: Module,
+        graph: Graph,
+        places: dict[Value, Place],
+        targets: Sequence[Place | None],
+        scalars: dict[Value, Expr] | None = None,
+    ):
+        self.module, self.graph, self.places, self.targets, self.scalars = (
+            module,
+            graph,
+            dict(places),
+            list(targets),
+            scalars or {},
+        )
         self.planner = fuse.Planner(graph)
         self.plan = self.planner.plan()
         module.plans.append((module.depth, self.plan))
@@ -219,7 +264,9 @@ class Body:
         """The place of a value that is known to have one."""
         place = self.place_of(v)
         if place is None:
-            raise BackendError(f"{v!r} is read before it is stored. This is a bug of the compiler; please report the program.")
+            raise BackendError(
+                f"{v!r} is read before it is stored. This is a bug of the compiler; please report the program."
+            )
         return place
 
     def scalar(self, v: Value) -> Expr | None:
@@ -231,7 +278,9 @@ class Body:
         return Place(self.module.temp(v.dtype, v.shape))
 
     def assign_places(self) -> None:
-        """Targets for outputs where nothing is overwritten too early, the result's storage for operands updated in place, temps."""
+        """Targets for outputs where nothing is overwritten too early, the result's storage for operands updated in
+        place, temps.
+        """
         graph, plan = self.graph, self.plan
         self.olds: dict[Place, Value] = {}
         for x in graph.inputs:
@@ -240,11 +289,20 @@ class Body:
                 self.olds[place] = x
         # arguments that are results go to their targets first of all, where that overwrites nothing
         kept = {p.buffer for p in self.olds}
-        self.early = {k: t for k, (v, t) in enumerate(zip(graph.outputs, self.targets))
-                      if t is not None and v.node is None and v in self.places and t != self.places[v] and t.buffer not in kept}  # fmt: skip
+        self.early = {
+            k: t
+            for k, (v, t) in enumerate(zip(graph.outputs, self.targets))
+            if t is not None and v.node is None and v in self.places and t != self.places[v] and t.buffer not in kept
+        }
         taken: set[Value] = set()
         for v, target in zip(graph.outputs, self.targets):
-            if target is not None and v.node is not None and v not in taken and v in plan.where and self.may_write(v, target):
+            if (
+                target is not None
+                and v.node is not None
+                and v not in taken
+                and v in plan.where
+                and self.may_write(v, target)
+            ):
                 self.places[v] = target
                 taken.add(v)
         for group in reversed(plan.groups):
@@ -278,7 +336,9 @@ class Body:
         return branch_pairs(node) if node.op == "cond" else []
 
     def dies_at(self, x: Value, node: Node, j: int) -> bool:
-        """Whether a computed value is used for the last time as operand j of an opaque node, and so may give its storage away."""
+        """Whether a computed value is used for the last time as operand j of an opaque node, and so may give its
+        storage away.
+        """
         if x.node is None or x not in self.plan.where or x in self.planner.outputs or node.inputs.count(x) != 1:
             return False
         here = self.plan.where[node.outputs[0]]
@@ -303,7 +363,9 @@ class Body:
         return True
 
     def first_writer(self, v: Value, old: Value) -> tuple[int, bool]:
-        """(the first group that writes to the storage of v, whether what it reads there is `old` as the operand it updates in place)."""
+        """(the first group that writes to the storage of v, whether what it reads there is `old` as the operand it
+        updates in place).
+        """
         index = self.plan.where[v]
         for slot, j in self.in_place(v.origin) if self.plan.groups[index].kind == "opaque" else ():
             if slot == v.slot:
@@ -335,12 +397,17 @@ class Body:
 
     @staticmethod
     def counted(group: fuse.Group, statements: list[Stmt]) -> list[Stmt]:
-        """LoweringError where a loop is longer than an index can count: of an array that is never stored, or of a program."""
+        """LoweringError where a loop is longer than an index can count: of an array that is never stored, or of a
+        program.
+        """
         for s in traversal.walk(statements):
             if type(s) is For and type(s.extent) is int and s.extent >= nodes.MOST_ELEMENTS:
                 node = group.members[-1].origin if group.node is None else group.node
-                raise LoweringError(f"{node.op} is a loop of {s.extent} iterations; here WebAssembly and WebGPU count up to 2^31 - 1. Compute in parts (weft.lax.map with "
-                                    f"batch_size, or a loop in a loop), or use the cpu backend. At {node.info}")
+                raise LoweringError(
+                    f"{node.op} is a loop of {s.extent} iterations; here WebAssembly and WebGPU count up to 2^31 - 1."
+                    " Compute in parts (weft.lax.map with batch_size, or a loop in a loop), or use the cpu backend. At"
+                    f" {node.info}"
+                )
         return statements
 
     def dot(self, group: fuse.Group) -> list[Stmt]:
@@ -348,8 +415,11 @@ class Body:
 
     def deliver(self) -> list[Stmt]:
         """Puts outputs that are not in their targets there: all are read before any is written over."""
-        moves = [(v, t) for k, (v, t) in enumerate(zip(self.graph.outputs, self.targets))
-                 if t is not None and k not in self.early and self.places.get(v) != t and v.size]  # fmt: skip
+        moves = [
+            (v, t)
+            for k, (v, t) in enumerate(zip(self.graph.outputs, self.targets))
+            if t is not None and k not in self.early and self.places.get(v) != t and v.size
+        ]
         overwritten = {t.buffer for _, t in moves}
         out: list[Stmt] = []
         first: list[Stmt] = []
@@ -404,15 +474,23 @@ class Body:
         reader = Reader(self, body if several else None, blocks)
         members, stored = group.members, self.plan.stored
         written = {self.places[v].buffer for v in members if v in self.places}
-        late = several and any(self.places[x].buffer in written for x in group.reads if x in self.places and x not in members)
+        late = several and any(
+            self.places[x].buffer in written for x in group.reads if x in self.places and x not in members
+        )
         stores: list[Stmt] = []
         done: set[Value] = set()
         for v in members:
             if v in done:
                 continue
             if v.origin.op in reductions.REDUCERS:
-                alike = [u for u in members if u not in done and u.origin.op in reductions.REDUCERS
-                         and u.origin.inputs[0].shape == v.origin.inputs[0].shape and u.origin.params["axes"] == v.origin.params["axes"]]  # fmt: skip
+                alike = [
+                    u
+                    for u in members
+                    if u not in done
+                    and u.origin.op in reductions.REDUCERS
+                    and u.origin.inputs[0].shape == v.origin.inputs[0].shape
+                    and u.origin.params["axes"] == v.origin.params["axes"]
+                ]
                 done.update(alike)
                 self.reduce(alike, blocks, reader, body)
                 for u in alike:
@@ -454,7 +532,9 @@ class Body:
             if not reduced:
                 at += kept.pop(0)
             else:
-                splits = frozenset([p // inside for p in wanted if inside and inside <= p < inside * n and p % inside == 0])
+                splits = frozenset(
+                    [p // inside for p in wanted if inside and inside <= p < inside * n and p % inside == 0]
+                )
                 here = [(Var("rstuvw"[min(len(loops), 5)]), e) for e in choose(n, splits)]
                 loops += here
                 at += [(e, v) for v, e in here]
@@ -485,14 +565,18 @@ Loops = Sequence[tuple[Var, int]]
 
 
 def tile(loops: Loops, blocks: Blocks, body: list[Stmt]) -> tuple[Loops, Loops, Blocks] | None:
-    """(outer loops, two inner loops, blocks) for a nest that walks one array along its rows and another along its columns; else None."""
+    """(outer loops, two inner loops, blocks) for a nest that walks one array along its rows and another along its
+    columns; else None.
+    """
     fast, last = loops[-1]
     forms: dict[Expr, Linear] = {}
     other: Var | None = None
     rows = False
     seen: set[Expr] = set()
     for s in traversal.walk(body):
-        indices = [node.index for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen) if type(node) is Load]
+        indices = [
+            node.index for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen) if type(node) is Load
+        ]
         for index in [*indices, *([s.index] if type(s) is Store else [])]:
             terms, _ = affine(index, forms)
             if any(type(t) is not Var for t in terms):

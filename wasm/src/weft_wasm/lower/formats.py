@@ -1,7 +1,8 @@
 """Numbers of eight bits and fewer: what the bits of a byte mean, and the byte of a number.
 
-In memory each takes a byte, as on the host, with the bits above its own zero. Integers are computed in i8 or u8, floats in f32; every operation's result is
-brought back into its format, so that programs give what they would if each operation were of that format.
+In memory each takes a byte, as on the host, with the bits above its own zero. Integers are computed in i8 or u8, floats
+in f32; every operation's result is brought back into its format, so that programs give what they would if each
+operation were of that format.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class Int(NamedTuple):
 
 
 class Float(NamedTuple):
-    """exponent: its bits and bias; special: "ieee" (infinities and NaN), "fn" (NaN is all ones), "fnuz" (NaN is -0), "none" (neither: numbers saturate)."""
+    """exponent: its bits and bias; special: "ieee" (infinities and NaN), "fn" (NaN is all ones), "fnuz" (NaN is -0),
+    "none" (neither: numbers saturate).
+    """
 
     exponent: int
     mantissa: int
@@ -28,13 +31,26 @@ class Float(NamedTuple):
 
 
 FORMATS: dict[str, Int | Float] = {
-    "i4": Int(4, True), "u4": Int(4, False), "i2": Int(2, True), "u2": Int(2, False), "f4e2m1fn": Float(2, 1, 1, "none"),
-    "f8e3m4": Float(3, 4, 3, "ieee"), "f8e4m3": Float(4, 3, 7, "ieee"), "f8e5m2": Float(5, 2, 15, "ieee"), "f8e4m3fn": Float(4, 3, 7, "fn"),
-    "f8e4m3fnuz": Float(4, 3, 8, "fnuz"), "f8e4m3b11fnuz": Float(4, 3, 11, "fnuz"), "f8e5m2fnuz": Float(5, 2, 16, "fnuz"), "f8e8m0fnu": Float(8, 0, 127, "power"),
-}  # fmt: skip
+    "i4": Int(4, True),
+    "u4": Int(4, False),
+    "i2": Int(2, True),
+    "u2": Int(2, False),
+    "f4e2m1fn": Float(2, 1, 1, "none"),
+    "f8e3m4": Float(3, 4, 3, "ieee"),
+    "f8e4m3": Float(4, 3, 7, "ieee"),
+    "f8e5m2": Float(5, 2, 15, "ieee"),
+    "f8e4m3fn": Float(4, 3, 7, "fn"),
+    "f8e4m3fnuz": Float(4, 3, 8, "fnuz"),
+    "f8e4m3b11fnuz": Float(4, 3, 11, "fnuz"),
+    "f8e5m2fnuz": Float(5, 2, 16, "fnuz"),
+    "f8e8m0fnu": Float(8, 0, 127, "power"),
+}
 # Operations whose result is an operand's, or as small.
-KEEPS = frozenset(("select_n", "max", "min", "clamp", "rem", "convert_element_type", "reduce_precision", "sign", "nextafter"))
-EXACT = frozenset(("neg", "abs", "floor", "ceil", "round"))  # likewise of f16 and bf16; an integer's negative may not fit
+KEEPS = frozenset(
+    ("select_n", "max", "min", "clamp", "rem", "convert_element_type", "reduce_precision", "sign", "nextafter")
+)
+# likewise of f16 and bf16; an integer's negative may not fit
+EXACT = frozenset(("neg", "abs", "floor", "ceil", "round"))
 
 
 def computed(name: str) -> str:
@@ -63,7 +79,11 @@ def decode(byte: Expr, name: str) -> Expr:
     value: Expr = Select(nodes.lt(size, u32(1 << m)), small, normal)
     if special == "ieee":
         top = ((1 << e) - 1) << m
-        value = Select(nodes.ge(size, u32(top)), Select(nodes.eq(size, u32(top)), Const(math.inf, "f32"), Const(math.nan, "f32")), value)
+        value = Select(
+            nodes.ge(size, u32(top)),
+            Select(nodes.eq(size, u32(top)), Const(math.inf, "f32"), Const(math.nan, "f32")),
+            value,
+        )
     elif special == "fn":
         value = Select(nodes.eq(size, u32((1 << (e + m)) - 1)), Const(math.nan, "f32"), value)
     sign = Binary("and", bits, u32(1 << (e + m)))
@@ -90,7 +110,16 @@ def encode(x: Expr, name: str) -> Expr:
     last = Binary("and", Binary("shr", size, u32(drop)), u32(1))
     rounded = Binary("shr", nodes.add(size, nodes.add(last, u32((1 << (drop - 1)) - 1))), u32(drop))
     normal = nodes.sub(rounded, u32((127 - bias) << m))
-    small = Bitcast(Convert(Unary("round_even", nodes.mul(Binary("min", Unary("abs", x), Const(2.0 ** (1 - bias), "f32")), 2.0 ** (bias - 1 + m))), "i32"), "u32")
+    small = Bitcast(
+        Convert(
+            Unary(
+                "round_even",
+                nodes.mul(Binary("min", Unary("abs", x), Const(2.0 ** (1 - bias), "f32")), 2.0 ** (bias - 1 + m)),
+            ),
+            "i32",
+        ),
+        "u32",
+    )
     code = Select(nodes.lt(size, u32((128 - bias) << 23)), small, normal)
     top = (1 << (e + m)) - 1
     infinite = ((1 << e) - 1) << m
@@ -103,7 +132,11 @@ def encode(x: Expr, name: str) -> Expr:
         none = Binary("or", nodes.eq(code, u32(0)), nodes.eq(code, u32(over)))
         return Convert(Select(nan, u32(over), Binary("or", code, Select(none, u32(0), sign))), "u8")
     quiet = {"ieee": infinite | 1 << (m - 1), "fn": top, "none": 0}[special]
-    return Convert(Select(nan, u32(quiet) if special != "none" else u32(1 << (e + m)), code) | (sign if special != "none" else Select(nan, u32(0), sign)), "u8")
+    return Convert(
+        Select(nan, u32(quiet) if special != "none" else u32(1 << (e + m)), code)
+        | (sign if special != "none" else Select(nan, u32(0), sign)),
+        "u8",
+    )
 
 
 def settle(x: Expr, name: str) -> Expr:
@@ -135,7 +168,9 @@ def to_f32(x: Expr) -> Expr:
     near = Convert(x, "f32")
     back = Convert(near, "f64")
     bits = Bitcast(near, "u32")
-    inexact = Binary("and", nodes.ne(back, x), Binary("and", nodes.eq(Binary("and", bits, u32(1)), u32(0)), nodes.eq(x, x)))
+    inexact = Binary(
+        "and", nodes.ne(back, x), Binary("and", nodes.eq(Binary("and", bits, u32(1)), u32(0)), nodes.eq(x, x))
+    )
     step = Select(nodes.gt(Unary("abs", x), Unary("abs", back)), u32(1), u32(0xFFFFFFFF))
     return Select(inexact, Bitcast(nodes.add(bits, step), "f32"), near)
 

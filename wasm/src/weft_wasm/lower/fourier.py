@@ -1,6 +1,8 @@
-"""Fourier transforms: one primitive on planes, `fft_planes`, whose lengths have small factors, and every other transform in terms of it.
+"""Fourier transforms: one primitive on planes, `fft_planes`, whose lengths have small factors, and every other
+transform in terms of it.
 
-Lengths with a large prime factor go by Bluestein's convolution (L. Bluestein, 1970); real transforms of even length are complex ones of half of it.
+Lengths with a large prime factor go by Bluestein's convolution (L. Bluestein, 1970); real transforms of even length are
+complex ones of half of it.
 """
 
 from __future__ import annotations
@@ -49,9 +51,22 @@ def emit_transform(body: Body, node: Node) -> list[Stmt]:
     direct = [p.offset is None and p.buffer.role == "temp" for p in places]
     buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(places, direct, node.outputs)]
     to_re, to_im = buffers
-    made = routine.fft(body.module.name("fft_"), batch, n, element, to_re, to_im, body.module.table, node.params["scale"], not body.module.plain)
+    made = routine.fft(
+        body.module.name("fft_"),
+        batch,
+        n,
+        element,
+        to_re,
+        to_im,
+        body.module.table,
+        node.params["scale"],
+        not body.module.plain,
+    )
     body.module.temps += made.temps
-    return [*made.kernels, *[p.copy(Place(b), o.size) for p, b, o in zip(places, buffers, node.outputs) if p.buffer is not b]]
+    return [
+        *made.kernels,
+        *[p.copy(Place(b), o.size) for p, b, o in zip(places, buffers, node.outputs) if p.buffer is not b],
+    ]
 
 
 def along_last(x: Pair, scale: float = 1.0) -> Pair:
@@ -76,7 +91,9 @@ def inverse_along_last(x: Pair, scale: float) -> Pair:
 def table(values: list[float], like: Real) -> Real:
     """Constant rows of numbers beside the last axis of `like`."""
     shape = shape_of(like)
-    return broadcast_in_dim(from_flat(values, (len(values),), dtype_of(like)), (*shape[:-1], len(values)), (len(shape) - 1,))
+    return broadcast_in_dim(
+        from_flat(values, (len(values),), dtype_of(like)), (*shape[:-1], len(values)), (len(shape) - 1,)
+    )
 
 
 def roots(count: int, n: int, like: Real) -> Pair:
@@ -95,7 +112,10 @@ def bluestein(x: Pair, scale: float) -> Pair:
     wide = Pair(*[pad(v, scalar_of(0.0, dtype_of(v)), [*lead, (0, size - n, 0)]) for v in multiply(x, chirp)])
     # its conjugate at the distances -(n - 1) … n - 1, modulo the size
     gap = [0.0] * (size - 2 * n + 1)
-    parts = [[sign * v for v in (*part, *gap, *part[:0:-1])] for part, sign in (([z[0] for z in found], 1.0), ([z[1] for z in found], -1.0))]
+    parts = [
+        [sign * v for v in (*part, *gap, *part[:0:-1])]
+        for part, sign in (([z[0] for z in found], 1.0), ([z[1] for z in found], -1.0))
+    ]
     kernel = along_last(Pair(*[from_flat(part, (size,), dtype_of(x.re)) for part in parts]))
     kernel = Pair(*[broadcast_in_dim(v, (*shape[:-1], size), (len(shape) - 1,)) for v in kernel])
     out = inverse_along_last(multiply(along_last(wide), kernel), scale / size)
@@ -111,7 +131,9 @@ def cut(x: Real, start: int, stop: int, step: int = 1) -> Real:
 
 def mirrored(x: Pair, n: int) -> Pair:
     """The conjugates at n - k for k = 0 … the last position, of values of period n = the length."""
-    back = lambda v: concatenate([cut(v, 0, 1), rev(cut(v, 1, n), (len(shape_of(v)) - 1,))], len(shape_of(v)) - 1) if n > 1 else v
+    back = lambda v: (
+        concatenate([cut(v, 0, 1), rev(cut(v, 1, n), (len(shape_of(v)) - 1,))], len(shape_of(v)) - 1) if n > 1 else v
+    )
     return Pair(back(x.re), neg(back(x.im)))
 
 
@@ -134,7 +156,9 @@ def of_reals(x: Real) -> Pair:
     first = Pair(add(even.re, odd.re), add(even.im, odd.im))
     middle = cut(sub(even.re, odd.re), 0, 1)
     axis = len(shape_of(x)) - 1
-    return Pair(concatenate([first.re, middle], axis), concatenate([first.im, full(shape_of(middle), 0.0, dtype_of(x))], axis))
+    return Pair(
+        concatenate([first.re, middle], axis), concatenate([first.im, full(shape_of(middle), 0.0, dtype_of(x))], axis)
+    )
 
 
 def to_reals(x: Pair, n: int, scale: float) -> Real:
@@ -145,7 +169,9 @@ def to_reals(x: Pair, n: int, scale: float) -> Real:
         tail = Pair(*[rev(cut(v, 1, 1 + rest), (axis,)) for v in x])
         zero = full(shape_of(cut(x.im, 0, 1)), 0.0, dtype_of(x.im))
         im = [zero, cut(x.im, 1, 1 + rest), *([zero] if n % 2 == 0 else []), neg(tail.im)] if n > 1 else [zero]
-        whole = Pair(concatenate([x.re, tail.re], axis) if rest else x.re, concatenate(im, axis) if len(im) > 1 else im[0])
+        whole = Pair(
+            concatenate([x.re, tail.re], axis) if rest else x.re, concatenate(im, axis) if len(im) > 1 else im[0]
+        )
         return inverse_along_last(whole, scale).re
     m = n // 2
     first, last = Pair(*[cut(v, 0, m) for v in x]), Pair(*[rev(cut(v, 1, m + 1), (axis,)) for v in x])

@@ -1,8 +1,9 @@
 """What becomes a kernel: which values are stored, and which are computed together.
 
-A value is an *expression* unless it is stored: its consumers compute it where they need it. `plan` decides by data: cost of computing it
-again, how many kernels want it, whether somebody needs memory. Stored values and reductions are gathered into groups: a group is one
-loop nest over one index space, so what its members share is computed once and stays in registers.
+A value is an *expression* unless it is stored: its consumers compute it where they need it. `plan` decides by data:
+cost of computing it again, how many kernels want it, whether somebody needs memory. Stored values and reductions are
+gathered into groups: a group is one loop nest over one index space, so what its members share is computed once and
+stays in registers.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def update_chain(x: Value) -> list[Value]:
 
 
 def updates_last(nodes: list[Node]) -> list[Node]:
-    """The nodes in an order in which whatever reads an array comes before the updates of it, unless it needs their result: two rows that are computed from
-    each other and put back one after the other then need no copy of the array."""
+    """The nodes in an order in which whatever reads an array comes before the updates of it, unless it needs their
+    result: two rows that are computed from each other and put back one after the other then need no copy of the array.
+    """
     last_read: dict[Value, int] = {}  # an expression reads its operands where it is used
     for k in range(len(nodes) - 1, -1, -1):
         node = nodes[k]
@@ -82,7 +84,8 @@ class Group:
     node: Node | None = None
     cost: int = 0
     splits: Splits = NONE
-    reads: dict[Value, bool] = field(default_factory=dict)  # stored value → whether only at the element that is computed
+    # stored value → whether only at the element that is computed
+    reads: dict[Value, bool] = field(default_factory=dict)
 
     @property
     def origin(self) -> Node:
@@ -165,7 +168,9 @@ class Planner:
     # ---- what is stored
 
     def sinks(self) -> dict[Value, Ends]:
-        """For each expression, up to two distinct places where it must end up: outputs of a size, and nodes that aren't expressions."""
+        """For each expression, up to two distinct places where it must end up: outputs of a size, and nodes that
+        aren't expressions.
+        """
         found: dict[Value, Ends] = {}
 
         def merge(v: Value, more: Ends) -> None:
@@ -228,9 +233,15 @@ class Planner:
         return None
 
     def replaces_product(self, v: Value) -> bool:
-        """Whether v is made of a matrix product that nothing else wants, and of what was there before: its kernel stores the one or the other."""
+        """Whether v is made of a matrix product that nothing else wants, and of what was there before: its kernel
+        stores the one or the other.
+        """
         leaves = self.leaves(v)
-        products = [x for x, same in leaves.items() if same and x.node is not None and kind_of(x.node) == DOT and x not in self.outputs]
+        products = [
+            x
+            for x, same in leaves.items()
+            if same and x.node is not None and kind_of(x.node) == DOT and x not in self.outputs
+        ]
         if len(products) != 1 or products[0].size != v.size:
             return False
         x = products[0]
@@ -238,12 +249,16 @@ class Planner:
             if len(x.users) != 1:
                 return False
             x = x.users[0][0].outputs[0]
-        return all(y is products[0] or y.node is None or self.order[y.node] < self.order[products[0].origin] for y in leaves)
+        return all(
+            y is products[0] or y.node is None or self.order[y.node] < self.order[products[0].origin] for y in leaves
+        )
 
     def overwritten(self, user: Node, v: Value) -> bool:
         """Whether v reads what the update `user` writes over, or a part of what other updates do."""
         leaves = self.leaves(v)
-        return not leaves.keys().isdisjoint(update_chain(user.inputs[0])) or any(2 * v.size <= x.size for x in leaves if x in self.updated)
+        return not leaves.keys().isdisjoint(update_chain(user.inputs[0])) or any(
+            2 * v.size <= x.size for x in leaves if x in self.updated
+        )
 
     def may_fill(self, user: Node, j: int) -> bool:
         """Whether the operand is the initial value of a carry, which is computed into the carry's storage."""
@@ -255,7 +270,11 @@ class Planner:
     def repeats(self, user: Node, j: int, v: Value) -> bool:
         """Whether the node reads elements of its operand j more than once."""
         op = user.op
-        if op in PRODUCTS or op in ("argmax", "argmin", "gather") and (j or user.outputs[0].size > v.size or op != "gather"):
+        if (
+            op in PRODUCTS
+            or op in ("argmax", "argmin", "gather")
+            and (j or user.outputs[0].size > v.size or op != "gather")
+        ):
             return True
         if op in ("dynamic_slice", "pad"):
             return j > 0
@@ -285,7 +304,12 @@ class Planner:
             if node.op in elementwise.RULES:
                 same = x.size == v.size
             else:
-                same = node.op in views.VIEWS and views.view_of(node).identity or node.op == "threefry2x32" and x.size == v.size
+                same = (
+                    node.op in views.VIEWS
+                    and views.view_of(node).identity
+                    or node.op == "threefry2x32"
+                    and x.size == v.size
+                )
             for leaf, flag in self.leaves(x).items():
                 out[leaf] = out.get(leaf, True) and flag and same
         return out
@@ -345,7 +369,12 @@ class Planner:
         elif kind == REDUCE:
             self.place_reduction(node)
         else:
-            group = Group("dot" if kind == DOT else "opaque", node.outputs[0].size if node.outputs else 0, list(node.outputs), node)
+            group = Group(
+                "dot" if kind == DOT else "opaque",
+                node.outputs[0].size if node.outputs else 0,
+                list(node.outputs),
+                node,
+            )
             for x in node.inputs:
                 for leaf in self.leaves(x):
                     group.reads[leaf] = False
@@ -393,7 +422,12 @@ class Planner:
         return first, allowed
 
     def fits(self, group: Group, v: Value, cost: int, reads: dict[Value, bool]) -> bool:
-        if group.size != v.size or group.kind == "opaque" or len(group.members) >= MEMBERS or group.cost + cost > GROUP_COST:
+        if (
+            group.size != v.size
+            or group.kind == "opaque"
+            or len(group.members) >= MEMBERS
+            or group.cost + cost > GROUP_COST
+        ):
             return False
         if group.kind == "dot":
             return group.cost + cost <= EPILOGUE and len(group.members) < 3
@@ -406,10 +440,17 @@ class Planner:
         first, _ = self.earliest(reads)
         for index in range(len(self.groups) - 1, first, -1):
             group = self.groups[index]
-            if group.kind == "reduce" and self.fits(group, v, cost, reads) and any(
-                m.origin.op in reductions.REDUCERS and m.origin.inputs[0].shape == node.inputs[0].shape and m.origin.params["axes"] == node.params["axes"]
-                and any(leaf in group.reads and leaf.size > 1 for leaf in reads) for m in group.members
-            ):  # fmt: skip
+            if (
+                group.kind == "reduce"
+                and self.fits(group, v, cost, reads)
+                and any(
+                    m.origin.op in reductions.REDUCERS
+                    and m.origin.inputs[0].shape == node.inputs[0].shape
+                    and m.origin.params["axes"] == node.params["axes"]
+                    and any(leaf in group.reads and leaf.size > 1 for leaf in reads)
+                    for m in group.members
+                )
+            ):
                 self.join(index, v, reads, cost, splits)
                 return
         self.append(Group("reduce", v.size, [v], None, cost, splits, reads))

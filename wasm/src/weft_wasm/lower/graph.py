@@ -1,7 +1,7 @@
 """A jaxpr as a flat graph: calls inlined, equal nodes shared, scalars folded, dead nodes dropped.
 
-A `Value` is an array: an argument, a constant, or a result of a `Node`. Nodes stand in an order in which operands come first.
-Control flow keeps its jaxprs; their bodies become graphs of their own when they are emitted.
+A `Value` is an array: an argument, a constant, or a result of a `Node`. Nodes stand in an order in which operands come
+first. Control flow keeps its jaxprs; their bodies become graphs of their own when they are emitted.
 """
 
 from __future__ import annotations
@@ -28,12 +28,29 @@ from weft_wasm.lower.types import LoweringError, array_type, scalar_dtype, stora
 
 
 class Value:
-    """An array of a graph. `constant` is a host scalar that all its elements equal, if known; `data` the bytes of a constant array."""
+    """An array of a graph. `constant` is a host scalar that all its elements equal, if known; `data` the bytes of a
+    constant array.
+    """
 
     __slots__ = ("shape", "dtype", "size", "node", "slot", "constant", "data", "users", "name")
 
-    def __init__(self, shape: Shape, dtype: str, node: Node | None = None, slot: int = 0, constant: nodes.Number | None = None, name: str = ""):
-        self.shape, self.dtype, self.node, self.slot, self.constant, self.name = shape, dtype, node, slot, constant, name
+    def __init__(
+        self,
+        shape: Shape,
+        dtype: str,
+        node: Node | None = None,
+        slot: int = 0,
+        constant: nodes.Number | None = None,
+        name: str = "",
+    ):
+        self.shape, self.dtype, self.node, self.slot, self.constant, self.name = (
+            shape,
+            dtype,
+            node,
+            slot,
+            constant,
+            name,
+        )
         self.size = math.prod(shape)
         self.data: bytes | None = None
         self.users: list[tuple[Node, int]] = []
@@ -51,7 +68,9 @@ class Value:
 
 
 class Node:
-    """One operation. `info` is the user's line; `cache` holds what lowering derives from the node (its view, its costs)."""
+    """One operation. `info` is the user's line; `cache` holds what lowering derives from the node (its view, its
+    costs).
+    """
 
     __slots__ = ("op", "params", "inputs", "outputs", "info", "index", "cache", "effect")
 
@@ -76,13 +95,24 @@ class Graph:
 
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
-TOKENS = frozenset(("create_token", "after_all"))  # order nothing here, where programs run one operation after the other
+# order nothing here, where programs run one operation after the other
+TOKENS = frozenset(("create_token", "after_all"))
 EFFECTS = frozenset(("scan", "while", "cond", "debug_callback", "io_callback", "host_call", "check"))  # may have some
 _FOLD: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
-    "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+    "add": operator.add,
+    "add_any": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "max": max,
+    "min": min,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
     "ge": operator.ge,
-}  # fmt: skip
+}
 _decomposed: dict[tuple[Any, ...], ClosedJaxpr] = {}  # (primitive, avals, configuration, parameters) -> closed jaxpr
 _F32 = struct.Struct("<f")
 
@@ -121,11 +151,19 @@ class Builder:
 
     # ---- nodes
 
-    def add(self, op: str, inputs: Sequence[Value], shapes: Sequence[tuple[Shape, str]], params: dict[str, Any] | None = None, info: Any = None,
-            effect: bool = False) -> list[Value]:  # fmt: skip
+    def add(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        shapes: Sequence[tuple[Shape, str]],
+        params: dict[str, Any] | None = None,
+        info: Any = None,
+        effect: bool = False,
+    ) -> list[Value]:
         """The results of a node, shared with an equal one."""
         params = params or {}
-        key: tuple[Any, ...] | None = None if effect else (op, *inputs, *shapes, *exact(params))  # shapes too: a reshape has no parameters
+        # shapes too: a reshape has no parameters
+        key: tuple[Any, ...] | None = None if effect else (op, *inputs, *shapes, *exact(params))
         try:
             found = None if key is None else self.interned.get(key)
         except TypeError:  # a parameter that doesn't hash
@@ -192,8 +230,10 @@ class Builder:
         if name == "dce_sink":  # it has kept what leads here in the jaxpr; nothing is computed from it
             return []
         if eqn.effects and name not in EFFECTS:
-            raise LoweringError(f"{name} has effects ({', '.join(map(str, eqn.effects))}), which compiled wasm and webgpu programs can't perform; "
-                                f"call it outside of jit, or use the cpu backend. At {eqn.source_info}")
+            raise LoweringError(
+                f"{name} has effects ({', '.join(map(str, eqn.effects))}), which compiled wasm and webgpu programs"
+                f" can't perform; call it outside of jit, or use the cpu backend. At {eqn.source_info}"
+            )
         special = rewrites.get(name)
         if special is not None:
             outs = special(self, eqn, ins)
@@ -215,8 +255,10 @@ class Builder:
             for v in eqn.outvars:  # a dtype that can't be stored is the better explanation
                 storage_dtype(array_type(v).dtype, primitive.name, eqn.source_info)
             kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
-            raise LoweringError(f"the wasm and webgpu backends can't compile the primitive {primitive.name} of ({kinds}): it has no kernel and no "
-                                f"decomposition. Use the cpu backend for it. At {eqn.source_info}")
+            raise LoweringError(
+                f"the wasm and webgpu backends can't compile the primitive {primitive.name} of ({kinds}): it has no"
+                f" kernel and no decomposition. Use the cpu backend for it. At {eqn.source_info}"
+            )
         avals = tuple([a.aval for a in eqn.invars])
         key, hashable = (primitive, avals, config.trace_context(), *exact(params)), True
         try:
@@ -233,7 +275,11 @@ class Builder:
         """Arithmetic on known scalars; None where the host's arithmetic may differ from the device's."""
         values = [x.constant for x in ins]
         kind = ins[0].dtype
-        if kind in ("f16", "bf16") or kind in FORMATS or any(isinstance(v, float) and not math.isfinite(v) for v in values):
+        if (
+            kind in ("f16", "bf16")
+            or kind in FORMATS
+            or any(isinstance(v, float) and not math.isfinite(v) for v in values)
+        ):
             return None
         result = _FOLD[name](*values)
         if dtype == "f32":
@@ -319,22 +365,38 @@ def _of_single(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | Non
 
 Rewrite = Callable[[Builder, JaxprEqn, list[Value]], list[Value] | None]  # None: the node as it is
 rewrites: dict[str, Rewrite] = {
-    **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"), _of_single),
-    "broadcast_in_dim": _broadcast, "transpose": _transpose, "reshape": _same_order, "squeeze": _same_order,
-    "expand_dims": _same_order, "convert_element_type": _convert, "sort": _sort, "mul": _one_times,
-}  # fmt: skip
+    **dict.fromkeys(
+        ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"), _of_single
+    ),
+    "broadcast_in_dim": _broadcast,
+    "transpose": _transpose,
+    "reshape": _same_order,
+    "squeeze": _same_order,
+    "expand_dims": _same_order,
+    "convert_element_type": _convert,
+    "sort": _sort,
+    "mul": _one_times,
+}
 
 
-def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, nodes.Number] | None = None,
-          adjust: Callable[[list[Value], list[Value]], list[Value]] | None = None) -> Graph:  # fmt: skip
+def build(
+    jaxpr: Jaxpr,
+    consts: Sequence[Any] = (),
+    substitutes: dict[int, nodes.Number] | None = None,
+    adjust: Callable[[list[Value], list[Value]], list[Value]] | None = None,
+) -> Graph:
     """The graph of a jaxpr.
 
-    substitutes: by position, the values of arguments whose elements all equal a known one (constants of an outer graph). adjust(inputs, outputs):
+    substitutes: by position, the values of arguments whose elements all equal a known one (constants of an outer
+        graph). adjust(inputs, outputs):
     other outputs, before what they don't need is dropped.
     """
     b = Builder()
     substitutes = substitutes or {}
-    inputs = [Value(a.shape, storage_dtype(a.dtype, f"argument {k}"), name=f"arg{k}") for k, a in enumerate(map(array_type, jaxpr.invars))]
+    inputs = [
+        Value(a.shape, storage_dtype(a.dtype, f"argument {k}"), name=f"arg{k}")
+        for k, a in enumerate(map(array_type, jaxpr.invars))
+    ]
     args = []
     for k, x in enumerate(inputs):
         value = substitutes.get(k)
@@ -369,7 +431,9 @@ def without_dead(nodes: list[Node], outputs: list[Value]) -> list[Node]:
 
 
 def _swapped_product(node: Node, outputs: list[Value]) -> list[Node] | None:
-    """A matrix product whose only use is its transpose is computed transposed: (x y)ᵀ = yᵀ xᵀ, and operands may be in any order."""
+    """A matrix product whose only use is its transpose is computed transposed: (x y)ᵀ = yᵀ xᵀ, and operands may be
+    in any order.
+    """
     x = node.inputs[0] if node.op == "transpose" else None
     product = x.node if x is not None else None
     if x is None or product is None or product.op != "dot_general" or len(x.users) != 1 or x in outputs:
@@ -386,36 +450,58 @@ def _swapped_product(node: Node, outputs: list[Value]) -> list[Node] | None:
 
 
 def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
-    """A product with weights, as attention has them, is divided instead of the weights where these are more: (e/s) v = (e v)/s with one s for each row."""
+    """A product with weights, as attention has them, is divided instead of the weights where these are more: (e/s) v
+    = (e v)/s with one s for each row.
+    """
     if node.op != "dot_general":
         return None
     for j, weights in enumerate(node.inputs):
         contracted, batch = (sides[j] for sides in node.params["dimension_numbers"])
-        if not _is_softmax(weights, contracted) or len(weights.users) != 1 or weights in outputs or batch != tuple(range(len(batch))):
+        if (
+            not _is_softmax(weights, contracted)
+            or len(weights.users) != 1
+            or weights in outputs
+            or batch != tuple(range(len(batch)))
+        ):
             continue
         (out,), (exponentials, divisor) = node.outputs, weights.origin.inputs
         if weights.size <= out.size or weights.dtype != out.dtype or out.dtype not in nodes.FLOATS:
             continue
         free = [n for d, n in enumerate(divisor.shape) if d not in (*batch, *contracted)]
         others = (1,) * (len(out.shape) - len(batch) - len(free))
-        product, spread = Node("dot_general", node.params, list(node.inputs), node.info), Node("reshape", {}, [divisor], node.info)
+        product, spread = (
+            Node("dot_general", node.params, list(node.inputs), node.info),
+            Node("reshape", {}, [divisor], node.info),
+        )
         product.inputs[j] = exponentials
         product.outputs = [Value(out.shape, out.dtype, product)]
-        spread.outputs = [Value((*out.shape[: len(batch)], *((*free, *others) if j == 0 else (*others, *free))), out.dtype, spread)]
+        spread.outputs = [
+            Value((*out.shape[: len(batch)], *((*free, *others) if j == 0 else (*others, *free))), out.dtype, spread)
+        ]
         node.op, node.params, node.inputs, node.cache = "div", {}, [product.outputs[0], spread.outputs[0]], {}
         return [product, spread, node]
     return None
 
 
 def _is_softmax(x: Value, axes: Sequence[int]) -> bool:
-    """Whether x is e/s with one s along axes, where e = exp(y - max y) is 1 at most: sums of products with e overflow no sooner than sums of the other
-    factors do."""
+    """Whether x is e/s with one s along axes, where e = exp(y - max y) is 1 at most: sums of products with e overflow
+    no sooner than sums of the other factors do.
+    """
     e, s = _operands(x, "div")
     y, top = _operands(_operands(e, "exp")[0], "sub")
-    if e is None or s is None or y is None or top is None or e.shape != x.shape or len(s.shape) != len(x.shape) or any(s.shape[d] != 1 for d in axes):
+    if (
+        e is None
+        or s is None
+        or y is None
+        or top is None
+        or e.shape != x.shape
+        or len(s.shape) != len(x.shape)
+        or any(s.shape[d] != 1 for d in axes)
+    ):
         return False
     peak: Value | None = top
-    while peak is not None and peak.node is not None and peak.node.op in ("reshape", "max"):  # the larger one of it and -inf
+    # the larger one of it and -inf
+    while peak is not None and peak.node is not None and peak.node.op in ("reshape", "max"):
         peak = next((v for v in peak.node.inputs if v.constant is None), None)
     if peak is None or _operands(peak, "reduce_max")[0] is not y:
         return False

@@ -97,7 +97,8 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
     blocks = tuple(b for d in range(len(updates.shape)) for b in part[d])
     value = combined(node, place, where, reader.element(updates, blocks))
     store: list[Stmt] = [place.store(where, value)]
-    apart: set[int] = set()  # axes of the updates along which no two meet: each has invocations of its own where there are many
+    # axes of the updates along which no two meet: each has invocations of its own where there are many
+    apart: set[int] = set()
     if body.module.plain:
         alone = math.prod(updates.shape[d] for d in batch_axes) == 1
         apart.update(u for d, u in window.items() if alone or sizes[d] == x.shape[d])
@@ -114,7 +115,12 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
     return [*out, body.kernel("scatter", wrap(own, statements))]
 
 
-_COMBINE = {"scatter-add": "reduce_sum", "scatter-mul": "reduce_prod", "scatter-min": "reduce_min", "scatter-max": "reduce_max"}
+_COMBINE = {
+    "scatter-add": "reduce_sum",
+    "scatter-mul": "reduce_prod",
+    "scatter-min": "reduce_min",
+    "scatter-max": "reduce_max",
+}
 
 
 def combined(node: Node, place: Place, where: Blocks, update: Expr) -> Expr:

@@ -8,7 +8,20 @@ from weft.base import dtypes
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 from weft_wasm.ir.nodes import Buffer, Program
-from weft_wasm.lower import accuracy, arrange, callbacks, control, convolutions, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
+
+# (the families register themselves).
+from weft_wasm.lower import (  # noqa: F401
+    accuracy,
+    arrange,
+    callbacks,
+    control,
+    convolutions,
+    dots,
+    fourier,
+    graph,
+    indexing,
+    sequences,
+)
 from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.emit import Body, Module, Place
 from weft_wasm.lower.fuse import Group
@@ -16,25 +29,40 @@ from weft_wasm.lower.graph import Value
 from weft_wasm.lower.types import array_type, memory_dtype
 
 
-def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), features: frozenset[str] = frozenset(),
-          plain: bool = False) -> tuple[Program, Module]:  # fmt: skip
+def lower(
+    jaxpr: Jaxpr,
+    name: str = "main",
+    donated: Sequence[bool] = (),
+    features: frozenset[str] = frozenset(),
+    plain: bool = False,
+) -> tuple[Program, Module]:
     """The program of a jaxpr without constvars, and what there is to read about how it was fused.
 
-    donated: for each argument, whether its storage may become a result's. features: of the target, see `compile.KNOWN_FEATURES`.
-    plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for what can't be compiled.
+    donated: for each argument, whether its storage may become a result's. features: of the target, see
+        `compile.KNOWN_FEATURES`.
+    plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for what can't be
+        compiled.
     """
     real = real_program(jaxpr)
     g = graph.build(real.jaxpr, real.consts) if isinstance(real, ClosedJaxpr) else graph.build(real)
     module = Module(features, plain)
     for v in (*g.inputs, *g.outputs):
         module.check_size(v)
-    inputs = [Buffer(f"in{k}", memory_dtype(v.dtype), v.shape, "input", label=label(v, a)) for k, (v, a) in enumerate(zip(g.inputs, jaxpr.invars))]
-    outputs = [Buffer(f"out{k}", memory_dtype(v.dtype), v.shape, "output", label=label(v, a)) for k, (v, a) in enumerate(zip(g.outputs, jaxpr.outvars))]
+    inputs = [
+        Buffer(f"in{k}", memory_dtype(v.dtype), v.shape, "input", label=label(v, a))
+        for k, (v, a) in enumerate(zip(g.inputs, jaxpr.invars))
+    ]
+    outputs = [
+        Buffer(f"out{k}", memory_dtype(v.dtype), v.shape, "output", label=label(v, a))
+        for k, (v, a) in enumerate(zip(g.outputs, jaxpr.outvars))
+    ]
     places = {v: Place(b) for v, b in zip(g.inputs, inputs)}
     body = Body(module, g, places, [Place(b) for b in outputs])
     statements = body.emit()
     aliases = donations(body, donated, inputs, outputs)
-    program = Program(name, inputs, outputs, module.temps, statements, list(module.constants.values()), aliases, calls=module.calls)
+    program = Program(
+        name, inputs, outputs, module.temps, statements, list(module.constants.values()), aliases, calls=module.calls
+    )
     return program, module
 
 
@@ -44,7 +72,9 @@ def label(v: Value, a: Var | Literal) -> str:
 
 
 def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]) -> dict[int, int]:
-    """{output: input} whose storage can be one: written only where, or after, the input has been read for the last time."""
+    """{output: input} whose storage can be one: written only where, or after, the input has been read for the last
+    time.
+    """
     out: dict[int, int] = {}
     free = [k for k, d in enumerate(donated) if d]
     delivered_late = {v for v, t in zip(body.graph.outputs, body.targets) if body.places.get(v) != t}
@@ -53,7 +83,13 @@ def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs
             continue
         for i in free:
             x = body.graph.inputs[i]
-            if x.shape == v.shape and x.dtype == v.dtype and inputs[i].nbytes and x not in body.graph.outputs and unread_when_written(body, v, x):
+            if (
+                x.shape == v.shape
+                and x.dtype == v.dtype
+                and inputs[i].nbytes
+                and x not in body.graph.outputs
+                and unread_when_written(body, v, x)
+            ):
                 out[k] = i
                 free.remove(i)
                 break
@@ -66,20 +102,30 @@ def unread_when_written(body: Body, v: Value, x: Value) -> bool:
     first = min(k for k, g in enumerate(body.plan.groups) for m in g.members if body.places.get(m) == place)
     group = body.plan.groups[first]
     for k, same in body.plan.readers.get(x, ()):
-        if k < first or (k == first and same and group.kind in ("loop", "reduce") and not read_later(body, group, place, x)):
+        if k < first or (
+            k == first and same and group.kind in ("loop", "reduce") and not read_later(body, group, place, x)
+        ):
             continue
         if k == first and group.kind == "opaque" and body.in_place(group.origin):
             ins = group.origin.inputs
-            writers = [(s, j) for s, j in body.in_place(group.origin) if body.places.get(group.members[s]) == place and ins[j] is x]
-            if writers and ins.count(x) == 1 and not any(
-                x in body.planner.leaves(y) for j, y in enumerate(ins) if j != writers[0][1]
-            ):  # fmt: skip
+            writers = [
+                (s, j)
+                for s, j in body.in_place(group.origin)
+                if body.places.get(group.members[s]) == place and ins[j] is x
+            ]
+            if (
+                writers
+                and ins.count(x) == 1
+                and not any(x in body.planner.leaves(y) for j, y in enumerate(ins) if j != writers[0][1])
+            ):
                 continue
         return False
     return True
 
 
 def read_later(body: Body, group: Group, place: Place, x: Value) -> bool:
-    """Whether members of a group read x that are computed after the one in that place, whose element has been stored by then."""
+    """Whether members of a group read x that are computed after the one in that place, whose element has been stored
+    by then.
+    """
     written = next(k for k, m in enumerate(group.members) if body.places.get(m) == place)
     return any(x in body.planner.leaves(y) for m in group.members[written + 1 :] for y in m.origin.inputs)

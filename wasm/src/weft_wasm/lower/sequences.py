@@ -9,14 +9,31 @@ from typing import TypeAlias
 from weft.base.annotations import override
 
 from weft_wasm.ir import nodes
-from weft_wasm.ir.nodes import Assign, Binary, Call, Const, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Unary, Var, convert, sub
+from weft_wasm.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Local,
+    Select,
+    Stmt,
+    Unary,
+    Var,
+    convert,
+    sub,
+)
 from weft_wasm.lower.blocks import Blocks, Shape
 from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.reductions import CUMULATIVE, REDUCERS
 from weft_wasm.lower.types import lowest, scalar_dtype
 
-PART = 64      # elements of a running sum that are added one after the other
+PART = 64  # elements of a running sum that are added one after the other
 LONG = 1 << 14  # elements that one invocation of a shader goes through
 Combine: TypeAlias = Callable[[Expr, Expr], Expr]
 Read: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
@@ -53,8 +70,10 @@ class Accumulator:
 
 
 class LogSum(Accumulator):
-    """log(Σ exp(x)) as a number near the largest element, and the sum of the exponentials of what the elements have above it. That sum is W. Kahan's: what its roundings
-    took goes into the next addend. It starts from one, which counts for nothing beside -inf."""
+    """log(Σ exp(x)) as a number near the largest element, and the sum of the exponentials of what the elements have
+    above it. That sum is W. Kahan's: what its roundings took goes into the next addend. It starts from one, which
+    counts for nothing beside -inf.
+    """
 
     def __init__(self, initial: Const):
         super().__init__(initial, log_add_exp)
@@ -74,7 +93,8 @@ class LogSum(Accumulator):
     @override
     def add(self, x: Expr) -> list[Stmt]:
         kind, top = self.initial.dtype, self.top
-        # The number follows elements that are larger by more than one only: then the sum shrinks to a third at least, and so do its errors
+        # The number follows elements that are larger by more than one only: then the sum shrinks to a third at least,
+        # and so do its errors
         above, up, e = Var("above", kind), Var("up", "bool"), Var("e", kind)
         shrunk = nodes.mul(self.sum, Select(up, e, self.one))
         addend = sub(Select(up, self.one, e), nodes.mul(self.lost, Select(up, e, self.one)))
@@ -100,7 +120,8 @@ def emit_cumulative(body: Body, node: Node) -> list[Stmt]:
         return []
     outer, n, inner = around(x.shape, node.params["axis"])
     kind = scalar_dtype(out.dtype)
-    wide = node.op in ("cumsum", "cumprod") and kind == "f32" and not body.module.plain  # in f64, so that errors do not grow along the axis
+    # in f64, so that errors do not grow along the axis
+    wide = node.op in ("cumsum", "cumprod") and kind == "f32" and not body.module.plain
 
     def accumulator() -> Accumulator:
         if node.op == "cumlogsumexp":
@@ -112,20 +133,27 @@ def emit_cumulative(body: Body, node: Node) -> list[Stmt]:
     along = lambda t: sub(nodes.i32(n - 1), t) if node.params["reverse"] else t  # noqa: E731
 
     def read(o: Expr, t: Expr, i: Expr) -> Expr:
-        return convert(Reader(body).element(x, blocks_of((outer, o), (n, along(t)), (inner, i))), "f64" if wide else kind)
+        return convert(
+            Reader(body).element(x, blocks_of((outer, o), (n, along(t)), (inner, i))), "f64" if wide else kind
+        )
 
     def write(o: Expr, t: Expr, i: Expr, value: Expr) -> Stmt:
-        return body.places[out].store(blocks_of((outer, o), (n, along(t)), (inner, i)), convert(value, scalar_dtype(out.dtype)))
+        return body.places[out].store(
+            blocks_of((outer, o), (n, along(t)), (inner, i)), convert(value, scalar_dtype(out.dtype))
+        )
 
     scan = Running(body, node.op, accumulator, PART if node.op == "cumsum" and kind in nodes.FLOATS and not wide else n)
-    if body.module.plain and n > LONG and node.op != "cumprod":  # of products a part may be infinite where what is before it is zero
+    # of products a part may be infinite where what is before it is zero
+    if body.module.plain and n > LONG and node.op != "cumprod":
         return scan.at_once((outer, n, inner), read, write)
     return [scan.kernel((outer, n, inner), read, write)]
 
 
 class Running:
-    """A running reduction. What is longer than `part` is done in parts, and parts of a part of parts likewise, so that an element goes through `part` roundings on each
-    of log(n) / log(part) levels. read and write take the places outside of the axis, along it and inside of it."""
+    """A running reduction. What is longer than `part` is done in parts, and parts of a part of parts likewise, so that
+    an element goes through `part` roundings on each of log(n) / log(part) levels. read and write take the places
+    outside of the axis, along it and inside of it.
+    """
 
     def __init__(self, body: Body, name: str, accumulator: Callable[[], Accumulator], part: int):
         self.body, self.name, self.accumulator, self.part = body, name, accumulator, part
@@ -137,13 +165,19 @@ class Running:
 
         def step(t: Expr, acc: Accumulator, before: Expr | None) -> list[Stmt]:
             x = Var("x", acc.initial.dtype)
-            return [Let(x, read(o, t, i)), *acc.add(x), write(o, t, i, acc.value if before is None else acc.combine(before, acc.value))]
+            return [
+                Let(x, read(o, t, i)),
+                *acc.add(x),
+                write(o, t, i, acc.value if before is None else acc.combine(before, acc.value)),
+            ]
 
         loops = [(v, m) for v, m in ((o, outer), (i, inner)) if m > 1]
         return self.body.kernel(self.name, wrap(loops, self._level(n, nodes.i32(0), None, step)[1]))
 
     def _level(self, size: int, at: Expr, before: Expr | None, step: Step) -> tuple[Accumulator, list[Stmt]]:
-        """(the accumulator, the reduction) of `size` elements from `at` on. step(t, acc, before): what element t does, with what is before its part."""
+        """(the accumulator, the reduction) of `size` elements from `at` on. step(t, acc, before): what element t
+        does, with what is before its part.
+        """
         acc = self.accumulator()
         if size <= self.part:
             t = Var("t")
@@ -152,7 +186,11 @@ class Running:
         def several(size: int, at: Expr) -> list[Stmt]:
             base = Var("before", acc.initial.dtype)
             inner, body = self._level(size, at, base, step)
-            return [Let(base, acc.value if before is None else acc.combine(before, acc.value)), *body, *acc.add(inner.value)]
+            return [
+                Let(base, acc.value if before is None else acc.combine(before, acc.value)),
+                *body,
+                *acc.add(inner.value),
+            ]
 
         inside = self.part
         while inside * self.part < size:
@@ -160,7 +198,11 @@ class Running:
         k = Var("k")
         whole, rest = divmod(size, inside)
         last = several(rest, nodes.add(at, nodes.i32(whole * inside))) if rest else []
-        return acc, [*acc.start(), For(k, whole, several(inside, nodes.add(at, nodes.mul(k, inside))), "sequential"), *last]
+        return acc, [
+            *acc.start(),
+            For(k, whole, several(inside, nodes.add(at, nodes.mul(k, inside))), "sequential"),
+            *last,
+        ]
 
     def at_once(self, sizes: Sizes, read: Read, write: Write) -> list[Stmt]:
         """The parts side by side: what each comes to, running reductions of that, then the elements."""
@@ -177,21 +219,31 @@ class Running:
         extent = nodes.minimum(nodes.i32(PART), sub(nodes.i32(n), nodes.mul(p, PART))) if n % PART else PART
         loops = [(v, m) for v, m in ((o, outer), (p, count), (i, inner)) if m > 1]
         first = [*acc.start(), For(t, extent, step, "sequential"), sums.store(where(o, p, i), acc.value)]
-        between = self.at_once((outer, count, inner), lambda o, t, i: sums.load(where(o, t, i)), lambda o, t, i, e: sums.store(where(o, t, i), e))
+        between = self.at_once(
+            (outer, count, inner),
+            lambda o, t, i: sums.load(where(o, t, i)),
+            lambda o, t, i, e: sums.store(where(o, t, i), e),
+        )
         base = Var("before", kind)
         second: list[Stmt] = [
             Let(base, Select(nodes.eq(p, 0), acc.initial, sums.load(where(o, nodes.maximum(sub(p, 1), 0), i)))),
             *acc.start(),
             For(t, extent, [*step, write(o, at, i, acc.combine(base, acc.value))], "sequential"),
         ]
-        return [self.body.kernel(self.name, wrap(loops, first)), *between, self.body.kernel(self.name, wrap(loops, second))]
+        return [
+            self.body.kernel(self.name, wrap(loops, first)),
+            *between,
+            self.body.kernel(self.name, wrap(loops, second)),
+        ]
 
 
 def log_add_exp(a: Expr, b: Expr) -> Expr:
     """log(exp(a) + exp(b)) without overflow."""
     top, low = Binary("max", a, b), Binary("min", a, b)
     grown = nodes.add(top, Call("log1p", Call("exp", nodes.sub(low, top))))
-    return Select(nodes.eq(low, Const(-math.inf, a.dtype)), top, Select(nodes.eq(top, Const(math.inf, a.dtype)), top, grown))
+    return Select(
+        nodes.eq(low, Const(-math.inf, a.dtype)), top, Select(nodes.eq(top, Const(math.inf, a.dtype)), top, grown)
+    )
 
 
 @opaque("argmax", "argmin")

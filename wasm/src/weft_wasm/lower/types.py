@@ -15,18 +15,33 @@ from weft_wasm.ir.nodes import Const, Expr
 from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, settle
 
 _NAMES = {
-    "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
-    "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "int4": "i4", "uint4": "u4", "int2": "i2", "uint2": "u2",
+    "bool": "bool",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "int4": "i4",
+    "uint4": "u4",
+    "int2": "i2",
+    "uint2": "u2",
     **{name.replace("f", "float", 1).replace("e", "_e", 1): name for name in FORMATS if name[0] == "f"},
-}  # fmt: skip
+}
 
 STORED = frozenset((*_NAMES, "complex64", "complex128"))  # complex numbers as pairs
 
 
 class LoweringError(BackendError):
-    """A program holds something that the kernel compiler can't compile. The message names the primitive, the dtype and your
-    line; convert the operands there, or run that part on another backend (`weft.jit(f, backend='cpu')`)."""
+    """A program holds something that the kernel compiler can't compile. The message names the primitive, the dtype and
+    your line; convert the operands there, or run that part on another backend (`weft.jit(f, backend='cpu')`).
+    """
 
 
 def array_type(v: Var | Literal) -> ShapedArray:
@@ -44,7 +59,10 @@ def storage_dtype(dtype: Any, who: str = "an argument", where: object = "") -> s
         at = f" at {where}" if where else ""
         name = dtypes.name(dtype)
         hint = "convert to another dtype first"
-        raise LoweringError(f"{who} has dtype {name}, which the wasm and webgpu backends do not have: {hint}, or use the cpu backend.{at}") from None
+        raise LoweringError(
+            f"{who} has dtype {name}, which the wasm and webgpu backends do not have: {hint}, or use the cpu"
+            f" backend.{at}"
+        ) from None
 
 
 def scalar_dtype(storage: str) -> str:
@@ -59,22 +77,38 @@ def memory_dtype(storage: str) -> str:
 
 def narrow(e: Expr, storage: str) -> Expr:
     """A computed value as what a buffer of that dtype holds."""
-    if type(e) is nodes.Convert and e.x.dtype == storage and storage in nodes.STORAGE_FLOATS:  # it has been rounded already
+    # it has been rounded already
+    if type(e) is nodes.Convert and e.x.dtype == storage and storage in nodes.STORAGE_FLOATS:
         return e.x
-    return nodes.Convert(e, storage) if storage in nodes.STORAGE_FLOATS else encode(e, storage) if storage in FORMATS else e
+    return (
+        nodes.Convert(e, storage)
+        if storage in nodes.STORAGE_FLOATS
+        else encode(e, storage)
+        if storage in FORMATS
+        else e
+    )
 
 
 def widen(e: Expr, storage: str) -> Expr:
     """A loaded value as what is computed with."""
-    return nodes.Convert(e, "f32") if storage in nodes.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
+    return (
+        nodes.Convert(e, "f32") if storage in nodes.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
+    )
 
 
 def settled(e: Expr, storage: str) -> Expr:
     """A computed value as it is read back from a buffer of that dtype.
 
-    Whoever computes a value again must see what others have loaded: a maximum is compared with the operands that it was made of.
+    Whoever computes a value again must see what others have loaded: a maximum is compared with the operands that it was
+    made of.
     """
-    return widen(narrow(e, storage), storage) if storage in nodes.STORAGE_FLOATS else settle(e, storage) if storage in FORMATS else e
+    return (
+        widen(narrow(e, storage), storage)
+        if storage in nodes.STORAGE_FLOATS
+        else settle(e, storage)
+        if storage in FORMATS
+        else e
+    )
 
 
 def constant(value: nodes.Number, storage: str) -> Const:

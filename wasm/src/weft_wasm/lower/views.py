@@ -1,7 +1,7 @@
 """Primitives whose elements are elements of an operand, somewhere else: views, padding, dynamic slices, gathers, iota.
 
-`VIEWS[op](node)` is the static view of operand 0. `ELEMENTS[op](reader, node, slot, blocks)` gives an element where that takes
-arithmetic on indices; `reader.element(value, blocks)` reads operands.
+`VIEWS[op](node)` is the static view of operand 0. `ELEMENTS[op](reader, node, slot, blocks)` gives an element where
+that takes arithmetic on indices; `reader.element(value, blocks)` reads operands.
 """
 
 from __future__ import annotations
@@ -16,14 +16,28 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Binary, Const, Convert, Expr, Select, add, i32
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import (
-    IDENTITY, NONE, Blocks, Shape, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
-)  # fmt: skip
+    IDENTITY,
+    NONE,
+    Blocks,
+    Shape,
+    Source,
+    Splits,
+    View,
+    broadcast_view,
+    linear,
+    merge,
+    regroup,
+    slice_view,
+    trailing,
+    transpose_view,
+)
 from weft_wasm.lower.elementwise import bitcast_same_size
 from weft_wasm.lower.formats import FORMATS, converted, limits
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.random_bits import COST as THREEFRY_COST
 from weft_wasm.lower.random_bits import threefry2x32
 from weft_wasm.lower.types import LoweringError, constant, scalar_dtype
+
 
 class Elements(Protocol):
     """What rules read operands by: `emit.Reader`."""
@@ -36,13 +50,24 @@ class Elements(Protocol):
 Element = Callable[[Elements, Node, int, Blocks], Expr]
 VIEWS: dict[str, Callable[[Node], View]] = {
     "reshape": lambda n: IDENTITY,
-    "broadcast_in_dim": lambda n: broadcast_view(n.outputs[0].shape, n.inputs[0].shape, n.params["broadcast_dimensions"]),
+    "broadcast_in_dim": lambda n: broadcast_view(
+        n.outputs[0].shape, n.inputs[0].shape, n.params["broadcast_dimensions"]
+    ),
     "transpose": lambda n: transpose_view(n.outputs[0].shape, n.params["permutation"]),
-    "slice": lambda n: slice_view(n.outputs[0].shape, n.inputs[0].shape, n.params["start_indices"],
-                                  n.params["strides"] or (1,) * len(n.inputs[0].shape)),
-    "rev": lambda n: merge(list(n.outputs[0].shape), [
-        Source(size, d, -1, size - 1) if d in n.params["dimensions"] else Source(size, d) for d, size in enumerate(n.outputs[0].shape)]),
-}  # fmt: skip
+    "slice": lambda n: slice_view(
+        n.outputs[0].shape,
+        n.inputs[0].shape,
+        n.params["start_indices"],
+        n.params["strides"] or (1,) * len(n.inputs[0].shape),
+    ),
+    "rev": lambda n: merge(
+        list(n.outputs[0].shape),
+        [
+            Source(size, d, -1, size - 1) if d in n.params["dimensions"] else Source(size, d)
+            for d, size in enumerate(n.outputs[0].shape)
+        ],
+    ),
+}
 ELEMENTS: dict[str, Element] = {}
 SPLITS: dict[str, Callable[[Node], Splits]] = {}
 COSTS: dict[str, int] = {}
@@ -122,7 +147,10 @@ def _bitcast(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     if old == new:  # booleans and complex numbers have no other
         return reader.element(x, blocks)
     if x.size != out.size and (old in FORMATS or new in FORMATS):
-        raise LoweringError(f"bitcast_convert_type between {old} and {new} of another size can't be compiled: a number takes a whole byte here. At {node.info}")
+        raise LoweringError(
+            f"bitcast_convert_type between {old} and {new} of another size can't be compiled: a number takes a whole"
+            f" byte here. At {node.info}"
+        )
     if x.size == out.size:
         return bitcast_same_size(reader.element(x, blocks), old, new)
     narrow, wide = (new, old) if out.size > x.size else (old, new)
@@ -149,8 +177,10 @@ def _pad_view(node: Node) -> View:
     view = node.cache.get("view")
     if view is None:
         x, out = node.inputs[0], node.outputs[0]
-        sources: list[Source | None] = [Source(n, d, 1, 0) if (lo, hi, inner) == (0, 0, 0) else Source(n, d, 1, -lo if lo else -(1 << 30))
-                   for d, (n, (lo, hi, inner)) in enumerate(zip(x.shape, node.params["padding_config"]))]  # fmt: skip
+        sources: list[Source | None] = [
+            Source(n, d, 1, 0) if (lo, hi, inner) == (0, 0, 0) else Source(n, d, 1, -lo if lo else -(1 << 30))
+            for d, (n, (lo, hi, inner)) in enumerate(zip(x.shape, node.params["padding_config"]))
+        ]
         view = node.cache["view"] = merge(list(out.shape), sources)
     return view
 
@@ -228,7 +258,9 @@ def _dynamic_view(node: Node) -> View:
     view = node.cache.get("view")
     if view is None:
         x, out = node.inputs[0], node.outputs[0]
-        view = node.cache["view"] = merge(list(out.shape), [Source(n, d, 1, 0 if n == m else 1) for d, (n, m) in enumerate(zip(x.shape, out.shape))])
+        view = node.cache["view"] = merge(
+            list(out.shape), [Source(n, d, 1, 0 if n == m else 1) for d, (n, m) in enumerate(zip(x.shape, out.shape))]
+        )
     return view
 
 
@@ -283,9 +315,17 @@ def _gather(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     parts = regroup(blocks, out.shape)
     batch = [parts[d] for d in range(len(out.shape)) if d not in dn.offset_dims]
     here = tuple(b for part in batch for b in part)
-    window = dict(zip(window_dims(len(x.shape), dn.collapsed_slice_dims, dn.operand_batching_dims), [parts[d] for d in dn.offset_dims]))
+    window = dict(
+        zip(
+            window_dims(len(x.shape), dn.collapsed_slice_dims, dn.operand_batching_dims),
+            [parts[d] for d in dn.offset_dims],
+        )
+    )
     depth = indices.shape[-1]
-    starts = {d: reader.element(indices, (*here, (depth, i32(k))) if depth > 1 else here) for k, d in enumerate(dn.start_index_map)}
+    starts = {
+        d: reader.element(indices, (*here, (depth, i32(k))) if depth > 1 else here)
+        for k, d in enumerate(dn.start_index_map)
+    }
     batching = dict(zip(dn.operand_batching_dims, dn.start_indices_batching_dims))
     inside: Expr | None = None
     at: list[tuple[int, Expr]] = []

@@ -1,8 +1,9 @@
 """Programs for pages without Python: what `weft.export.web` writes into a folder.
 
-`name.wasm` is the module, with its metadata and constants in custom sections; `name.relaxed.wasm` the same for engines with relaxed SIMD, where that differs;
-`name.bin` the arrays that the function closes over; `name.js` and `name.d.ts` what a page imports; `weft.js`, made of wasm/runtime by `npm run build -w @weft/runtime`,
-what runs all programs of a folder.
+`name.wasm` is the module, with its metadata and constants in custom sections; `name.relaxed.wasm` the same for engines
+with relaxed SIMD, where that differs; `name.bin` the arrays that the function closes over; `name.js` and `name.d.ts`
+what a page imports; `weft.js`, made of wasm/runtime by `npm run build -w @weft/runtime`, what runs all programs of a
+folder.
 """
 
 from __future__ import annotations
@@ -27,25 +28,47 @@ RELAXED = BASELINE | {"relaxed-simd"}
 SHARED = ("weft.js", "weft.d.ts")
 
 
-def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: Sequence[bool], signature: dict[str, Any], notes: Sequence[str]) -> list[Path]:
+def write_page(
+    folder: str,
+    jaxpr: Jaxpr,
+    constants: Sequence[bytes],
+    donated: Sequence[bool],
+    signature: dict[str, Any],
+    notes: Sequence[str],
+) -> list[Path]:
     """Compiles a program, and writes all files into a folder, which is made if need be; returns their paths.
 
-    constants: the values of the jaxpr's leading arguments. donated: of the others. signature: "name", "args", "result", "inputs", "outputs" as page/weft.d.ts says.
+    constants: the values of the jaxpr's leading arguments. donated: of the others. signature: "name", "args", "result",
+        "inputs", "outputs" as page/weft.d.ts says.
     notes: what the declarations say of each input and output.
     """
-    artifacts = [_compile(jaxpr, signature["name"], (False,) * len(constants) + tuple(donated), f) for f in (BASELINE, RELAXED)]
+    artifacts = [
+        _compile(jaxpr, signature["name"], (False,) * len(constants) + tuple(donated), f) for f in (BASELINE, RELAXED)
+    ]
     if artifacts[0].code == artifacts[1].code and artifacts[0].constants == artifacts[1].constants:
         artifacts.pop()
     name, data = signature["name"], b"".join(constants)
-    digest = hashlib.blake2b(b"".join([*[a.to_bytes() for a in artifacts], data, json.dumps(signature).encode()]), digest_size=8).hexdigest()
-    signature = {"name": name, "id": digest, **signature, "donated": [i for i, d in enumerate(donated) if d], "constants": [len(c) for c in constants]}
+    digest = hashlib.blake2b(
+        b"".join([*[a.to_bytes() for a in artifacts], data, json.dumps(signature).encode()]), digest_size=8
+    ).hexdigest()
+    signature = {
+        "name": name,
+        "id": digest,
+        **signature,
+        "donated": [i for i, d in enumerate(donated) if d],
+        "constants": [len(c) for c in constants],
+    }
     made = {f"{name}{kind}.wasm": module(a, digest) for kind, a in zip(("", ".relaxed"), artifacts)}
     places = {"wasm": f"{name}.wasm"} | ({"relaxed": f"{name}.relaxed.wasm"} if len(artifacts) > 1 else {})
     if data:
         made[f"{name}.bin"], places["data"] = data, f"{name}.bin"
     signature["sha256"] = {k: hashlib.sha256(made[file]).hexdigest() for k, file in places.items()}
     texts = {}
-    texts[f"{name}.js"] = _SCRIPT.format(name=name, signature=_literal(signature), files="".join(f'  {k}: new URL("./{v}", import.meta.url),\n' for k, v in places.items()))
+    texts[f"{name}.js"] = _SCRIPT.format(
+        name=name,
+        signature=_literal(signature),
+        files="".join(f'  {k}: new URL("./{v}", import.meta.url),\n' for k, v in places.items()),
+    )
     texts[f"{name}.d.ts"] = declarations(signature, notes)
     texts[f"{name}.html"] = _own("demo.html").replace("NAME", name)
     texts |= {shared: _own(shared) for shared in SHARED}
@@ -64,14 +87,21 @@ def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: S
 def _compile(jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: frozenset[str]) -> Artifact:
     program, _ = lower(jaxpr, name, donated, features)
     if program.calls:
-        raise NotPortable(f"{name} calls Python ({', '.join(sorted({c.name for c in program.calls}))}), which a page without Python does not have; leave that out of what is exported.")
+        raise NotPortable(
+            f"{name} calls Python ({', '.join(sorted({c.name for c in program.calls}))}), which a page without Python"
+            " does not have; leave that out of what is exported."
+        )
     return compile_program(program, features)
 
 
 def module(artifact: Artifact, digest: str) -> bytes:
     """The artifact as one module: its metadata and constants are custom sections."""
     meta = json.dumps({**artifact.metadata, "id": digest}, separators=(",", ":")).encode()
-    return artifact.code + custom_section("weft.metadata", meta) + (custom_section("weft.constants", artifact.constants) if artifact.constants else b"")
+    return (
+        artifact.code
+        + custom_section("weft.metadata", meta)
+        + (custom_section("weft.constants", artifact.constants) if artifact.constants else b"")
+    )
 
 
 def _own(file: str) -> str:

@@ -9,19 +9,34 @@ Tree = Any  # a number of an input or output, None, or a list or dict of trees
 
 # dtype -> the typed array of its elements, and what stands for one of no axes
 ARRAYS = {
-    "bool": ("Uint8Array", "boolean"), "int8": ("Int8Array", "number"), "uint8": ("Uint8Array", "number"), "int16": ("Int16Array", "number"),
-    "uint16": ("Uint16Array", "number"), "int32": ("Int32Array", "number"), "uint32": ("Uint32Array", "number"), "int64": ("BigInt64Array", "bigint"),
-    "uint64": ("BigUint64Array", "bigint"), "float32": ("Float32Array", "number"), "float64": ("Float64Array", "number"),
-    "complex64": ("Float32Array", "Float32Array"), "complex128": ("Float64Array", "Float64Array"),
-}  # fmt: skip
+    "bool": ("Uint8Array", "boolean"),
+    "int8": ("Int8Array", "number"),
+    "uint8": ("Uint8Array", "number"),
+    "int16": ("Int16Array", "number"),
+    "uint16": ("Uint16Array", "number"),
+    "int32": ("Int32Array", "number"),
+    "uint32": ("Uint32Array", "number"),
+    "int64": ("BigInt64Array", "bigint"),
+    "uint64": ("BigUint64Array", "bigint"),
+    "float32": ("Float32Array", "number"),
+    "float64": ("Float64Array", "number"),
+    "complex64": ("Float32Array", "Float32Array"),
+    "complex128": ("Float64Array", "Float64Array"),
+}
 
 
 def declarations(signature: dict[str, Any], notes: Sequence[str]) -> str:
     """The text; notes: what is said of each input, then of each output."""
     inputs, outputs, count = signature["inputs"], signature["outputs"], len(signature["inputs"])
-    args = "".join(f"{_comment(a['tree'], notes)}  {a['name']}: {_type(a['tree'], inputs, notes, 1)},\n" for a in signature["args"])
+    args = "".join(
+        f"{_comment(a['tree'], notes)}  {a['name']}: {_type(a['tree'], inputs, notes, 1)},\n" for a in signature["args"]
+    )
     result = _type(signature["result"], outputs, notes[count:], 0)
-    return _TEXT.format(name=signature["name"], args=args, result=_comment(signature["result"], notes[count:], "") + f"export type Result = {result};")
+    return _TEXT.format(
+        name=signature["name"],
+        args=args,
+        result=_comment(signature["result"], notes[count:], "") + f"export type Result = {result};",
+    )
 
 
 def _comment(tree: Tree, notes: Sequence[str], indent: str = "  ") -> str:
@@ -37,7 +52,10 @@ def _type(tree: Tree, specs: Sequence[dict[str, Any]], notes: Sequence[str], dep
     items = list(tree.items()) if isinstance(tree, dict) else [("", t) for t in tree]
     if not items:
         return "Record<string, never>" if isinstance(tree, dict) else "[]"
-    rows = [f"{_comment(t, notes, pad)}{pad}{json.dumps(k) + ': ' if k != '' or isinstance(tree, dict) else ''}{_type(t, specs, notes, depth + 1)}" for k, t in items]
+    rows = [
+        f"{_comment(t, notes, pad)}{pad}{json.dumps(k) + ': ' if k != '' or isinstance(tree, dict) else ''}{_type(t, specs, notes, depth + 1)}"
+        for k, t in items
+    ]
     if isinstance(tree, dict):
         return "{\n" + "".join(f"{row};\n" for row in rows) + outer + "}"
     return "[\n" + "".join(f"{row},\n" for row in rows) + outer + "]"

@@ -1,11 +1,35 @@
-"""How reductions accumulate: long sums of floats in blocks, large arrays from several places at once, extrema of floats in integers."""
+"""How reductions accumulate: long sums of floats in blocks, large arrays from several places at once, extrema of
+floats in integers.
+"""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import replace
 
-from weft_wasm.ir.nodes import (FLOATS, ITEMSIZE, Assign, Binary, Bitcast, Call, Compare, Const, Declare, Expr, For, Let, Load, Local, MulAdd, Select, Stmt, Store, Var, convert, i32)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    FLOATS,
+    ITEMSIZE,
+    Assign,
+    Binary,
+    Bitcast,
+    Call,
+    Compare,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Select,
+    Stmt,
+    Store,
+    Var,
+    convert,
+    i32,
+)
 from weft_wasm.ir.traversal import walk, walk_expr
 from weft_wasm.ir.reductions import assigned_outside, identity, reductions
 from weft_wasm.ir.rewriting import fresh, rewrite
@@ -28,8 +52,10 @@ def is_sum(body: list[Stmt], acc: Local) -> bool:
 
 
 def in_blocks(s: For, block: int, in_lanes: bool = False) -> list[Stmt]:
-    """acc += Σ over n terms → acc += Σ over blocks of Σ over `block` terms, so that rounding errors do not grow with n. The blocks' sums are added
-    in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses kept beside the total."""
+    """acc += Σ over n terms → acc += Σ over blocks of Σ over `block` terms, so that rounding errors do not grow with n.
+    The blocks' sums are added in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses
+    kept beside the total.
+    """
     if type(s.extent) is not int or s.extent < 32 or s.extent < 2 * block:
         return [s]
     sums = [acc for acc in assigned_outside(s) if acc.dtype in FLOATS and is_sum(s.body, acc)]
@@ -49,9 +75,15 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list[Stmt]:
         steps: list[Stmt] = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
         steps += body if block == 1 else [For(inner, size, body, "reduce", s.vector, s.unroll)]
         for acc, part in partials.items():
-            steps += exact_add(totals[acc], part, lost[acc]) if in_lanes else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
+            steps += (
+                exact_add(totals[acc], part, lost[acc])
+                if in_lanes
+                else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
+            )
         out += steps if count == 1 else [For(outer, count, steps, "sequential" if in_lanes else "reduce")]
-    ends = {acc: Binary("add", total, lost[acc]) if in_lanes else convert(total, acc.dtype) for acc, total in totals.items()}
+    ends = {
+        acc: Binary("add", total, lost[acc]) if in_lanes else convert(total, acc.dtype) for acc, total in totals.items()
+    }
     return out + [Assign(acc, Binary("add", acc, end)) for acc, end in ends.items()]
 
 
@@ -89,7 +121,9 @@ def in_streams(s: For, most: int) -> list[Stmt]:
 
 
 def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
-    """A long loop over rows that reduces each by itself: some rows at a time; as it is where it is something else, or it would not pay."""
+    """A long loop over rows that reduces each by itself: some rows at a time; as it is where it is something else,
+    or it would not pay.
+    """
     extent, loops = rows.count, [(k, s) for k, s in enumerate(body) if type(s) is For]
     count = _streams(loops[0][1], extent, most) if len(loops) == 1 else 0
     if not count or extent < count or any(type(s) is Store for s in body[: loops[0][0]]):
@@ -98,7 +132,14 @@ def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
     copies = [fresh(body, {rows.var: outer * count + i32(c)}) for c in range(count)]
     first, *others = [s for copy in copies if type(s := copy[k]) is For]
     together = replace(first, body=[*first.body, *(s for x in others for s in rewrite(x.body, {x.var: first.var}))])
-    out = [For(outer, whole, [*(s for c in copies for s in c[:k]), together, *(s for c in copies for s in c[k + 1 :])], "parallel")]
+    out = [
+        For(
+            outer,
+            whole,
+            [*(s for c in copies for s in c[:k]), together, *(s for c in copies for s in c[k + 1 :])],
+            "parallel",
+        )
+    ]
     if extent % count:
         rest = Var(rows.var.name)
         out.append(For(rest, extent % count, fresh(body, {rows.var: rest + whole * count}), "parallel"))
@@ -106,8 +147,9 @@ def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
 
 
 def _streams(s: For, times: int, most: int) -> int:
-    """How many streams a reduction that runs so many times is to read, so that memory is kept busy: 0 where it reads little, or where a term has more than
-    `most` nodes, so that functions need the registers."""
+    """How many streams a reduction that runs so many times is to read, so that memory is kept busy: 0 where it reads
+    little, or where a term has more than `most` nodes, so that functions need the registers.
+    """
     steps = [x for x in s.body if isinstance(x, (Let, Assign))]
     if s.kind != "reduce" or type(s.extent) is not int or len(steps) < len(s.body):
         return 0
@@ -121,26 +163,40 @@ def _streams(s: For, times: int, most: int) -> int:
 
 
 def extrema_by_bits(s: For) -> tuple[list[Stmt], For, list[Stmt]]:
-    """(before, loop, after): a reduction with its f32 maxima and minima found in integers, where they are one instruction each. A SIMD maximum of
-    floats takes many on x86, because of NaN and of the sign of zero. As signed numbers the bits of floats that are not negative are ordered as
-    those are, as unsigned ones the bits of negative floats backwards, and each NaN lies beyond the infinity of its sign."""
+    """(before, loop, after): a reduction with its f32 maxima and minima found in integers, where they are one
+    instruction each. A SIMD maximum of floats takes many on x86, because of NaN and of the sign of zero. As signed
+    numbers the bits of floats that are not negative are ordered as those are, as unsigned ones the bits of negative
+    floats backwards, and each NaN lies beyond the infinity of its sign.
+    """
     before: list[Stmt] = []
     body: list[Stmt] = []
     after: list[Stmt] = []
     for x in s.body:
-        if type(x) is not Assign or type(x.value) is not Binary or x.value.op not in ("min", "max") or x.value.dtype != "f32":
+        if (
+            type(x) is not Assign
+            or type(x.value) is not Binary
+            or x.value.op not in ("min", "max")
+            or x.value.dtype != "f32"
+        ):
             body.append(x)
             continue
         acc, value = x.local, x.value
         term = value.b if value.a is acc else value.a
-        top, most, least = (Local(f"{acc.name}.{name}", dtype) for name, dtype in (("top", "i32"), ("most", "u32"), ("least", "u32")))
+        top, most, least = (
+            Local(f"{acc.name}.{name}", dtype) for name, dtype in (("top", "i32"), ("most", "u32"), ("least", "u32"))
+        )
         start = Const(float("-inf") if value.op == "max" else float("inf"), "f32")
         before += [Declare(local, Bitcast(start, local.dtype)) for local in (top, most, least)]
         bits = Var("bits", "i32")
         body += [Let(bits, Bitcast(term, "i32")), Assign(top, Binary("max", top, bits))]
-        body += [Assign(local, Binary(op, local, Bitcast(bits, "u32"))) for local, op in ((most, "max"), (least, "min"))]
-        inner = Select(Compare("ge", top, i32(0)), top, Bitcast(least, "i32")) if value.op == "max" else Bitcast(Select(
-            Compare("ge", most, Const(1 << 31, "u32")), most, least), "i32")  # fmt: skip
+        body += [
+            Assign(local, Binary(op, local, Bitcast(bits, "u32"))) for local, op in ((most, "max"), (least, "min"))
+        ]
+        inner = (
+            Select(Compare("ge", top, i32(0)), top, Bitcast(least, "i32"))
+            if value.op == "max"
+            else Bitcast(Select(Compare("ge", most, Const(1 << 31, "u32")), most, least), "i32")
+        )
         nan = Binary("or", Compare("gt", top, i32(0x7F800000)), Compare("gt", most, Const(0xFF800000, "u32")))
         after.append(Assign(acc, Binary(value.op, acc, Select(nan, Const(float("nan"), "f32"), Bitcast(inner, "f32")))))
     return before, replace(s, body=body), after

@@ -11,10 +11,13 @@ from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, P
 from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.passes.liveness import lifetimes
 
+
 @dataclass(slots=True)
 class Plan:
-    """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first, last) use.
-    private: byte offset of each private buffer in a thread's own area; private_size: bytes of that."""
+    """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first,
+    last) use.
+    private: byte offset of each private buffer in a thread's own area; private_size: bytes of that.
+    """
 
     offsets: dict[Buffer, int]
     size: int
@@ -33,8 +36,8 @@ class Plan:
 def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     """(read, written) buffers of a kernel of which the written one may take the storage of the read one.
 
-    That is so in one nest of parallel loops where both are only used at one and the same index, another one in each iteration, and what is read is
-    read before the first write.
+    That is so in one nest of parallel loops where both are only used at one and the same index, another one in each
+    iteration, and what is read is read before the first write.
     """
     body = kernel.body
     extents: dict[Var, int | Expr] = {}
@@ -99,7 +102,9 @@ def plan(program: Program) -> Plan:
 
 
 def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
-    """(offsets, bytes) of the private buffers: kernels use one area after another, those of one kernel lie side by side."""
+    """(offsets, bytes) of the private buffers: kernels use one area after another, those of one kernel lie side by
+    side.
+    """
     offsets: dict[Buffer, int] = {}
     size = 0
     for s in walk(program.body):
@@ -111,7 +116,9 @@ def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
     return offsets, size
 
 
-def _take_over(partners: Sequence[Buffer], offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int) -> int | None:
+def _take_over(
+    partners: Sequence[Buffer], offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int
+) -> int | None:
     """The offset of a buffer that dies where this one is born, if nothing else is alive there."""
     for old in partners:
         at = offsets.get(old)

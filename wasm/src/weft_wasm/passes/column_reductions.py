@@ -1,7 +1,8 @@
 """Reductions down the columns of a matrix, row by row.
 
-Walking down one column after the other would touch a new page of memory at every step. So all columns of a part of the matrix are reduced together: a few rows
-at a time, with what has been found so far in arrays as long as a row, which stay in the first cache.
+Walking down one column after the other would touch a new page of memory at every step. So all columns of a part of the
+matrix are reduced together: a few rows at a time, with what has been found so far in arrays as long as a row, which
+stay in the first cache.
 """
 
 from __future__ import annotations
@@ -9,7 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft_wasm.passes.accumulators import SIDE_BY_SIDE, exact_add, extrema_by_bits, is_sum
-from weft_wasm.ir.nodes import FLOATS, ITEMSIZE, Assign, Binary, Buffer, Call, Const, Declare, Expr, For, Let, Load, Local, Stmt, Store, Var, i32  # fmt: skip
+from weft_wasm.ir.nodes import (
+    FLOATS,
+    ITEMSIZE,
+    Assign,
+    Binary,
+    Buffer,
+    Call,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Let,
+    Load,
+    Local,
+    Stmt,
+    Store,
+    Var,
+    i32,
+)
 from weft_wasm.ir.traversal import expressions, loaded, substitute, walk, walk_expr
 from weft_wasm.ir.reductions import assigned_outside
 from weft_wasm.ir.rewriting import fresh, rewrite
@@ -24,8 +43,9 @@ Stride = Callable[[Expr, Var], int | None]
 
 
 def by_rows(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: list[Buffer]) -> list[Stmt] | None:
-    """The nest whose `body` reduces down each column of `axis`, as loops over rows; None where it is something else, or would not gain.
-    `temps` gets the buffers that it needs."""
+    """The nest whose `body` reduces down each column of `axis`, as loops over rows; None where it is something else, or
+    would not gain. `temps` gets the buffers that it needs.
+    """
     loops = {k: s for k, s in enumerate(body) if type(s) is For}
     if axis.count < COLUMNS or not loops or any(type(s) not in (Declare, Let, For, Store) for s in body):
         return None
@@ -33,7 +53,8 @@ def by_rows(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: li
     if any(type(s) is Store for s in body[:last]) or not all(_is_far(axis, s, stride) for s in loops.values()):
         return None
     changed = [acc for s in loops.values() for acc in assigned_outside(s)]
-    if len(set(changed)) < len(changed):  # what is bound between two loops that change it would be another value after the second
+    # what is bound between two loops that change it would be another value after the second
+    if len(set(changed)) < len(changed):
         return None
     before = [x for s in body[: last + 1] for x in (_in_integers(s) if type(s) is For else [s])]
     return _ByRows(axis, before, body[last + 1 :], vectors, temps).nest()
@@ -67,7 +88,9 @@ def _is_far(axis: For, loop: For, stride: Stride) -> bool:
 
 
 class _ByRows:
-    """Makes the nest of `by_rows`: of what reduces, and of what is done with the results. Within, a column is known by its number in its part, `here`."""
+    """Makes the nest of `by_rows`: of what reduces, and of what is done with the results. Within, a column is known
+    by its number in its part, `here`.
+    """
 
     def __init__(self, axis: For, body: list[Stmt], rest: list[Stmt], vectors: int, temps: list[Buffer]):
         self.axis, self.body, self.rest, self.vectors, self.temps = axis, body, rest, vectors, temps
@@ -85,8 +108,9 @@ class _ByRows:
         return out + (self.part(i32(whole * self.width), rest) if rest else [])
 
     def part(self, first: Expr, columns: int) -> list[Stmt]:
-        """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as expressions.
-        The buffers are this part's alone, so that threads can share its loop whatever stands beside it."""
+        """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as
+        expressions. The buffers are this part's alone, so that threads can share its loop whatever stands beside it.
+        """
         self.columns, self.known = columns, {self.axis.var: first + self.here}
         out: list[Stmt] = []
         for s in self.body:
@@ -104,7 +128,9 @@ class _ByRows:
         return [*out, self.lanes(self.at_last())]
 
     def at_last(self) -> list[Stmt]:
-        """What is done with the results. What is known of memory is bound before the first store, which may change it."""
+        """What is done with the results. What is known of memory is bound before the first store, which may change
+        it.
+        """
         known = dict(self.known)
         bound: list[Stmt] = []
         used = {node for s in walk(self.rest) for e in expressions(s) for node in walk_expr(e)}
@@ -126,9 +152,18 @@ class _ByRows:
         out: list[Stmt] = [self.lanes(begin)]
         if sums:
             number, (whole, rest) = Var(f"{loop.var.name}.o"), divmod(loop.count, ROWS)
-            out.append(For(number, whole, [*self.rows(loop, number * ROWS, ROWS, totals | parts, sums), self.add_up(totals, parts, lost)]))
+            out.append(
+                For(
+                    number,
+                    whole,
+                    [*self.rows(loop, number * ROWS, ROWS, totals | parts, sums), self.add_up(totals, parts, lost)],
+                )
+            )
             if rest:
-                out += [*self.rows(loop, i32(whole * ROWS), rest, totals | parts, sums), self.add_up(totals, parts, lost)]
+                out += [
+                    *self.rows(loop, i32(whole * ROWS), rest, totals | parts, sums),
+                    self.add_up(totals, parts, lost),
+                ]
         else:
             out += self.rows(loop, i32(0), loop.count, totals, sums)
         for acc in accumulators:
@@ -143,7 +178,9 @@ class _ByRows:
         step = Var(loop.var.name)
         out: list[Stmt] = [self.step(loop, first, together, into, sums, True)] if whole else []
         if whole > 1:
-            out.append(For(step, whole - 1, [self.step(loop, step * together + together + first, together, into, sums, False)]))
+            out.append(
+                For(step, whole - 1, [self.step(loop, step * together + together + first, together, into, sums, False)])
+            )
         return out + ([self.step(loop, first + i32(whole * together), rest, into, sums, not whole)] if rest else [])
 
     def together(self, loop: For) -> int:
@@ -155,17 +192,28 @@ class _ByRows:
     def step(self, loop: For, first: Expr, count: int, into: dict[Local, Buffer], sums: list[Local], new: bool) -> For:
         """Combines `count` rows at once: sums in several locals, so that additions don't wait for each other."""
         several = max(1, min(4, count) // len(into))
-        locals_of = {acc: [Local(f"{acc.name}{k or ''}", acc.dtype) for k in range(several if acc in sums else 1)] for acc in into}
+        locals_of = {
+            acc: [Local(f"{acc.name}{k or ''}", acc.dtype) for k in range(several if acc in sums else 1)]
+            for acc in into
+        }
         statements: list[Stmt] = []
         for acc, parts in locals_of.items():
             held: Expr = Load(into[acc], self.here)
             statements += [Declare(part, Const(0.0, acc.dtype) if acc in sums else held) for part in parts]
         for k in range(count):
-            statements += fresh(loop.body, self.known | {loop.var: first + i32(k)} | {acc: parts[k % len(parts)] for acc, parts in locals_of.items()})
+            statements += fresh(
+                loop.body,
+                self.known
+                | {loop.var: first + i32(k)}
+                | {acc: parts[k % len(parts)] for acc, parts in locals_of.items()},
+            )
         for acc, parts in locals_of.items():
             values: list[Expr] = [*parts]
             while len(values) > 1:
-                values = [Binary("add", *pair) if len(pair) == 2 else pair[0] for pair in (values[k : k + 2] for k in range(0, len(values), 2))]
+                values = [
+                    Binary("add", *pair) if len(pair) == 2 else pair[0]
+                    for pair in (values[k : k + 2] for k in range(0, len(values), 2))
+                ]
             value = Binary("add", Load(into[acc], self.here), values[0]) if acc in sums and not new else values[0]
             statements.append(Store(into[acc], self.here, value))
         return self.lanes(statements)

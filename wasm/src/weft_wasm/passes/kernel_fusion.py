@@ -1,10 +1,12 @@
-"""Neighbouring kernels that go over the same rows become one: what one has read or written is still in the cache when the next comes to it.
+"""Neighbouring kernels that go over the same rows become one: what one has read or written is still in the cache when
+the next comes to it.
 
-A kernel that is one parallel loop uses a buffer by rows if all its indices are row * size + something below size. Two such kernels may run row by row if
-whatever one of them writes and the other touches is used by the same rows in both. An array that nobody sees but row by row shrinks to one row.
+A kernel that is one parallel loop uses a buffer by rows if all its indices are row * size + something below size. Two
+such kernels may run row by row if whatever one of them writes and the other touches is used by the same rows in both.
+An array that nobody sees but row by row shrinks to one row.
 
-After scheduling, products of batches and their neighbours do the same with matrices, or blocks of their rows, for rows: attention has the scores of a block of
-queries, their softmax and what it weighs together before the next block.
+After scheduling, products of batches and their neighbours do the same with matrices, or blocks of their rows, for rows:
+attention has the scores of a block of queries, their softmax and what it weighs together before the next block.
 """
 
 from __future__ import annotations
@@ -14,7 +16,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from weft_wasm.ir.affine import Linear, distinct, linear
-from weft_wasm.ir.nodes import (ITEMSIZE, Assign, Buffer, Call, Const, Declare, Expr, For, If, Kernel, Let, Load, Program, Stmt, Store, Switch, Var, While, i32)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    ITEMSIZE,
+    Assign,
+    Buffer,
+    Call,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Program,
+    Stmt,
+    Store,
+    Switch,
+    Var,
+    While,
+    i32,
+)
 from weft_wasm.ir.traversal import blocks, expressions, substitute, touched, walk, walk_expr
 from weft_wasm.ir.rewriting import fresh, map_blocks, rewrite
 
@@ -23,7 +45,8 @@ BATCH_BYTES = 4 << 20  # of all matrices, likewise in the farther ones
 WORTH = 128 << 10  # bytes that two kernels must share to become one
 SHORTEST = 16  # elements of a row that is worth keeping
 
-Join = Callable[[Kernel, Kernel, dict[Buffer, Buffer]], Kernel | None]  # two kernels as one; None where they can't be, or it would not pay
+# two kernels as one; None where they can't be, or it would not pay
+Join = Callable[[Kernel, Kernel, dict[Buffer, Buffer]], Kernel | None]
 
 
 @dataclass(slots=True)
@@ -39,7 +62,9 @@ def fuse_rows(program: Program) -> Program:
     """The program with neighbouring kernels made one where that pays."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
-    program = _with_rows(program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined)), made)
+    program = _with_rows(
+        program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined)), made
+    )
     for kernel in made:
         (loop,) = _loops(kernel.body, 1)
         kernel.body = [replace(loop, body=_reduced_as_written(loop.body))]
@@ -48,8 +73,14 @@ def fuse_rows(program: Program) -> Program:
 
 def _with_rows(program: Program, body: list[Stmt], made: list[Kernel]) -> Program:
     """The program with a new body, where temps that only one of the kernels in `made` uses become rows of its own."""
-    found = {kernel: {b: row for b, use in (_uses(kernel, scheduled=True) or {}).items() if b.role == "temp" and (row := _as_row(kernel, b, use))}
-             for kernel in made}  # fmt: skip
+    found = {
+        kernel: {
+            b: row
+            for b, use in (_uses(kernel, scheduled=True) or {}).items()
+            if b.role == "temp" and (row := _as_row(kernel, b, use))
+        }
+        for kernel in made
+    }
     users = {b: 0 for own in found.values() for b in own}
     for s in _leaves(body) if users else ():
         for b in users.keys() & {b for group in touched([s]) for b in group}:
@@ -60,7 +91,9 @@ def _with_rows(program: Program, body: list[Stmt], made: list[Kernel]) -> Progra
         given: set[Buffer] = set()
         pairs = in_place_pairs(kernel) if len(own) > 1 else []
         for new in own:
-            old = next((old for old in own if (old, new) in pairs and old.dtype == new.dtype and old not in given), None)
+            old = next(
+                (old for old in own if (old, new) in pairs and old.dtype == new.dtype and old not in given), None
+            )
             if old is not None:
                 given.add(old)
                 own = {b: own[old] if row is own[new] else row for b, row in own.items()}
@@ -106,7 +139,9 @@ def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Ker
 
 
 def _reduced_as_written(body: list[Stmt]) -> list[Stmt]:
-    """Statements where a loop that reduces what the loop before it has written, element by element, does so in that very loop."""
+    """Statements where a loop that reduces what the loop before it has written, element by element, does so in that
+    very loop.
+    """
     out: list[Stmt] = []
     for s in body:
         if type(s) is For and s.kind == "reduce":
@@ -122,9 +157,15 @@ def _reduced_as_written(body: list[Stmt]) -> list[Stmt]:
 
 
 def _both(first: Stmt, second: For) -> For | None:
-    """A loop that writes and one that reduces what it has written as one; None where they can't be, or where the first is full of functions: their
-    constants leave no registers for sums."""
-    if type(first) is not For or first.kind != "parallel" or type(first.extent) is not int or first.extent != second.extent:
+    """A loop that writes and one that reduces what it has written as one; None where they can't be, or where the first
+    is full of functions: their constants leave no registers for sums.
+    """
+    if (
+        type(first) is not For
+        or first.kind != "parallel"
+        or type(first.extent) is not int
+        or first.extent != second.extent
+    ):
         return None
     if any(type(s) not in (Let, Store) for s in first.body) or any(type(s) not in (Let, Assign) for s in second.body):
         return None
@@ -135,7 +176,9 @@ def _both(first: Stmt, second: For) -> For | None:
     values = {s: Var("value", s.buffer.dtype) for s in written.values()}
     body: list[Stmt] = []
     for s in first.body:
-        body += [Let(values[s], s.value), Store(s.buffer, s.index, values[s])] if type(s) is Store and s in values else [s]
+        body += (
+            [Let(values[s], s.value), Store(s.buffer, s.index, values[s])] if type(s) is Store and s in values else [s]
+        )
     reduced = fresh(second.body, {second.var: first.var})
     forms: dict[Expr, Linear] = {}
     mapping: dict[Expr, Expr] = {}
@@ -149,7 +192,9 @@ def _both(first: Stmt, second: For) -> For | None:
 
 
 def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most: int, scheduled: bool = False) -> bool:
-    """Whether iterations of the two may take turns and it pays: they share much, and no more than `most` bytes are in use at a time."""
+    """Whether iterations of the two may take turns and it pays: they share much, and no more than `most` bytes are
+    in use at a time.
+    """
     a, b = _uses(first, scheduled), _uses(second, scheduled)
     if a is None or b is None or _counts(first) != _counts(second):
         return False
@@ -158,7 +203,12 @@ def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most
         for y, other in b.items():
             if storage.get(x, x) is not storage.get(y, y):
                 continue
-            alike = use.row is not None and use.row == other.row and use.base == other.base and (x is y or ITEMSIZE[x.dtype] == ITEMSIZE[y.dtype])
+            alike = (
+                use.row is not None
+                and use.row == other.row
+                and use.base == other.base
+                and (x is y or ITEMSIZE[x.dtype] == ITEMSIZE[y.dtype])
+            )
             if (use.written or other.written) and not alike:
                 return False
             if alike and use.row is not None and use.row >= SHORTEST:
@@ -168,16 +218,20 @@ def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most
 
 
 def fuse_batches(program: Program) -> Program:
-    """The scheduled program with products of batches and their neighbours made one that go over the same batch: what one has made of a matrix, or of a
-    block of its rows, is still in the cache when the next comes to it."""
+    """The scheduled program with products of batches and their neighbours made one that go over the same batch: what
+    one has made of a matrix, or of a block of its rows, is still in the cache when the next comes to it.
+    """
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
-    return _with_rows(program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _with_product)), made)
+    return _with_rows(
+        program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _with_product)), made
+    )
 
 
 def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
-    """Both kernels as one over the batch of the product that one of them is, and over its blocks of rows where possible, or None where they can't be, or it
-    would not pay."""
+    """Both kernels as one over the batch of the product that one of them is, and over its blocks of rows where
+    possible, or None where they can't be, or it would not pay.
+    """
     product = first if first.plain else second
     if not product.plain:
         return None
@@ -187,16 +241,28 @@ def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) 
         if a is not None and b is not None and _may_join(a, b, storage, BATCH_BYTES, scheduled=True):
             body, plain = (_in_turn(x, y, depth) for x, y in ((a.body, b.body), (a.plain or a.body, b.plain or b.body)))
             _loops(body, 1)[0].tasks = 1
-            return Kernel(first.name, body, plain=plain, depth=depth, parts=[*(first.parts or [first]), *(second.parts or [second])])
+            return Kernel(
+                first.name,
+                body,
+                plain=plain,
+                depth=depth,
+                parts=[*(first.parts or [first]), *(second.parts or [second])],
+            )
     return None
 
 
 def _in_turn(body: list[Stmt], more: list[Stmt], depth: int) -> list[Stmt]:
-    """Two nests of `depth` loops as one. What the second does before an inner loop comes before the first's: it packs what no row changes."""
+    """Two nests of `depth` loops as one. What the second does before an inner loop comes before the first's: it
+    packs what no row changes.
+    """
     (loop,), (second,), before, others = _loops(body, 1), _loops(more, 1), body[:-1], more[:-1]
     inner = fresh(second.body, {second.var: loop.var})
     inner = [*loop.body, *inner] if depth == 1 else _in_turn(loop.body, inner, depth - 1)
-    return [*before, *others, For(loop.var, loop.extent, inner, loop.kind if loop.kind == second.kind else "sequential")]
+    return [
+        *before,
+        *others,
+        For(loop.var, loop.extent, inner, loop.kind if loop.kind == second.kind else "sequential"),
+    ]
 
 
 def _counts(kernel: Kernel) -> list[int]:
@@ -238,8 +304,9 @@ def _split(kernel: Kernel, counts: list[int]) -> Kernel | None:
 
 
 def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
-    """(read, written) buffers of a kernel that goes over rows of which the written one may take the storage of the read one: a row of the one is written
-    after that of the other has been read for the last time."""
+    """(read, written) buffers of a kernel that goes over rows of which the written one may take the storage of the read
+    one: a row of the one is written after that of the other has been read for the last time.
+    """
     uses = _uses(kernel, scheduled=True)
     if uses is None:
         return []
@@ -249,9 +316,13 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
             (old, new)
             for k, part in enumerate(kernel.parts)
             for old, new in in_place_pairs(part)
-            if old in uses and new in uses and uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
-            and not any(new in used for used in uses_of[:k]) and not any(old in used for used in uses_of[k + 1 :])
-        ]  # fmt: skip
+            if old in uses
+            and new in uses
+            and uses[old].row is not None
+            and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
+            and not any(new in used for used in uses_of[:k])
+            and not any(old in used for used in uses_of[k + 1 :])
+        ]
     statements = _loops(kernel.body, 1)[0].body
     steps = [touched([s]) for s in statements]
     pairs: list[tuple[Buffer, Buffer]] = []
@@ -259,20 +330,37 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
         if use.written and use.row is not None:
             first = next(k for k, (_, writes) in enumerate(steps) if new in writes)
             for old, other in uses.items():
-                same = other.row == use.row and other.base == use.base and not other.written and ITEMSIZE[old.dtype] == ITEMSIZE[new.dtype]
+                same = (
+                    other.row == use.row
+                    and other.base == use.base
+                    and not other.written
+                    and ITEMSIZE[old.dtype] == ITEMSIZE[new.dtype]
+                )
                 last = max((k for k, (reads, _) in enumerate(steps) if old in reads), default=-1)
-                if same and new.nbytes <= old.nbytes and (last < first or last == first and _elementwise(statements[first], old, new)):
+                if (
+                    same
+                    and new.nbytes <= old.nbytes
+                    and (last < first or last == first and _elementwise(statements[first], old, new))
+                ):
                     pairs.append((old, new))
     return pairs
 
 
 def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
-    """Whether a statement is a loop that writes each element of one buffer after it has read the same one, and no other, of another."""
+    """Whether a statement is a loop that writes each element of one buffer after it has read the same one, and no
+    other, of another.
+    """
     if type(s) is not For or s.kind != "parallel" or any(type(x) not in (Let, Store) for x in s.body):
         return False
     forms: dict[Expr, Linear] = {}
     stores = [x for x in s.body if type(x) is Store and x.buffer is new]
-    loads = [node for x in s.body for e in expressions(x) for node in walk_expr(e) if type(node) is Load and node.buffer is old]
+    loads = [
+        node
+        for x in s.body
+        for e in expressions(x)
+        for node in walk_expr(e)
+        if type(node) is Load and node.buffer is old
+    ]
     if len(stores) != 1 or s.body[-1] is not stores[0]:
         return False
     form = linear(stores[0].index, forms)
@@ -305,7 +393,9 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
     seen: set[Expr] = set()
     forms: dict[Expr, Linear] = {}
     for s in walk(loops[-1].body):
-        accesses = [(node.buffer, node.index) for e in expressions(s) for node in walk_expr(e, seen) if type(node) is Load]
+        accesses = [
+            (node.buffer, node.index) for e in expressions(s) for node in walk_expr(e, seen) if type(node) is Load
+        ]
         if type(s) is Store:
             accesses.append((s.buffer, s.index))
         for buffer, index in accesses:
@@ -322,25 +412,37 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
     return found
 
 
-def _row_of(terms: dict[Expr, int], const: int, loops: list[For], extents: dict[Var, int], unknown: set[Expr]) -> Use | None:
-    """The use that an index makes; None where neighbouring rows lie side by side, which is better done many rows at a time."""
+def _row_of(
+    terms: dict[Expr, int], const: int, loops: list[For], extents: dict[Var, int], unknown: set[Expr]
+) -> Use | None:
+    """The use that an index makes; None where neighbouring rows lie side by side, which is better done many rows at
+    a time.
+    """
     size = step = terms.get(loops[-1].var, 0)
     inner = {t: c for t, c in terms.items() if t in extents}
     if abs(size) == 1 and inner:
         return None
-    for outer, loop in zip(loops[-2::-1], loops[::-1]):  # rows are counted on from one iteration of an outer loop to the next
+    # rows are counted on from one iteration of an outer loop to the next
+    for outer, loop in zip(loops[-2::-1], loops[::-1]):
         step *= loop.count
         if terms.get(outer.var, 0) != step:
             return Use(None)
     base = {t: c for t, c in terms.items() if t not in extents and all(t is not loop.var for loop in loops)}
-    if size < 1 or const < 0 or any(type(t) is not Var or t in unknown for t in base) or any(c < 0 for c in inner.values()):
+    if (
+        size < 1
+        or const < 0
+        or any(type(t) is not Var or t in unknown for t in base)
+        or any(c < 0 for c in inner.values())
+    ):
         return Use(None)
     last = const + sum(c * (extents[t] - 1) for t, c in inner.items())
     return Use(size if last < size else None, frozenset(base.items()))
 
 
 def _as_row(kernel: Kernel, buffer: Buffer, use: Use) -> Buffer | None:
-    """The private row that may take the place of a temp which `kernel` alone uses: each row is first of all written wholly."""
+    """The private row that may take the place of a temp which `kernel` alone uses: each row is first of all written
+    wholly.
+    """
     if use.row is None or use.row < SHORTEST or use.base:
         return None
     block = _loops(kernel.plain or kernel.body, kernel.depth)[-1].body

@@ -1,8 +1,8 @@
 """When the temps of a program must hold what they hold.
 
-Time is the order of the program-level statements; a kernel is one point. A temp lives from its first use to its last. In a loop it lives through all
-of it if it is used outside as well, or if an iteration may read what another one has written: `needed` proves for the others that whatever is
-read was written before in the same iteration.
+Time is the order of the program-level statements; a kernel is one point. A temp lives from its first use to its last.
+In a loop it lives through all of it if it is used outside as well, or if an iteration may read what another one has
+written: `needed` proves for the others that whatever is read was written before in the same iteration.
 """
 
 from __future__ import annotations
@@ -11,7 +11,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weft_wasm.ir.affine import Linear, linear
-from weft_wasm.ir.nodes import Assign, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Stmt, Store, Switch, While  # fmt: skip
+from weft_wasm.ir.nodes import (
+    Assign,
+    Buffer,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Program,
+    Stmt,
+    Store,
+    Switch,
+    While,
+)
 from weft_wasm.ir.traversal import blocks, effects, expressions, loaded, touched, walk, walk_expr
 
 PLANNED = ("temp", "workgroup")
@@ -81,7 +99,9 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
 
 
 class _Summaries:
-    """What statements need of temps, and which they fill: written wholly, whatever happens. Kernels are looked at once."""
+    """What statements need of temps, and which they fill: written wholly, whatever happens. Kernels are looked at
+    once.
+    """
 
     def __init__(self) -> None:
         self.kernels: dict[Kernel, tuple[set[Buffer], set[Buffer]]] = {}
@@ -157,7 +177,9 @@ def _unfilled(s: Stmt, filled: set[Buffer]) -> set[Buffer]:
 
 @dataclass(slots=True)
 class _Part:
-    """The elements Σ terms + start … + size of a buffer, for which the loops around a block stand; the first `done` of them are written."""
+    """The elements Σ terms + start … + size of a buffer, for which the loops around a block stand; the first `done`
+    of them are written.
+    """
 
     terms: dict[Expr, int]
     start: int
@@ -176,7 +198,9 @@ class _Scan:
         self.exposed = False
 
     def kernel(self, kernel: Kernel) -> tuple[bool, bool]:
-        """(whether it writes all of the buffer, whatever happens; whether it may read an element before it has written it)."""
+        """(whether it writes all of the buffer, whatever happens; whether it may read an element before it has
+        written it).
+        """
         self.block(kernel.body)
         return self.parts[0].done == self.buffer.size, self.exposed
 
@@ -228,7 +252,10 @@ class _Scan:
         body: list[Stmt] = [s]
         while len(body) == 1 and isinstance(inner := body[0], For) and type(inner.extent) is int:
             extents[inner.var], body = inner.extent, inner.body
-        if any(isinstance(x, For | While | If | Switch) and any(self.buffer in group for group in touched([x])) for x in body):
+        if any(
+            isinstance(x, For | While | If | Switch) and any(self.buffer in group for group in touched([x]))
+            for x in body
+        ):
             return False
         part = self.parts[-1]
         stores = [linear(x.index, self.forms) for x in body if isinstance(x, Store) and x.buffer is self.buffer]
@@ -249,7 +276,14 @@ class _Scan:
     def slices(self, s: For, extent: int) -> None:
         """A loop of which each iteration may write a slice of its own."""
         part = self.parts[-1]
-        step = next((linear(x.index, self.forms)[0].get(s.var, 0) for x in walk(s.body) if isinstance(x, Store) and x.buffer is self.buffer), 0)
+        step = next(
+            (
+                linear(x.index, self.forms)[0].get(s.var, 0)
+                for x in walk(s.body)
+                if isinstance(x, Store) and x.buffer is self.buffer
+            ),
+            0,
+        )
         if step <= 0:
             self.block(s.body)
             return
@@ -261,7 +295,9 @@ class _Scan:
             part.done += extent * step
 
     def read(self, s: Stmt, written: Sequence[Linear] = ()) -> None:
-        """Notes whether a statement itself loads an element that may not have been written; the same iteration has `written` some."""
+        """Notes whether a statement itself loads an element that may not have been written; the same iteration has
+        `written` some.
+        """
         for e in expressions(s):
             if self.buffer in loaded(e):
                 for node in walk_expr(e):
@@ -287,7 +323,9 @@ class _Scan:
 
 
 def _run(stores: list[Linear], extents: dict[Expr, int], part: _Part) -> int:
-    """How many elements stores in a nest of loops write one after the other from where a part is written to; 0 if it is not that."""
+    """How many elements stores in a nest of loops write one after the other from where a part is written to; 0 if it
+    is not that.
+    """
     if not stores or any(terms != stores[0][0] for terms, _ in stores):
         return 0
     terms = dict(stores[0][0])

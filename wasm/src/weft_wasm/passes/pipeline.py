@@ -1,4 +1,6 @@
-"""The passes over the loop IR, in the order in which they run. Each makes a program of a program and leaves what it computes as it is."""
+"""The passes over the loop IR, in the order in which they run. Each makes a program of a program and leaves what it
+computes as it is.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from weft_wasm.passes import kernel_fusion, prefetch, schedule, threads
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A step from loop IR to loop IR, which leaves what a program computes as it is, bit for bit, or (exact=False) but for the rounding of float sums.
+    """A step from loop IR to loop IR, which leaves what a program computes as it is, bit for bit, or (exact=False) but
+    for the rounding of float sums.
 
     needs: what must hold of the program that it is given, beside what the verifier checks.
     """
@@ -29,14 +32,31 @@ After: TypeAlias = Callable[[Pass, Program], None]
 LOWERING = Pass("lowering", lambda program: program)  # what the first pass is given
 # Before the buffers of a program get their places (`buffers.py`),
 BEFORE_PLANNING = (
-    Pass("kernel_fusion.fuse_rows", kernel_fusion.fuse_rows, "loops are as they were lowered: a kernel's rows are read from its loops"),
-    Pass("schedule.schedule_loops", schedule.schedule_loops, "kernels are final but for products, since a fused kernel is scheduled as one", exact=False),
-    Pass("kernel_fusion.fuse_batches", kernel_fusion.fuse_batches, "products are scheduled: their blocks of rows are what is fused"),
+    Pass(
+        "kernel_fusion.fuse_rows",
+        kernel_fusion.fuse_rows,
+        "loops are as they were lowered: a kernel's rows are read from its loops",
+    ),
+    Pass(
+        "schedule.schedule_loops",
+        schedule.schedule_loops,
+        "kernels are final but for products, since a fused kernel is scheduled as one",
+        exact=False,
+    ),
+    Pass(
+        "kernel_fusion.fuse_batches",
+        kernel_fusion.fuse_batches,
+        "products are scheduled: their blocks of rows are what is fused",
+    ),
     Pass("threads.share", threads.share, "loops are scheduled: vector loops are cut at multiples of their vectors"),
 )
 # and after.
 AFTER_PLANNING = (
-    Pass("prefetch.fetch_ahead", prefetch.fetch_ahead, "buffers have their places: rows are loaded that another buffer may take over, which planning must not see"),
+    Pass(
+        "prefetch.fetch_ahead",
+        prefetch.fetch_ahead,
+        "buffers have their places: rows are loaded that another buffer may take over, which planning must not see",
+    ),
 )
 
 

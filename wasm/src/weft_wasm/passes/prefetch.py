@@ -1,8 +1,9 @@
 """Rows of large arrays fetched before their turn.
 
-A kernel that goes over each row several times waits for memory in its first pass and leaves it idle in the others: processors fetch ahead within a page, and
-a row is often as long as one. So a later pass, the one with most to compute, also loads the next row. Nobody wants the values; but engines
-keep loads, since they might trap, and the processor fetches what they name.
+A kernel that goes over each row several times waits for memory in its first pass and leaves it idle in the others:
+processors fetch ahead within a page, and a row is often as long as one. So a later pass, the one with most to compute,
+also loads the next row. Nobody wants the values; but engines keep loads, since they might trap, and the processor
+fetches what they name.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.ir.rewriting import map_kernels
 
 LARGE = 1 << 20  # bytes: smaller arrays stay in the second cache
-SHORT, LONG = 1 << 11, 1 << 15  # bytes of a row: shorter ones are fetched as one stream, and of longer ones the beginning would be pushed out again
+# bytes of a row: shorter ones are fetched as one stream, and of longer ones the beginning would be pushed out again
+SHORT, LONG = 1 << 11, 1 << 15
 
 
 def fetch_ahead(program: Program) -> Program:
-    """The scheduled program with such loads. Buffers' storage must have been planned: the loads read what other rows may be written over."""
+    """The scheduled program with such loads. Buffers' storage must have been planned: the loads read what other rows
+    may be written over.
+    """
     return map_kernels(program, lambda body: [_rows(s) if type(s) is For and s.kind == "parallel" else s for s in body])
 
 
@@ -34,7 +38,10 @@ def _rows(rows: For) -> For:
         return rows
     k, loop = next(((k, s) for k, s in later if _calls(s)), later[-1])
     ahead = Load(x, minimum(rows.var + 1, i32(rows.count - 1)) * row + loop.var)
-    return replace(rows, body=[*rows.body[:k], replace(loop, body=[Let(Var("ahead", x.dtype), ahead), *loop.body]), *rows.body[k + 1 :]])
+    return replace(
+        rows,
+        body=[*rows.body[:k], replace(loop, body=[Let(Var("ahead", x.dtype), ahead), *loop.body]), *rows.body[k + 1 :]],
+    )
 
 
 def _in_lanes(s: For, row: int) -> bool:
@@ -47,14 +54,21 @@ def _calls(s: For) -> bool:
 
 
 def _source(rows: For, first: For) -> tuple[Buffer, int] | None:
-    """(array, elements of a row) that the first pass reads row by row from memory; None where there is none, or several."""
+    """(array, elements of a row) that the first pass reads row by row from memory; None where there is none, or
+    several.
+    """
     found: set[tuple[Buffer, int]] = set()
     forms: dict[Expr, Linear] = {}
     written = touched([rows])[1]
     for s in walk([first]):
         for e in expressions(s):
             for node in walk_expr(e):
-                if type(node) is Load and node.buffer.role != "private" and node.buffer.nbytes >= LARGE and node.buffer not in written:
+                if (
+                    type(node) is Load
+                    and node.buffer.role != "private"
+                    and node.buffer.nbytes >= LARGE
+                    and node.buffer not in written
+                ):
                     terms, const = linear(node.index, forms)
                     row = terms.get(rows.var, 0)
                     whole = row * rows.count == node.buffer.size and not const

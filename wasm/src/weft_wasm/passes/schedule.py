@@ -1,4 +1,5 @@
-"""Schedules: how loop nests run. `auto` chooses the order of the loops of every nest of a program, and which of them run in SIMD lanes.
+"""Schedules: how loop nests run. `auto` chooses the order of the loops of every nest of a program, and which of them
+run in SIMD lanes.
 
 None of it changes what a program computes, except the rounding of float sums.
 """
@@ -12,7 +13,31 @@ from typing import assert_never
 from weft_wasm.passes.accumulators import SUM_BLOCK, extrema_by_bits, in_blocks, in_streams, side_by_side
 from weft_wasm.ir.affine import Linear, linear
 from weft_wasm.passes.column_reductions import by_rows
-from weft_wasm.ir.nodes import (FLOATS, Assign, Barrier, Binary, Buffer, Call, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, MulAdd, Program, Stmt, Store, Switch, Var, While)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    FLOATS,
+    Assign,
+    Barrier,
+    Binary,
+    Buffer,
+    Call,
+    Copy,
+    Declare,
+    Expr,
+    Fail,
+    For,
+    HostCall,
+    If,
+    Kernel,
+    Let,
+    Load,
+    MulAdd,
+    Program,
+    Stmt,
+    Store,
+    Switch,
+    Var,
+    While,
+)
 from weft_wasm.ir.traversal import blocks, expressions, walk, walk_expr
 from weft_wasm.ir.reductions import reduction, reductions
 from weft_wasm.ir.rewriting import map_kernels
@@ -165,7 +190,11 @@ class _Chooser:
             return [replace(s, vector=1)]
         before, loop, after = extrema_by_bits(s)
         sums = len(reductions(loop))
-        plain = len(loop.body) == 1 and type(only := loop.body[0]) is Assign and any(type(e) is Load for e in reduction(only)[1])
+        plain = (
+            len(loop.body) == 1
+            and type(only := loop.body[0]) is Assign
+            and any(type(e) is Load for e in reduction(only)[1])
+        )
         vectors = 8 if plain else 4 if sums <= 2 else 2 if sums <= 4 else 1
         return before + in_blocks(replace(loop, vector=vectors), SUM_BLOCK * vectors) + after
 
@@ -184,6 +213,7 @@ class _Chooser:
             else:
                 out.append(s)
         return out
+
 
 def _size(body: list[Stmt]) -> int:
     """Nodes in the expressions of body."""

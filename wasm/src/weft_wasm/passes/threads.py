@@ -1,8 +1,9 @@
 """Which loops threads share.
 
-A loop with `tasks=n` may be cut into runs of at least n iterations that threads take one after the other. What a program computes does not
-depend on how many threads there are: the cuts of vector loops are made here, once. Sharing costs microseconds (a thread has to wake up), so
-only loops that take much longer are marked, by an estimate of their time.
+A loop with `tasks=n` may be cut into runs of at least n iterations that threads take one after the other. What a
+program computes does not depend on how many threads there are: the cuts of vector loops are made here, once. Sharing
+costs microseconds (a thread has to wake up), so only loops that take much longer are marked, by an estimate of their
+time.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def share(program: Program) -> Program:
 
 
 def kernel_body(body: list[Stmt], outside: frozenset[Buffer] = frozenset()) -> list[Stmt]:
-    """The statements with every outermost loop shared that pays. outside: each thread's own buffers that are used around these statements; what they
-    hold would be another thread's in a shared loop."""
+    """The statements with every outermost loop shared that pays. outside: each thread's own buffers that are used
+    around these statements; what they hold would be another thread's in a shared loop.
+    """
     out: list[Stmt] = []
     for k, s in enumerate(body):
         if type(s) is For and type(s.extent) is int and not s.tasks and cost([s]) >= WORTH:
@@ -49,7 +51,9 @@ def private(body: Sequence[Stmt]) -> frozenset[Buffer]:
 
 
 def shared(s: For, around: frozenset[Buffer]) -> list[Stmt]:
-    """A parallel loop that takes long: it or a loop just inside it marked, or cut in two if its iterations run in lanes."""
+    """A parallel loop that takes long: it or a loop just inside it marked, or cut in two if its iterations run in
+    lanes.
+    """
     each = cost(s.body) / (LANES if s.vector else 1)
     extent = s.count
     if s.vector:

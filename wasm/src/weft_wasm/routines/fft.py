@@ -1,7 +1,8 @@
-"""The discrete Fourier transform of real and imaginary planes in loop IR: Stockham's passes, one for each factor of the length, which need no reordering.
+"""The discrete Fourier transform of real and imaginary planes in loop IR: Stockham's passes, one for each factor of the
+length, which need no reordering.
 
-What doesn't fit the nearest caches goes by two or three passes of large factors instead, each over a few columns at a time, which are transformed by small passes in
-buffers of their own (D. Bailey's four steps).
+What doesn't fit the nearest caches goes by two or three passes of large factors instead, each over a few columns at a
+time, which are transformed by small passes in buffers of their own (D. Bailey's four steps).
 """
 
 from __future__ import annotations
@@ -11,7 +12,25 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir.nodes import Binary, Buffer, Const, Expr, For, Kernel, Let, Load, Stmt, Store, Unary, Var, add, convert, i32, mul, sub
+from weft_wasm.ir.nodes import (
+    Binary,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    add,
+    convert,
+    i32,
+    mul,
+    sub,
+)
 from weft_wasm.routines.gemm import Routine
 
 LARGEST = 31  # the largest prime factor that has passes of its own
@@ -44,18 +63,32 @@ def _factors(n: int) -> list[int]:
     return found
 
 
-def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer, constant: Callable[[str, bytes], Buffer], scale: float = 1.0,
-        wide: bool = True) -> Routine:  # fmt: skip
-    """The transforms of `batch` rows of n elements, times `scale`, into re and im. `n` has `factors`, and more than one element.
+def fft(
+    name: str,
+    batch: int,
+    n: int,
+    element: Element,
+    re: Buffer,
+    im: Buffer,
+    constant: Callable[[str, bytes], Buffer],
+    scale: float = 1.0,
+    wide: bool = True,
+) -> Routine:
+    """The transforms of `batch` rows of n elements, times `scale`, into re and im. `n` has `factors`, and more than one
+    element.
 
-    The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program. wide: there is f64, and memory for each thread of its own.
+    The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program. wide:
+    there is f64, and memory for each thread of its own.
     """
     dtype = re.dtype
     talls = tall_factors(n) if wide else None
     if talls:
         return _by_columns(name, batch, n, talls, element, (re, im), constant, scale, wide)
     passes = _factors(n)
-    spare = [[Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(passes) - 1, 2))]
+    spare = [
+        [Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")]
+        for k in range(min(len(passes) - 1, 2))
+    ]
     table = Roots(n, dtype, constant, wide)
     kernels, done = [], 1
     for k, radix in enumerate(passes):
@@ -80,9 +113,20 @@ def _scaled(z: Complex, by: float) -> Complex:
     return mul(z[0], by), mul(z[1], by)
 
 
-def _pass(name: str, batch: int, n: int, radix: int, done: int, source: Element, target: Sequence[Buffer], table: Roots,
-          scale: float) -> Kernel:  # fmt: skip
-    """[radix, rest, done] → [rest, radix, done]: transforms over the first axis, turned by the roots that the later passes want."""
+def _pass(
+    name: str,
+    batch: int,
+    n: int,
+    radix: int,
+    done: int,
+    source: Element,
+    target: Sequence[Buffer],
+    table: Roots,
+    scale: float,
+) -> Kernel:
+    """[radix, rest, done] → [rest, radix, done]: transforms over the first axis, turned by the roots that the later
+    passes want.
+    """
     rest = n // (radix * done)
     b, p, q = Var("b"), Var("p"), Var("q")
     names = Names()
@@ -115,26 +159,60 @@ def tall_factors(n: int) -> list[int] | None:
     return talls if fits else None
 
 
-def _by_columns(name: str, batch: int, n: int, talls: list[int], element: Element, out: Sequence[Buffer], constant: Callable[[str, bytes], Buffer],
-                scale: float, wide: bool) -> Routine:  # fmt: skip
+def _by_columns(
+    name: str,
+    batch: int,
+    n: int,
+    talls: list[int],
+    element: Element,
+    out: Sequence[Buffer],
+    constant: Callable[[str, bytes], Buffer],
+    scale: float,
+    wide: bool,
+) -> Routine:
     dtype = out[0].dtype
-    spare = [[Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(talls) - 1, 2))]
+    spare = [
+        [Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(talls) - 1, 2))
+    ]
     temps = [b for pair in spare for b in pair]
     table = Roots(n, dtype, constant, wide)
     kernels, done = [], 1
     for k, tall in enumerate(talls):
         last = k == len(talls) - 1
         source = element if k == 0 else _planes(spare[(k - 1) % 2], n)
-        kernel, rooms = _columns(f"{name}_{k}", batch, n, tall, done, source, out if last else spare[k % 2], table, scale if last else 1.0, constant)
+        kernel, rooms = _columns(
+            f"{name}_{k}",
+            batch,
+            n,
+            tall,
+            done,
+            source,
+            out if last else spare[k % 2],
+            table,
+            scale if last else 1.0,
+            constant,
+        )
         kernels.append(kernel)
         temps += rooms
         done *= tall
     return Routine(kernels, temps)
 
 
-def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Element, target: Sequence[Buffer], table: Roots, scale: float,
-             constant: Callable[[str, bytes], Buffer]) -> tuple[Kernel, list[Buffer]]:  # fmt: skip
-    """As `_pass`, for a radix that has factors: [tall, rest, done] → [rest, tall, done], a few columns of rest × done at a time."""
+def _columns(
+    name: str,
+    batch: int,
+    n: int,
+    tall: int,
+    done: int,
+    source: Element,
+    target: Sequence[Buffer],
+    table: Roots,
+    scale: float,
+    constant: Callable[[str, bytes], Buffer],
+) -> tuple[Kernel, list[Buffer]]:
+    """As `_pass`, for a radix that has factors: [tall, rest, done] → [rest, tall, done], a few columns of rest ×
+    done at a time.
+    """
     dtype, rest = target[0].dtype, n // (tall * done)
     width = next(w for w in COLUMNS if (rest if done == 1 else done) % w == 0)
     pitch = width + 4  # lines at equal distances of a power of two would all want the same place in the cache
@@ -152,7 +230,10 @@ def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Elemen
         inside: list[Stmt] = []
         rows = [add(mul(add(u, v * left), count), q) for v in range(radix)]
         column = add(mul(j, width), c) if done == 1 else add(mul(p, done), add(mul(j, width), c))
-        xs = [source(b, add(mul(row, rest * done), column)) if k == 0 else _loaded(rooms[(k - 1) % 2], at(row, c)) for row in rows]
+        xs = [
+            source(b, add(mul(row, rest * done), column)) if k == 0 else _loaded(rooms[(k - 1) % 2], at(row, c))
+            for row in rows
+        ]
         ys = transform([names.pair(inside, x) for x in xs], inside, names)
         for v, y in enumerate(ys):
             row = add(mul(add(mul(u, radix), v), count), q)
@@ -162,9 +243,13 @@ def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Elemen
                 y = turned(y, table.root(mul(mul(p, row), done)), inside, names)
             if final and scale != 1.0:
                 y = _scaled(y, scale)
-            index = add(mul(b, n), add(mul(add(mul(p, tall), row), done), add(mul(j, width), c))) if final else at(row, c)
+            index = (
+                add(mul(b, n), add(mul(add(mul(p, tall), row), done), add(mul(j, width), c))) if final else at(row, c)
+            )
             inside += [Store(x, index, part) for x, part in zip(target if final else rooms[k % 2], y)]
-        steps.append(For(u, left, [For(q, count, [For(c, width, inside, "parallel", vector=1)], "parallel")], "parallel"))
+        steps.append(
+            For(u, left, [For(q, count, [For(c, width, inside, "parallel", vector=1)], "parallel")], "parallel")
+        )
         count *= radix
     if done == 1:
         steps.append(_transposed(n, tall, width, rooms[(len(small) - 1) % 2], pitch, target, table, constant, b, j))
@@ -174,11 +259,25 @@ def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Elemen
     return Kernel(name, [For(b, batch, [body], "parallel")]), [x for pair in rooms for x in pair]
 
 
-def _transposed(n: int, tall: int, width: int, room: Sequence[Buffer], pitch: int, target: Sequence[Buffer], table: Roots,
-                constant: Callable[[str, bytes], Buffer], b: Var, j: Var) -> For:  # fmt: skip
-    """The columns turned by the roots that the later passes want, and stored as rows: root (j·width + c)·v is root j·width·v times root c·v."""
-    near = [constant(target[0].dtype, struct.pack(f"<{tall * width}{'f' if target[0].dtype == 'f32' else 'd'}", *part))
-            for part in zip(*[circle(c * v, n) for v in range(tall) for c in range(width)])]  # fmt: skip
+def _transposed(
+    n: int,
+    tall: int,
+    width: int,
+    room: Sequence[Buffer],
+    pitch: int,
+    target: Sequence[Buffer],
+    table: Roots,
+    constant: Callable[[str, bytes], Buffer],
+    b: Var,
+    j: Var,
+) -> For:
+    """The columns turned by the roots that the later passes want, and stored as rows: root (j·width + c)·v is root
+    j·width·v times root c·v.
+    """
+    near = [
+        constant(target[0].dtype, struct.pack(f"<{tall * width}{'f' if target[0].dtype == 'f32' else 'd'}", *part))
+        for part in zip(*[circle(c * v, n) for v in range(tall) for c in range(width)])
+    ]
     group = next(g for g in (4, 2, 1) if tall % g == 0)
     i, c = Var("i"), Var("c")
     names = Names()
@@ -191,7 +290,10 @@ def _transposed(n: int, tall: int, width: int, room: Sequence[Buffer], pitch: in
         w = turned(far, _loaded(near, add(mul(row, width), c)), inside, names)
         turns.append(turned(_loaded(room, add(mul(row, pitch), c)), w, inside, names))
     for x, parts in zip(target, zip(*turns)):
-        inside += [Store(x, add(mul(b, n), add(mul(add(mul(j, width), c), tall), add(mul(i, group), v))), part) for v, part in enumerate(parts)]
+        inside += [
+            Store(x, add(mul(b, n), add(mul(add(mul(j, width), c), tall), add(mul(i, group), v))), part)
+            for v, part in enumerate(parts)
+        ]
     return For(i, tall // group, [*outside, For(c, width, inside, "parallel", vector=1)], "parallel")
 
 
@@ -222,7 +324,9 @@ class Roots:
 
         def tables(step: int, count: int) -> list[Buffer]:
             code = f"<{count}{'f' if kind == 'f32' else 'd'}"
-            return [constant(kind, struct.pack(code, *part)) for part in zip(*[circle(j * step, n) for j in range(count)])]
+            return [
+                constant(kind, struct.pack(code, *part)) for part in zip(*[circle(j * step, n) for j in range(count)])
+            ]
 
         self.low = tables(1, short) if self.shift else None
         self.high = tables(short, -(-n // short))

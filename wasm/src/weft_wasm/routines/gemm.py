@@ -1,8 +1,9 @@
 """Matrix multiplication: out[b, i, j] = Σ_k A[b, i, k] · B[b, k, j], in loop IR.
 
-Operands are functions from indices to expressions, so transposes, strides, casts and fused producers cost nothing: packing
-evaluates them once per element. The packed-panel algorithm (GotoBLAS): panels of B [k][NR] and of A [k][MR] for a slice of k, and a
-micro kernel with MR × NR accumulators in registers. Small products, vectors, and targets that schedule by themselves get the plain nest.
+Operands are functions from indices to expressions, so transposes, strides, casts and fused producers cost nothing:
+packing evaluates them once per element. The packed-panel algorithm (GotoBLAS): panels of B [k][NR] and of A [k][MR] for
+a slice of k, and a micro kernel with MR × NR accumulators in registers. Small products, vectors, and targets that
+schedule by themselves get the plain nest.
 """
 
 from __future__ import annotations
@@ -12,7 +13,31 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from weft_wasm.ir.affine import Linear, linear
-from weft_wasm.ir.nodes import (FLOATS, ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var, gt, i32, le, minimum, sub)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    FLOATS,
+    ITEMSIZE,
+    Assign,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Stmt,
+    Store,
+    Var,
+    gt,
+    i32,
+    le,
+    minimum,
+    sub,
+)
 from weft_wasm.ir.traversal import walk_expr
 from weft_wasm.ir.rewriting import fresh
 
@@ -22,7 +47,8 @@ PACKING_WORTH = 100_000  # likewise for packing this many elements
 NARROW = 128  # columns: products of fewer read rows where they lie
 DEEP = 64  # terms: products of fewer are not turned over, as their results would be stored against the grain
 SHARED_COLUMNS = 4  # panels of columns that a thread takes at once
-KNOWN_PAGES = 1024  # rows that may each lie in a page of its own and be gone through again and again: processors remember where so many are
+# rows that may each lie in a page of its own and be gone through again and again: processors remember where so many are
+KNOWN_PAGES = 1024
 IN_A_LINE = 2  # panels of columns that a line of the cache holds
 KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
 
@@ -33,7 +59,9 @@ Sink = Callable[[Expr, Expr, Expr, Expr], list[Stmt]]  # (batch, row, column, va
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """mr × nr accumulators; k in slices of at most kc; mc rows of A packed at a time; nc columns of B; the k loop unrolled."""
+    """mr × nr accumulators; k in slices of at most kc; mc rows of A packed at a time; nc columns of B; the k loop
+    unrolled.
+    """
 
     mr: int = 6
     nr: int = 8
@@ -57,12 +85,26 @@ class Routine:
     temps: list[Buffer]
 
 
-def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink, *, batch: int = 1, dtype: str = "f32",
-         features: frozenset[str] = frozenset(), tile: Tile | None = None, plain: bool = False) -> Routine:  # fmt: skip
+def gemm(
+    name: str,
+    m: int,
+    n: int,
+    k: int,
+    a: Element,
+    b: Element,
+    store: Sink,
+    *,
+    batch: int = 1,
+    dtype: str = "f32",
+    features: frozenset[str] = frozenset(),
+    tile: Tile | None = None,
+    plain: bool = False,
+) -> Routine:
     """A product of `batch` matrices, accumulated in dtype (what a and b return).
 
-    a(batch, i, k), b(batch, k, j): values as expressions of i32 indices. store(batch, i, j, value): statements that put one result away;
-    bias, activation and conversion go there. plain: the bare loop nest (WebGPU, or a schedule of one's own).
+    a(batch, i, k), b(batch, k, j): values as expressions of i32 indices. store(batch, i, j, value): statements that put
+    one result away; bias, activation and conversion go there. plain: the bare loop nest (WebGPU, or a schedule of one's
+    own).
 
     >>> x, y, out = (Buffer(s, "f32", (64, 64), r) for s, r in (("x", "input"), ("y", "input"), ("out", "output")))
     >>> routine = gemm("matmul", 64, 64, 64, lambda _, i, k: x[i * 64 + k], lambda _, k, j: y[k * 64 + j],
@@ -73,7 +115,8 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
     tile = tile or default_tile(dtype, frozenset(features))
     if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < SMALL:
         return Routine([Kernel(name, [_plain_nest(m, n, k, a, b, store, batch, dtype)])], [])
-    if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):  # few columns: as rows, they fill their panels
+    # few columns: as rows, they fill their panels
+    if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):
         flip = lambda use: lambda z, i, j, *value: use(z, j, i, *value)  # noqa: E731
         return _Packed(name, n, m, k, flip(b), flip(a), flip(store), batch, dtype, tile).routine()
     return _Packed(name, m, n, k, a, b, store, batch, dtype, tile).routine()
@@ -101,7 +144,9 @@ def _plain_nest(m: int, n: int, k: int, a: Element, b: Element, store: Sink, bat
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """The rows of a matrix in as few panels of at most `most` rows as they fit in, evenly: `tall` panels of `height` rows, the others of one row less."""
+    """The rows of a matrix in as few panels of at most `most` rows as they fit in, evenly: `tall` panels of `height`
+    rows, the others of one row less.
+    """
 
     extent: int
     most: int
@@ -127,9 +172,13 @@ class Panels:
 
 
 class _Packed:
-    """A product by packed panels: how its operands are reached, and who shares what (in the constructor), and the loops of each way (methods)."""
+    """A product by packed panels: how its operands are reached, and who shares what (in the constructor), and the
+    loops of each way (methods).
+    """
 
-    def __init__(self, name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str, t: Tile) -> None:
+    def __init__(
+        self, name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str, t: Tile
+    ) -> None:
         self.name, self.batch, self.dtype, self.unroll, self.nr = name, batch, dtype, t.unroll, t.nr
         self.bi, self.ks, self.ip = (Var(s) for s in ("b", "ks", "ip"))
         self.slices = _ceil_div(k, t.kc)
@@ -141,16 +190,26 @@ class _Packed:
         self.blocks = _even_blocks(m, 2 * t.mc) if in_turn else 1
         self.ib = Var("ib")
         if self.blocks > 1:
-            m, a, store = m // self.blocks, _below(self.ib * (m // self.blocks), a), _below(self.ib * (m // self.blocks), store)
+            m, a, store = (
+                m // self.blocks,
+                _below(self.ib * (m // self.blocks), a),
+                _below(self.ib * (m // self.blocks), store),
+            )
         self.m, self.n, self.k, self.a, self.b, self.store = m, n, k, a, b, store
-        self.kc = k // self.slices if even else _ceil_div(_ceil_div(k, self.slices), t.unroll) * t.unroll  # the last slice is filled up with zeros
+        # the last slice is filled up with zeros
+        self.kc = k // self.slices if even else _ceil_div(_ceil_div(k, self.slices), t.unroll) * t.unroll
         self.panels, self.column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
-        self.few = self.blocks == 1 and m <= 2 * t.mc  # rows: all of them stay in the second cache, and columns are packed when their turn comes
+        # rows: all of them stay in the second cache, and columns are packed when their turn comes
+        self.few = self.blocks == 1 and m <= 2 * t.mc
         # rows are read where they lie if packing them would take longer than it saves
         self.in_place = even and (self.few or self.blocks > 1 or n <= NARROW) and _is_row(a, dtype)
-        self.fill = self.few and even and n % t.nr == 0 and _is_row(b, dtype)  # the first panel of rows packs the columns that it reads
-        self.across = self.few and self.in_place and k <= KNOWN_PAGES  # all terms of some columns before the next, as nothing is packed for a slice
-        self.row_blocks = 1 if self.few or self.blocks > 1 else _ceil_div(self.panels.count, max(1, t.mc // self.panels.height))
+        # the first panel of rows packs the columns that it reads
+        self.fill = self.few and even and n % t.nr == 0 and _is_row(b, dtype)
+        # all terms of some columns before the next, as nothing is packed for a slice
+        self.across = self.few and self.in_place and k <= KNOWN_PAGES
+        self.row_blocks = (
+            1 if self.few or self.blocks > 1 else _ceil_div(self.panels.count, max(1, t.mc // self.panels.height))
+        )
         self.block_rows = _ceil_div(self.panels.count, self.row_blocks)  # even ones, for threads that share them
         self.together = IN_A_LINE if n % (IN_A_LINE * t.nr) == 0 else 1
         if self.blocks > 1:
@@ -166,13 +225,25 @@ class _Packed:
         """Packed panels, partial sums, and an edge for the last columns: `private` where threads would meet in them."""
         own = {True: "private", False: "temp"}
         name, dtype, mr, nr = self.name, self.dtype, self.panels.height, self.nr
-        kept = self.block_columns if self.across else self.column_panels  # panels of columns whose partial sums are kept
+        # panels of columns whose partial sums are kept
+        kept = self.block_columns if self.across else self.column_panels
         self.panel_a = Buffer(f"{name}.a", dtype, (self.block_rows, self.kc, mr), own[self.by_batch or self.by_rows])
-        self.panel_b = Buffer(f"{name}.b", dtype, (self.block_columns, self.kc, nr), own[self.by_batch or self.by_columns])
-        self.partial = Buffer(f"{name}.c", dtype, (self.panels.count * kept, mr, nr), own[self.by_batch or (self.by_columns and self.across)])
+        self.panel_b = Buffer(
+            f"{name}.b", dtype, (self.block_columns, self.kc, nr), own[self.by_batch or self.by_columns]
+        )
+        self.partial = Buffer(
+            f"{name}.c",
+            dtype,
+            (self.panels.count * kept, mr, nr),
+            own[self.by_batch or (self.by_columns and self.across)],
+        )
         self.edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[self.by_batch or self.by_rows or self.by_columns])
-        used = [(self.panel_a, not self.in_place), (self.panel_b, not self.fill or self.panels.count > 1),
-                (self.partial, self.slices > 1), (self.edge, self.n % nr > 0)]  # fmt: skip
+        used = [
+            (self.panel_a, not self.in_place),
+            (self.panel_b, not self.fill or self.panels.count > 1),
+            (self.partial, self.slices > 1),
+            (self.edge, self.n % nr > 0),
+        ]
         self.temps = [buffer for buffer, wanted in used if wanted]
 
     def routine(self) -> Routine:
@@ -203,15 +274,31 @@ class _Packed:
         if self.fill:
             body: list[Stmt] = [For(p, self.together, self._product(p, first + p, i32(0), i32(0), packing=True))]
             if count > 1:
-                body += fresh([For(p, self.together, [For(self.ip, count - 1, self._product(p, first + p, i32(0), self.ip + 1))])], {})
+                body += fresh(
+                    [
+                        For(
+                            p,
+                            self.together,
+                            [For(self.ip, count - 1, self._product(p, first + p, i32(0), self.ip + 1))],
+                        )
+                    ],
+                    {},
+                )
         else:
-            body = [*self._pack_columns(i32(0), first, terms, self.together), For(p, self.together, [self._times_rows(p, first + p, i32(0), count)])]
+            body = [
+                *self._pack_columns(i32(0), first, terms, self.together),
+                For(p, self.together, [self._times_rows(p, first + p, i32(0), count)]),
+            ]
         tasks = _ceil_div(SHARED_COLUMNS, self.together) if self.by_columns else 0
         columns = lambda body: _shared(jp, self.column_panels // self.together, body, tasks)  # noqa: E731
         if self.across:
             return [columns([For(self.ks, self.slices, body)])]
         packing = self.by_columns and self.m * self.kc >= PACKING_WORTH
-        return [For(self.ks, self.slices, [*some_terms, *self._pack_rows(i32(0), count, terms, int(packing)), columns(body)])]
+        return [
+            For(
+                self.ks, self.slices, [*some_terms, *self._pack_rows(i32(0), count, terms, int(packing)), columns(body)]
+            )
+        ]
 
     def _many_rows(self) -> list[Stmt]:
         """Block after block of rows times columns that are packed before."""
@@ -223,7 +310,9 @@ class _Packed:
         packing = self.by_rows and self.n * self.kc >= PACKING_WORTH
         pack = _shared(p, columns, self._pack_columns(p, first_column + p, terms), 8 if packing else 0)
         product = For(jp, columns, [self._times_rows(jp, first_column + jp, first_row, rows)])
-        block = _shared(ib, self.row_blocks, [*some_rows, *self._pack_rows(first_row, rows, terms), product], int(self.by_rows))
+        block = _shared(
+            ib, self.row_blocks, [*some_rows, *self._pack_rows(first_row, rows, terms), product], int(self.by_rows)
+        )
         parts = _ceil_div(self.column_panels, self.block_columns)
         return [For(jb, parts, [*some_columns, For(self.ks, self.slices, [*some_terms, pack, block])])]
 
@@ -235,22 +324,47 @@ class _Packed:
         p, kc = Var("p"), self.kc
 
         def pack(height: int, first: Expr) -> list[Stmt]:
-            return _pack(self.panel_a, p * (kc * self.panels.height), lambda i, kk: self.a(self.bi, i, self.ks * kc + kk), first, height, terms, kc)
+            return _pack(
+                self.panel_a,
+                p * (kc * self.panels.height),
+                lambda i, kk: self.a(self.bi, i, self.ks * kc + kk),
+                first,
+                height,
+                terms,
+                kc,
+            )
 
         return [_shared(p, count, self.panels.each(first_panel + p, pack), tasks)]
 
     def _pack_columns(self, slot: Expr, panel: Expr, terms: int | Expr, count: int = 1) -> list[Stmt]:
         kc, nr = self.kc, self.nr
-        return _pack(self.panel_b, slot * (kc * nr), lambda j, kk: self.b(self.bi, self.ks * kc + kk, j), panel * nr, nr, terms, kc, self.n, count)
+        return _pack(
+            self.panel_b,
+            slot * (kc * nr),
+            lambda j, kk: self.b(self.bi, self.ks * kc + kk, j),
+            panel * nr,
+            nr,
+            terms,
+            kc,
+            self.n,
+            count,
+        )
 
     def _times_rows(self, slot: Expr, panel: Expr, first_panel: Expr, count: int | Expr) -> For:
         return For(self.ip, count, self._product(slot, panel, first_panel, self.ip))
 
     def _product(self, slot: Expr, panel: Expr, first_panel: Expr, number: Expr, packing: bool = False) -> list[Stmt]:
-        """A panel of columns, in a slot or on its way there (packing), times the panel of rows with that number from the first."""
-        return self.panels.each(first_panel + number, lambda height, first: self._tile(slot, panel, first_panel + number, number, height, first, packing))
+        """A panel of columns, in a slot or on its way there (packing), times the panel of rows with that number from
+        the first.
+        """
+        return self.panels.each(
+            first_panel + number,
+            lambda height, first: self._tile(slot, panel, first_panel + number, number, height, first, packing),
+        )
 
-    def _tile(self, slot: Expr, panel: Expr, row_panel: Expr, number: Expr, height: int, first: Expr, packing: bool) -> list[Stmt]:
+    def _tile(
+        self, slot: Expr, panel: Expr, row_panel: Expr, number: Expr, height: int, first: Expr, packing: bool
+    ) -> list[Stmt]:
         n, nr, kc, bi, ks, store, edge = self.n, self.nr, self.kc, self.bi, self.ks, self.store, self.edge
         column, jv, kk = panel * nr, Var("jv"), Var("k")
         accumulators = [Local(f"acc{r}", self.dtype) for r in range(height)]
@@ -260,7 +374,11 @@ class _Packed:
         if packing and self.panels.count > 1:
             steps.append(Store(self.panel_b, packed, vector))
         for r, acc in enumerate(accumulators):
-            left = self.a(bi, first + r, ks * kc + kk) if self.in_place else self.panel_a[number * (kc * self.panels.height) + kk * height + r]
+            left = (
+                self.a(bi, first + r, ks * kc + kk)
+                if self.in_place
+                else self.panel_a[number * (kc * self.panels.height) + kk * height + r]
+            )
             steps.append(accumulate(acc, left, vector))
         body: list[Stmt] = [Declare(acc, Const(0, self.dtype)) for acc in accumulators]
         body.append(For(kk, kc, steps, "reduce", unroll=self.unroll))
@@ -276,13 +394,17 @@ class _Packed:
         out: list[Stmt] = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, self.dtype), outline=True)]
         if n % nr:
             row, c = Var("r"), Var("c")
-            spill: list[Stmt] = [For(row, height, [For(c, n % nr, store(bi, first + row, column + c, edge[row * nr + c]))])]
+            spill: list[Stmt] = [
+                For(row, height, [For(c, n % nr, store(bi, first + row, column + c, edge[row * nr + c]))])
+            ]
             out.append(If(whole, [], [If(last, spill)] if self.slices > 1 else spill))
         return out
 
 
 def _even_blocks(m: int, most: int) -> int:
-    """Into how many equal blocks, of at most `most` rows and at least a third of that, m rows can be divided; 1 if they can't."""
+    """Into how many equal blocks, of at most `most` rows and at least a third of that, m rows can be divided; 1 if
+    they can't.
+    """
     return next((count for count in range(_ceil_div(m, most), 3 * m // most + 1) if m % count == 0), 1)
 
 
@@ -296,7 +418,9 @@ def _ceil_div(a: int, b: int) -> int:
 
 
 def _shared(var: Var, extent: int | Expr, body: list[Stmt], tasks: int) -> For:
-    """A loop that threads share, `tasks` iterations at a time; in order where that is 0, as iterations may use the same panels."""
+    """A loop that threads share, `tasks` iterations at a time; in order where that is 0, as iterations may use the
+    same panels.
+    """
     return For(var, extent, body, "parallel" if tasks else "sequential", tasks=tasks)
 
 
@@ -313,35 +437,71 @@ def _vectors(width: int, dtype: str) -> int:
     return 1 << max(1, width * ITEMSIZE[dtype] // 16).bit_length() - 1
 
 
-def _pack(panel: Buffer, start: Expr, element: Callable[[Expr, Expr], Expr], first: Expr, width: int, terms: int | Expr, kc: int,
-          limit: int | None = None, count: int = 1) -> list[Stmt]:  # fmt: skip
-    """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows repeat the last one. Lanes run along
-    whichever index the operand is contiguous in. `count` panels one after the other: along the rows of a matrix, they share the lines of the cache."""
+def _pack(
+    panel: Buffer,
+    start: Expr,
+    element: Callable[[Expr, Expr], Expr],
+    first: Expr,
+    width: int,
+    terms: int | Expr,
+    kc: int,
+    limit: int | None = None,
+    count: int = 1,
+) -> list[Stmt]:
+    """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows repeat
+    the last one. Lanes run along whichever index the operand is contiguous in. `count` panels one after the other:
+    along the rows of a matrix, they share the lines of the cache.
+    """
     z, r = Var("z"), Var("r")
 
     def row(at: Expr, first: Expr, k: Expr) -> For:
         lane = Var("r")
-        return For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))
+        return For(
+            lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype)
+        )
 
     def rows(along: str, clamped: bool) -> list[Stmt]:
         k = Var("k")
         at = start + k * width
         if along == "r":
             return [For(k, terms, [row(at + q * (kc * width), first + q * width, k) for q in range(count)])]
-        clamps = [Let(Var(f"row{q}"), minimum(first + q, i32(limit - 1))) for q in range(width)] if clamped and limit is not None else []
+        clamps = (
+            [Let(Var(f"row{q}"), minimum(first + q, i32(limit - 1))) for q in range(width)]
+            if clamped and limit is not None
+            else []
+        )
         names: list[Expr] = [let.var for let in clamps] if clamps else [first + q for q in range(width)]
-        return [*clamps, For(k, terms, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
+        return [
+            *clamps,
+            For(
+                k,
+                terms,
+                [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)],
+                "parallel",
+                int(along == "k"),
+            ),
+        ]
 
     probe = element(first + r, z)
-    along = "k" if _contiguous(probe, z) else "r" if width * ITEMSIZE[panel.dtype] >= 16 and _contiguous(probe, r) else ""
+    along = (
+        "k" if _contiguous(probe, z) else "r" if width * ITEMSIZE[panel.dtype] >= 16 and _contiguous(probe, r) else ""
+    )
     if count > 1 and (along != "r" or type(terms) is not int):
         number = Var("q")
-        return [For(number, count, _pack(panel, start + number * (kc * width), element, first + number * width, width, terms, kc, limit))]
+        return [
+            For(
+                number,
+                count,
+                _pack(panel, start + number * (kc * width), element, first + number * width, width, terms, kc, limit),
+            )
+        ]
     body = rows(along, False)
     if limit is not None and limit % width:
         body = [If(le(first, limit - width), body, rows(along if along == "k" else "", True))]
     if type(terms) is not int:
-        body.append(For(z, kc - terms, [For(r, width, [Store(panel, start + (terms + z) * width + r, Const(0, panel.dtype))])]))
+        body.append(
+            For(z, kc - terms, [For(r, width, [Store(panel, start + (terms + z) * width + r, Const(0, panel.dtype))])])
+        )
     return body
 
 
@@ -356,5 +516,10 @@ def _contiguous(e: Expr, var: Var) -> bool:
     """Whether what e loads lies side by side as var counts."""
     forms: dict[Expr, Linear] = {}
     strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
-    hidden = any(t is not var and any(x is var for x in walk_expr(t)) for terms, _ in forms.values() for t in terms if type(t) is not Var)
+    hidden = any(
+        t is not var and any(x is var for x in walk_expr(t))
+        for terms, _ in forms.values()
+        for t in terms
+        if type(t) is not Var
+    )
     return 1 in strides and strides <= {0, 1} and not hidden

@@ -1,7 +1,8 @@
-"""Stable sort of long rows by one key: digits from the least significant up, each pass a count sort (LSD radix sort), in loop IR.
+"""Stable sort of long rows by one key: digits from the least significant up, each pass a count sort (LSD radix sort),
+in loop IR.
 
-A value's key is computed where it is read, so that only the operands themselves move. All passes' digits are counted while the operands
-are read for the first time.
+A value's key is computed where it is read, so that only the operands themselves move. All passes' digits are counted
+while the operands are read for the first time.
 """
 
 from __future__ import annotations
@@ -9,7 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft_wasm.ir.nodes import (ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Binary, Buffer, Const, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary, Var, bitcast, convert, eq, i32, lt, ne)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    ITEMSIZE,
+    SIGNED,
+    STORAGE_FLOATS,
+    Assign,
+    Binary,
+    Buffer,
+    Const,
+    Convert,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Local,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    bitcast,
+    convert,
+    eq,
+    i32,
+    lt,
+    ne,
+)
 from weft_wasm.routines.gemm import Routine
 from weft_wasm.routines.sort import Place
 
@@ -51,12 +78,17 @@ def key(value: Expr) -> Expr:
     if dtype in SIGNED:
         wide = convert(value, "i" + word[1:])
         width = 8 * ITEMSIZE[dtype]
-        return bitcast(wide, word) ^ Const(1 << width - 1, word) if width >= 32 else bitcast(wide + (1 << width - 1), word)
+        return (
+            bitcast(wide, word) ^ Const(1 << width - 1, word) if width >= 32 else bitcast(wide + (1 << width - 1), word)
+        )
     return convert(value, word)
 
 
-def radix_sort(name: str, batch: int, n: int, elements: Sequence[Callable[[Expr], Expr]], outputs: Sequence[Buffer]) -> Routine:
-    """Sorts operands elements[k](flat index) into outputs[k], each of batch · n elements, by the first of them; see `sort.sort`.
+def radix_sort(
+    name: str, batch: int, n: int, elements: Sequence[Callable[[Expr], Expr]], outputs: Sequence[Buffer]
+) -> Routine:
+    """Sorts operands elements[k](flat index) into outputs[k], each of batch · n elements, by the first of them; see
+    `sort.sort`.
 
     >>> x, out = Buffer("x", "u8", (3, 1000), "input"), Buffer("out", "u8", (3, 1000), "output")
     >>> radix_sort("sort", 3, 1000, [lambda i: x[i]], [out]).temps
@@ -81,7 +113,9 @@ def _digit(k: Expr, p: int, digits: Digits) -> Expr:
     return convert(shifted & Const((1 << digits.bits) - 1, k.dtype), "i32")
 
 
-def _count(elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence[Place], count: Buffer, n: int, digits: Digits) -> list[Stmt]:
+def _count(
+    elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence[Place], count: Buffer, n: int, digits: Digits
+) -> list[Stmt]:
     """Puts the operands into `to`, and where each bucket of each pass begins into `count`."""
     z, i, p, d = Var("z"), Var("i"), Var("p"), Var("d")
     values = [Var(f"v{k}", buffer.dtype) for k, (buffer, _) in enumerate(to)]
@@ -93,27 +127,47 @@ def _count(elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequenc
     total, held = Local("total", "i32"), Var("held")
     return [
         For(z, digits.passes * whole, [Store(count, z, i32(0))], "parallel"),
-        For(i, n, [
-            *(Let(v, element(offset + i)) for v, element in zip(values, elements)),
-            *(Store(buffer, base + i, v) for (buffer, base), v in zip(to, values)),
-            Let(place, key(values[0])),
-            *tally,
-        ], outline=True),
-        For(p, digits.passes, [
-            Declare(total, i32(0)),
-            For(d, whole, [Let(held, count[p * whole + d]), Store(count, p * whole + d, total), Assign(total, total + held)]),
-        ]),
-    ]  # fmt: skip
+        For(
+            i,
+            n,
+            [
+                *(Let(v, element(offset + i)) for v, element in zip(values, elements)),
+                *(Store(buffer, base + i, v) for (buffer, base), v in zip(to, values)),
+                Let(place, key(values[0])),
+                *tally,
+            ],
+            outline=True,
+        ),
+        For(
+            p,
+            digits.passes,
+            [
+                Declare(total, i32(0)),
+                For(
+                    d,
+                    whole,
+                    [Let(held, count[p * whole + d]), Store(count, p * whole + d, total), Assign(total, total + held)],
+                ),
+            ],
+        ),
+    ]
 
 
 def _scatter(source: Sequence[Place], to: Sequence[Place], count: Buffer, p: int, n: int, digits: Digits) -> list[Stmt]:
     """One pass: every element goes to the next place of its bucket."""
     i, at, place = Var("i"), Var("at"), Var("place")
     values = [Var(f"v{k}", buffer.dtype) for k, (buffer, _) in enumerate(source)]
-    return [For(i, n, [
-        *(Let(v, buffer[base + i]) for v, (buffer, base) in zip(values, source)),
-        Let(at, _digit(key(values[0]), p, digits) + (p << digits.bits)),
-        Let(place, count[at]),
-        Store(count, at, place + 1),
-        *(Store(buffer, base + place, v) for (buffer, base), v in zip(to, values)),
-    ], outline=True)]  # fmt: skip
+    return [
+        For(
+            i,
+            n,
+            [
+                *(Let(v, buffer[base + i]) for v, (buffer, base) in zip(values, source)),
+                Let(at, _digit(key(values[0]), p, digits) + (p << digits.bits)),
+                Let(place, count[at]),
+                Store(count, at, place + 1),
+                *(Store(buffer, base + place, v) for (buffer, base), v in zip(to, values)),
+            ],
+            outline=True,
+        )
+    ]

@@ -1,11 +1,39 @@
-"""Stable sort of several operands by lexicographic keys along the last axis of [batch, n], in loop IR: insertion sort of short runs,
-then bottom-up merges between the outputs and one temp per operand, without branches on the data."""
+"""Stable sort of several operands by lexicographic keys along the last axis of [batch, n], in loop IR: insertion sort
+of short runs, then bottom-up merges between the outputs and one temp per operand, without branches on the data.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir.nodes import (FLOATS, STORAGE_FLOATS, Assign, Binary, Buffer, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary, Var, While, convert, eq, gt, i32, lt, maximum, minimum, ne)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    FLOATS,
+    STORAGE_FLOATS,
+    Assign,
+    Binary,
+    Buffer,
+    Convert,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Local,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+    convert,
+    eq,
+    gt,
+    i32,
+    lt,
+    maximum,
+    minimum,
+    ne,
+)
 from weft_wasm.routines.gemm import Routine
 
 Place = tuple[Buffer, Expr]  # where a row begins
@@ -36,9 +64,11 @@ def sort(
     outputs: Sequence[Buffer],
     num_keys: int = 1,
 ) -> Routine:
-    """Sorts operands elements[k](flat index) into outputs[k], each of batch · n elements, by the first num_keys of them.
+    """Sorts operands elements[k](flat index) into outputs[k], each of batch · n elements, by the first num_keys of
+    them.
 
-    Stable and ascending, as `lax.sort`. The outputs may not be storage that `elements` reads, unless element for element.
+    Stable and ascending, as `lax.sort`. The outputs may not be storage that `elements` reads, unless element for
+    element.
 
     >>> x, out = Buffer("x", "f32", (3, 10), "input"), Buffer("out", "f32", (3, 10), "output")
     >>> sort("sort", 3, 10, [lambda i: x[i]], [out]).temps
@@ -57,16 +87,24 @@ def sort(
     if passes >= 2:
         p, first, second = Var("p"), Var("width1"), Var("width2")
         base = 2 * RUN if passes % 2 else RUN
-        body.append(For(p, passes // 2, [
-            Let(first, Binary("shl", i32(base), p * 2)),
-            *_merge(here, there, first, n, num_keys),
-            Let(second, first * 2),
-            *_merge(there, here, second, n, num_keys),
-        ]))  # fmt: skip
+        body.append(
+            For(
+                p,
+                passes // 2,
+                [
+                    Let(first, Binary("shl", i32(base), p * 2)),
+                    *_merge(here, there, first, n, num_keys),
+                    Let(second, first * 2),
+                    *_merge(there, here, second, n, num_keys),
+                ],
+            )
+        )
     return Routine([Kernel(name, [For(b, batch, body)] if n else [])], temps if passes else [])
 
 
-def _runs(elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence[Place], n: int, num_keys: int) -> list[Stmt]:
+def _runs(
+    elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence[Place], n: int, num_keys: int
+) -> list[Stmt]:
     """Insertion sort of runs of RUN elements into the buffers `to`."""
     r, q = Var("r"), Var("q")
     low, at = Var("low"), Local("at", "i32")
@@ -79,12 +117,16 @@ def _runs(elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence
         Let(position, low + q),
         *(Let(value, element(offset + position)) for value, element in zip(values, elements)),
         Declare(at, position),
-        While([Let(previous, maximum(at - 1, low))], go, [
-            *(Store(buffer, base + at, buffer[base + at - 1]) for buffer, base in to),
-            Assign(at, at - 1),
-        ]),
+        While(
+            [Let(previous, maximum(at - 1, low))],
+            go,
+            [
+                *(Store(buffer, base + at, buffer[base + at - 1]) for buffer, base in to),
+                Assign(at, at - 1),
+            ],
+        ),
         *(Store(buffer, base + at, value) for (buffer, base), value in zip(to, values)),
-    ]  # fmt: skip
+    ]
     count = minimum(i32(RUN), i32(n) - low)
     return [For(r, -(-n // RUN), [Let(low, r * RUN), For(q, count, insert)])]
 
@@ -106,18 +148,23 @@ def _merge(source: Sequence[Place], to: Sequence[Place], width: Expr, n: int, nu
         Declare(i, low),
         Declare(j, middle),
         Declare(k, low),
-        While([], lt(i, middle) & lt(j, high), [
-            *(Let(v, buffer[base + i]) for v, (buffer, base) in zip(left, keys)),
-            *(Let(v, buffer[base + j]) for v, (buffer, base) in zip(right, keys)),
-            Let(take, less(right, left)),
-            Let(pick, Select(take, j, i)),  # choosing the address is a conditional move; choosing a float would be a branch
-            *(Store(buffer, base + k, old[off + pick]) for (buffer, base), (old, off) in zip(to, source)),
-            Let(step, step_value),
-            Assign(j, j + step),
-            Assign(i, i + 1 - step),
-            Assign(k, k + 1),
-        ]),
-    ]  # fmt: skip
+        While(
+            [],
+            lt(i, middle) & lt(j, high),
+            [
+                *(Let(v, buffer[base + i]) for v, (buffer, base) in zip(left, keys)),
+                *(Let(v, buffer[base + j]) for v, (buffer, base) in zip(right, keys)),
+                Let(take, less(right, left)),
+                # choosing the address is a conditional move; choosing a float would be a branch
+                Let(pick, Select(take, j, i)),
+                *(Store(buffer, base + k, old[off + pick]) for (buffer, base), (old, off) in zip(to, source)),
+                Let(step, step_value),
+                Assign(j, j + step),
+                Assign(i, i + 1 - step),
+                Assign(k, k + 1),
+            ],
+        ),
+    ]
     for index, end in ((i, middle), (j, high)):
         rest = Var("rest")
         copy: list[Stmt] = [

@@ -1,8 +1,9 @@
-"""Sort for targets with many invocations: a network of compare-exchange steps, each of which is one parallel loop over pairs.
+"""Sort for targets with many invocations: a network of compare-exchange steps, each of which is one parallel loop over
+pairs.
 
-The bitonic network with every comparison ascending: a step of stage k mirrors the two halves of blocks of 2^k elements, the steps after it compare at
-distances 2^(k-2) … 1. What is missing to a power of two counts as larger than everything: such pairs are left out. An index as the last key makes the
-sort stable.
+The bitonic network with every comparison ascending: a step of stage k mirrors the two halves of blocks of 2^k elements,
+the steps after it compare at distances 2^(k-2) … 1. What is missing to a power of two counts as larger than everything:
+such pairs are left out. An index as the last key makes the sort stable.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def sort_parallel(
     outputs: Sequence[Buffer],
     num_keys: int = 1,
 ) -> Routine:
-    """Sorts operands elements[k](flat index) into outputs[k], as `sort.sort` does; its statements are of the program level.
+    """Sorts operands elements[k](flat index) into outputs[k], as `sort.sort` does; its statements are of the program
+    level.
 
     >>> x, out = Buffer("x", "f32", (3, 10), "input"), Buffer("out", "f32", (3, 10), "output")
     >>> len(sort_parallel("sort", 3, 10, [lambda i: x[i]], [out]).kernels)
@@ -39,7 +41,10 @@ def sort_parallel(
     if levels == 0:
         return Routine([start], [order])
     t = Var("t")
-    return Routine([start, For(t, levels * (levels + 1) // 2, [_step(name, t, levels, batch, n, [*outputs, order], num_keys)])], [order])
+    return Routine(
+        [start, For(t, levels * (levels + 1) // 2, [_step(name, t, levels, batch, n, [*outputs, order], num_keys)])],
+        [order],
+    )
 
 
 def _step(name: str, t: Var, levels: int, batch: int, n: int, buffers: Sequence[Buffer], num_keys: int) -> Kernel:
@@ -58,20 +63,26 @@ def _step(name: str, t: Var, levels: int, batch: int, n: int, buffers: Sequence[
     exchange: list[Stmt] = [
         *(Let(v, b[base + low]) for v, b in zip(a, buffers)),
         *(Let(v, b[base + high]) for v, b in zip(c, buffers)),
-        If(less([c[k] for k in keys], [a[k] for k in keys]), [
-            *(Store(b, base + low, v) for v, b in zip(c, buffers)),
-            *(Store(b, base + high, v) for v, b in zip(a, buffers)),
-        ]),
-    ]  # fmt: skip
+        If(
+            less([c[k] for k in keys], [a[k] for k in keys]),
+            [
+                *(Store(b, base + low, v) for v, b in zip(c, buffers)),
+                *(Store(b, base + high, v) for v, b in zip(a, buffers)),
+            ],
+        ),
+    ]
     body: list[Stmt] = [
         Let(rest, Binary("and", p, size - 1)),
         Let(low, Binary("shl", Binary("shr", p, half), half + 1) + rest),
         Let(high, low + Select(eq(within, 0), size * 2 - 1 - rest * 2, size)),
         If(lt(high, n), exchange),
     ]
-    return Kernel(f"{name}.step", [
-        Let(stage, over),
-        Let(within, t - Binary("shr", stage * (stage + 1), i32(1))),
-        Let(half, stage - within),  # log2 of half a block
-        For(row, batch, [For(p, 1 << (levels - 1), body, "parallel")], "parallel"),
-    ])  # fmt: skip
+    return Kernel(
+        f"{name}.step",
+        [
+            Let(stage, over),
+            Let(within, t - Binary("shr", stage * (stage + 1), i32(1))),
+            Let(half, stage - within),  # log2 of half a block
+            For(row, batch, [For(p, 1 << (levels - 1), body, "parallel")], "parallel"),
+        ],
+    )

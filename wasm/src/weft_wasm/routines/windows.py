@@ -1,8 +1,9 @@
-"""Products with a matrix that lies in an array as windows do: out[g, i, j] = Σ_t x[place(g, i) + offset(t)] · b(g, t, j), in loop IR.
+"""Products with a matrix that lies in an array as windows do: out[g, i, j] = Σ_t x[place(g, i) + offset(t)] · b(g, t,
+j), in loop IR.
 
-Convolutions are such products: a row is a window, a term is a place in it. Rows may overlap, so the micro kernel reads them from x where they
-are, each from its place in a table (the indirect convolution of M. Dukhan, 2019), and nothing but b is packed. The walk over the terms
-follows axes with constant strides, so that no index is divided.
+Convolutions are such products: a row is a window, a term is a place in it. Rows may overlap, so the micro kernel reads
+them from x where they are, each from its place in a table (the indirect convolution of M. Dukhan, 2019), and nothing
+but b is packed. The walk over the terms follows axes with constant strides, so that no index is divided.
 """
 
 from __future__ import annotations
@@ -12,14 +13,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft_wasm.ir.affine import linear_index, row_major
-from weft_wasm.ir.nodes import (ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, gt, i32, le, minimum, sub)  # fmt: skip
+from weft_wasm.ir.nodes import (
+    ITEMSIZE,
+    Assign,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Stmt,
+    Store,
+    Var,
+    gt,
+    i32,
+    le,
+    minimum,
+    sub,
+)
 from weft_wasm.routines import gemm
 from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 
 Axis = tuple[int, int]  # (extent, elements of x between neighbours)
-Index = tuple[int, Sequence[int]]  # an index of results: that of the first row, and how far apart neighbours along each axis of the rows are
+# an index of results: that of the first row, and how far apart neighbours along each axis of the rows are
+Index = tuple[int, Sequence[int]]
 Term = Callable[[Expr, Sequence[Expr], Expr], Expr]  # (group, an index for each axis of the terms, column) -> value
-Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list[Stmt]]  # (group, indices of the row, column, value) -> statements
+# (group, indices of the row, column, value) -> statements
+Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list[Stmt]]
 
 TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
 ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
@@ -30,7 +55,9 @@ NARROW = 4  # likewise those of fewer columns, where lanes can run over rows ins
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns; and the indices that rows have in results."""
+    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns; and the
+    indices that rows have in results.
+    """
 
     x: Buffer
     start: Expr
@@ -54,7 +81,8 @@ class Product:
 class Slices:
     """Terms in slices that are summed one after the other: `outer` axes count slices, `inner` axes are one slice.
 
-    `cut` axes of the terms are outer only; the next one is in both, `step` elements a slice, the last of them `rest` (0: all alike).
+    `cut` axes of the terms are outer only; the next one is in both, `step` elements a slice, the last of them `rest`
+    (0: all alike).
     """
 
     outer: list[Axis]
@@ -100,8 +128,17 @@ class Slices:
         return [*at[: self.cut], at[-1] * self.inner[0][0] + inside[0], *inside[1:]]
 
 
-def windows(name: str, p: Product, store: Sink, *, dtype: str = "f32", features: frozenset[str] = frozenset(), plain: bool = False) -> Routine:
-    """The product, accumulated in dtype (that of x). store(group, indices, column, value): statements that put one result away.
+def windows(
+    name: str,
+    p: Product,
+    store: Sink,
+    *,
+    dtype: str = "f32",
+    features: frozenset[str] = frozenset(),
+    plain: bool = False,
+) -> Routine:
+    """The product, accumulated in dtype (that of x). store(group, indices, column, value): statements that put one
+    result away.
 
     plain: the bare loop nest (WebGPU). Sums of two neighbours:
 
@@ -168,15 +205,40 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     at = [v for v, _ in outer]
     start = p.start + g * p.group[1] + linear_index(at, [s for _, s in slices.outer])
     tile = _Tile(p, slices, t, lanes, table, panel, partial, edge, store, dtype)
-    columns = For(jp, column_panels, [For(ip, rows, tile.statements(g, at, start, ib * block_rows + ip, jp))],
-                  "parallel" if by_columns else "sequential", tasks=gemm.SHARED_COLUMNS if by_columns else 0)  # fmt: skip
+    columns = For(
+        jp,
+        column_panels,
+        [For(ip, rows, tile.statements(g, at, start, ib * block_rows + ip, jp))],
+        "parallel" if by_columns else "sequential",
+        tasks=gemm.SHARED_COLUMNS if by_columns else 0,
+    )
     block: list[Stmt] = [Let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows))), columns]
     body = [
-        *_pack(p, slices, panel, g, at, nr, lanes, 8 if (by_rows or by_columns) and n * slices.size >= gemm.PACKING_WORTH else 0),
+        *_pack(
+            p,
+            slices,
+            panel,
+            g,
+            at,
+            nr,
+            lanes,
+            8 if (by_rows or by_columns) and n * slices.size >= gemm.PACKING_WORTH else 0,
+        ),
         For(ib, row_blocks, block, "parallel", tasks=1) if by_rows else For(ib, row_blocks, block),
     ]
     body = _wrap(outer, body)
-    return Routine([Kernel(name, [*_fill_table(p, lines, table), For(g, groups, body, "parallel", tasks=1) if by_group else For(g, groups, body)])], temps)
+    return Routine(
+        [
+            Kernel(
+                name,
+                [
+                    *_fill_table(p, lines, table),
+                    For(g, groups, body, "parallel", tasks=1) if by_group else For(g, groups, body),
+                ],
+            )
+        ],
+        temps,
+    )
 
 
 def _tabled(index: Index, rows: Sequence[Axis]) -> bool:
@@ -186,17 +248,24 @@ def _tabled(index: Index, rows: Sequence[Axis]) -> bool:
 
 
 def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list[Stmt]:
-    """A line of the table for each index of rows, that into x first. What fills up the last panel repeats the last row."""
+    """A line of the table for each index of rows, that into x first. What fills up the last panel repeats the last
+    row.
+    """
     loops, r = _loops([n for n, _ in p.rows], "uvw"), Var("r")
     at, width = [v for v, _ in loops], table.shape[1]
     number = linear_index(at, row_major([n for n, _ in p.rows]))
-    writes: list[Stmt] = [Store(table, number + line * width, linear_index(at, strides, first)) for line, (first, strides) in enumerate(lines)]
+    writes: list[Stmt] = [
+        Store(table, number + line * width, linear_index(at, strides, first))
+        for line, (first, strides) in enumerate(lines)
+    ]
     last = [first + sum((n - 1) * s for (n, _), s in zip(p.rows, strides)) for first, strides in lines]
     fills: list[Stmt] = [Store(table, r + (line * width + p.m), i32(value)) for line, value in enumerate(last)]
     return [*_wrap(loops, writes, "parallel"), For(r, width - p.m, fills)]
 
 
-def _pack(p: Product, slices: Slices, panel: Buffer, g: Expr, at: Sequence[Expr], nr: int, lanes: int, tasks: int) -> list[Stmt]:
+def _pack(
+    p: Product, slices: Slices, panel: Buffer, g: Expr, at: Sequence[Expr], nr: int, lanes: int, tasks: int
+) -> list[Stmt]:
     """panel[q][term][c] = b(g, term, q·nr + c); columns beyond the matrix repeat the last one."""
     q = Var("q")
     steps = row_major([n for n, _ in slices.inner])
@@ -240,7 +309,9 @@ class _Tile:
     store: Sink
     dtype: str
 
-    def sums(self, at: Sequence[Expr], places: Sequence[Expr], column: Expr, jv: Expr, accumulators: Sequence[Local]) -> list[Stmt]:
+    def sums(
+        self, at: Sequence[Expr], places: Sequence[Expr], column: Expr, jv: Expr, accumulators: Sequence[Local]
+    ) -> list[Stmt]:
         """acc[q] += Σ x[place q + offset] · panel over a slice."""
         ragged = 1 if self.slices.rest else 0
         axes = _merged(self.slices.inner, ragged)
@@ -285,15 +356,23 @@ class _Tile:
         body += self.sums(at, places, column_panel, jv, accumulators)
         number = linear_index(at, row_major([n for n, _ in self.slices.outer]))
         last = le(i32(self.slices.count - 1), number)
-        fits = [le(i, size - step) if size > step else Const(False, "bool") for i, size, step in ((row, m, mr), (column, n, nr)) if size % step]
+        fits = [
+            le(i, size - step) if size > step else Const(False, "bool")
+            for i, size, step in ((row, m, mr), (column, n, nr))
+            if size % step
+        ]
         inside = fits[0] & fits[1] if len(fits) == 2 else fits[0] if fits else None
         put: list[Stmt] = [Store(self.edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)]
         if m >= mr and n >= nr:
-            direct = [s for q, acc in enumerate(accumulators) for s in self.store(g, self.indices(row + q), column + jv, acc)]
+            direct = [
+                s for q, acc in enumerate(accumulators) for s in self.store(g, self.indices(row + q), column + jv, acc)
+            ]
             put = direct if inside is None else [If(inside, direct, put)]
         if self.slices.count > 1:
             before = [(row_panel * self.partial.shape[1] + column_panel) * (mr * nr) + q * nr + jv for q in range(mr)]
-            added: list[Stmt] = [Assign(acc, Binary("add", acc, Load(self.partial, b))) for b, acc in zip(before, accumulators)]
+            added: list[Stmt] = [
+                Assign(acc, Binary("add", acc, Load(self.partial, b))) for b, acc in zip(before, accumulators)
+            ]
             body.append(If(gt(number, 0), added))
             put = [If(last, put, [Store(self.partial, b, acc) for b, acc in zip(before, accumulators)])]
         out: list[Stmt] = [For(jv, nr, [*body, *put], "parallel", vector=nr // self.lanes, outline=True)]

@@ -14,16 +14,24 @@ class DesktopRuntime:
 
     kind = "wasmtime"
 
-    def __init__(self, threads: int = 1, limit: int | None = None, memory64: bool = False, patience: float | None = None) -> None:
+    def __init__(
+        self, threads: int = 1, limit: int | None = None, memory64: bool = False, patience: float | None = None
+    ) -> None:
         self.features = ("simd128", "relaxed-simd", *(("memory64",) if memory64 else ()))
         self.device, self.threads = WasmtimeDevice(limit, threads, memory64, patience), threads
         self.alloc, self.free, self.write, self.read, self.stats = (
-            self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
-        )  # fmt: skip
+            self.device.alloc,
+            self.device.free,
+            self.device.write,
+            self.device.read,
+            self.device.stats,
+        )
 
         self.peek, self.poke = self.read, self.write  # of what lies inside a running program's buffers
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
+        """A function from input addresses to output addresses. functions: what the program calls, on lists of
+        addresses.
+        """
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
         return unloading(lambda handles: device.run(loaded, handles, given), device.unload, loaded)

@@ -1,4 +1,6 @@
-"""What the backends ask of a runtime: memory, and programs as calls. There are four: wasmtime's and wgpu-py's, and the page's two (web/CONTRACT.md)."""
+"""What the backends ask of a runtime: memory, and programs as calls. There are four: wasmtime's and wgpu-py's, and
+the page's two (web/CONTRACT.md).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 
 Call = Callable[[list[int]], list[int]]  # from handles of inputs to those of outputs
 HostFunction = Callable[[list[int]], None]  # what a module calls, on addresses
-BytesFunction = Callable[[list[bytes]], list[bytes]]  # what a plan calls: from the words of its arguments to those of its results
+# what a plan calls: from the words of its arguments to those of its results
+BytesFunction = Callable[[list[bytes]], list[bytes]]
 
 Program = TypeVar("Program")
 
@@ -65,7 +68,9 @@ class WasmRuntime(Memory, Protocol):
         """`write` to there."""
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions: what the program calls."""
+        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions:
+        what the program calls.
+        """
 
 
 class GpuRuntime(Memory, Protocol):
@@ -79,7 +84,9 @@ class GpuRuntime(Memory, Protocol):
         """Returns when everything queued has run."""
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
-        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions: what the program calls."""
+        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions:
+        what the program calls.
+        """
 
 
 class Store(Protocol):

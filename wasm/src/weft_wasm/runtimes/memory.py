@@ -10,7 +10,10 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weft_wasm.ir.nodes import ALIGNMENT, padded
 
 LIMIT, LIMIT_64 = 1 << 32, 1 << 34  # bytes, by the size of addresses
-WIDER = "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in the address of a page), with which programs run slower"
+WIDER = (
+    "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in the address of a page), with which programs"
+    " run slower"
+)
 
 
 def most_bytes(features: Container[str]) -> int:
@@ -29,8 +32,10 @@ _T = TypeVar("_T")
 
 
 def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
-    """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in order before and after a call, not during one.
-    The lock is an RLock, since a program may call functions of the host that run programs, and collecting garbage frees memory anywhere."""
+    """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in
+    order before and after a call, not during one. The lock is an RLock, since a program may call functions of the host
+    that run programs, and collecting garbage frees memory anywhere.
+    """
 
     @functools.wraps(method)
     def call(self: _Self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -44,12 +49,14 @@ FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
 
 
 class DeviceMemoryError(MemoryError):
-    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly, or 16 GiB with 64-bit addresses) is full. Delete arrays, donate
-    arguments, or use a device with more memory."""
+    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly, or 16 GiB with 64-bit addresses) is full.
+    Delete arrays, donate arguments, or use a device with more memory.
+    """
 
 
 class Allocator:
-    """Addresses of a linear memory by size classes: free lists per class, fresh blocks from the top, `grow(bytes)` when needed.
+    """Addresses of a linear memory by size classes: free lists per class, fresh blocks from the top, `grow(bytes)` when
+    needed.
 
     Classes are multiples of 64 bytes up to 1 KiB, then 8 steps per power of two: at most 1/8 is wasted. The topmost
     block returns to the top when it is freed; a full memory splits larger free blocks.
@@ -93,8 +100,9 @@ class Allocator:
                 self.free_lists.setdefault(larger - size, []).append(address + size)
             return address
         raise DeviceMemoryError(
-            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that WebAssembly can address. "
-            f"Delete arrays that are no longer needed, donate arguments to jit{', or ' + WIDER if self.limit <= LIMIT else ''}."
+            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that WebAssembly can"
+            " address. Delete arrays that are no longer needed, donate arguments to"
+            f" jit{', or ' + WIDER if self.limit <= LIMIT else ''}."
         )
 
     def free(self, address: int) -> None:

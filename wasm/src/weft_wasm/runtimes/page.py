@@ -31,7 +31,12 @@ class PyodideRuntime:
         self.features = tuple(page.features.to_py())
         self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it
-        self.free, self._view, self._alloc, self._fetch = self.device.free, self.device.view, self.device.alloc, self.device.fetch
+        self.free, self._view, self._alloc, self._fetch = (
+            self.device.free,
+            self.device.view,
+            self.device.alloc,
+            self.device.fetch,
+        )
         self._take, self._taken = self.device.small.assign_to, bytearray(SMALL)
 
     def alloc(self, nbytes: int) -> int:
@@ -73,7 +78,9 @@ class PyodideRuntime:
         return self.device.stats().to_py()
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
+        """A function from input addresses to output addresses. functions: what the program calls, on lists of
+        addresses.
+        """
         if functions:
             return self.with_calls(artifact, donated, functions)
         number = self.device.load(to_js(artifact.to_bytes()))

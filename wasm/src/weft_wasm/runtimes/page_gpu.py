@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 def wait_for(promise: Any, what: str) -> Any:
     """The promise's value; BackendError where the browser can't suspend Python."""
     if not can_run_sync():
-        raise BackendError(f"{what} has to wait for the GPU, and this browser can't suspend Python (it lacks JSPI, WebAssembly.Suspending, or the "
-                           "program was not started with runPythonAsync). Use a current Chromium, or the wasm backend.")  # fmt: skip
+        raise BackendError(
+            f"{what} has to wait for the GPU, and this browser can't suspend Python (it lacks JSPI,"
+            " WebAssembly.Suspending, or the program was not started with runPythonAsync). Use a current Chromium, or"
+            " the wasm backend."
+        )
     try:
         return run_sync(promise)
     except JsException as e:
@@ -38,11 +41,19 @@ class PyodideGpu:
     def __init__(self) -> None:
         self.device = page.gpu
         if not self.device:
-            raise BackendError("this browser offers no WebGPU adapter; use the wasm backend, or turn WebGPU on (Chromium: chrome://gpu tells why it is off).")
+            raise BackendError(
+                "this browser offers no WebGPU adapter; use the wasm backend, or turn WebGPU on (Chromium: chrome://gpu"
+                " tells why it is off)."
+            )
         self.limits: dict[str, int] = self.device.limits.to_py()
         self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it
-        self.alloc, self.free, self._write, self._read = self.device.alloc, self.device.free, self.device.write, self.device.read
+        self.alloc, self.free, self._write, self._read = (
+            self.device.alloc,
+            self.device.free,
+            self.device.write,
+            self.device.read,
+        )
 
     def write(self, handle: int, data: Buffer) -> None:
         """Queues a copy of a bytes-like object into the buffer."""

@@ -31,7 +31,9 @@ class ProgramError(RuntimeError):
 
 @dataclass(slots=True)
 class Loaded:
-    """An artifact in a device: its entry point in the device's store of that number, and the address of its constants (0: none)."""
+    """An artifact in a device: its entry point in the device's store of that number, and the address of its
+    constants (0: none).
+    """
 
     artifact: Artifact
     module: wasmtime.Module
@@ -45,8 +47,10 @@ class Loaded:
 
 
 class WasmtimeDevice:
-    """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many, though one runs them all.
-    limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB. patience: seconds after which a program that still runs
+    """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many,
+    though one runs them all.
+    limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB. patience: seconds after
+        which a program that still runs
     is ended; without, programs run as long as they like.
 
     >>> device = WasmtimeDevice()
@@ -57,11 +61,14 @@ class WasmtimeDevice:
     >>> device.free(p)
     """
 
-    _engines: ClassVar[dict[tuple[bool, bool], wasmtime.Engine]] = {}  # by whether addresses have 64 bits, and whether programs can be ended
+    # by whether addresses have 64 bits, and whether programs can be ended
+    _engines: ClassVar[dict[tuple[bool, bool], wasmtime.Engine]] = {}
     # compiled modules of loaded programs by artifact hash, shared by devices
     _modules: ClassVar[weakref.WeakValueDictionary[tuple[str, bool], wasmtime.Module]] = weakref.WeakValueDictionary()
 
-    def __init__(self, limit: int | None = None, threads: int = 1, memory64: bool = False, patience: float | None = None):
+    def __init__(
+        self, limit: int | None = None, threads: int = 1, memory64: bool = False, patience: float | None = None
+    ):
         kind = (memory64, patience is not None)
         if kind not in self._engines:
             config = wasmtime.Config()
@@ -77,7 +84,8 @@ class WasmtimeDevice:
         self.pointer = wasmtime.ValType.i64() if memory64 else wasmtime.ValType.i32()
         self.threads = threads
         self.raised: BaseException | None = None  # by a function of the host, for `run` to raise again
-        self.stores = self.live = self.running = 0  # stores made, programs that are loaded, runs that have begun and not ended
+        # stores made, programs that are loaded, runs that have begun and not ended
+        self.stores = self.live = self.running = 0
         self._new_store(1)
         self.allocator = Allocator(self._grow, limit=most)
         self.lock = threading.RLock()  # neither a wasmtime.Store nor the memory in it is for several threads at once
@@ -85,16 +93,22 @@ class WasmtimeDevice:
         self._own = self.allocator.allocated
 
     def _new_store(self, pages: int) -> None:
-        """A store with a memory of its own. What is loaded into a store stays there as long as it lives, so a device has one after the other."""
+        """A store with a memory of its own. What is loaded into a store stays there as long as it lives, so a device
+        has one after the other.
+        """
         self.store = wasmtime.Store(self.engine)
         self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
-        self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(pages, self.most_pages), is_64=self.memory64))
+        self.memory = wasmtime.Memory(
+            self.store, wasmtime.MemoryType(wasmtime.Limits(pages, self.most_pages), is_64=self.memory64)
+        )
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self.pages = pages
         self.stores, self.instances = self.stores + 1, 0
 
     def _renew_store(self) -> None:
-        """Lets go of the code of unloaded programs, where they are most of what there is. Others get new instances when they next run."""
+        """Lets go of the code of unloaded programs, where they are most of what there is. Others get new instances
+        when they next run.
+        """
         if self.running or self.instances - self.live < max(STALE, self.live):
             return
         old, base, pages = (self.store, self.memory), self.base, self.pages  # the memory lives as long as its store
@@ -137,7 +151,11 @@ class WasmtimeDevice:
         self._check(pointer, view.nbytes)
         if view.readonly:  # ctypes has no address of it; bytes passes its own, anything else is copied once more
             given = view.obj
-            ctypes.memmove(self.base + pointer, given if type(given) is bytes and len(given) == len(view) else bytes(view), len(view))
+            ctypes.memmove(
+                self.base + pointer,
+                given if type(given) is bytes and len(given) == len(view) else bytes(view),
+                len(view),
+            )
         else:
             ctypes.memmove(self.base + pointer, (ctypes.c_char * len(view)).from_buffer(view), len(view))
 
@@ -158,7 +176,9 @@ class WasmtimeDevice:
 
     @exclusive
     def load(self, artifact: Artifact | bytes, functions: Sequence[Callable[[list[int]], None]] = ()) -> Loaded:
-        """Compiles (or finds) the module and copies the constants. functions: what the program calls of the host, on the addresses of arrays."""
+        """Compiles (or finds) the module and copies the constants. functions: what the program calls of the host, on
+        the addresses of arrays.
+        """
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
         artifact.check()
@@ -174,7 +194,10 @@ class WasmtimeDevice:
             try:
                 module = self._modules[key] = wasmtime.Module(self.engine, artifact.code)
             except wasmtime.WasmtimeError as e:
-                raise ArtifactError(f"artifact {artifact.name}: its code is not a module that runs here: {str(e)[:300]}. Compile the program again") from None
+                raise ArtifactError(
+                    f"artifact {artifact.name}: its code is not a module that runs here: {str(e)[:300]}. Compile the"
+                    " program again"
+                ) from None
         main = self._instance(artifact, module, functions)
         constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
         if constants:
@@ -183,13 +206,20 @@ class WasmtimeDevice:
         shared = meta.get("tasks")
         self.live += 1
         return Loaded(
-            artifact, module, functions, main, self.stores, constants,
+            artifact,
+            module,
+            functions,
+            main,
+            self.stores,
+            constants,
             [spec["bytes"] for spec in meta["inputs"]],
             [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
             meta["scratch"] + (self.threads - 1) * shared["private"] if shared else meta["scratch"],
-        )  # fmt: skip
+        )
 
-    def _instance(self, artifact: Artifact, module: wasmtime.Module, functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
+    def _instance(
+        self, artifact: Artifact, module: wasmtime.Module, functions: Sequence[Callable[[list[int]], None]]
+    ) -> wasmtime.Func:
         """The entry point of a new instance of a module."""
         tasks: list[wasmtime.Func] = []
         hosts: dict[str | None, Callable[[], wasmtime.Memory | wasmtime.Func]] = {
@@ -207,24 +237,32 @@ class WasmtimeDevice:
         return _export(exports, "main", wasmtime.Func)
 
     def _share(self, name: str, tasks: Sequence[wasmtime.Func]) -> wasmtime.Func:
-        """The import that shares a loop's iterations among `threads`; here they take turns, and run the iterations backwards."""
+        """The import that shares a loop's iterations among `threads`; here they take turns, and run the iterations
+        backwards.
+        """
 
         def share(number: int, frame: int, extent: int, grain: int) -> None:
             if not 0 <= number < len(tasks) or extent < 0 or grain < 1:
-                raise ProgramError(f"{name} shares loop {number} of {extent} by {grain}, which no program does: compile it again")
+                raise ProgramError(
+                    f"{name} shares loop {number} of {extent} by {grain}, which no program does: compile it again"
+                )
             for k, begin in enumerate(reversed(range(0, extent, grain))):
                 tasks[number](self.store, frame, k % self.threads, begin, min(begin + grain, extent))
 
         i32 = wasmtime.ValType.i32()
         return wasmtime.Func(self.store, wasmtime.FuncType([i32, self.pointer, i32, i32], []), share)
 
-    def _host(self, name: str, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
+    def _host(
+        self, name: str, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]
+    ) -> wasmtime.Func:
         """The import that calls functions; what they raise is kept for `run`."""
 
         def call(number: int, table: int) -> int:
             table %= 1 << 8 * ctypes.sizeof(self.word)  # an i32 comes with a sign
             if not 0 <= number < len(counts) or table + ctypes.sizeof(self.word) * counts[number] > self.pages * PAGE:
-                raise ProgramError(f"{name} calls function {number} with a table at {table}, which no program does: compile it again")
+                raise ProgramError(
+                    f"{name} calls function {number} with a table at {table}, which no program does: compile it again"
+                )
             try:
                 functions[number](list((self.word * counts[number]).from_address(self.base + table)))
             except BaseException as e:
@@ -268,7 +306,10 @@ class WasmtimeDevice:
                 self.table = self.alloc(ctypes.sizeof(self.word) * self.table_entries)
             (self.word * len(table)).from_address(self.base + self.table)[:] = table
             if loaded.store != self.stores:
-                loaded.main, loaded.store = self._instance(loaded.artifact, loaded.module, loaded.functions), self.stores
+                loaded.main, loaded.store = (
+                    self._instance(loaded.artifact, loaded.module, loaded.functions),
+                    self.stores,
+                )
             self.running += 1
             try:
                 code = self._call(loaded.main)

@@ -23,19 +23,27 @@ if TYPE_CHECKING:
 
 ALIGN = 64
 KEEP = 256 << 20  # bytes of free buffers that are kept
-LIMITS = ("maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage", "maxComputeWorkgroupsPerDimension")
+LIMITS = (
+    "maxBufferSize",
+    "maxStorageBufferBindingSize",
+    "maxStorageBuffersPerShaderStage",
+    "maxComputeWorkgroupsPerDimension",
+)
 USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 Step = dict[str, Any]  # of a plan (docs/artifact.md), or a kernel in it
 _BINDING = re.compile(r"@binding\((\d+)\) var<storage, (read|read_write)>")
 
 
 class NoAdapterError(RuntimeError):
-    """This machine has no WebGPU adapter. Install a Vulkan driver (Debian's software one: libvulkan1 and mesa-vulkan-drivers), or use
-    another platform."""
+    """This machine has no WebGPU adapter. Install a Vulkan driver (Debian's software one: libvulkan1 and
+    mesa-vulkan-drivers), or use another platform.
+    """
 
 
 def find_adapter(power: str) -> Any:
-    """The best adapter of Vulkan, Metal or Direct3D; NoAdapterError if there is none. (On OpenGL wgpu gives wrong numbers.)"""
+    """The best adapter of Vulkan, Metal or Direct3D; NoAdapterError if there is none. (On OpenGL wgpu gives wrong
+    numbers.)
+    """
     reason = "no driver was found"
     try:
         adapter = wgpu.gpu.request_adapter_sync(power_preference=power)
@@ -44,8 +52,10 @@ def find_adapter(power: str) -> Any:
         reason = "there is only OpenGL, which can't run compute kernels reliably"
     except (RuntimeError, OSError) as e:
         reason = str(e)
-    raise NoAdapterError(f"there is no WebGPU adapter here: {reason}. Install a Vulkan driver, for example Debian's libvulkan1 and "
-                         "mesa-vulkan-drivers, or use another platform.")  # fmt: skip
+    raise NoAdapterError(
+        f"there is no WebGPU adapter here: {reason}. Install a Vulkan driver, for example Debian's libvulkan1 and "
+        "mesa-vulkan-drivers, or use another platform."
+    )
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -90,7 +100,8 @@ class WgpuDevice:
         self.allocated = self.peak = self.pooled = 0
         self._buffers: dict[int, Any] = {}
         self._pool: dict[int, list[Any]] = {}  # free buffers by exact size
-        self._pipelines: weakref.WeakValueDictionary[str, Pipeline] = weakref.WeakValueDictionary()  # of loaded programs, by WGSL
+        # of loaded programs, by WGSL
+        self._pipelines: weakref.WeakValueDictionary[str, Pipeline] = weakref.WeakValueDictionary()
         self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
         self._next = 1
         self._sentinel = self._create(ALIGN)
@@ -108,8 +119,10 @@ class WgpuDevice:
         size = max(ALIGN, -(-nbytes // ALIGN) * ALIGN)
         limit = min(self.limits["maxBufferSize"], self.limits["maxStorageBufferBindingSize"])
         if size > limit:
-            raise DeviceMemoryError(f"a buffer of {nbytes} bytes is larger than this WebGPU device allows ({limit}). "
-                                    "Split the array, or use the wasm or cpu backend.")  # fmt: skip
+            raise DeviceMemoryError(
+                f"a buffer of {nbytes} bytes is larger than this WebGPU device allows ({limit}). "
+                "Split the array, or use the wasm or cpu backend."
+            )
         free = self._pool.get(size)
         if free:
             buffer = free.pop()
@@ -126,7 +139,9 @@ class WgpuDevice:
         try:
             return self.device.create_buffer(size=size, usage=USAGE)
         except wgpu.GPUError as e:
-            raise DeviceMemoryError(f"the WebGPU device has no room for {size} bytes ({e}). Delete arrays that are no longer needed.") from None
+            raise DeviceMemoryError(
+                f"the WebGPU device has no room for {size} bytes ({e}). Delete arrays that are no longer needed."
+            ) from None
 
     @exclusive
     def free(self, handle: int) -> None:
@@ -180,21 +195,36 @@ class WgpuDevice:
         if artifact.kind != "webgpu":
             raise ValueError(f"a {artifact.kind} artifact can't run on a WebGPU device; compile the program for webgpu")
         if len(artifact.metadata.get("calls", ())) != len(functions):
-            raise ValueError(f"{artifact.name} calls {len(artifact.metadata.get('calls', ()))} functions of the host, {len(functions)} are given")
+            raise ValueError(
+                f"{artifact.name} calls {len(artifact.metadata.get('calls', ()))} functions of the host,"
+                f" {len(functions)} are given"
+            )
         plan = json.loads(artifact.code)
         most = self.limits["maxComputeWorkgroupsPerDimension"]
         for step in steps_of(plan["steps"]):
             if step["op"] == "dispatch" and max(step["groups"]) > most:
                 groups = " x ".join(map(str, step["groups"]))
-                raise ArtifactError(f"{artifact.name} runs {groups} workgroups, this WebGPU device at most {most} in a row: compile it for this device")
+                raise ArtifactError(
+                    f"{artifact.name} runs {groups} workgroups, this WebGPU device at most {most} in a row: compile it"
+                    " for this device"
+                )
         pipelines = [self._pipeline(artifact.name, kernel) for kernel in plan["kernels"]]
         constants = {}
         for k, spec in enumerate(plan["buffers"]):
             if spec["role"] == "constant":
                 constants[k] = self.alloc(spec["bytes"])
                 self.write(constants[k], artifact.constants[spec["offset"] : spec["offset"] + spec["bytes"]])
-        count = max((step["count"] for step in steps_of(plan["steps"]) if step["op"] == "loop" and step["counter"] is not None), default=0)
-        iota = self.device.create_buffer_with_data(data=array("i", range(count)).tobytes(), usage=wgpu.BufferUsage.COPY_SRC) if count else None
+        count = max(
+            (step["count"] for step in steps_of(plan["steps"]) if step["op"] == "loop" and step["counter"] is not None),
+            default=0,
+        )
+        iota = (
+            self.device.create_buffer_with_data(
+                data=array("i", range(count)).tobytes(), usage=wgpu.BufferUsage.COPY_SRC
+            )
+            if count
+            else None
+        )
         return Loaded(artifact, plan, pipelines, constants, iota, functions)
 
     @exclusive
@@ -212,20 +242,29 @@ class WgpuDevice:
             layout = self._layouts.get(access)
             if layout is None:
                 kinds = {"read": wgpu.BufferBindingType.read_only_storage, "read_write": wgpu.BufferBindingType.storage}
-                entries = [{"binding": k, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kinds[a]}} for k, a in enumerate(access)]
+                entries = [
+                    {"binding": k, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kinds[a]}}
+                    for k, a in enumerate(access)
+                ]
                 group = self.device.create_bind_group_layout(entries=entries)
                 layout = self._layouts[access] = group, self.device.create_pipeline_layout(bind_group_layouts=[group])
             try:
                 module = self.device.create_shader_module(code=kernel["wgsl"])
-                pipeline = self.device.create_compute_pipeline(layout=layout[1], compute={"module": module, "entry_point": kernel["entry"]})
+                pipeline = self.device.create_compute_pipeline(
+                    layout=layout[1], compute={"module": module, "entry_point": kernel["entry"]}
+                )
             except wgpu.GPUError as e:
-                raise RuntimeError(f"program {program}: the WebGPU device refused a kernel: {e}\n{kernel['wgsl']}") from None
+                raise RuntimeError(
+                    f"program {program}: the WebGPU device refused a kernel: {e}\n{kernel['wgsl']}"
+                ) from None
             made = self._pipelines[key] = Pipeline(pipeline, layout[0])
         return made
 
     @exclusive
     def run(self, loaded: Loaded, inputs: list[int], donated: frozenset[int] | set[int] = frozenset()) -> list[int]:
-        """Queues the program and returns the handles of fresh outputs. donated: input indices whose buffers the caller gives away."""
+        """Queues the program and returns the handles of fresh outputs. donated: input indices whose buffers the
+        caller gives away.
+        """
         specs = loaded.artifact.metadata
         if len(inputs) != len(specs["inputs"]):
             raise ValueError(f"{loaded.artifact.name} takes {len(specs['inputs'])} inputs, got {len(inputs)}")
@@ -262,7 +301,9 @@ class WgpuDevice:
 
     @exclusive
     def wait(self) -> None:
-        """Returns when everything queued has run (reading is in order with it; wgpu-py 0.32 can't call on_submitted_work_done)."""
+        """Returns when everything queued has run (reading is in order with it; wgpu-py 0.32 can't call
+        on_submitted_work_done).
+        """
         self._read(self._sentinel, 4)
 
     def stats(self) -> dict[str, int]:
@@ -302,7 +343,9 @@ class _Run:
         group = self.groups.get(id(step))
         if group is None:
             entries = [{"binding": k, "resource": {"buffer": self.buffers[b]}} for k, b in enumerate(step["bind"])]
-            group = self.groups[id(step)] = self.device.device.create_bind_group(layout=pipeline.layout, entries=entries)
+            group = self.groups[id(step)] = self.device.device.create_bind_group(
+                layout=pipeline.layout, entries=entries
+            )
         if self.compute is None:
             self.compute = self.encoder.begin_compute_pass()
         self.compute.set_pipeline(pipeline.compute)
@@ -327,9 +370,14 @@ class _Run:
             self.steps(step["body"])
 
     def call(self, step: Step) -> None:
-        """Submits, and calls a function on what its arguments hold then; its results are written before what follows."""
+        """Submits, and calls a function on what its arguments hold then; its results are written before what
+        follows.
+        """
         self.flush()
-        arguments = [self.device._read(self.buffers[place["buffer"]], place["bytes"], place["offset"]) for place in step["arguments"]]
+        arguments = [
+            self.device._read(self.buffers[place["buffer"]], place["bytes"], place["offset"])
+            for place in step["arguments"]
+        ]
         for place, data in zip(step["results"], self.loaded.functions[step["number"]](arguments), strict=True):
             if data:
                 self.device.queue.write_buffer(self.buffers[place["buffer"]], place["offset"], data)

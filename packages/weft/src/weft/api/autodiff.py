@@ -1,4 +1,5 @@
 """The derivatives that users ask for: grad, jvp, vjp, linearize, Jacobians."""
+
 from __future__ import annotations
 
 from operator import index
@@ -31,7 +32,10 @@ _S = TypeVar("_S")
 
 
 class _Bound:
-    """A function with leading arguments that are not arrays; `functools.partial` would merge with the `Partial` around it."""
+    """A function with leading arguments that are not arrays; `functools.partial` would merge with the `Partial`
+    around it.
+    """
+
     __slots__ = ("fun", "args")
 
     def __init__(self, fun: Callable, *args):
@@ -46,7 +50,9 @@ class _Bound:
 
 def _no_reduce_axes(reduce_axes, who: str) -> None:
     if reduce_axes:
-        raise NotImplementedError(f"the reduce_axes argument to {who} was removed: sum over the axes with psum inside the function.")
+        raise NotImplementedError(
+            f"the reduce_axes argument to {who} was removed: sum over the axes with psum inside the function."
+        )
 
 
 def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) -> list:
@@ -54,7 +60,10 @@ def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) 
     live = [ct for ct, nz in zip(cts, out_nonzeros) if nz]
     linear = [UndefinedPrimal(v.aval) for v in jaxpr.invars]
     back = iter(backward_pass(jaxpr, consts, linear, live))
-    return [dtypes.float0_zeros(a.shape) if tangent_aval(a).dtype == dtypes.float0 else settled(instantiate(next(back))) for a in in_avals]
+    return [
+        dtypes.float0_zeros(a.shape) if tangent_aval(a).dtype == dtypes.float0 else settled(instantiate(next(back)))
+        for a in in_avals
+    ]
 
 
 def _vjp_flat(flat: Callable, leaves: Sequence):
@@ -64,18 +73,24 @@ def _vjp_flat(flat: Callable, leaves: Sequence):
 
 
 @overload
-def vjp(fun: Callable[..., Result], *primals: PyTree, has_aux: Literal[False] = False,
-        reduce_axes: Sequence[Hashable] = ()) -> tuple[Result, Callable[..., Any]]: ...
+def vjp(
+    fun: Callable[..., Result], *primals: PyTree, has_aux: Literal[False] = False, reduce_axes: Sequence[Hashable] = ()
+) -> tuple[Result, Callable[..., Any]]: ...
 @overload
-def vjp(fun: Callable[..., tuple[Result, _S]], *primals: PyTree, has_aux: Literal[True],
-        reduce_axes: Sequence[Hashable] = ()) -> tuple[Result, Callable[..., Any], _S]: ...
+def vjp(
+    fun: Callable[..., tuple[Result, _S]],
+    *primals: PyTree,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[Result, Callable[..., Any], _S]: ...
 @overload
 def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool, reduce_axes: Sequence[Hashable] = ()) -> Any: ...
 @api_boundary
 def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()) -> Any:
     """The value of `fun` and the function from cotangents of its result to cotangents of its arguments.
 
-    Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`: it returns a tuple with one cotangent for each primal.
+    Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`: it returns a tuple with one
+        cotangent for each primal.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -90,12 +105,16 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, reduce
     flat, box = (flat_function_with_aux if has_aux else flat_function)(fun, in_tree)
     outs, pull, consts = _vjp_flat(flat, leaves)
     out_tree, aux = box[-1] if has_aux else (box[-1], None)
-    main = outs[:out_tree.num_leaves]
+    main = outs[: out_tree.num_leaves]
     avals = [get_aval(x) for x in main]
-    pull_main = pull if len(main) == len(outs) else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main):]])
+    pull_main = (
+        pull
+        if len(main) == len(outs)
+        else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main) :]])
+    )
     fun_vjp = VJP(pull_main, in_tree, out_tree, avals, consts)
     out = tree_unflatten(out_tree, [settled(x) for x in main])
-    return (out, fun_vjp, aux.unflatten(outs[len(main):])) if aux is not None else (out, fun_vjp)
+    return (out, fun_vjp, aux.unflatten(outs[len(main) :])) if aux is not None else (out, fun_vjp)
 
 
 def _pull_main(pull, n: int, aux_avals, consts, cts):
@@ -110,22 +129,48 @@ def _check_input(x, who: str, holomorphic: bool, allow_int: bool = False, real: 
     if holomorphic:
         return
     if real and not dtypes.is_float(dt):
-        raise TypeError(at_user_line(f"{who} requires real-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float (x.astype('float32')); for a holomorphic "
-                                     "function of complex numbers pass holomorphic=True, and for any other use weft.jvp."))
+        raise TypeError(
+            at_user_line(
+                f"{who} requires real-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float"
+                " (x.astype('float32')); for a holomorphic function of complex numbers pass holomorphic=True, and for"
+                " any other use weft.jvp."
+            )
+        )
     if dt == dtypes.float0:
-        raise TypeError(at_user_line(f"{who} requires numerical-valued inputs: one has dtype float0, which holds nothing. Leave that argument out of argnums."))
+        raise TypeError(
+            at_user_line(
+                f"{who} requires numerical-valued inputs: one has dtype float0, which holds nothing. Leave that"
+                " argument out of argnums."
+            )
+        )
     if not allow_int and not dtypes.is_inexact(dt):
-        raise TypeError(at_user_line(f"{who} requires real- or complex-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float (x.astype('float32')), or "
-                                     "pass allow_int=True: the derivative in it is then an array of zeros of dtype float0."))
+        raise TypeError(
+            at_user_line(
+                f"{who} requires real- or complex-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float"
+                " (x.astype('float32')), or pass allow_int=True: the derivative in it is then an array of zeros of"
+                " dtype float0."
+            )
+        )
 
 
 def _check_output(aval, who: str, holomorphic: bool) -> None:
     if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise TypeError(f"{who} with holomorphic=True requires outputs with complex dtype, but got {dtypes.name(aval.dtype)}.")
+        raise TypeError(
+            f"{who} with holomorphic=True requires outputs with complex dtype, but got {dtypes.name(aval.dtype)}."
+        )
     if not holomorphic and not dtypes.is_float(aval.dtype):
-        how = "Pass holomorphic=True if the function is holomorphic, return its real part or its magnitude, or use weft.vjp." if dtypes.is_complex(aval.dtype) else \
-            "An integer has no derivative: return the value before it is rounded or compared."
-        raise TypeError(at_user_line(f"{who} requires real-valued outputs: the function returned one of dtype {dtypes.name(aval.dtype)}. {how}"))
+        how = (
+            "Pass holomorphic=True if the function is holomorphic, return its real part or its magnitude, or use"
+            " weft.vjp."
+            if dtypes.is_complex(aval.dtype)
+            else "An integer has no derivative: return the value before it is rounded or compared."
+        )
+        raise TypeError(
+            at_user_line(
+                f"{who} requires real-valued outputs: the function returned one of dtype {dtypes.name(aval.dtype)}."
+                f" {how}"
+            )
+        )
 
 
 def _select_args(args: tuple, argnums) -> tuple[tuple, tuple]:
@@ -134,8 +179,12 @@ def _select_args(args: tuple, argnums) -> tuple[tuple, tuple]:
         raise ValueError("argnums must not be empty.")
     for n in nums:
         if not -len(args) <= n < len(args):
-            raise TypeError(at_user_line(f"argnums={argnums} names an argument that the call does not have: it passes {len(args)} by position, and positions count from 0. Pass the one that is "
-                                         "differentiated by position too."))
+            raise TypeError(
+                at_user_line(
+                    f"argnums={argnums} names an argument that the call does not have: it passes {len(args)} by"
+                    " position, and positions count from 0. Pass the one that is differentiated by position too."
+                )
+            )
     found = tuple(n % len(args) for n in nums)
     if len(set(found)) != len(found):
         raise ValueError(f"argnums={argnums} names an argument twice.")
@@ -148,15 +197,22 @@ def _with_args(fun, args, kwargs, nums):
         for n, v in zip(nums, values):
             full_args[n] = v
         return fun(*full_args, **kwargs)
+
     return chosen
 
 
-def value_and_grad(fun: Callable[Args, Result], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-                   holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Sequence[Hashable] = ()) -> Function[Args, tuple[Result, Any]]:
+def value_and_grad(
+    fun: Callable[Args, Result],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> Function[Args, tuple[Result, Any]]:
     """A function that returns the value of `fun` and its gradient with respect to the arguments `argnums`.
 
-    `fun` must return a scalar (with `has_aux`, a pair of a scalar and anything). Raises TypeError otherwise, and for integer arguments unless `allow_int`.
+    `fun` must return a scalar (with `has_aux`, a pair of a scalar and anything). Raises TypeError otherwise, and for
+    integer arguments unless `allow_int`.
 
     Example:
         >>> import weft
@@ -177,7 +233,7 @@ def value_and_grad(fun: Callable[Args, Result], argnums: int | Sequence[int] = 0
         flat, box = (flat_function_with_aux if has_aux else flat_function)(_with_args(fun, args, kwargs, nums), in_tree)
         outs, pull, consts = _vjp_flat(flat, leaves)
         out_tree, aux = box[-1] if has_aux else (box[-1], None)
-        _check_scalar(fun, outs[:out_tree.num_leaves], out_tree, holomorphic)
+        _check_scalar(fun, outs[: out_tree.num_leaves], out_tree, holomorphic)
         value_aval = array_aval(get_aval(outs[0]))
         one = TypedScalar(round_scalar(1, value_aval.dtype), value_aval)
         grads = pull(consts, [one, *[Zero(tangent_aval(get_aval(x))) for x in outs[1:]]])
@@ -187,20 +243,37 @@ def value_and_grad(fun: Callable[Args, Result], argnums: int | Sequence[int] = 0
         if aux is None:
             return value, grad_value
         return (value, aux.unflatten(outs[1:])), grad_value
+
     return value_and_grad_f
 
 
 def _check_scalar(fun, outs, out_tree, holomorphic: bool) -> None:
     if len(outs) != 1 or out_tree.num_nodes != 1:
-        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output was a pytree of structure {out_tree}. Return one number (and the rest with has_aux=True), or use weft.jacrev."))
+        raise TypeError(
+            at_user_line(
+                f"Gradient only defined for scalar-output functions. Output was a pytree of structure {out_tree}."
+                " Return one number (and the rest with has_aux=True), or use weft.jacrev."
+            )
+        )
     aval = get_aval(outs[0])
     if aval.shape:
-        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. Reduce it to a number, for example by weft.numpy.sum, or use weft.jacrev."))
+        raise TypeError(
+            at_user_line(
+                f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. Reduce it to a"
+                " number, for example by weft.numpy.sum, or use weft.jacrev."
+            )
+        )
     _check_output(aval, "grad", holomorphic)
 
 
-def grad(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-         allow_int: bool = False, reduce_axes: Sequence[Hashable] = ()) -> Function[Args, Any]:
+def grad(
+    fun: Callable[Args, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> Function[Args, Any]:
     """A function that returns the gradient of `fun`; with `has_aux`, (gradient, aux).
 
     Example:
@@ -217,6 +290,7 @@ def grad(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bo
             (_, aux), g = both(*args, **kwargs)
             return g, aux
         return both(*args, **kwargs)[1]
+
     return grad_f
 
 
@@ -224,16 +298,17 @@ def grad(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bo
 
 
 @overload
-def jvp(fun: Callable[..., Result], primals: Sequence[PyTree], tangents: Sequence[PyTree],
-        has_aux: Literal[False] = False) -> tuple[Result, Result]: ...
+def jvp(
+    fun: Callable[..., Result], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: Literal[False] = False
+) -> tuple[Result, Result]: ...
 @overload
-def jvp(fun: Callable[..., tuple[Result, _S]], primals: Sequence[PyTree], tangents: Sequence[PyTree],
-        has_aux: Literal[True]) -> tuple[Result, Result, _S]: ...
+def jvp(
+    fun: Callable[..., tuple[Result, _S]], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: Literal[True]
+) -> tuple[Result, Result, _S]: ...
 @overload
 def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: bool) -> Any: ...
 @api_boundary
-def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[PyTree],
-        has_aux: bool = False) -> Any:
+def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and its derivative along `tangents`: (out, out_tangent), with `has_aux` also aux.
 
     Example:
@@ -243,11 +318,19 @@ def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[P
     """
     check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError(f"primal and tangent arguments to jvp must be tuples or lists; found {type(primals).__name__} and {type(tangents).__name__}.")
+        raise TypeError(
+            f"primal and tangent arguments to jvp must be tuples or lists; found {type(primals).__name__} and"
+            f" {type(tangents).__name__}."
+        )
     leaves, in_tree = tree_flatten(tuple(primals))
     t_leaves, t_tree = tree_flatten(tuple(tangents))
     if in_tree != t_tree or type(primals) is not type(tangents):
-        raise TypeError(at_user_line(f"jvp takes a tangent for each primal, in the same tree structure: the primals are {tree_structure(primals)}, the tangents {tree_structure(tangents)}."))
+        raise TypeError(
+            at_user_line(
+                "jvp takes a tangent for each primal, in the same tree structure: the primals are"
+                f" {tree_structure(primals)}, the tangents {tree_structure(tangents)}."
+            )
+        )
     leaves = as_arrays(leaves, "jvp")
     t_leaves = [_checked_tangent(p, t) for p, t in zip(leaves, t_leaves)]
     flat, box = (flat_function_with_aux if has_aux else flat_function)(fun, in_tree)
@@ -269,21 +352,32 @@ def _checked_tangent(primal, t):
     have, want = get_aval(primal), tangent_aval(get_aval(primal))
     wrong = unlike(t, want)
     if wrong == "dtype":
-        raise TypeError(at_user_line("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must be float0. "
-                                     f"Got primal dtype {dtypes.name(have.dtype)} and so expected tangent dtype {dtypes.name(want.dtype)}, but got tangent dtype "
-                                     f"{dtypes.name(get_aval(t).dtype)} instead. Convert the tangent with astype."))
+        raise TypeError(
+            at_user_line(
+                "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal"
+                f" dtype the tangent dtype must be float0. Got primal dtype {dtypes.name(have.dtype)} and so expected"
+                f" tangent dtype {dtypes.name(want.dtype)}, but got tangent dtype {dtypes.name(get_aval(t).dtype)}"
+                " instead. Convert the tangent with astype."
+            )
+        )
     if wrong:
-        raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {get_aval(t).shape}. "
-                                      "A tangent has the shape of its primal."))
+        raise ValueError(
+            at_user_line(
+                f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape"
+                f" as {get_aval(t).shape}. A tangent has the shape of its primal."
+            )
+        )
     return Zero(want) if want.dtype == dtypes.float0 else t
 
 
 @overload
-def linearize(fun: Callable[..., Result], *primals: PyTree,
-              has_aux: Literal[False] = False) -> tuple[Result, Callable[..., Result]]: ...
+def linearize(
+    fun: Callable[..., Result], *primals: PyTree, has_aux: Literal[False] = False
+) -> tuple[Result, Callable[..., Result]]: ...
 @overload
-def linearize(fun: Callable[..., tuple[Result, _S]], *primals: PyTree,
-              has_aux: Literal[True]) -> tuple[Result, Callable[..., Result], _S]: ...
+def linearize(
+    fun: Callable[..., tuple[Result, _S]], *primals: PyTree, has_aux: Literal[True]
+) -> tuple[Result, Callable[..., Result], _S]: ...
 @overload
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool) -> Any: ...
 @api_boundary
@@ -312,22 +406,33 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) 
 def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, consts, *tangents):
     leaves, tree = tree_flatten(tangents)
     if tree != in_tree:
-        raise TypeError(f"unexpected tree structure of argument to the linearized function: expected {in_tree}, got {tree}.")
+        raise TypeError(
+            f"unexpected tree structure of argument to the linearized function: expected {in_tree}, got {tree}."
+        )
     live = []
     for t, a in zip(leaves, in_avals):
         want = tangent_aval(a)
         if unlike(t, want):
-            raise ValueError(at_user_line("linearized function called on tangent values inconsistent with the original primal values: "
-                                          f"got tangent {type_of(t)} for primal {type_of(Zero(a))}, whose tangent type is {type_of(Zero(want))}. Convert it with astype."))
+            raise ValueError(
+                at_user_line(
+                    "linearized function called on tangent values inconsistent with the original primal values: got"
+                    f" tangent {type_of(t)} for primal {type_of(Zero(a))}, whose tangent type is {type_of(Zero(want))}."
+                    " Convert it with astype."
+                )
+            )
         if want.dtype != dtypes.float0:
             live.append(t)
     outs = iter(eval_jaxpr(jaxpr, consts, *live))
-    return tree_unflatten(out_tree, [settled(next(outs)) if nz else _settled_tangent(Zero(tangent_aval(a))) for a, nz in zip(out_avals, nonzeros)])
+    return tree_unflatten(
+        out_tree,
+        [settled(next(outs)) if nz else _settled_tangent(Zero(tangent_aval(a))) for a, nz in zip(out_avals, nonzeros)],
+    )
 
 
 @api_boundary
-def linear_transpose(fun: Callable[..., Any], *primals: PyTree,
-                     reduce_axes: Sequence[Hashable] = ()) -> Callable[[PyTree], tuple[Any, ...]]:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: PyTree, reduce_axes: Sequence[Hashable] = ()
+) -> Callable[[PyTree], tuple[Any, ...]]:
     """The transpose of a linear function: from cotangents of its result to cotangents of its arguments.
 
     `primals` need only shapes and dtypes.
@@ -345,23 +450,34 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree,
     out_tree, out_avals = box[-1], jaxpr.out_avals
     kinds = {dtypes.kind(a.dtype) for a in (*avals, *out_avals)}
     if not (kinds <= set("fc") or kinds <= set("iu")):
-        raise TypeError(at_user_line(f"linear_transpose takes functions from floats and complex numbers to such, or from integers to integers; {name_of(fun)} goes from "
-                                     f"{', '.join(map(type_of, map(Zero, avals)))} to {', '.join(map(type_of, map(Zero, out_avals)))}."))
+        raise TypeError(
+            at_user_line(
+                "linear_transpose takes functions from floats and complex numbers to such, or from integers to"
+                f" integers; {name_of(fun)} goes from {', '.join(map(type_of, map(Zero, avals)))} to"
+                f" {', '.join(map(type_of, map(Zero, out_avals)))}."
+            )
+        )
 
     def transposed(ct):
         cts, tree = tree_flatten(ct)
         if tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {tree}.")
         if any(unlike(x, a) for x, a in zip(cts, out_avals)):
-            raise TypeError(f"cotangent type does not match function output, expected {[a.str_short() for a in out_avals]} but got {[get_aval(x).str_short() for x in cts]}.")
+            raise TypeError(
+                f"cotangent type does not match function output, expected {[a.str_short() for a in out_avals]} but got"
+                f" {[get_aval(x).str_short() for x in cts]}."
+            )
         back = backward_pass(jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
         return in_tree.unflatten([settled(instantiate(x)) for x in back])
+
     return transposed
 
 
-def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,
-                jitted: bool = True) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`fun` as two functions: `fwd(*args) -> (out, residuals)` (with `has_aux` also aux) and `bwd(residuals, ct) -> cotangents` of the arguments `argnums`.
+def fwd_and_bwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`fun` as two functions: `fwd(*args) -> (out, residuals)` (with `has_aux` also aux) and `bwd(residuals, ct) ->
+    cotangents` of the arguments `argnums`.
 
     Example:
         >>> import weft
@@ -378,6 +494,7 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: 
 
     def bwd(residuals, ct):
         return _pick(residuals(ct), argnums)
+
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
@@ -391,8 +508,9 @@ def _basis(aval):
     return reshape(convert(eq(rows, columns), aval.dtype, aval.weak_type), (n, *aval.shape))
 
 
-def jacfwd(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Function[Args, Any]:
+def jacfwd(
+    fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function[Args, Any]:
     """The Jacobian of `fun`, column by column in forward mode: good for few inputs.
 
     Example:
@@ -418,6 +536,7 @@ def jacfwd(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: 
                 for y in tree_leaves(result[0]):
                     _check_output(get_aval(y), "jacfwd", holomorphic)
             return (_as_numbers(result[1]), result[2]) if has_aux else _as_numbers(result[1])
+
         columns: list = []
         aux = None
         for i, a in enumerate(avals):
@@ -430,6 +549,7 @@ def jacfwd(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: 
         per_out = list(zip(*[tree_leaves(c) for c in columns]))
         result = out_tree.unflatten([_pick(in_tree.unflatten(list(row)), argnums) for row in per_out])
         return (result, aux) if has_aux else result
+
     return like(fun)(api_boundary(jacobian))
 
 
@@ -438,8 +558,13 @@ def _as_numbers(tree):
     return tree_map(lambda t: zeros(shaped(t.shape, dtypes.int32)) if is_float0(t) else t, tree)
 
 
-def jacrev(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Function[Args, Any]:
+def jacrev(
+    fun: Callable[Args, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Function[Args, Any]:
     """The Jacobian of `fun`, row by row in reverse mode: good for few outputs.
 
     Example:
@@ -461,11 +586,14 @@ def jacrev(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: 
             _check_output(a, "jacrev", holomorphic)
         rows = []
         for i, a in enumerate(avals):
-            pull_one = lambda ct, i=i: _as_numbers(pull(out_tree.unflatten([ct if j == i else zeros(b) for j, b in enumerate(avals)])))
+            pull_one = lambda ct, i=i: _as_numbers(
+                pull(out_tree.unflatten([ct if j == i else zeros(b) for j, b in enumerate(avals)]))
+            )
             back = vmap(pull_one)(_basis(a))
             rows.append(tree_map(lambda y, a=a: reshape(y, (*a.shape, *get_aval(y).shape[1:])), back))
         jac = out_tree.unflatten([_pick(row, argnums) for row in rows])
         return (jac, result[2]) if has_aux else jac
+
     return like(fun)(api_boundary(jacobian))
 
 
@@ -476,8 +604,9 @@ def _pick(values: tuple, argnums):
 jacobian = jacrev
 
 
-def hessian(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-            holomorphic: bool = False) -> Function[Args, Any]:
+def hessian(
+    fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function[Args, Any]:
     """The matrix (or tree of arrays) of second derivatives.
 
     Example:
@@ -486,7 +615,12 @@ def hessian(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux:
         Array([[ 6.,  0.],
                [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux, holomorphic=holomorphic)
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
 
 
 # closures -------------------------------------------------------------------------------------------------------------
@@ -508,7 +642,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
     hoisted = [consts[i] for i in from_outside]
 
     def converted(*args):
-        given, extra = args[:len(example_args)], list(args[len(example_args):])
+        given, extra = args[: len(example_args)], list(args[len(example_args) :])
         values = list(consts)
         for i, v in zip(from_outside, extra):
             values[i] = v
@@ -516,4 +650,5 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
         if tree != in_tree:
             raise TypeError(f"the converted function takes arguments of structure {in_tree}, got {tree}.")
         return tree_unflatten(box[-1], [settled(x) for x in eval_jaxpr(jaxpr, values, *xs)])
+
     return converted, hoisted

@@ -1,4 +1,5 @@
 """`xla_computation`: a function as the computation that XLA compiles."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Hashable, Iterable, Sequence
@@ -13,17 +14,25 @@ from ..transforms.physical import lower_types
 from ..base.tree import tree_flatten
 
 
-def xla_computation(fun: Callable[Args, Any], static_argnums: int | Iterable[int] = (),
-                    axis_env: Sequence[tuple[Hashable, int]] | None = None, in_parts: None = None, out_parts: None = None,
-                    backend: str | None = None, tuple_args: bool | None = False,
-                    instantiate_const_outputs: bool | None = None, return_shape: bool = False,
-                    donate_argnums: int | Iterable[int] = ()) -> Function[Args, Any]:
-    """A function that gives the XLA computation of `fun` for example arguments (arrays, or anything with a shape and a dtype).
+def xla_computation(
+    fun: Callable[Args, Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    in_parts: None = None,
+    out_parts: None = None,
+    backend: str | None = None,
+    tuple_args: bool | None = False,
+    instantiate_const_outputs: bool | None = None,
+    return_shape: bool = False,
+    donate_argnums: int | Iterable[int] = (),
+) -> Function[Args, Any]:
+    """A function that gives the XLA computation of `fun` for example arguments (arrays, or anything with a shape and a
+    dtype).
 
     Args:
         static_argnums: arguments that are Python values, part of the computation.
-        axis_env: (name, size) of the axes over which `fun` communicates; their members are the replicas of the computation, the last axis
-            running fastest.
+        axis_env: (name, size) of the axes over which `fun` communicates; their members are the replicas of the
+            computation, the last axis running fastest.
         in_parts, out_parts: belong to `sharded_jit`, which is gone; use `jit(in_shardings=…).lower(…)`. Only None.
         backend: the XLA platform: 'cpu', 'gpu' or 'tpu'.
         tuple_args: whether the computation takes one tuple; None: if there are more than 100 arguments.
@@ -42,8 +51,10 @@ def xla_computation(fun: Callable[Args, Any], static_argnums: int | Iterable[int
     """
     check_callable(fun)
     if in_parts is not None or out_parts is not None:
-        raise ValueError("xla_computation: in_parts and out_parts belong to sharded_jit, which JAX dropped; weft.jit(f, in_shardings=…).lower(*args) gives a "
-                         "partitioned program.")
+        raise ValueError(
+            "xla_computation: in_parts and out_parts belong to sharded_jit, which JAX dropped; weft.jit(f,"
+            " in_shardings=…).lower(*args) gives a partitioned program."
+        )
     numbers = lambda x: (x,) if isinstance(x, int) else tuple(x)
     static, donate = numbers(static_argnums), numbers(donate_argnums)
 
@@ -52,11 +63,24 @@ def xla_computation(fun: Callable[Args, Any], static_argnums: int | Iterable[int
         closed, shapes = make_jaxpr(fun, static_argnums=static, axis_env=axis_env, return_shape=True)(*args, **kwargs)
         n = len(args)
         fixed, given = {i % n for i in static}, {i % n for i in donate}
-        flags = [i in given for i, a in enumerate(args) if i not in fixed for _ in tree_flatten(a)[0]] + [False] * len(tree_flatten(kwargs)[0])
+        flags = [i in given for i, a in enumerate(args) if i not in fixed for _ in tree_flatten(a)[0]] + [False] * len(
+            tree_flatten(kwargs)[0]
+        )
         found, platform = get_backend("cpu" if backend is None and get_backend()[0].name != "xla" else backend)
         if found.capabilities.xla is None:
-            raise BackendError(f"the backend {found.name!r} makes no XLA computations; install weft-native, or look at weft.make_jaxpr.")
+            raise BackendError(
+                f"the backend {found.name!r} makes no XLA computations; install weft-native, or look at"
+                " weft.make_jaxpr."
+            )
         packed = len(flags) > 100 if tuple_args is None else bool(tuple_args)
-        made = found.capabilities.xla.computation(lower_types(closed), f"xla_computation_{name_of(fun)}", platform, tuple(Axis(n, s) for n, s in axis_env or ()), flags, packed)
+        made = found.capabilities.xla.computation(
+            lower_types(closed),
+            f"xla_computation_{name_of(fun)}",
+            platform,
+            tuple(Axis(n, s) for n, s in axis_env or ()),
+            flags,
+            packed,
+        )
         return (made, shapes) if return_shape else made
+
     return computation

@@ -1,4 +1,5 @@
 """Exchanging arrays with other libraries through DLPack."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

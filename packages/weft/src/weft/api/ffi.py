@@ -1,7 +1,9 @@
-"""Calling compiled functions from programs: code that follows XLA's foreign function interface (`xla/ffi/api`), registered under a name.
+"""Calling compiled functions from programs: code that follows XLA's foreign function interface (`xla/ffi/api`),
+registered under a name.
 
 Only XLA can call such functions; `include_dir()` has the headers to write them with.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -15,8 +17,17 @@ from ..core.trace import get_aval
 from ..base.host import has_numpy, np
 from ..runtime.device import backend_for
 
-__all__ = ["build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
-           "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id"]
+__all__ = [
+    "build_ffi_lowering_function",
+    "ffi_call",
+    "ffi_lowering",
+    "include_dir",
+    "pycapsule",
+    "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable",
+    "register_ffi_type",
+    "register_ffi_type_id",
+]
 
 
 def _xla():
@@ -27,7 +38,8 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     """Registers a compiled function under `name`, for `ffi_call`.
 
     Args:
-        fn: a PyCapsule around the function's pointer (`pycapsule`), or a dict of them for its stages ("instantiate", "prepare", "initialize", "execute").
+        fn: a PyCapsule around the function's pointer (`pycapsule`), or a dict of them for its stages ("instantiate",
+            "prepare", "initialize", "execute").
         platform: "cpu", "CUDA" and so on.
         api_version: 1 for XLA's typed interface, 0 for the custom calls before it.
 
@@ -37,7 +49,9 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:
-    """Registers a type of state that a foreign function keeps; `type_registration` has capsules under "type_id" and "type_info"."""
+    """Registers a type of state that a foreign function keeps; `type_registration` has capsules under "type_id" and
+    "type_info".
+    """
     _xla().register_type(name, type_registration, platform)
 
 
@@ -47,7 +61,9 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Says that a foreign function works on each part of its leading axes by itself, so that XLA may split them over devices."""
+    """Says that a foreign function works on each part of its leading axes by itself, so that XLA may split them over
+    devices.
+    """
     _xla().register_as_batch_partitionable(name)
 
 
@@ -75,22 +91,35 @@ def pycapsule(funcptr: Any):
     return make(ctypes.cast(funcptr, ctypes.c_void_p), None, None)
 
 
-def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False, vmap_method: str | None = None,
-             input_layouts: Sequence | None = None, output_layouts: Any = None, input_output_aliases: dict[int, int] | None = None,
-             custom_call_api_version: int = 4, legacy_backend_config: str | None = None) -> Callable:
+def ffi_call(
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence | None = None,
+    output_layouts: Any = None,
+    input_output_aliases: dict[int, int] | None = None,
+    custom_call_api_version: int = 4,
+    legacy_backend_config: str | None = None,
+) -> Callable:
     """A function that calls the compiled function registered as `target_name`.
 
     Args:
         result_shape_dtypes: a thing with shape and dtype, or a sequence of them for several results.
         has_side_effect: the call is made even if its results are not used.
         vmap_method: how vmap calls it, as for `pure_callback`.
-        input_layouts, output_layouts: for each array its axes from the slowest to the fastest; the last axis is fastest by default.
+        input_layouts, output_layouts: for each array its axes from the slowest to the fastest; the last axis is fastest
+            by default.
         input_output_aliases: {input: output} that share memory.
-        custom_call_api_version: 4 for functions of the typed interface. Older ones take `legacy_backend_config` and no attributes.
+        custom_call_api_version: 4 for functions of the typed interface. Older ones take `legacy_backend_config` and no
+            attributes.
 
-    Returns: a function of arrays, whose keyword arguments (numbers, strings, NumPy arrays, tuples, dicts) become the call's attributes.
+    Returns: a function of arrays, whose keyword arguments (numbers, strings, NumPy arrays, tuples, dicts) become the
+        call's attributes.
 
-    Raises: ValueError for layouts or aliases that don't fit; JaxRuntimeError when no such function is registered for the platform.
+    Raises: ValueError for layouts or aliases that don't fit; JaxRuntimeError when no such function is registered for
+        the platform.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -100,26 +129,45 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     """
     check_vmap_method(vmap_method)
     if legacy_backend_config is not None and custom_call_api_version >= 4:
-        raise ValueError(f"legacy_backend_config needs a custom_call_api_version below 4; got {custom_call_api_version}. Pass attributes as keyword arguments.")
+        raise ValueError(
+            f"legacy_backend_config needs a custom_call_api_version below 4; got {custom_call_api_version}. Pass"
+            " attributes as keyword arguments."
+        )
     several = isinstance(result_shape_dtypes, Sequence)
     results = tuple(result_shape_dtypes) if several else (result_shape_dtypes,)
     for i, r in enumerate(results):
         if not hasattr(r, "shape") or not hasattr(r, "dtype"):
             raise ValueError(f"result_shape_dtypes must have 'shape' and 'dtype' attributes; got {r} at position {i}.")
     result_avals = result_avals_of(list(results), "ffi_call")[0]
-    out_layouts = _layouts("output", [a.shape for a in result_avals], output_layouts if several or output_layouts is None else [output_layouts])
+    out_layouts = _layouts(
+        "output",
+        [a.shape for a in result_avals],
+        output_layouts if several or output_layouts is None else [output_layouts],
+    )
 
     def wrapped(*args: Any, **attributes: Any):
         if attributes and custom_call_api_version < 4:
-            raise ValueError(f"ffi_call takes attributes from custom_call_api_version 4 on; got {custom_call_api_version}.")
+            raise ValueError(
+                f"ffi_call takes attributes from custom_call_api_version 4 on; got {custom_call_api_version}."
+            )
         avals = [get_aval(x) for x in args]
         aliases = tuple(sorted((input_output_aliases or {}).items()))
         _check_aliases(aliases, avals, result_avals)
-        outs = ffi_call_p.bind(*args, target_name=target_name, result_avals=result_avals, vmap_method=vmap_method, has_side_effect=has_side_effect,
-                               input_layouts=_layouts("input", [a.shape for a in avals], input_layouts), output_layouts=out_layouts, input_output_aliases=aliases,
-                               custom_call_api_version=custom_call_api_version, legacy_backend_config=legacy_backend_config,
-                               attributes=tuple(sorted((k, _frozen(k, v)) for k, v in attributes.items())))
+        outs = ffi_call_p.bind(
+            *args,
+            target_name=target_name,
+            result_avals=result_avals,
+            vmap_method=vmap_method,
+            has_side_effect=has_side_effect,
+            input_layouts=_layouts("input", [a.shape for a in avals], input_layouts),
+            output_layouts=out_layouts,
+            input_output_aliases=aliases,
+            custom_call_api_version=custom_call_api_version,
+            legacy_backend_config=legacy_backend_config,
+            attributes=tuple(sorted((k, _frozen(k, v)) for k, v in attributes.items())),
+        )
         return (list(outs) if isinstance(result_shape_dtypes, list) else tuple(outs)) if several else outs[0]
+
     return wrapped
 
 
@@ -133,7 +181,9 @@ def _layouts(which: str, shapes: Sequence, given) -> tuple:
     for layout, shape in zip(given, shapes):
         layout = tuple(range(len(shape))) if layout is None else tuple(layout)
         if sorted(layout) != list(range(len(shape))):
-            raise ValueError(f"ffi_call: {which} layout {layout} is no permutation of the axes of an array of shape {tuple(shape)}.")
+            raise ValueError(
+                f"ffi_call: {which} layout {layout} is no permutation of the axes of an array of shape {tuple(shape)}."
+            )
         layouts.append(layout)
     return tuple(layouts)
 
@@ -142,9 +192,15 @@ def _check_aliases(aliases: Sequence, avals: Sequence, results: Sequence) -> Non
     for i, o in aliases:
         for what, n, count in (("input", i, len(avals)), ("output", o, len(results))):
             if not 0 <= n < count:
-                raise ValueError(f"input_output_aliases contains the mapping '{i}:{o}' with {what} index {n} outside the range [0, {count}).")
+                raise ValueError(
+                    f"input_output_aliases contains the mapping '{i}:{o}' with {what} index {n} outside the range [0,"
+                    f" {count})."
+                )
         if shaped(avals[i].shape, avals[i].dtype) != results[o]:
-            raise ValueError(f"input_output_aliases contains the mapping '{i}:{o}': the input is {avals[i].str_short()} and the output {results[o].str_short()}.")
+            raise ValueError(
+                f"input_output_aliases contains the mapping '{i}:{o}': the input is {avals[i].str_short()} and the"
+                f" output {results[o].str_short()}."
+            )
 
 
 def _frozen(name: str, value: Any):
@@ -155,22 +211,50 @@ def _frozen(name: str, value: Any):
         return ("dict", *sorted((k, _frozen(name, v)) for k, v in value.items()))
     if isinstance(value, tuple):
         return ("tuple", *[_frozen(name, v) for v in value])
-    if isinstance(value, (bool, int, float, str)) or has_numpy and isinstance(value, np.generic) and not dtypes.is_complex(dtypes.dtype(value.dtype)):
+    if (
+        isinstance(value, (bool, int, float, str))
+        or has_numpy
+        and isinstance(value, np.generic)
+        and not dtypes.is_complex(dtypes.dtype(value.dtype))
+    ):
         return value
-    raise TypeError(f"ffi_call attributes are numbers, strings, NumPy arrays, tuples and dicts of them; {name} is a {type(value).__name__}.")
+    raise TypeError(
+        f"ffi_call attributes are numbers, strings, NumPy arrays, tuples and dicts of them; {name} is a"
+        f" {type(value).__name__}."
+    )
 
 
-def ffi_lowering(call_target_name: str, *, operand_layouts=None, result_layouts=None, backend_config: Mapping[str, Any] | str | None = None,
-                 skip_ffi_layout_processing: bool = False, **lowering_args: Any) -> Callable:
-    """A lowering rule of weft's XLA backend (`weft_native.lower.registry.rule`) that calls a foreign function; parameters become attributes.
+def ffi_lowering(
+    call_target_name: str,
+    *,
+    operand_layouts=None,
+    result_layouts=None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable:
+    """A lowering rule of weft's XLA backend (`weft_native.lower.registry.rule`) that calls a foreign function;
+    parameters become attributes.
 
-    `operand_layouts` and `result_layouts` are as `ffi_call`'s; with `skip_ffi_layout_processing` they are in XLA's order, the fastest axis first.
-    `lowering_args` are further attributes of the custom call (`api_version`, `has_side_effect`, `operand_output_aliases`).
+    `operand_layouts` and `result_layouts` are as `ffi_call`'s; with `skip_ffi_layout_processing` they are in XLA's
+    order, the fastest axis first. `lowering_args` are further attributes of the custom call (`api_version`,
+    `has_side_effect`, `operand_output_aliases`).
     """
-    return _xla().lowering(call_target_name, operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing, lowering_args)
+    return _xla().lowering(
+        call_target_name, operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing, lowering_args
+    )
 
 
-def build_ffi_lowering_function(call_target_name: str, *, operand_layouts=None, result_layouts=None,
-                                backend_config: Mapping[str, Any] | str | None = None, skip_ffi_layout_processing: bool = False, **lowering_args: Any) -> Callable:
+def build_ffi_lowering_function(
+    call_target_name: str,
+    *,
+    operand_layouts=None,
+    result_layouts=None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable:
     """Like `ffi_lowering`, but what it makes returns the custom call's operation instead of its results."""
-    return _xla().operation(call_target_name, operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing, lowering_args)
+    return _xla().operation(
+        call_target_name, operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing, lowering_args
+    )

@@ -1,4 +1,5 @@
 """Functions of pytrees as functions of flat lists: what the transformations that users call share."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Sequence
@@ -30,11 +31,13 @@ def flat_function(fun: Callable, in_tree) -> tuple[Callable, list]:
         leaves, tree = tree_flatten(fun(*in_tree.unflatten(xs)))
         box.append(tree)
         return leaves
+
     return flat, box
 
 
 class Aux:
     """The structure of a function's auxiliary output; leaves that are no arrays are part of it."""
+
     __slots__ = ("tree", "fixed")
 
     def __init__(self, tree, fixed: dict):
@@ -42,22 +45,32 @@ class Aux:
 
     def unflatten(self, arrays: Sequence):
         rest = iter([settled(x) for x in arrays])
-        return tree_unflatten(self.tree, [self.fixed[i] if i in self.fixed else next(rest) for i in range(self.tree.num_leaves)])
+        return tree_unflatten(
+            self.tree, [self.fixed[i] if i in self.fixed else next(rest) for i in range(self.tree.num_leaves)]
+        )
 
 
 def flat_function_with_aux(fun: Callable, in_tree) -> tuple[Callable, list]:
-    """The same for a function that returns (out, aux): arrays in aux follow the result's leaves, and the box gets (tree, Aux)."""
+    """The same for a function that returns (out, aux): arrays in aux follow the result's leaves, and the box gets
+    (tree, Aux).
+    """
     box: list = []
 
     def flat(*xs):
         pair = fun(*in_tree.unflatten(xs))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(at_user_line(f"has_aux=True: the function returns a pair (value, aux), and this one returned {type(pair).__name__}. Return such a pair, or leave has_aux out."))
+            raise TypeError(
+                at_user_line(
+                    "has_aux=True: the function returns a pair (value, aux), and this one returned"
+                    f" {type(pair).__name__}. Return such a pair, or leave has_aux out."
+                )
+            )
         leaves, tree = tree_flatten(pair[0])
         aux, aux_tree = tree_flatten(pair[1])
         fixed = {i: x for i, x in enumerate(aux) if not is_array_like(x)}
         box.append((tree, Aux(aux_tree, fixed)))
         return [*leaves, *[x for i, x in enumerate(aux) if i not in fixed]]
+
     return flat, box
 
 
@@ -65,7 +78,12 @@ def as_arrays(leaves: Sequence, who: str, instead: str = "Name the arguments to 
     """The leaves, each of which must be an array or a number."""
     for x in leaves:
         if not is_array_like(x):
-            raise TypeError(at_user_line(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number. {instead}, or bind this one with functools.partial."))
+            raise TypeError(
+                at_user_line(
+                    f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number. {instead}, or bind"
+                    " this one with functools.partial."
+                )
+            )
     return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
 
 

@@ -1,4 +1,7 @@
-"""Computing on several devices: `pmap`, `shard_map` and arrays made of parts. Loaded when one of its names is first used."""
+"""Computing on several devices: `pmap`, `shard_map` and arrays made of parts. Loaded when one of its names is first
+used.
+"""
+
 from __future__ import annotations
 
 import math
@@ -27,14 +30,28 @@ from ..runtime.processes import local_devices
 from ..base.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
 from ..base.source_info import api_boundary
 from ..transforms.stage import stage_closed
-from ..base.tree import broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
+from ..base.tree import (
+    broadcast_prefix,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
 
 # meshes --------------------------------------------------------------------------------------------------------------
 
 
-def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Hashable],
-              axis_types: tuple[AxisType, ...] | None = None, *, devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of the first devices, as many as the sizes ask for. Its axes are `AxisType.Auto`: the compiler lays values out.
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Hashable],
+    axis_types: tuple[AxisType, ...] | None = None,
+    *,
+    devices: Sequence[Device] | None = None,
+) -> Mesh:
+    """A mesh of the first devices, as many as the sizes ask for. Its axes are `AxisType.Auto`: the compiler lays values
+    out.
 
     Raises: ValueError if there are fewer devices.
 
@@ -47,12 +64,17 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Hashable],
     found = list(all_devices() if devices is None else devices)
     need = math.prod(sizes)
     if need > len(found):
-        raise ValueError(f"a mesh of shape {sizes} needs {need} devices, and there are {len(found)}. {_more_devices(need)}")
+        raise ValueError(
+            f"a mesh of shape {sizes} needs {need} devices, and there are {len(found)}. {_more_devices(need)}"
+        )
     return grid_mesh(found[:need], sizes, axis_names, axis_types)
 
 
 def _more_devices(n: int) -> str:
-    return f"To have {n} virtual CPU devices, set weft.config.update('jax_num_cpu_devices', {n}) before the first array is made."
+    return (
+        f"To have {n} virtual CPU devices, set weft.config.update('jax_num_cpu_devices', {n}) before the first array is"
+        " made."
+    )
 
 
 # shard_map -----------------------------------------------------------------------------------------------------------
@@ -61,23 +83,48 @@ _INFER = object()
 
 
 @overload
-def shard_map(f: Callable[Args, Result], /, *, out_specs: PartitionSpec | PyTree, in_specs: PartitionSpec | PyTree = ..., mesh: Mesh | AbstractMesh | None = None,
-              axis_names: Iterable[Hashable] = frozenset(), check_vma: bool = True) -> Function[Args, Result]: ...
+def shard_map(
+    f: Callable[Args, Result],
+    /,
+    *,
+    out_specs: PartitionSpec | PyTree,
+    in_specs: PartitionSpec | PyTree = ...,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Iterable[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Function[Args, Result]: ...
 @overload
-def shard_map(f: None = None, /, *, out_specs: PartitionSpec | PyTree, in_specs: PartitionSpec | PyTree = ..., mesh: Mesh | AbstractMesh | None = None,
-              axis_names: Iterable[Hashable] = frozenset(), check_vma: bool = True) -> Decorator: ...
-def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PartitionSpec | PyTree, in_specs: PartitionSpec | PyTree = _INFER,
-              mesh: Mesh | AbstractMesh | None = None, axis_names: Iterable[Hashable] = frozenset(),
-              check_vma: bool = True) -> Any:
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: PartitionSpec | PyTree,
+    in_specs: PartitionSpec | PyTree = ...,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Iterable[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Decorator: ...
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: PartitionSpec | PyTree,
+    in_specs: PartitionSpec | PyTree = _INFER,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Iterable[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Any:
     """`f`, a program of what each device does with its parts of the arguments, over all devices of a mesh.
 
     Args:
-        in_specs, out_specs: pytree prefixes of `weft.P`: which axes of arguments and results are cut along which axes of the mesh.
+        in_specs, out_specs: pytree prefixes of `weft.P`: which axes of arguments and results are cut along which axes
+            of the mesh.
         mesh: the mesh (default: the one that `weft.set_mesh` has set).
         axis_names: the axes of the mesh that `f` sees; the compiler takes care of the others. Default: all.
         check_vma: check that results which `out_specs` calls copies are the same on all devices.
 
-    Raises: ValueError for axes that can't be cut evenly, and for results that may differ where `out_specs` says they are copies.
+    Raises: ValueError for axes that can't be cut evenly, and for results that may differ where `out_specs` says they
+        are copies.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -86,11 +133,16 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PartitionSpe
         Array([0., 1.], dtype=float32)
     """
     if f is None:
-        return lambda g: shard_map(g, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma)
+        return lambda g: shard_map(
+            g, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma
+        )
     if not callable(f):
         raise TypeError(f"shard_map takes a function, got {f!r}.")
     if in_specs is _INFER:
-        raise ValueError("shard_map needs in_specs: weft's types say nothing of shardings to infer them from. Give a weft.P for each argument.")
+        raise ValueError(
+            "shard_map needs in_specs: weft's types say nothing of shardings to infer them from. Give a weft.P for each"
+            " argument."
+        )
     cache: dict = {}
 
     @wraps(f)
@@ -99,26 +151,38 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PartitionSpe
         over = config.context_mesh if mesh is None else mesh
         if over is None:
             raise ValueError("shard_map needs a mesh: pass mesh=, or set one with weft.set_mesh(mesh).")
-        names = frozenset(axis_names if not isinstance(axis_names, str) else (axis_names,)) or frozenset(over.axis_names)
+        names = frozenset(axis_names if not isinstance(axis_names, str) else (axis_names,)) or frozenset(
+            over.axis_names
+        )
         if not names <= set(over.axis_names):
-            raise ValueError(f"shard_map's axis_names {sorted(map(str, names))} must be axes of the mesh, whose axes are {over.axis_names}.")
+            raise ValueError(
+                f"shard_map's axis_names {sorted(map(str, names))} must be axes of the mesh, whose axes are"
+                f" {over.axis_names}."
+            )
         leaves, in_tree = tree_flatten(args)
         ins = _flat_specs("in_specs", in_specs, args, names)
         for path, x in tree_flatten_with_path(args)[0]:
             if not is_array_like(x):
-                raise TypeError(f"shard_map: the argument at {keystr(path)} is a {type(x).__name__}, which is not an array or a number.")
-        parts = [_local(abstractify(x), spec, over, path, check_vma) for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins)]
+                raise TypeError(
+                    f"shard_map: the argument at {keystr(path)} is a {type(x).__name__}, which is not an array or a"
+                    " number."
+                )
+        parts = [
+            _local(abstractify(x), spec, over, path, check_vma)
+            for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins)
+        ]
         key = (in_tree, tuple(parts), tuple(ins), over, names, config.trace_context())
         known = cache.get(key)
         if known is None:
             known = _trace_parts(f, in_tree, parts, over, names, out_specs, check_vma)
-            if not known[1]:      # nothing of an outer trace
+            if not known[1]:  # nothing of an outer trace
                 cache[key] = known
         closed, consts, out_tree, outs = known
         if check_vma:
             check_copies(closed.out_avals, outs, over, getattr(f, "__name__", str(f)))
         results = bind_shard_map([*consts, *leaves], closed, over, [P()] * len(consts) + ins, outs, check_vma, names)
         return tree_unflatten(out_tree, results)
+
     return shard_map_f
 
 
@@ -129,13 +193,19 @@ def _flat_specs(what: str, specs: Any, tree: Any, names) -> list:
     try:
         flat = broadcast_prefix(specs, tree, is_spec)
     except ValueError as e:
-        raise ValueError(f"shard_map's {what} must be a weft.P, or a pytree prefix of them for the {'arguments' if what == 'in_specs' else 'results'}: {e}") from e
+        raise ValueError(
+            f"shard_map's {what} must be a weft.P, or a pytree prefix of them for the"
+            f" {'arguments' if what == 'in_specs' else 'results'}: {e}"
+        ) from e
     for s in flat:
         if s is not None and not is_spec(s):
             raise TypeError(f"shard_map's {what} must hold weft.P (PartitionSpec) only, got {s!r}.")
         for part in s or ():
             if any(a not in names for a in axes_of(part)):
-                raise ValueError(f"shard_map's {what} {s} names an axis that the function does not run over: its axes are {sorted(map(str, names))}.")
+                raise ValueError(
+                    f"shard_map's {what} {s} names an axis that the function does not run over: its axes are"
+                    f" {sorted(map(str, names))}."
+                )
     return [P() if s is None else s for s in flat]
 
 
@@ -147,13 +217,16 @@ def _local(aval, spec, mesh, path, check_vma: bool):
 
 
 def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs, check_vma: bool):
-    """(the program of one device's parts, the constants that lead its arguments, the results' structure, their specs)."""
+    """(the program of one device's parts, the constants that lead its arguments, the results' structure, their
+    specs).
+    """
     box: list = []
 
     def flat(*xs):
         out, tree = tree_flatten(f(*in_tree.unflatten(xs)))
         box.append(tree)
         return out
+
     with mapped_axes(*manual_axes(mesh, names, check_vma)):
         traced = stage_closed(flat, avals, f"the function {getattr(f, '__name__', f)}")
     jaxpr = traced.jaxpr
@@ -166,11 +239,28 @@ def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs, check_vma:
 
 
 @overload
-def smap(f: Callable[Args, Result], /, *, in_axes: int | PyTree | None = ..., out_axes: int | PyTree | None, axis_name: AxisName) -> Function[Args, Result]: ...
+def smap(
+    f: Callable[Args, Result],
+    /,
+    *,
+    in_axes: int | PyTree | None = ...,
+    out_axes: int | PyTree | None,
+    axis_name: AxisName,
+) -> Function[Args, Result]: ...
 @overload
-def smap(f: None = None, /, *, in_axes: int | PyTree | None = ..., out_axes: int | PyTree | None, axis_name: AxisName) -> Decorator: ...
-def smap(f: Callable[..., Any] | None = None, /, *, in_axes: int | PyTree | None = _INFER, out_axes: int | PyTree | None, axis_name: AxisName) -> Any:
-    """`shard_map` over one axis of the mesh that is set, in the manner of `vmap`: `in_axes` and `out_axes` say which axis is cut, None for none.
+def smap(
+    f: None = None, /, *, in_axes: int | PyTree | None = ..., out_axes: int | PyTree | None, axis_name: AxisName
+) -> Decorator: ...
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: int | PyTree | None = _INFER,
+    out_axes: int | PyTree | None,
+    axis_name: AxisName,
+) -> Any:
+    """`shard_map` over one axis of the mesh that is set, in the manner of `vmap`: `in_axes` and `out_axes` say which
+    axis is cut, None for none.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -194,9 +284,11 @@ def check_copies(avals: Sequence, out_specs, mesh, who: str) -> None:
         named = {a for part in spec for a in axes_of(part)}
         wrong = [a for a in mesh.axis_names if a in aval.vma and a not in named]
         if wrong:
-            raise ValueError(f"shard_map of {who}: out_specs say that result {i} ({spec}) is the same along {wrong}, and it may differ there. "
-                             f"Name the axes in its spec, reduce the result over them (weft.lax.psum, pmean, …), or, if you know that it is the same, "
-                             "pass check_vma=False.")
+            raise ValueError(
+                f"shard_map of {who}: out_specs say that result {i} ({spec}) is the same along {wrong}, and it may"
+                " differ there. Name the axes in its spec, reduce the result over them (weft.lax.psum, pmean, …), or,"
+                " if you know that it is the same, pass check_vma=False."
+            )
 
 
 # pmap ----------------------------------------------------------------------------------------------------------------
@@ -204,20 +296,30 @@ def check_copies(avals: Sequence, out_specs, mesh, who: str) -> None:
 _PMAP_AXIS = "_internal_pmap_axis_name"
 
 
-def pmap(fun: Callable[Args, Result], axis_name: AxisName | None = None, *, in_axes: int | PyTree | None = 0, out_axes: int | PyTree | None = 0,
-         static_broadcasted_argnums: int | Iterable[int] = (), devices: Sequence[Device] | None = None,
-         backend: str | None = None, axis_size: int | None = None,
-         donate_argnums: int | Iterable[int] = ()) -> PmapFunction[Args, Result]:
+def pmap(
+    fun: Callable[Args, Result],
+    axis_name: AxisName | None = None,
+    *,
+    in_axes: int | PyTree | None = 0,
+    out_axes: int | PyTree | None = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> PmapFunction[Args, Result]:
     """`fun` over an axis of its arguments, one device for each entry, as one program.
 
     Args:
         axis_name: a name by which collectives (`weft.lax.psum` and its siblings) refer to the axis.
-        in_axes, out_axes: which axis of each argument and result is mapped; None for arguments that all devices get whole and results that are the same.
+        in_axes, out_axes: which axis of each argument and result is mapped; None for arguments that all devices get
+            whole and results that are the same.
         static_broadcasted_argnums: arguments that are Python values, part of the program; they must hash.
         devices: the devices, as many as the axis has entries; default: the first ones.
         donate_argnums: arguments whose memory the program may reuse.
 
-    A pmap inside a pmap runs over the product of both axes, if there are as many devices. Returns arrays that lie over the devices.
+    A pmap inside a pmap runs over the product of both axes, if there are as many devices. Returns arrays that lie over
+    the devices.
 
     Raises: ValueError if there are fewer devices than entries, and for axes that do not exist or whose sizes differ.
 
@@ -228,7 +330,17 @@ def pmap(fun: Callable[Args, Result], axis_name: AxisName | None = None, *, in_a
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
-    return PmapFunction(fun, axis_name, in_axes, out_axes, _numbers(static_broadcasted_argnums), devices, backend, axis_size, _numbers(donate_argnums))
+    return PmapFunction(
+        fun,
+        axis_name,
+        in_axes,
+        out_axes,
+        _numbers(static_broadcasted_argnums),
+        devices,
+        backend,
+        axis_size,
+        _numbers(donate_argnums),
+    )
 
 
 def _numbers(x) -> tuple:
@@ -248,9 +360,10 @@ class PmapFunction(JitFunction[Args, Result]):
             if not isinstance(a, int):
                 raise TypeError(f"pmap in_axes must be an int, None, or a container of those; got {in_axes}.")
 
-        @wraps(fun, updated=())      # another pmap's attributes are not this one's
+        @wraps(fun, updated=())  # another pmap's attributes are not this one's
         def mapped(*args, **kwargs):
             return self.bind(args, kwargs)
+
         super().__init__(mapped, static, (), donate, ())
 
     @override
@@ -274,19 +387,26 @@ class PmapFunction(JitFunction[Args, Result]):
             if d is not None:
                 shape = get_aval(x).shape
                 if not -len(shape) <= d < len(shape):
-                    raise ValueError(f"pmap was requested to map its argument at {path} along axis {d}, and its shape {shape} has no such axis. Choose another in "
-                                     "in_axes, or None for an argument that all devices get whole.")
+                    raise ValueError(
+                        f"pmap was requested to map its argument at {path} along axis {d}, and its shape {shape} has no"
+                        " such axis. Choose another in in_axes, or None for an argument that all devices get whole."
+                    )
                 sizes.setdefault(shape[d], path)
         if len(sizes) > 1:
             what = ", ".join(f"{n} (argument {path})" for n, path in sizes.items())
-            raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {what}. Mapped axes must have one size.")
+            raise ValueError(
+                f"pmap got inconsistent sizes for array axes to be mapped: {what}. Mapped axes must have one size."
+            )
         if not sizes:
             raise ValueError("pmap requires at least one argument with a mapped axis.")
         (size,) = sizes
         if self.axis_size is not None and self.axis_size != size:
             raise ValueError(f"Specified axis_size {self.axis_size} doesn't match received axis_size {size}.")
         if self.devices is not None and len(self.devices) != size and not inside():
-            raise ValueError(f"pmap got {len(self.devices)} devices for a mapped axis of size {size}; give as many devices as entries.")
+            raise ValueError(
+                f"pmap got {len(self.devices)} devices for a mapped axis of size {size}; give as many devices as"
+                " entries."
+            )
         return size
 
     def available(self) -> list:
@@ -297,17 +417,25 @@ class PmapFunction(JitFunction[Args, Result]):
         n, axes = len(args), self.in_axes
         fixed = {i % n: args[i] for i in self.static_argnums if -n <= i < n}
         if len(fixed) < len(self.static_argnums):
-            raise ValueError(f"pmap'd function has static_broadcasted_argnums={self.static_argnums} but was called with only {n} positional arguments. "
-                             "Static arguments must be passed by position.")
+            raise ValueError(
+                f"pmap'd function has static_broadcasted_argnums={self.static_argnums} but was called with only {n}"
+                " positional arguments. Static arguments must be passed by position."
+            )
         dynamic = tuple(x for i, x in enumerate(args) if i not in fixed)
         if isinstance(axes, tuple):
             if len(axes) != n:
-                raise ValueError(f"pmap in_axes must be an int, None, or a tuple with one entry for each positional argument: got {axes} for {n} arguments.")
+                raise ValueError(
+                    "pmap in_axes must be an int, None, or a tuple with one entry for each positional argument: got"
+                    f" {axes} for {n} arguments."
+                )
             axes = tuple(a for i, a in enumerate(axes) if i not in fixed)
         size, nested, name = self.mapped_size(dynamic, kwargs, axes), inside(), self.axis_name
         leaves, in_tree = tree_flatten((dynamic, kwargs))
         avals = [get_aval(x) for x in leaves]
-        dims = [None if d is None else d % len(a.shape) for d, a in zip(_prefix("in_axes", (axes, 0), (dynamic, kwargs)), avals)]
+        dims = [
+            None if d is None else d % len(a.shape)
+            for d, a in zip(_prefix("in_axes", (axes, 0), (dynamic, kwargs)), avals)
+        ]
         specs = [_spec(name, d) for d in dims]
         one = AbstractMesh((size,), (name,))
         box: list = []
@@ -317,45 +445,72 @@ class PmapFunction(JitFunction[Args, Result]):
             rest = iter(inner)
             out = self.body(*[fixed[i] if i in fixed else next(rest) for i in range(n)], **kw)
             outs, tree = tree_flatten(out)
-            placed = [None if d is None else d % (len(get_aval(x).shape) + 1) for x, d in zip(outs, _prefix("out_axes", self.out_axes, out))]
+            placed = [
+                None if d is None else d % (len(get_aval(x).shape) + 1)
+                for x, d in zip(outs, _prefix("out_axes", self.out_axes, out))
+            ]
             box.append((tree, placed))
             return [x if d is None else expand_dims(x, (d,)) for x, d in zip(outs, placed)]
+
         with mapped_axes(*manual_axes(one, {name})):
-            traced = stage_closed(body, [local_aval(a, s, one) for a, s in zip(avals, specs)], f"the function {self.name}")
-        closed = ClosedJaxpr(traced.jaxpr.replace(constvars=[], invars=traced.jaxpr.constvars + traced.jaxpr.invars), [])
+            traced = stage_closed(
+                body, [local_aval(a, s, one) for a, s in zip(avals, specs)], f"the function {self.name}"
+            )
+        closed = ClosedJaxpr(
+            traced.jaxpr.replace(constvars=[], invars=traced.jaxpr.constvars + traced.jaxpr.invars), []
+        )
         mesh = one if nested else self.mesh(size, nested_sizes(closed.jaxpr))
         out_tree, placed = box[0]
-        outs = bind_shard_map([*traced.consts, *leaves], closed, mesh, [P()] * len(traced.consts) + specs, [_spec(name, d) for d in placed],
-                              False, frozenset({name}))
+        outs = bind_shard_map(
+            [*traced.consts, *leaves],
+            closed,
+            mesh,
+            [P()] * len(traced.consts) + specs,
+            [_spec(name, d) for d in placed],
+            False,
+            frozenset({name}),
+        )
         return tree_unflatten(out_tree, outs)
 
     def mesh(self, size: int, nested: tuple) -> Mesh:
         """The devices as a grid: the mapped axis, and one axis for each pmap inside, as far as there are devices."""
         found = self.available()
-        if self.devices is not None and self.devices and nested:      # the given ones are those of this axis; others fill up
+        # the given ones are those of this axis; others fill up
+        if self.devices is not None and self.devices and nested:
             found = [*self.devices, *[d for d in local_devices(backend=self.platform) if d not in self.devices]]
         if size > len(found):
-            raise ValueError(f"pmap over an axis of size {size} needs {size} devices, and there are {len(found)}. {_more_devices(size)} "
-                             "weft.vmap computes the same on one device.")
+            raise ValueError(
+                f"pmap over an axis of size {size} needs {size} devices, and there are {len(found)}."
+                f" {_more_devices(size)} weft.vmap computes the same on one device."
+            )
         while nested and size * math.prod(nested) > len(found):
-            nested = nested[:-1]      # what is left runs one after another on each device
+            nested = nested[:-1]  # what is left runs one after another on each device
         names = [self.axis_name, *[f"{self.axis_name} {i + 1}" for i in range(len(nested))]]
         types = [AxisType.Auto] + [AxisType.Manual] * len(nested)
-        return grid_mesh(found[:size * math.prod(nested)], (size, *nested), names, types)
+        return grid_mesh(found[: size * math.prod(nested)], (size, *nested), names, types)
 
     def placed(self, args):
         """Arrays that are committed to other devices are brought to those of the mapped axis."""
         committed = [x for x in tree_leaves(args) if is_array(x) and x.committed]
         if not committed or inside():
             return args
-        sets = {frozenset(lies._devices()) if (lies := spread_of(x)) is not None else frozenset((x.device,)) for x in committed}
+        sets = {
+            frozenset(lies._devices()) if (lies := spread_of(x)) is not None else frozenset((x.device,))
+            for x in committed
+        }
         if len(sets) == 1 and len(next(iter(sets))) > 1:
             (there,) = sets
             if self.devices is None or there == set(self.devices):
                 return args
         free = lambda v: put(host_array(v._host(), get_aval(v)), get_aval(v)) if is_array(v) and v.committed else v
-        return tuple(tree_map(free, x) if i not in {s % len(args) for s in self.static_argnums if -len(args) <= s < len(args)} else x
-                     for i, x in enumerate(args))
+        return tuple(
+            (
+                tree_map(free, x)
+                if i not in {s % len(args) for s in self.static_argnums if -len(args) <= s < len(args)}
+                else x
+            )
+            for i, x in enumerate(args)
+        )
 
 
 def _spec(name, d) -> PartitionSpec:
@@ -385,7 +540,8 @@ def reshard(xs: Tree, out_shardings: Sharding | PartitionSpec | PyTree) -> Tree:
 
 
 def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> Any:
-    """Stacks one value for each device, which stays there: like `weft.numpy.stack` on pytrees, laid out over the devices.
+    """Stacks one value for each device, which stays there: like `weft.numpy.stack` on pytrees, laid out over the
+    devices.
 
     Raises: ValueError if there are not as many values as devices, or they differ in shape, dtype or structure.
 
@@ -407,7 +563,10 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> A
     for parts in zip(*[leaves for leaves, _ in flat]):
         avals = [get_aval(x) for x in parts]
         if any(a.shape != avals[0].shape or a.dtype != avals[0].dtype for a in avals):
-            raise ValueError(f"the shards passed to device_put_sharded must have consistent shapes and dtypes; got {', '.join(a.str_short() for a in avals)}.")
+            raise ValueError(
+                "the shards passed to device_put_sharded must have consistent shapes and dtypes; got"
+                f" {', '.join(a.str_short() for a in avals)}."
+            )
         out.append(_stacked_over([move(x, d) for x, d in zip(parts, devices)], avals[0], devices))
     return flat[0][1].unflatten(out)
 
@@ -431,12 +590,14 @@ def _stacked_over(parts: Sequence, aval, devices: Sequence):
     return make_array_from_single_device_arrays((len(devices), *aval.shape), sharding, rows)
 
 
-def make_array_from_single_device_arrays(shape: Shape, sharding: Sharding, arrays: Sequence[Array], *,
-                                         dtype: DTypeLike | None = None) -> Array:
+def make_array_from_single_device_arrays(
+    shape: Shape, sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
+) -> Array:
     """An array whose parts are arrays that lie on the devices of a sharding already, one on each.
 
-    Raises: ValueError if there is not one array of the right shape on each device, TypeError for what is no array on a device, BackendError where the
-        sharding is over several devices of a backend whose arrays lie on one (Wasm, WebGPU).
+    Raises: ValueError if there is not one array of the right shape on each device, TypeError for what is no array on a
+        device, BackendError where the sharding is over several devices of a backend whose arrays lie on one (Wasm,
+        WebGPU).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -446,19 +607,32 @@ def make_array_from_single_device_arrays(shape: Shape, sharding: Sharding, array
     """
     shape, devices = canonical_shape(shape), sharding._devices()
     if len(arrays) != len(devices):
-        raise ValueError(f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), but got {len(arrays)}.")
+        raise ValueError(
+            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), but"
+            f" got {len(arrays)}."
+        )
     for x in arrays:
         if not is_array(x):
-            raise TypeError(at_user_line(f"make_array_from_single_device_arrays takes arrays that lie on devices; one is a {type(x).__module__}.{type(x).__qualname__}. "
-                                         "Put it on its device first: weft.device_put(x, device)."))
+            raise TypeError(
+                at_user_line(
+                    "make_array_from_single_device_arrays takes arrays that lie on devices; one is a"
+                    f" {type(x).__module__}.{type(x).__qualname__}. Put it on its device first: weft.device_put(x,"
+                    " device)."
+                )
+            )
     part, dt = sharding.shard_shape(shape), arrays[0].dtype if dtype is None else dtypes.canonicalize(dtype)
     by_device = {where: x for x in arrays for where in x.devices()}
     if set(by_device) != set(devices):
-        raise ValueError(f"the arrays must lie on the devices of the sharding, one on each: they lie on {sorted(map(str, by_device))}, the sharding is {sharding}.")
+        raise ValueError(
+            "the arrays must lie on the devices of the sharding, one on each: they lie on"
+            f" {sorted(map(str, by_device))}, the sharding is {sharding}."
+        )
     for x in arrays:
         if x.shape != part or x.dtype != dt:
-            raise ValueError(f"Expected shard shape {part} and dtype {dtypes.name(dt)}, got a single-device array {get_aval(x).str_short()}: the array is to have "
-                             f"shape {shape} with {sharding}.")
+            raise ValueError(
+                f"Expected shard shape {part} and dtype {dtypes.name(dt)}, got a single-device array"
+                f" {get_aval(x).str_short()}: the array is to have shape {shape} with {sharding}."
+            )
     return _spread(shaped(shape, dt), sharding, [by_device[d] for d in devices])
 
 
@@ -466,11 +640,19 @@ def _spread(aval, sharding: Sharding, parts: Sequence):
     if isinstance(parts[0], KeyArray):
         return KeyArray(aval, _spread(physical(aval), sharding, [x.raw for x in parts]))
     where = own_place(sharding)
-    return sharding.backend.capabilities.spread(aval, sharding, parts) if isinstance(where, Sharding) else move(parts[0], where)
+    return (
+        sharding.backend.capabilities.spread(aval, sharding, parts)
+        if isinstance(where, Sharding)
+        else move(parts[0], where)
+    )
 
 
-def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Callable[[tuple[slice, ...]], ArrayLike],
-                             dtype: DTypeLike | None = None) -> Array:
+def make_array_from_callback(
+    shape: Shape,
+    sharding: Sharding,
+    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
+    dtype: DTypeLike | None = None,
+) -> Array:
     """An array whose parts `data_callback(index)` gives, for the index (a tuple of slices) of each part.
 
     Example:
@@ -479,7 +661,7 @@ def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Ca
         >>> weft.make_array_from_callback((2,), where, lambda index: np.arange(2.)[index])
         Array([0., 1.], dtype=float32)
     """
-    own_place(sharding)      # says so at once where its backend can't have it
+    own_place(sharding)  # says so at once where its backend can't have it
     shape = canonical_shape(shape)
     part, known, parts = sharding.shard_shape(shape), {}, []
     for device, index in sharding.devices_indices_map(shape).items():
@@ -493,12 +675,17 @@ def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Ca
             value = value.astype(dtype)
             aval = get_aval(value)
         if aval.shape != part:
-            raise ValueError(f"make_array_from_callback: data_callback gave shape {aval.shape} for the index {index}, where the part has shape {part}.")
+            raise ValueError(
+                f"make_array_from_callback: data_callback gave shape {aval.shape} for the index {index}, where the part"
+                f" has shape {part}."
+            )
         parts.append(move(value, device))
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
-def make_array_from_process_local_data(sharding: Sharding, local_data: PyTree, global_shape: Shape | None = None) -> Any:
+def make_array_from_process_local_data(
+    sharding: Sharding, local_data: PyTree, global_shape: Shape | None = None
+) -> Any:
     """An array from the data of this process, which, as the only one, has all of it.
 
     Example:
@@ -507,10 +694,14 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: PyTree, g
         >>> weft.make_array_from_process_local_data(where, np.arange(2.))
         Array([0., 1.], dtype=float32)
     """
+
     def one(x):
         shape = tuple(x.shape)
         if global_shape is not None and tuple(n if m is None else m for n, m in zip(shape, global_shape)) != shape:
-            raise ValueError(f"make_array_from_process_local_data: this process has all devices, so its data must have the global shape {tuple(global_shape)}; "
-                             f"got {shape}.")
+            raise ValueError(
+                "make_array_from_process_local_data: this process has all devices, so its data must have the global"
+                f" shape {tuple(global_shape)}; got {shape}."
+            )
         return move(x, sharding)
+
     return tree_map(one, local_data)

@@ -1,4 +1,5 @@
 """What `weft.vjp` returns: the function from cotangents of results to cotangents of arguments."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ from ..base.tree import register_pytree_node, tree_flatten
 
 
 class GradValue:
-    """Asks `VJP.with_refs` for an argument's cotangent as a value, as does anything that is neither a reference nor `DontWant`."""
+    """Asks `VJP.with_refs` for an argument's cotangent as a value, as does anything that is neither a reference nor
+    `DontWant`.
+    """
 
     @override
     def __repr__(self):
@@ -38,7 +41,8 @@ ad = SimpleNamespace(GradValue=GradValue, DontWant=DontWant, DidntWant=DidntWant
 
 
 class VJP:
-    """The function from a cotangent of a function's result to a tuple of cotangents of its arguments. A pytree, whose leaves are the residuals.
+    """The function from a cotangent of a function's result to a tuple of cotangents of its arguments. A pytree, whose
+    leaves are the residuals.
 
     Example:
         >>> import weft
@@ -46,10 +50,12 @@ class VJP:
         >>> pull(1.0)
         (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
+
     __slots__ = ("pull", "in_tree", "out_tree", "out_avals", "opaque_residuals")
 
     def __init__(self, pull: Callable, in_tree, out_tree, out_avals: Sequence, residuals: Sequence):
-        self.pull, self.in_tree, self.out_tree, self.out_avals = pull, in_tree, out_tree, out_avals      # pull: (residuals, cotangents) -> cotangents
+        # pull: (residuals, cotangents) -> cotangents
+        self.pull, self.in_tree, self.out_tree, self.out_avals = pull, in_tree, out_tree, out_avals
         self.opaque_residuals = list(residuals)
 
     def _cotangents(self, ct) -> list:
@@ -62,10 +68,12 @@ class VJP:
         """The same function, which adds cotangents to references: gradients of many calls accumulate in place.
 
         Args:
-            wanted: for each argument, as a pytree of its structure: a reference of the shape and dtype of the cotangent, to which that is added;
-                `weft.ad.DontWant()`; or anything else, for the cotangent as a value. None at all: values.
+            wanted: for each argument, as a pytree of its structure: a reference of the shape and dtype of the
+                cotangent, to which that is added; `weft.ad.DontWant()`; or anything else, for the cotangent as a value.
+                None at all: values.
 
-        Returns: the cotangents, with `weft.ad.GradRef()` and `weft.ad.DidntWant()` where there is no value. Raises ValueError for another structure.
+        Returns: the cotangents, with `weft.ad.GradRef()` and `weft.ad.DidntWant()` where there is no value. Raises
+            ValueError for another structure.
 
         Example:
             >>> import weft
@@ -80,11 +88,16 @@ class VJP:
         if not wanted:
             return self
         if tree != self.in_tree:
-            raise ValueError(at_user_line(f"with_refs takes a reference, weft.ad.DontWant() or weft.ad.GradValue() for each argument that vjp was given, in their "
-                                          f"structure {self.in_tree}; got {tree}."))
+            raise ValueError(
+                at_user_line(
+                    "with_refs takes a reference, weft.ad.DontWant() or weft.ad.GradValue() for each argument that vjp"
+                    f" was given, in their structure {self.in_tree}; got {tree}."
+                )
+            )
 
         def call(ct) -> tuple:
             return self.in_tree.unflatten([_delivered(x, place) for x, place in zip(self._cotangents(ct), places)])
+
         return call
 
     @override
@@ -101,21 +114,34 @@ def _delivered(ct, place):
     return ct
 
 
-register_pytree_node(VJP, lambda v: (tuple(v.opaque_residuals), (v.pull, v.in_tree, v.out_tree, v.out_avals)), lambda aux, residuals: VJP(*(*aux, residuals)))
+register_pytree_node(
+    VJP,
+    lambda v: (tuple(v.opaque_residuals), (v.pull, v.in_tree, v.out_tree, v.out_avals)),
+    lambda aux, residuals: VJP(*(*aux, residuals)),
+)
 
 
 def _checked(ct, out_tree, out_avals) -> list:
     """The leaves of a cotangent, which has to be of the type of the result."""
     leaves, tree = tree_flatten(ct)
     if tree != out_tree:
-        raise ValueError(at_user_line(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}. "
-                                      "Give a cotangent for each output, in the same structure."))
+        raise ValueError(
+            at_user_line(
+                f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}. "
+                "Give a cotangent for each output, in the same structure."
+            )
+        )
     checked: list = []
     for x, aval in zip(leaves, out_avals):
         want = tangent_aval(aval)
         # what is given for integers and booleans says nothing, whatever its dtype
         if get_aval(x).shape != want.shape if want.dtype == dtypes.float0 else unlike(x, want):
-            raise ValueError(at_user_line(f"the function that vjp returned takes cotangents of the types of the results: for a result of type {aval.str_short(short_dtypes=False)} one of type "
-                                          f"{want.str_short(short_dtypes=False)}, and got {type_of(x)}."))
+            raise ValueError(
+                at_user_line(
+                    "the function that vjp returned takes cotangents of the types of the results: for a result of type"
+                    f" {aval.str_short(short_dtypes=False)} one of type {want.str_short(short_dtypes=False)}, and got"
+                    f" {type_of(x)}."
+                )
+            )
         checked.append(Zero(want) if want.dtype == dtypes.float0 else x)
     return checked

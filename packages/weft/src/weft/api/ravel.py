@@ -1,4 +1,5 @@
 """A pytree of arrays as one vector, and back."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All leaves of a pytree as one vector of the dtype they promote to, and the function that undoes it.
 
-    The function gives leaves of the original shapes and dtypes. It raises ValueError for a vector of another length, TypeError for one of another
-    dtype, unless all leaves had one dtype.
+    The function gives leaves of the original shapes and dtypes. It raises ValueError for a vector of another length,
+    TypeError for one of another dtype, unless all leaves had one dtype.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -38,16 +39,22 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
 @dataclass(frozen=True)
 class _Unravel:
     """From the vector to the tree. Equal for equal trees, so it can be a static argument."""
+
     tree: Any
     types: tuple
-    wide: Any      # the vector's dtype, None if every leaf has the vector's own
+    wide: Any  # the vector's dtype, None if every leaf has the vector's own
 
     def __call__(self, flat):
         aval, total = get_aval(flat), sum(t.size for t in self.types)
         if aval.shape != (total,):
-            raise ValueError(f"unravel takes a vector of {total} elements, as ravel_pytree made; got shape {aval.shape}.")
+            raise ValueError(
+                f"unravel takes a vector of {total} elements, as ravel_pytree made; got shape {aval.shape}."
+            )
         if self.wide is not None and aval.dtype != self.wide:
-            raise TypeError(f"unravel function given array of dtype {dtypes.name(aval.dtype)}, but expected dtype {dtypes.name(self.wide)}.")
+            raise TypeError(
+                f"unravel function given array of dtype {dtypes.name(aval.dtype)}, but expected dtype"
+                f" {dtypes.name(self.wide)}."
+            )
         leaves, start = [], 0
         for t in self.types:
             part = lax.slice(flat, (start,), (start + t.size,)).reshape(t.shape)

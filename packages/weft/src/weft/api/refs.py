@@ -1,4 +1,5 @@
 """Mutable references: `ref = weft.new_ref(x)`, `ref[i]`, `ref[i] = y`, in programs and outside of them."""
+
 from __future__ import annotations
 
 import math
@@ -23,7 +24,8 @@ __all__ = ["AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze",
 def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None = None) -> Ref:
     """A new mutable reference that holds `init_val`, an array or a number.
 
-    Programs under jit, grad, vmap and in loops may read and write it. Writes to references that a function closes over are seen outside.
+    Programs under jit, grad, vmap and in loops may read and write it. Writes to references that a function closes over
+    are seen outside.
 
     Args:
         memory_space: where the memory is; None, the device's own, is all there is.
@@ -44,12 +46,19 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     if kind is not None and not isinstance(kind, str):
         raise TypeError(f"new_ref: kind must be a string or None, got {kind!r}.")
     if not is_array_like(init_val) or isinstance(init_val, Ref):
-        raise TypeError(at_user_line(f"new_ref takes an array or a number; got a {type(init_val).__name__}. For a pytree, make a reference for each leaf with weft.tree.map."))
+        raise TypeError(
+            at_user_line(
+                f"new_ref takes an array or a number; got a {type(init_val).__name__}. For a pytree, make a reference"
+                " for each leaf with weft.tree.map."
+            )
+        )
     return state.new_ref_p.bind(init_val, kind=kind, memory_space=None)
 
 
 def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
-    """A reference to new memory for an array of type `ty` (a `ShapeDtypeStruct`), which must be written before it is read; zeros until then."""
+    """A reference to new memory for an array of type `ty` (a `ShapeDtypeStruct`), which must be written before it is
+    read; zeros until then.
+    """
     _own_memory(memory_space)
     if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
         raise TypeError(f"empty_ref takes a weft.ShapeDtypeStruct; got a {type(ty).__name__}.")
@@ -94,7 +103,13 @@ def swap(ref: Ref | RefView, idx: Any, value: Any, _function_name: str = "ref_sw
     if within is None:
         return state.swap_p.bind(ref, value, *operands, index=index)
     held = state.get_p.bind(ref, *operands, index=index)
-    state.check_value(_function_name, AbstractRef(array_aval(get_aval(held))), get_aval(value), [get_aval(o) for o in within[1]], within[0])
+    state.check_value(
+        _function_name,
+        AbstractRef(array_aval(get_aval(held))),
+        get_aval(value),
+        [get_aval(o) for o in within[1]],
+        within[0],
+    )
     state.swap_p.bind(ref, state.write(held, within[0], within[1], value), *operands, index=index)
     return state.read(held, *within)
 
@@ -113,8 +128,9 @@ def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
 
 
 def _target(ref, idx, name: str) -> tuple:
-    """Where an index of a reference, or of a part of one, lies: the reference, the index in it, its operands, and, where that names a part that arrays
-    pick, the index within this part and its operands."""
+    """Where an index of a reference, or of a part of one, lies: the reference, the index in it, its operands, and,
+    where that names a part that arrays pick, the index within this part and its operands.
+    """
     if not isinstance(ref, RefView):
         return (_checked(ref, name), *_place(ref.shape, idx), None)
     index, operands = _place(ref.shape, idx)
@@ -123,7 +139,9 @@ def _target(ref, idx, name: str) -> tuple:
     return (ref.ref, *_composed(ref.index, ref.operands, ref.shape, index, operands), None)
 
 
-def _composed(outer: tuple, outer_operands: Sequence, shape: tuple, inner: tuple, inner_operands: Sequence) -> tuple[tuple, list]:
+def _composed(
+    outer: tuple, outer_operands: Sequence, shape: tuple, inner: tuple, inner_operands: Sequence
+) -> tuple[tuple, list]:
     """The index of what `inner` picks of the part, of that shape, which `outer` picks with numbers and slices."""
     starts, steps, sizes = iter(outer_operands), iter(inner), iter(shape)
     given, index, operands = iter(inner_operands), [], []
@@ -133,9 +151,15 @@ def _composed(outer: tuple, outer_operands: Sequence, shape: tuple, inner: tuple
             (kind, *rest), n = next(steps), next(sizes)
             at = next(given) if kind == "array" or rest[0] is None else rest[0]
             if not isinstance(at, int):
-                at = jnp.where(at < 0, at + n, at)      # from the end of the part
+                at = jnp.where(at < 0, at + n, at)  # from the end of the part
             start = start + entry[3] * at
-            entry = (kind,) if kind == "array" else (kind, None) if kind == "at" else (kind, None, rest[1], entry[3] * rest[2])
+            entry = (
+                (kind,)
+                if kind == "array"
+                else (kind, None)
+                if kind == "at"
+                else (kind, None, rest[1], entry[3] * rest[2])
+            )
         if isinstance(start, int):
             entry = (entry[0], start, *entry[2:])
         else:
@@ -155,6 +179,7 @@ class Places:
         >>> row[...], ref[0, 1]
         (Array([0., 1., 1.], dtype=float32), Array(0., dtype=float32))
     """
+
     __slots__ = ("ref",)
 
     def __init__(self, ref):
@@ -163,12 +188,20 @@ class Places:
     def __getitem__(self, idx) -> "RefView":
         ref, index, operands, within = _target(self.ref, idx, "at")
         if within is not None:
-            raise TypeError(at_user_line("ref.at: this part was picked with an integer array, so a part of it has no place of its own. Index it instead: part[...]."))
+            raise TypeError(
+                at_user_line(
+                    "ref.at: this part was picked with an integer array, so a part of it has no place of its own. Index"
+                    " it instead: part[...]."
+                )
+            )
         return RefView(ref, index, operands)
 
 
 class RefView:
-    """A part of a reference, which is read and written as a reference is. It is no argument of functions: pass the reference, and take the part inside."""
+    """A part of a reference, which is read and written as a reference is. It is no argument of functions: pass the
+    reference, and take the part inside.
+    """
+
     __slots__ = ("ref", "index", "operands", "shape")
 
     def __init__(self, ref, index: tuple, operands: Sequence):
@@ -197,7 +230,11 @@ class RefView:
 
 def _checked(ref, name: str):
     if not isinstance(ref, Ref):
-        raise TypeError(at_user_line(f"{name} takes a mutable reference; got a {type(ref).__name__}. Make one with weft.new_ref(x)."))
+        raise TypeError(
+            at_user_line(
+                f"{name} takes a mutable reference; got a {type(ref).__name__}. Make one with weft.new_ref(x)."
+            )
+        )
     return ref
 
 
@@ -206,6 +243,7 @@ def _checked(ref, name: str):
 
 class Slice(NamedTuple):
     """A slice whose start may be traced: `ds(start, size)`."""
+
     start: Any
     size: int
     stride: int = 1
@@ -238,7 +276,7 @@ def _place(shape: tuple, idx) -> tuple[tuple, list]:
         raise IndexError("an index of a reference can have one ellipsis ('...') only.")
     if any(e is Ellipsis for e in given):
         at = next(i for i, e in enumerate(given) if e is Ellipsis)
-        given = (*given[:at], *[slice(None)] * (len(shape) - len(given) + 1), *given[at + 1:])
+        given = (*given[:at], *[slice(None)] * (len(shape) - len(given) + 1), *given[at + 1 :])
     if len(given) > len(shape):
         raise ValueError(at_user_line(f"too many indices for a reference of shape {shape}: got {len(given)}."))
     given = (*given, *[slice(None)] * (len(shape) - len(given)))
@@ -249,7 +287,11 @@ def _place(shape: tuple, idx) -> tuple[tuple, list]:
 def _entry(e, n: int, axis: int, operands: list) -> tuple:
     if isinstance(e, slice):
         if any(isinstance(v, Tracer) for v in (e.start, e.stop, e.step)):
-            raise TypeError(at_user_line("a slice of a reference needs numbers; for a start that is traced use weft.ds(start, size)."))
+            raise TypeError(
+                at_user_line(
+                    "a slice of a reference needs numbers; for a start that is traced use weft.ds(start, size)."
+                )
+            )
         if e.step is not None and e.step < 1:
             raise ValueError(at_user_line(f"slices of references need a positive step, got {e.step}."))
         start, stop, step = e.indices(n)
@@ -264,7 +306,12 @@ def _entry(e, n: int, axis: int, operands: list) -> tuple:
     if isinstance(e, list):
         e = jnp.asarray(e)
     if isinstance(e, bool) or not is_array_like(e) or not dtypes.is_int(get_aval(e).dtype):
-        raise TypeError(at_user_line(f"references are indexed with integers, slices and integer arrays; got {e!r} of type {type(e).__name__}."))
+        raise TypeError(
+            at_user_line(
+                f"references are indexed with integers, slices and integer arrays; got {e!r} of type"
+                f" {type(e).__name__}."
+            )
+        )
     if isinstance(e, int) or has_numpy and isinstance(e, np.integer):
         if not -n <= e < n:
             raise ValueError(at_user_line(f"out of bounds: index {e} on axis {axis} of size {n}."))
@@ -279,7 +326,11 @@ def _without_masks(given: tuple) -> tuple:
     for e in given:
         if is_array_like(e) and getattr(e, "shape", ()) != () and dtypes.is_bool(get_aval(e).dtype):
             if isinstance(e, Tracer):
-                raise NonConcreteBooleanIndexError(at_user_line("a reference is indexed with a traced boolean array: how many elements that picks is not known."))
+                raise NonConcreteBooleanIndexError(
+                    at_user_line(
+                        "a reference is indexed with a traced boolean array: how many elements that picks is not known."
+                    )
+                )
             out += jnp.nonzero(e)
         else:
             out.append(e)
@@ -291,7 +342,13 @@ def _without_masks(given: tuple) -> tuple:
 
 def _held(x, aval=None):
     """A value as a reference keeps it: an array, of the same weak type as before."""
-    return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x if is_array(x) or isinstance(x, Tracer) else put(x)
+    return (
+        jnp.asarray(x)
+        if isinstance(x, (int, float, complex))
+        else x
+        if is_array(x) or isinstance(x, Tracer)
+        else put(x)
+    )
 
 
 def _swap(ref, value, *operands, index):

@@ -1,4 +1,5 @@
 """Choosing what `checkpoint` keeps, and looking at it."""
+
 from __future__ import annotations
 
 from inspect import Parameter, signature
@@ -28,6 +29,7 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[AbstractValue, s
         kept = tree_leaves(pull)
         box.append(len(kept))
         return kept
+
     jaxpr, _ = stage(flat, [get_aval(x) for x in leaves], "a function whose residuals are listed")
     paths = [keystr(p[1:]) for p, _ in tree_flatten_with_path((args, kwargs))[0]]
     names = _argument_names(f, args, kwargs)
@@ -48,7 +50,9 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[AbstractValue, s
             found.append((atom.aval, "from a constant"))
         else:
             eqn = made[atom]
-            what = f"named '{eqn.params['name']}'" if eqn.primitive.name == "name" else f"output of {eqn.primitive.name}"
+            what = (
+                f"named '{eqn.params['name']}'" if eqn.primitive.name == "name" else f"output of {eqn.primitive.name}"
+            )
             if eqn.primitive.name == "jit":
                 what = f"output of jitted function '{eqn.params['name']}'"
             found.append((atom.aval, f"{what} from {eqn.source_info}"))
@@ -66,9 +70,12 @@ def _argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str] | None:
         kind = bound.signature.parameters[name].kind
         for path, _ in tree_flatten_with_path(value)[0]:
             names.setdefault(name if kind is not Parameter.VAR_KEYWORD else "", []).append(
-                f"{path[0].key}{keystr(path[1:])}" if kind is Parameter.VAR_KEYWORD else f"{name}{keystr(path)}")
+                f"{path[0].key}{keystr(path[1:])}" if kind is Parameter.VAR_KEYWORD else f"{name}{keystr(path)}"
+            )
     positional = [n for k, group in names.items() if k not in kwargs and k for n in group]
-    keyword = [n for k in sorted(kwargs) for n in ([f"{k}{keystr(path)}" for path, _ in tree_flatten_with_path(kwargs[k])[0]])]
+    keyword = [
+        n for k in sorted(kwargs) for n in ([f"{k}{keystr(path)}" for path, _ in tree_flatten_with_path(kwargs[k])[0]])
+    ]
     return [*positional, *keyword]
 
 

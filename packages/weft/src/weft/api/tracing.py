@@ -1,4 +1,5 @@
 """The transformations that users call, and looking at, moving and waiting for what they compute."""
+
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -6,11 +7,35 @@ from typing import Any, Callable, Hashable, Iterator, Literal, Sequence, overloa
 
 from ..typing import Array, ArrayLike, Placement, Tree
 from ..base.annotations import Args, Function, PyTree, Result, like, override
-from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp)
+from .autodiff import (
+    closure_convert as closure_convert,
+    fwd_and_bwd as fwd_and_bwd,
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linear_transpose as linear_transpose,
+    linearize as linearize,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+)
 from ..base.avals import ShapeDtypeStruct
 from ..base.config import config
 from ..core.jaxpr import ClosedJaxpr
-from ..core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, is_array, mapped_axes, reset_trace, root, set_trace
+from ..core.trace import (
+    Axis,
+    InnerTrace,
+    Trace,
+    Tracer,
+    current_trace,
+    is_array,
+    mapped_axes,
+    reset_trace,
+    root,
+    set_trace,
+)
 from .functions import check_callable, name_of
 from ..primitives.placement import constrain, transfer_p
 from ..runtime.device import backend_of
@@ -30,12 +55,16 @@ def _traced(fun: Callable, args: tuple, kwargs: dict, static: dict) -> tuple[Clo
     """The jaxpr of a call, and the structure of its result."""
     leaves, tree = tree_flatten(([a for i, a in enumerate(args) if i not in static], kwargs))
     avals = []
-    for x, (path, _) in zip(leaves, tree_flatten_with_path((args, kwargs) if not static else tree.unflatten(leaves))[0]):
+    for x, (path, _) in zip(
+        leaves, tree_flatten_with_path((args, kwargs) if not static else tree.unflatten(leaves))[0]
+    ):
         try:
             avals.append(abstractify(x))
         except TypeError as e:
-            raise TypeError(f"Error interpreting argument to {fun} as an abstract array. The problematic value is of type {type(x)} and was passed to the "
-                            f"function at path {keystr(path)}. Name it in static_argnums if it is no array.") from e
+            raise TypeError(
+                f"Error interpreting argument to {fun} as an abstract array. The problematic value is of type {type(x)}"
+                f" and was passed to the function at path {keystr(path)}. Name it in static_argnums if it is no array."
+            ) from e
     box: list = []
 
     def flat(*xs):
@@ -47,6 +76,7 @@ def _traced(fun: Callable, args: tuple, kwargs: dict, static: dict) -> tuple[Clo
         for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
             check_result(x, name_of(fun), path)
         return out_leaves
+
     return ClosedJaxpr(*stage(flat, avals, f"the function {name_of(fun)}")), box[0]
 
 
@@ -55,15 +85,26 @@ def _shapes(closed: ClosedJaxpr, tree: PyTreeDef):
 
 
 @overload
-def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (),
-               axis_env: Sequence[tuple[Hashable, int]] | None = None,
-               return_shape: Literal[False] = False) -> Function[Args, ClosedJaxpr]: ...
+def make_jaxpr(
+    fun: Callable[Args, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: Literal[False] = False,
+) -> Function[Args, ClosedJaxpr]: ...
 @overload
-def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (),
-               axis_env: Sequence[tuple[Hashable, int]] | None = None, *,
-               return_shape: Literal[True]) -> Function[Args, tuple[ClosedJaxpr, Any]]: ...
-def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (),
-               axis_env: Sequence[tuple[Hashable, int]] | None = None, return_shape: bool = False) -> Function[Args, Any]:
+def make_jaxpr(
+    fun: Callable[Args, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    *,
+    return_shape: Literal[True],
+) -> Function[Args, tuple[ClosedJaxpr, Any]]: ...
+def make_jaxpr(
+    fun: Callable[Args, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Function[Args, Any]:
     """A function that returns the jaxpr of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
     Args:
@@ -85,15 +126,22 @@ def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (
         static = {}
         for n in nums:
             if not -len(args) <= n < len(args):
-                raise ValueError(f"make_jaxpr of {name_of(fun)} has static_argnums={nums}, but the call has only {len(args)} positional arguments.")
+                raise ValueError(
+                    f"make_jaxpr of {name_of(fun)} has static_argnums={nums}, but the call has only {len(args)}"
+                    " positional arguments."
+                )
             try:
                 hash(args[n])
             except TypeError as e:
-                raise ValueError(f"Non-hashable static arguments are not supported: argument {n} of {name_of(fun)} is a {type(args[n]).__name__}.") from e
+                raise ValueError(
+                    f"Non-hashable static arguments are not supported: argument {n} of {name_of(fun)} is a"
+                    f" {type(args[n]).__name__}."
+                ) from e
             static[n % len(args)] = args[n]
-        with mapped_axes(*[Axis(n, s) for n, s in (axis_env or ())]):
+        with mapped_axes(*[Axis(n, s) for n, s in axis_env or ()]):
             closed, tree = _traced(fun, args, kwargs, static)
         return (closed, _shapes(closed, tree)) if return_shape else closed
+
     make_jaxpr_f.__name__ = f"make_jaxpr({name_of(fun)})"
     return make_jaxpr_f
 
@@ -115,13 +163,31 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Any:
 
 
 @overload
-def device_put(x: ArrayLike, device: Placement | PartitionSpec | PyTree = None, *, src: Placement | PyTree = None, donate: bool | PyTree = False,
-               may_alias: bool | None | PyTree = None) -> Array: ...
+def device_put(
+    x: ArrayLike,
+    device: Placement | PartitionSpec | PyTree = None,
+    *,
+    src: Placement | PyTree = None,
+    donate: bool | PyTree = False,
+    may_alias: bool | None | PyTree = None,
+) -> Array: ...
 @overload
-def device_put(x: PyTree, device: Placement | PartitionSpec | PyTree = None, *, src: Placement | PyTree = None, donate: bool | PyTree = False,
-               may_alias: bool | None | PyTree = None) -> Any: ...
-def device_put(x: PyTree, device: Placement | PartitionSpec | PyTree = None, *, src: Placement | PyTree = None, donate: bool | PyTree = False,
-               may_alias: bool | None | PyTree = None) -> Any:
+def device_put(
+    x: PyTree,
+    device: Placement | PartitionSpec | PyTree = None,
+    *,
+    src: Placement | PyTree = None,
+    donate: bool | PyTree = False,
+    may_alias: bool | None | PyTree = None,
+) -> Any: ...
+def device_put(
+    x: PyTree,
+    device: Placement | PartitionSpec | PyTree = None,
+    *,
+    src: Placement | PyTree = None,
+    donate: bool | PyTree = False,
+    may_alias: bool | None | PyTree = None,
+) -> Any:
     """`x` (a pytree) as arrays on `device`, committed to it; without a device, on the default one and uncommitted.
 
     Args:
@@ -143,7 +209,9 @@ def device_put(x: PyTree, device: Placement | PartitionSpec | PyTree = None, *, 
 
 
 def _put_all(x, leaves, tree, device, src, donate, may_alias):
-    wanted, from_, given, shared = (_prefix(n, v, x) for n, v in (("device", device), ("src", src), ("donate", donate), ("may_alias", may_alias)))
+    wanted, from_, given, shared = (
+        _prefix(n, v, x) for n, v in (("device", device), ("src", src), ("donate", donate), ("may_alias", may_alias))
+    )
     return tree.unflatten([_put(*leaf) for leaf in zip(leaves, wanted, from_, given, shared)])
 
 
@@ -151,14 +219,18 @@ def _prefix(name: str, prefix, x) -> list:
     try:
         return broadcast_prefix(prefix, x)
     except ValueError as e:
-        raise ValueError(f"device_put: {name} must be a single value, or a pytree prefix of the value that is put: {e}") from e
+        raise ValueError(
+            f"device_put: {name} must be a single value, or a pytree prefix of the value that is put: {e}"
+        ) from e
 
 
 def _put(v, where, src, donate, may_alias):
     if donate and may_alias:
         raise ValueError("may_alias and donate cannot be True at the same time.")
     if isinstance(where, P) and config.context_mesh is None:
-        raise ValueError(f"device_put to {where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding.")
+        raise ValueError(
+            f"device_put to {where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding."
+        )
     where = canonical_sharding(where)
     if current_trace() is not root or isinstance(v, Tracer):
         if has_several_devices(where):
@@ -195,7 +267,7 @@ def device_get(x: PyTree) -> Any:
 
 
 def _get_all(x):
-    together: dict = {}      # where reading takes a round trip, one is enough
+    together: dict = {}  # where reading takes a round trip, one is enough
     for v in tree_leaves(x):
         fetch = backend_of(v.device).capabilities.prefetch if is_array(v) else None
         if fetch is not None:
@@ -232,7 +304,8 @@ class _NowWherePossible(InnerTrace):
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Inside the block, operations on concrete values run at once even while a function is being traced, so that Python can decide by them.
+    """Inside the block, operations on concrete values run at once even while a function is being traced, so that Python
+    can decide by them.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -258,5 +331,5 @@ def named_call(fun: Callable[Args, Result], *, name: str | None = None) -> Funct
     def call(*args, **kwargs):
         with named_scope(from_name):
             return fun(*args, **kwargs)
-    return call
 
+    return call

@@ -1,4 +1,7 @@
-"""What type checkers know and Python 3.11 lacks, and the variables of signatures that pass a function's own signature on."""
+"""What type checkers know and Python 3.11 lacks, and the variables of signatures that pass a function's own
+signature on.
+"""
+
 from __future__ import annotations
 
 from functools import wraps
@@ -7,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec
 if TYPE_CHECKING:
     from typing_extensions import override
 else:
+
     def override(method):
-        """Marks a method that replaces one of a base class. The type checker refuses the mark where there is none, and an override without it.
+        """Marks a method that replaces one of a base class. The type checker refuses the mark where there is none, and
+        an override without it.
 
         Args:
             method: The method, or the property that wraps it.
@@ -27,26 +32,34 @@ else:
         """
         return method
 
-Args = ParamSpec("Args")         # the parameters of a function that a decorator takes,
-Result = TypeVar("Result")       # and what it returns
+
+Args = ParamSpec("Args")  # the parameters of a function that a decorator takes,
+Result = TypeVar("Result")  # and what it returns
 _Rest = ParamSpec("_Rest")
 
-PyTree: TypeAlias = object       # lists, tuples, dicts, None and registered classes of anything, however deep, and what is none of them: a leaf
+# lists, tuples, dicts, None and registered classes of anything, however deep, and what is none of them: a leaf
+PyTree: TypeAlias = object
 
 
 class Function(Generic[Args, Result]):
-    """What a type checker sees of the functions that transformations return: their parameters and result. There are no instances.
+    """What a type checker sees of the functions that transformations return: their parameters and result. There are no
+    instances.
 
-    `Callable[Args, Result]` would say the same, but mypy does not infer the type of a lambda that is transformed where any value may stand.
+    `Callable[Args, Result]` would say the same, but mypy does not infer the type of a lambda that is transformed where
+    any value may stand.
     """
+
     __name__: str
 
     if TYPE_CHECKING:
+
         def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Result: ...
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> Function[Args, Result]: ...
         @overload
-        def __get__(self: Function[Concatenate[Any, _Rest], Result], obj: object, objtype: Any = None) -> Function[_Rest, Result]: ...
+        def __get__(
+            self: Function[Concatenate[Any, _Rest], Result], obj: object, objtype: Any = None
+        ) -> Function[_Rest, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
 
 

@@ -1,4 +1,5 @@
 """Abstract values: what is known of an array while a program is traced."""
+
 from __future__ import annotations
 
 import math
@@ -27,15 +28,17 @@ def short_name(dt: dtypes.ElementType) -> str:
     return name.replace("complex", "c").replace("float", "f").replace("uint", "u").replace("int", "i")
 
 
-Size: TypeAlias = int | Any             # an integer, or a symbolic dimension, which computes like one
+Size: TypeAlias = int | Any  # an integer, or a symbolic dimension, which computes like one
 Shape: TypeAlias = tuple[Size, ...]
 
 
 class AbstractValue:
     """Base of abstract values. Programs read of them what arrays have; an effect token has nothing but a shape."""
+
     __slots__ = ()
 
     if TYPE_CHECKING:
+
         @property
         def shape(self) -> Shape: ...
         @property
@@ -51,6 +54,7 @@ class AbstractValue:
 
 class SymbolicSize:
     """Base of sizes that a program leaves open; see `weft.symbolic.dims`."""
+
     __slots__ = ()
 
     @property
@@ -74,10 +78,18 @@ class ShapedArray(AbstractValue):
 
     `vma` names the axes of devices along which the value may vary, inside a shard_map that checks it.
     """
+
     __slots__ = ("shape", "dtype", "weak_type", "vma", "_hash", "__weakref__")
 
-    def __init__(self, shape: Iterable[Any], dtype: Any, weak_type: bool = False, sharding: Any = None,
-                 vma: Iterable[Any] = frozenset(), memory_space: Any = None):
+    def __init__(
+        self,
+        shape: Iterable[Any],
+        dtype: Any,
+        weak_type: bool = False,
+        sharding: Any = None,
+        vma: Iterable[Any] = frozenset(),
+        memory_space: Any = None,
+    ):
         # plain integers only: equal avals are shared, and 2.0 or True would be found again where 2 or 1 is meant
         self.shape: Shape = tuple([n if type(n) is int else as_size(n) for n in shape])
         self.dtype: dtypes.ElementType = dtypes.dtype(dtype)
@@ -105,8 +117,13 @@ class ShapedArray(AbstractValue):
 
     @override
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
-                                 and self.weak_type == other.weak_type and self.vma == other.vma)
+        return self is other or (
+            type(other) is ShapedArray
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+            and self.vma == other.vma
+        )
 
     @override
     def __hash__(self) -> int:
@@ -118,10 +135,19 @@ class ShapedArray(AbstractValue):
     def __reduce__(self) -> tuple[Any, ...]:
         return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
 
-    def update(self, shape: Iterable[Size] | None = None, dtype: dtypes.ElementType | None = None,
-               weak_type: bool | None = None, vma: frozenset[Any] | None = None) -> "ShapedArray":
-        return shaped(self.shape if shape is None else tuple(shape), self.dtype if dtype is None else dtype,
-                      self.weak_type if weak_type is None else weak_type, self.vma if vma is None else vma)
+    def update(
+        self,
+        shape: Iterable[Size] | None = None,
+        dtype: dtypes.ElementType | None = None,
+        weak_type: bool | None = None,
+        vma: frozenset[Any] | None = None,
+    ) -> "ShapedArray":
+        return shaped(
+            self.shape if shape is None else tuple(shape),
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+            self.vma if vma is None else vma,
+        )
 
     def strip_weak_type(self) -> "ShapedArray":
         return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
@@ -141,7 +167,9 @@ class ShapedArray(AbstractValue):
 
     @override
     def __format__(self, spec: str) -> str:
-        """How messages name it: `str` writes a weak type as jax does, with a ~ that says nothing to who has not read of it."""
+        """How messages name it: `str` writes a weak type as jax does, with a ~ that says nothing to who has not read
+        of it.
+        """
         return format(("weakly typed " if self.weak_type else "") + self.str_short(short_dtypes=False), spec)
 
     @override
@@ -153,13 +181,16 @@ class ShapedArray(AbstractValue):
 def array_type(aval: AbstractValue) -> ShapedArray:
     """The type of an array as what it is; BackendError for any other, such as a token's: those are not stored."""
     if not isinstance(aval, ShapedArray):
-        raise BackendError(f"a value of type {aval} is no array, and can't be an argument or a result of a compiled program.")
+        raise BackendError(
+            f"a value of type {aval} is no array, and can't be an argument or a result of a compiled program."
+        )
     return aval
 
 
 @final
 class AbstractRef(AbstractValue):
     """The type of mutable references to an array of type `inner`."""
+
     __slots__ = ("inner", "memory_space", "kind")
 
     def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None):
@@ -219,17 +250,24 @@ def array_aval(aval: AbstractValue) -> ShapedArray:
     """The type of an array as what it is; TypeError for that of a reference or a token."""
     if isinstance(aval, ShapedArray):
         return aval
-    raise type_error(f"an array is needed here, and this is of type {aval.str_short(short_dtypes=False)}. "
-                     "Read what a reference holds (ref[...]) and pass that.")
+    raise type_error(
+        f"an array is needed here, and this is of type {aval.str_short(short_dtypes=False)}. "
+        "Read what a reference holds (ref[...]) and pass that."
+    )
 
 
 def reshaped(aval: AbstractValue, shape: Iterable[Size]) -> AbstractValue:
     """The same type with another shape."""
-    return AbstractRef(aval.inner.update(shape=shape)) if isinstance(aval, AbstractRef) else array_aval(aval).update(shape=shape)
+    return (
+        AbstractRef(aval.inner.update(shape=shape))
+        if isinstance(aval, AbstractRef)
+        else array_aval(aval).update(shape=shape)
+    )
 
 
 class AbstractToken(AbstractValue):
     """The type of the tokens that order effects."""
+
     __slots__ = ()
     shape, weak_type = (), False
 
@@ -244,20 +282,25 @@ token = AbstractToken()
 
 
 @lru_cache(maxsize=65536)
-def shaped(shape: Shape, dtype: dtypes.ElementType, weak_type: bool = False,
-           vma: frozenset[Any] = frozenset()) -> ShapedArray:
+def shaped(
+    shape: Shape, dtype: dtypes.ElementType, weak_type: bool = False, vma: frozenset[Any] = frozenset()
+) -> ShapedArray:
     """The aval of a shape and dtype; equal ones are one object, so comparing them is cheap."""
     return ShapedArray(shape, dtype, weak_type, vma=vma)
 
 
 def countable(shape: Shape, dtype: dtypes.ElementType) -> bool:
-    """Whether 63 bits count an array's bytes, and would if none of its sizes were zero: strides and layouts are products of the others."""
+    """Whether 63 bits count an array's bytes, and would if none of its sizes were zero: strides and layouts are
+    products of the others.
+    """
     sizes = [n for n in shape if type(n) is int and n]
     return math.prod(sizes) * max(1, dtypes.itemsize(dtype)) < 1 << 63
 
 
 def keeping_64_bits(avals: Iterable[AbstractValue]) -> ContextManager[None]:
-    """Turns 64-bit types on where one of `avals` has one: a program that was traced without them may have been given such arrays."""
+    """Turns 64-bit types on where one of `avals` has one: a program that was traced without them may have been given
+    such arrays.
+    """
     return enable_x64(config.enable_x64 or any([isinstance(a, ShapedArray) and dtypes.is_wide(a.dtype) for a in avals]))
 
 
@@ -270,7 +313,9 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
 
 
 def physical(aval: AbstractValue) -> AbstractValue:
-    """The aval of what is stored: random keys become arrays of uint32 with a trailing axis, and float0, which holds nothing, booleans."""
+    """The aval of what is stored: random keys become arrays of uint32 with a trailing axis, and float0, which holds
+    nothing, booleans.
+    """
     if isinstance(aval, ShapedArray):
         if dtypes.is_key(aval.dtype):
             return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32, False, aval.vma)
@@ -295,15 +340,22 @@ def scalar_aval(value: Any) -> ShapedArray:
 def check_range(name: str, value: int) -> None:
     """OverflowError for a Python int beyond the integers that are on (32 bits, or 64)."""
     if value.bit_length() > 31 and not -(top := 1 << dtypes.bits(scalar_aval(value).dtype) - 1) <= value < top:
-        raise OverflowError(at_user_line(f"{name}: the Python integer {value} does not fit {dtypes.name(scalar_aval(value).dtype)}. Give a float, or an array "
-                                         "of a wider dtype, or turn 64-bit types on with weft.config.update('jax_enable_x64', True)."))
+        raise OverflowError(
+            at_user_line(
+                f"{name}: the Python integer {value} does not fit {dtypes.name(scalar_aval(value).dtype)}. Give a"
+                " float, or an array of a wider dtype, or turn 64-bit types on with"
+                " weft.config.update('jax_enable_x64', True)."
+            )
+        )
 
 
 class ShapeDtypeStruct:
-    """A shape and a dtype that stand for an array: what `eval_shape` returns and `lower` takes. It can't be changed, and can be a key.
+    """A shape and a dtype that stand for an array: what `eval_shape` returns and `lower` takes. It can't be changed,
+    and can be a key.
 
     Args:
-        sharding: how the array lies over devices: a `Sharding`, a `PartitionSpec` for the mesh that is set, or a `Format` that has one.
+        sharding: how the array lies over devices: a `Sharding`, a `PartitionSpec` for the mesh that is set, or a
+            `Format` that has one.
         weak_type: the type came from a Python number, and yields to others in promotion.
         manual_axis_type, is_ref: left at their defaults; weft has no such types here.
 
@@ -315,29 +367,55 @@ class ShapeDtypeStruct:
         >>> weft.ShapeDtypeStruct((2, 3), "float32")
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
+
     __slots__ = ("shape", "dtype", "weak_type", "_sharding")
     shape: Shape
     dtype: dtypes.ElementType
     weak_type: bool
     _sharding: Sharding | P | None
 
-    def __init__(self, shape: Iterable[Size], dtype: dtypes.DTypeLike, *, sharding: Sharding | P | Format | None = None, weak_type: bool = False,
-                 manual_axis_type: None = None, is_ref: bool = False):
+    def __init__(
+        self,
+        shape: Iterable[Size],
+        dtype: dtypes.DTypeLike,
+        *,
+        sharding: Sharding | P | Format | None = None,
+        weak_type: bool = False,
+        manual_axis_type: None = None,
+        is_ref: bool = False,
+    ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype; got None.")
         if manual_axis_type is not None:
-            raise ValueError("ShapeDtypeStruct: weft says of values inside shard_map only along which axes they vary. Leave manual_axis_type out.")
+            raise ValueError(
+                "ShapeDtypeStruct: weft says of values inside shard_map only along which axes they vary. Leave"
+                " manual_axis_type out."
+            )
         if is_ref:
-            raise ValueError("ShapeDtypeStruct: weft has no shapes that stand for references. Trace with a reference instead: weft.new_ref(weft.numpy.zeros(shape)).")
-        where = sharding if sharding is None or isinstance(sharding, (Sharding, P)) else getattr(sharding, "sharding", sharding)      # of a Format
+            raise ValueError(
+                "ShapeDtypeStruct: weft has no shapes that stand for references. Trace with a reference instead:"
+                " weft.new_ref(weft.numpy.zeros(shape))."
+            )
+        # of a Format
+        where = (
+            sharding
+            if sharding is None or isinstance(sharding, (Sharding, P))
+            else getattr(sharding, "sharding", sharding)
+        )
         if where is not None and not isinstance(where, (Sharding, P)):
-            raise ValueError(f"ShapeDtypeStruct: sharding must be a weft.sharding.Sharding, a weft.P or a Format, got {where!r} of type {type(where).__name__}.")
+            raise ValueError(
+                f"ShapeDtypeStruct: sharding must be a weft.sharding.Sharding, a weft.P or a Format, got {where!r} of"
+                f" type {type(where).__name__}."
+            )
         for name, value in zip(self.__slots__, (tuple(shape), dtypes.dtype(dtype), weak_type, where)):
             object.__setattr__(self, name, value)
 
     @override
     def __setattr__(self, name: str, value: Any) -> None:
-        raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects; make another with its method update.")
+        raise RuntimeError(
+            f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects; make another with its method"
+            " update."
+        )
 
     @classmethod
     def like(cls, x: ArrayLike | ShapeDtypeStruct) -> ShapeDtypeStruct:
@@ -384,8 +462,12 @@ class ShapeDtypeStruct:
 
     @override
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self._sharding) == \
-            (other.shape, other.dtype, other.weak_type, other._sharding)
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self._sharding) == (
+            other.shape,
+            other.dtype,
+            other.weak_type,
+            other._sharding,
+        )
 
     @override
     def __hash__(self) -> int:
@@ -397,7 +479,15 @@ class ShapeDtypeStruct:
 
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
         """The same with other arguments of the constructor."""
-        return ShapeDtypeStruct(**{"shape": self.shape, "dtype": self.dtype, "sharding": self._sharding, "weak_type": self.weak_type, **kwargs})
+        return ShapeDtypeStruct(
+            **{
+                "shape": self.shape,
+                "dtype": self.dtype,
+                "sharding": self._sharding,
+                "weak_type": self.weak_type,
+                **kwargs,
+            }
+        )
 
     @override
     def __repr__(self) -> str:

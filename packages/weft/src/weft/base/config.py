@@ -4,6 +4,7 @@
 current thread or task. Environment variables `JAX_*` and `WEFT_*` give the first defaults. Options about machinery that
 weft does not have can be set as well, but say so in a warning: they stand together in `NO_EFFECT`.
 """
+
 from __future__ import annotations
 
 import os
@@ -20,15 +21,23 @@ from .errors import at_user_line, warn
 
 _UNSET = object()
 _NOWHERE: dict = {}
-# The values that blocks have set in this thread or task, by option: one variable for all, so that whether any may have changed is one look.
+# The values that blocks have set in this thread or task, by option: one variable for all, so that whether any may have
+# changed is one look.
 _here: ContextVar[dict] = ContextVar("weft_config", default=_NOWHERE)
 _TRUE, _FALSE = ("1", "true", "t", "on", "yes", "y"), ("0", "false", "f", "off", "no", "n")
 # Options of jax that have no prefix.
-_BARE = ("check_vma", "eager_constant_folding", "jax2tf_associative_scan_reductions", "jax2tf_default_native_serialization", "mock_num_gpu_processes")
+_BARE = (
+    "check_vma",
+    "eager_constant_folding",
+    "jax2tf_associative_scan_reductions",
+    "jax2tf_default_native_serialization",
+    "mock_num_gpu_processes",
+)
 
 
 class Option:
     """One configuration value. `traced` says that programs traced under different values are different."""
+
     __slots__ = ("name", "default", "kind", "choices", "optional", "traced", "doc")
 
     def __init__(self, name: str, default, choices=None, traced: bool = False, doc: str = "", kind: type | None = None):
@@ -58,7 +67,7 @@ class Option:
             elif self.optional and text == "":
                 value = None
         except ValueError:
-            pass      # the check names what is allowed
+            pass  # the check names what is allowed
         return self.check(value, source)
 
     def check(self, value, source: str | None = None):
@@ -66,16 +75,29 @@ class Option:
         if value is None and self.optional:
             return None
         if self.choices is not None:
-            value = getattr(value, "value", value)      # an enumeration's member
+            value = getattr(value, "value", value)  # an enumeration's member
             allowed = ", ".join(map(repr, self.choices)) + (" or None" if self.optional else "")
             good = isinstance(value, str) and value in self.choices
         else:
-            allowed = {bool: "True or False", int: "an int", float: "a number", str: "a string"}.get(self.kind, "any value") + (" or None" if self.optional else "")
-            if self.kind is bool and not isinstance(value, bool) and type(value).__name__ in ("int", "bool_", "bool") and value in (0, 1):
+            allowed = {bool: "True or False", int: "an int", float: "a number", str: "a string"}.get(
+                self.kind, "any value"
+            ) + (" or None" if self.optional else "")
+            if (
+                self.kind is bool
+                and not isinstance(value, bool)
+                and type(value).__name__ in ("int", "bool_", "bool")
+                and value in (0, 1)
+            ):
                 value = bool(value)
-            good = self.kind is object or isinstance(value, (int, float) if self.kind is float else self.kind) and (self.kind is bool) >= isinstance(value, bool)
+            good = (
+                self.kind is object
+                or isinstance(value, (int, float) if self.kind is float else self.kind)
+                and (self.kind is bool) >= isinstance(value, bool)
+            )
         if not good:
-            message = f"config option {self.public!r} takes {allowed}; got {value!r}" + (f" from {source}." if source else ".")
+            message = f"config option {self.public!r} takes {allowed}; got {value!r}" + (
+                f" from {source}." if source else "."
+            )
             raise ValueError(message if source else at_user_line(message))
         return value
 
@@ -98,12 +120,14 @@ class Option:
 
 class Snapshot:
     """The values of some options, collected again only where one may have changed."""
+
     __slots__ = ("options", "_known", "_numbers")
-    _count = count(1)       # of all snapshots, so that no two give one number to different values
+    _count = count(1)  # of all snapshots, so that no two give one number to different values
 
     def __init__(self, options: tuple):
         self.options = options
-        self._known: tuple[dict | None, int, tuple, int] = None, -1, (), 0      # what held, in which epoch; the values, and their number
+        # what held, in which epoch; the values, and their number
+        self._known: tuple[dict | None, int, tuple, int] = None, -1, (), 0
         self._numbers: dict[tuple, int] = {}
 
     def _look(self) -> tuple:
@@ -132,7 +156,9 @@ _CALLED = ("platforms", "default_device", "disable_jit", "debug_nans", "debug_in
 
 
 class LocalOption(Protocol):
-    """A context manager function that sets an option for a block, in this thread: booleans to True unless another value is given."""
+    """A context manager function that sets an option for a block, in this thread: booleans to True unless another
+    value is given.
+    """
 
     def __call__(self, new_val: Any = ...) -> ContextManager[None]: ...
 
@@ -144,11 +170,18 @@ class Config:
         object.__setattr__(self, "_options", {})
         object.__setattr__(self, "_listeners", [])
         object.__setattr__(self, "_traced", ())
-        object.__setattr__(self, "_epoch", 0)       # how often a default has changed
+        object.__setattr__(self, "_epoch", 0)  # how often a default has changed
         self._snapshots()
 
-    def define(self, name: str, default: Any, choices: Any = None, traced: bool = False, doc: str = "",
-               kind: type | None = None) -> LocalOption:
+    def define(
+        self,
+        name: str,
+        default: Any,
+        choices: Any = None,
+        traced: bool = False,
+        doc: str = "",
+        kind: type | None = None,
+    ) -> LocalOption:
         """Adds an option and returns a context manager function that sets it locally."""
         option = self._options[name] = Option(name, default, choices, traced, doc, kind)
         if traced:
@@ -168,15 +201,19 @@ class Config:
 
         def local(new_val: Any = _UNSET) -> ContextManager[None]:
             if new_val is _UNSET and option.kind is not bool:
-                raise TypeError(at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …"))
+                raise TypeError(
+                    at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …")
+                )
             return held(True if new_val is _UNSET else new_val)
+
         local.__name__ = local.__qualname__ = name
         local.__doc__ = f"Sets the config option `{option.public}` for a block, in this thread. {doc}"
         return local
 
     def _snapshots(self) -> None:
         more = [self._options[name] for name in _CALLED if name in self._options]
-        # the values on which a traced program depends, part of every cache key; and a number for those on which a call depends
+        # the values on which a traced program depends, part of every cache key; and a number for those on which a call
+        # depends
         object.__setattr__(self, "trace_context", Snapshot(self._traced).values)
         object.__setattr__(self, "call_context", Snapshot((*self._traced, *more)).number)
 
@@ -245,7 +282,9 @@ class Config:
         return self._options["enable_x64"].get()
 
     def parse_flags_with_absl(self) -> None:
-        """Sets the options that the command line names (`--jax_enable_x64`, `--jax_platforms=cpu`, `--nojax_…`), and leaves all other arguments."""
+        """Sets the options that the command line names (`--jax_enable_x64`, `--jax_platforms=cpu`, `--nojax_…`), and
+        leaves all other arguments.
+        """
         for argument in sys.argv[1:]:
             name, given, text = argument.lstrip("-").partition("=")
             off = name.startswith("nojax_") and not given
@@ -262,70 +301,165 @@ _PALLAS, _PGLE = "weft has no Pallas", "profile-guided latency estimation is not
 _CLUSTER, _PART = "one process has all devices", "weft's traces have one form of this"
 _ALWAYS = "weft always does it"
 NO_EFFECT: dict[str, tuple] = {
-    "check_vma": (False, None, _PART), "eager_constant_folding": (False, None, "constants are folded by the compiler"),
-    "jax2tf_associative_scan_reductions": (False, None, "weft has no jax2tf"), "jax2tf_default_native_serialization": (True, None, "weft has no jax2tf"),
-    "auto_pcast": (True, None, _PART), "backend_target": ("", None, "devices are local"), "xla_backend": ("", None, "jax_platforms chooses the backend"),
-    "bcoo_cusparse_lowering": (False, None, "weft has no sparse arrays"), "check_proxy_envs": (True, None, _CLUSTER),
-    "compilation_cache_expect_pgle": (False, None, _PGLE), "compiler_enable_remat_pass": (True, None, "set XLA_FLAGS for XLA's passes"),
+    "check_vma": (False, None, _PART),
+    "eager_constant_folding": (False, None, "constants are folded by the compiler"),
+    "jax2tf_associative_scan_reductions": (False, None, "weft has no jax2tf"),
+    "jax2tf_default_native_serialization": (True, None, "weft has no jax2tf"),
+    "auto_pcast": (True, None, _PART),
+    "backend_target": ("", None, "devices are local"),
+    "xla_backend": ("", None, "jax_platforms chooses the backend"),
+    "bcoo_cusparse_lowering": (False, None, "weft has no sparse arrays"),
+    "check_proxy_envs": (True, None, _CLUSTER),
+    "compilation_cache_expect_pgle": (False, None, _PGLE),
+    "compiler_enable_remat_pass": (True, None, "set XLA_FLAGS for XLA's passes"),
     "compiler_detailed_logging_min_ops": (10, None, "XLA's own logging is set by TF_CPP_VMODULE"),
-    "cpu_collectives_implementation": ("gloo", ("gloo", "mpi", "megascale"), _CLUSTER), "cpu_get_global_topology_timeout_minutes": (5, None, _CLUSTER),
-    "cpu_get_local_topology_timeout_minutes": (2, None, _CLUSTER), "cross_host_transfer_socket_address": ("", None, _CLUSTER),
-    "cross_host_transfer_timeout_seconds": (None, None, _CLUSTER), "cross_host_transfer_transfer_size": (None, None, _CLUSTER),
-    "cross_host_transport_addresses": ("", None, _CLUSTER), "oneapi_visible_devices": ("all", None, "oneAPI is not supported"),
-    "rocm_visible_devices": ("all", None, "ROCm is not supported"), "custom_vjp3": (False, None, _PART), "disable_bwd_checks": (False, None, _PART),
+    "cpu_collectives_implementation": ("gloo", ("gloo", "mpi", "megascale"), _CLUSTER),
+    "cpu_get_global_topology_timeout_minutes": (5, None, _CLUSTER),
+    "cpu_get_local_topology_timeout_minutes": (2, None, _CLUSTER),
+    "cross_host_transfer_socket_address": ("", None, _CLUSTER),
+    "cross_host_transfer_timeout_seconds": (None, None, _CLUSTER),
+    "cross_host_transfer_transfer_size": (None, None, _CLUSTER),
+    "cross_host_transport_addresses": ("", None, _CLUSTER),
+    "oneapi_visible_devices": ("all", None, "oneAPI is not supported"),
+    "rocm_visible_devices": ("all", None, "ROCm is not supported"),
+    "custom_vjp3": (False, None, _PART),
+    "disable_bwd_checks": (False, None, _PART),
     "debug_leaked_clients_on_clear_backends": (False, None, "clients live as long as the process"),
-    "disable_vmap_shmap_error": (False, None, _PART), "disallow_mesh_context_manager": (False, None, _PART), "distributed_debug": (False, None, _CLUSTER),
-    "embedded_constants_max_bytes": (32, None, "captured arrays are arguments of the compiled program"), "enable_pgle": (False, None, _PGLE),
-    "enable_preemption_service": (True, None, _CLUSTER), "enable_recoverability": (False, None, _CLUSTER),
+    "disable_vmap_shmap_error": (False, None, _PART),
+    "disallow_mesh_context_manager": (False, None, _PART),
+    "distributed_debug": (False, None, _CLUSTER),
+    "embedded_constants_max_bytes": (32, None, "captured arrays are arguments of the compiled program"),
+    "enable_pgle": (False, None, _PGLE),
+    "enable_preemption_service": (True, None, _CLUSTER),
+    "enable_recoverability": (False, None, _CLUSTER),
     "error_checking_behavior_divide": ("ignore", ("ignore", "raise"), "checkify finds such errors"),
     "error_checking_behavior_nan": ("ignore", ("ignore", "raise"), "checkify and jax_debug_nans find such errors"),
     "error_checking_behavior_oob": ("ignore", ("ignore", "raise"), "checkify finds such errors"),
-    "experimental_unsafe_xla_runtime_errors": (False, None, _PART), "export_calling_convention_version": (10, None, _PART),
-    "export_ignore_forward_compatibility": (False, None, _PART), "force_dcn_cross_host_transfers": (False, None, _CLUSTER),
-    "include_debug_info_in_dumps": (True, None, _ALWAYS), "include_full_tracebacks_in_locations": (True, None, "operations carry the user's own line"),
-    "traceback_in_locations_limit": (100, None, "operations carry the user's own line"), "log_checkpoint_residuals": (False, None, "ad_checkpoint.print_saved_residuals shows them"),
-    "mock_gpu_topology": ("", None, _CLUSTER), "mock_num_gpu_processes": (0, None, _CLUSTER), "mosaic_allow_hlo": (False, None, _PALLAS),
-    "mutable_array_checks": (True, None, _ALWAYS), "pallas_enable_debug_checks": (False, None, _PALLAS), "pallas_poison_buffers": (False, None, _PALLAS),
-    "pallas_use_mosaic_gpu": (True, None, _PALLAS), "pallas_verbose_errors": (False, None, _PALLAS),
-    "persistent_cache_enable_xla_caches": ("xla_gpu_per_fusion_autotune_cache_dir", None, "XLA's own caches are set by XLA_FLAGS"),
-    "pgle_aggregation_percentile": (90, None, _PGLE), "pgle_profiling_runs": (3, None, _PGLE), "pjrt_client_create_options": (None, None, "plugins get their own defaults"),
-    "pprint_use_color": (True, None, "jaxprs are printed without colours"), "ragged_dot_use_gpu_pallas_triton_lowering": (False, None, _PALLAS),
-    "ragged_dot_use_ragged_dot_instruction": (True, None, _PART), "refs_to_pins": (False, None, _PART), "remat3": (False, None, _PART), "scan3": (False, None, _PART),
-    "remove_custom_partitioning_ptr_from_cache_key": (False, None, _PART), "remove_size_one_mesh_axis_from_type": (False, None, _PART),
-    "send_traceback_to_runtime": ("off", ("off", "on", "full"), "operations carry the user's own line"), "serialization_version": (0, None, _PART),
-    "share_binary_between_hosts": (False, None, _CLUSTER), "share_binary_between_hosts_timeout_ms": (1200000, None, _CLUSTER),
-    "softmax_custom_jvp": (False, None, "softmax has one derivative"), "sort_devices_by_process_index": (True, None, _CLUSTER),
-    "source_url_schema": (None, None, "lines are shown as file:line"), "threefry_gpu_kernel_lowering": (False, None, "threefry is lowered to arithmetic on all devices"),
-    "tracer_error_num_traceback_frames": (5, None, "errors name the user's own line"), "use_direct_linearize": (True, None, _ALWAYS),
-    "captured_constants_report_frames": (0, None, "the warning names the user's line"), "check_static_indices": (False, None, "checkify finds indices out of bounds"),
+    "experimental_unsafe_xla_runtime_errors": (False, None, _PART),
+    "export_calling_convention_version": (10, None, _PART),
+    "export_ignore_forward_compatibility": (False, None, _PART),
+    "force_dcn_cross_host_transfers": (False, None, _CLUSTER),
+    "include_debug_info_in_dumps": (True, None, _ALWAYS),
+    "include_full_tracebacks_in_locations": (True, None, "operations carry the user's own line"),
+    "traceback_in_locations_limit": (100, None, "operations carry the user's own line"),
+    "log_checkpoint_residuals": (False, None, "ad_checkpoint.print_saved_residuals shows them"),
+    "mock_gpu_topology": ("", None, _CLUSTER),
+    "mock_num_gpu_processes": (0, None, _CLUSTER),
+    "mosaic_allow_hlo": (False, None, _PALLAS),
+    "mutable_array_checks": (True, None, _ALWAYS),
+    "pallas_enable_debug_checks": (False, None, _PALLAS),
+    "pallas_poison_buffers": (False, None, _PALLAS),
+    "pallas_use_mosaic_gpu": (True, None, _PALLAS),
+    "pallas_verbose_errors": (False, None, _PALLAS),
+    "persistent_cache_enable_xla_caches": (
+        "xla_gpu_per_fusion_autotune_cache_dir",
+        None,
+        "XLA's own caches are set by XLA_FLAGS",
+    ),
+    "pgle_aggregation_percentile": (90, None, _PGLE),
+    "pgle_profiling_runs": (3, None, _PGLE),
+    "pjrt_client_create_options": (None, None, "plugins get their own defaults"),
+    "pprint_use_color": (True, None, "jaxprs are printed without colours"),
+    "ragged_dot_use_gpu_pallas_triton_lowering": (False, None, _PALLAS),
+    "ragged_dot_use_ragged_dot_instruction": (True, None, _PART),
+    "refs_to_pins": (False, None, _PART),
+    "remat3": (False, None, _PART),
+    "scan3": (False, None, _PART),
+    "remove_custom_partitioning_ptr_from_cache_key": (False, None, _PART),
+    "remove_size_one_mesh_axis_from_type": (False, None, _PART),
+    "send_traceback_to_runtime": ("off", ("off", "on", "full"), "operations carry the user's own line"),
+    "serialization_version": (0, None, _PART),
+    "share_binary_between_hosts": (False, None, _CLUSTER),
+    "share_binary_between_hosts_timeout_ms": (1200000, None, _CLUSTER),
+    "softmax_custom_jvp": (False, None, "softmax has one derivative"),
+    "sort_devices_by_process_index": (True, None, _CLUSTER),
+    "source_url_schema": (None, None, "lines are shown as file:line"),
+    "threefry_gpu_kernel_lowering": (False, None, "threefry is lowered to arithmetic on all devices"),
+    "tracer_error_num_traceback_frames": (5, None, "errors name the user's own line"),
+    "use_direct_linearize": (True, None, _ALWAYS),
+    "captured_constants_report_frames": (0, None, "the warning names the user's line"),
+    "check_static_indices": (False, None, "checkify finds indices out of bounds"),
     "explicit_x64_dtypes": ("warn", ("warn", "error", "allow"), "jax_enable_x64 alone decides"),
-    "high_dynamic_range_gumbel": (False, None, "gumbel is drawn from uniform values of its own dtype"), "cuda_visible_devices": ("all", None, "set CUDA_VISIBLE_DEVICES"),
-    "use_emit_pipeline_primitive": (False, None, _PALLAS), "use_magma": ("auto", ("off", "on", "auto"), "eig runs on the CPU"),
-    "use_shardy_partitioner": (True, None, _ALWAYS), "use_simplified_jaxpr_constants": (False, None, _PART), "xla_profile_version": (0, None, _PGLE),
+    "high_dynamic_range_gumbel": (False, None, "gumbel is drawn from uniform values of its own dtype"),
+    "cuda_visible_devices": ("all", None, "set CUDA_VISIBLE_DEVICES"),
+    "use_emit_pipeline_primitive": (False, None, _PALLAS),
+    "use_magma": ("auto", ("off", "on", "auto"), "eig runs on the CPU"),
+    "use_shardy_partitioner": (True, None, _ALWAYS),
+    "use_simplified_jaxpr_constants": (False, None, _PART),
+    "xla_profile_version": (0, None, _PGLE),
 }
 
 config = Config()
 _define = config.define
 _GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
-_PRECISIONS = ("default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32",
-               "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
-               "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
-               "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
+_PRECISIONS = (
+    "default",
+    "high",
+    "highest",
+    "fastest",
+    "bfloat16",
+    "bfloat16_3x",
+    "tensorfloat32",
+    "float32",
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
 
 # what programs mean
 enable_x64 = _define("enable_x64", False, traced=True, doc="64-bit dtypes are kept instead of narrowed to 32 bits.")
 _disable_jit = _define("disable_jit", False, doc="jit runs functions op by op.")
-numpy_dtype_promotion = _define("numpy_dtype_promotion", "standard", ("standard", "strict"), True, doc="Whether arrays of different dtypes promote implicitly.")
-numpy_rank_promotion = _define("numpy_rank_promotion", "allow", ("allow", "warn", "raise"), True, doc="Whether arrays of different ranks broadcast implicitly.")
-default_matmul_precision = _define("default_matmul_precision", None, _PRECISIONS, True, doc="The precision of dot and convolution where the call names none.")
-threefry_partitionable = _define("threefry_partitionable", True, traced=True, doc="The order in which threefry counters are spread over an array.")
-default_prng_impl = _define("default_prng_impl", "threefry2x32", ("threefry2x32", "rbg", "unsafe_rbg"), True, doc="The generator behind weft.random.key.")
+numpy_dtype_promotion = _define(
+    "numpy_dtype_promotion",
+    "standard",
+    ("standard", "strict"),
+    True,
+    doc="Whether arrays of different dtypes promote implicitly.",
+)
+numpy_rank_promotion = _define(
+    "numpy_rank_promotion",
+    "allow",
+    ("allow", "warn", "raise"),
+    True,
+    doc="Whether arrays of different ranks broadcast implicitly.",
+)
+default_matmul_precision = _define(
+    "default_matmul_precision",
+    None,
+    _PRECISIONS,
+    True,
+    doc="The precision of dot and convolution where the call names none.",
+)
+threefry_partitionable = _define(
+    "threefry_partitionable", True, traced=True, doc="The order in which threefry counters are spread over an array."
+)
+default_prng_impl = _define(
+    "default_prng_impl",
+    "threefry2x32",
+    ("threefry2x32", "rbg", "unsafe_rbg"),
+    True,
+    doc="The generator behind weft.random.key.",
+)
 enable_custom_prng = _define("enable_custom_prng", False, traced=True, doc="PRNGKey makes new-style keys.")
 default_device = _define("default_device", None, kind=object, doc="The device of uncommitted values and computations.")
 # devices
 platforms = _define("platforms", None, doc="Comma-separated platforms in order of preference.")
 platform_name = _define("platform_name", "", doc="The platform, where jax_platforms names none.")
-num_cpu_devices = _define("num_cpu_devices", -1, doc="How many virtual CPU devices XLA offers; -1: one, or what XLA_FLAGS asks.")
+num_cpu_devices = _define(
+    "num_cpu_devices", -1, doc="How many virtual CPU devices XLA offers; -1: one, or what XLA_FLAGS asks."
+)
 cpu_enable_async_dispatch = _define("cpu_enable_async_dispatch", True, doc="XLA's CPU runs ahead of Python.")
 # finding mistakes
 check_tracer_leaks = _define("check_tracer_leaks", False, traced=True, doc="Leaked tracers raise at once.")
@@ -335,29 +469,80 @@ debug_key_reuse = _define("debug_key_reuse", False, traced=True, doc="A random k
 enable_checks = _define("enable_checks", False, doc="Every jaxpr is checked by the verifier when it is made.")
 verify_jaxprs = _define("verify_jaxprs", False, doc="Every jaxpr is checked by the verifier when it is made.")
 log_compiles = _define("log_compiles", False, doc="Each compilation is logged, with the time of its phases.")
-explain_cache_misses = _define("explain_cache_misses", False, doc="Each trace of a jitted function is logged, with what differs from the traces before.")
-traceback_filtering = _define("traceback_filtering", "auto", ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
-                              doc="Internal frames are left out of tracebacks, unless it is 'off'.")
+explain_cache_misses = _define(
+    "explain_cache_misses",
+    False,
+    doc="Each trace of a jitted function is logged, with what differs from the traces before.",
+)
+traceback_filtering = _define(
+    "traceback_filtering",
+    "auto",
+    ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
+    doc="Internal frames are left out of tracebacks, unless it is 'off'.",
+)
 no_tracing = _define("no_tracing", False, doc="A jitted function that would have to be traced raises instead.")
 no_execution = _define("no_execution", False, doc="A program that would run raises instead.")
-transfer_guard = _define("transfer_guard", None, _GUARD, doc="What happens at transfers between host and devices: all three directions at once.")
-transfer_guard_host_to_device = _define("transfer_guard_host_to_device", None, _GUARD, doc="What happens at transfers from the host to a device.")
-transfer_guard_device_to_host = _define("transfer_guard_device_to_host", None, _GUARD, doc="What happens at transfers from a device to the host.")
-transfer_guard_device_to_device = _define("transfer_guard_device_to_device", None, _GUARD, doc="What happens at transfers between devices.")
-array_garbage_collection_guard = _define("array_garbage_collection_guard", None, ("allow", "log", "fatal"),
-                                         doc="What happens where the garbage collector finds an array in a cycle (XLA only).")
-_define("array_tracebacks", False, doc="XLA remembers where each array was made, for the device memory profile. Calls take longer then.")
-thread_guard = _define("thread_guard", False, doc="XLA's runtime refuses calls from other threads than the first one (XLA on several processes only).")
-allow_f16_reductions = _define("allow_f16_reductions", True, traced=True, doc="Sums and products of 16-bit floats may be computed in 16 bits.")
-_define("captured_constants_warn_bytes", 2_000_000_000, doc="A program that closes over more bytes of arrays warns; -1: none does.")
-legacy_prng_key = _define("legacy_prng_key", "allow", ("allow", "warn", "error"), doc="What happens where a raw uint32 array is used as a random key.")
+transfer_guard = _define(
+    "transfer_guard",
+    None,
+    _GUARD,
+    doc="What happens at transfers between host and devices: all three directions at once.",
+)
+transfer_guard_host_to_device = _define(
+    "transfer_guard_host_to_device", None, _GUARD, doc="What happens at transfers from the host to a device."
+)
+transfer_guard_device_to_host = _define(
+    "transfer_guard_device_to_host", None, _GUARD, doc="What happens at transfers from a device to the host."
+)
+transfer_guard_device_to_device = _define(
+    "transfer_guard_device_to_device", None, _GUARD, doc="What happens at transfers between devices."
+)
+array_garbage_collection_guard = _define(
+    "array_garbage_collection_guard",
+    None,
+    ("allow", "log", "fatal"),
+    doc="What happens where the garbage collector finds an array in a cycle (XLA only).",
+)
+_define(
+    "array_tracebacks",
+    False,
+    doc="XLA remembers where each array was made, for the device memory profile. Calls take longer then.",
+)
+thread_guard = _define(
+    "thread_guard",
+    False,
+    doc="XLA's runtime refuses calls from other threads than the first one (XLA on several processes only).",
+)
+allow_f16_reductions = _define(
+    "allow_f16_reductions", True, traced=True, doc="Sums and products of 16-bit floats may be computed in 16 bits."
+)
+_define(
+    "captured_constants_warn_bytes",
+    2_000_000_000,
+    doc="A program that closes over more bytes of arrays warns; -1: none does.",
+)
+legacy_prng_key = _define(
+    "legacy_prng_key",
+    "allow",
+    ("allow", "warn", "error"),
+    doc="What happens where a raw uint32 array is used as a random key.",
+)
 _define("random_seed_offset", 0, traced=True, doc="Added to every seed of weft.random.")
 # logs and dumps
-_define("logging_level", None, ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), doc="The level of weft's loggers.")
+_define(
+    "logging_level",
+    None,
+    ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    doc="The level of weft's loggers.",
+)
 _define("debug_log_modules", "", doc="Comma-separated modules of weft whose loggers are set to DEBUG.")
 _define("dump_ir_to", "", doc="A folder into which each program is written before XLA compiles it.")
 _define("dump_ir_modes", "stablehlo", ("stablehlo",), doc="What is written there.")
-_define("hlo_source_file_canonicalization_regex", None, doc="What matches is cut from the names of source files in compiled programs.")
+_define(
+    "hlo_source_file_canonicalization_regex",
+    None,
+    doc="What matches is cut from the names of source files in compiled programs.",
+)
 # the compiler
 _define("disable_most_optimizations", False, doc="XLA compiles sooner, and programs that run slower.")
 _define("exec_time_optimization_effort", 0.0, doc="XLA's effort for speed, from -1 to 1.")
@@ -369,9 +554,21 @@ _define("compilation_cache_dir", None, doc="The folder of the persistent compile
 _define("enable_compilation_cache", True, doc="Whether the persistent compile cache is used where a folder is set.")
 _define("persistent_cache_min_compile_time_secs", 1.0, doc="Programs that compile faster are not kept.")
 _define("persistent_cache_min_entry_size_bytes", 0, doc="Smaller compiled programs are not kept.")
-_define("compilation_cache_max_size", -1, doc="Bytes that the folder may hold; what was not used for longest goes first. -1: any, 0: nothing is kept.")
-_define("compilation_cache_include_metadata_in_key", False, doc="Programs that differ only in names and lines are kept apart.")
-_define("compilation_cache_check_contents", False, doc="A program that is in the cache is compiled all the same, and a different result warned of.")
+_define(
+    "compilation_cache_max_size",
+    -1,
+    doc="Bytes that the folder may hold; what was not used for longest goes first. -1: any, 0: nothing is kept.",
+)
+_define(
+    "compilation_cache_include_metadata_in_key",
+    False,
+    doc="Programs that differ only in names and lines are kept apart.",
+)
+_define(
+    "compilation_cache_check_contents",
+    False,
+    doc="A program that is in the cache is compiled all the same, and a different result warned of.",
+)
 _define("raise_persistent_cache_errors", False, doc="What goes wrong with the cache's files raises instead of warning.")
 
 
@@ -430,7 +627,10 @@ def disable_jit(disable: bool = True) -> ContextManager[None]:
 
 
 def _without_effect(name: str) -> LocalOption:
-    """The context manager of an option that has no effect: it checks the value, and warns of one that is not the default."""
+    """The context manager of an option that has no effect: it checks the value, and warns of one that is not the
+    default.
+    """
+
     @contextmanager
     def local(new_val: Any = _UNSET) -> Iterator[None]:
         option = config._find(name)
@@ -442,6 +642,7 @@ def _without_effect(name: str) -> LocalOption:
             yield
         finally:
             option.restore(before)
+
     local.__name__ = local.__qualname__ = name
     local.__doc__ = f"Sets a config option that has no effect in weft: {NO_EFFECT[name][2]}."
     return local

@@ -3,6 +3,7 @@
 A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` where it is not. Code asks this module
 (`kind`, `bits`, `is_float`, …) and never the object, because NumPy's `kind` is wrong for the ml_dtypes.
 """
+
 from __future__ import annotations
 
 import math
@@ -18,12 +19,41 @@ if TYPE_CHECKING:
     from ..runtime.array import Array
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
-_TABLE = {"bool": ("b", 8), "int1": ("i", 1), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
-          "uint1": ("u", 1), "uint2": ("u", 2), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32), "uint64": ("u", 64),
-          "float4_e2m1fn": ("f", 4), "float6_e2m3fn": ("f", 6), "float6_e3m2fn": ("f", 6), "float8_e3m4": ("f", 8), "float8_e4m3": ("f", 8), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8),
-          "float8_e4m3b11fnuz": ("f", 8), "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "float8_e8m0fnu": ("f", 8),
-          "bfloat16": ("f", 16), "float16": ("f", 16), "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
-NAMES = frozenset(_TABLE)      # of all dtypes that arrays have; keys stand for arrays of uint32
+_TABLE = {
+    "bool": ("b", 8),
+    "int1": ("i", 1),
+    "int2": ("i", 2),
+    "int4": ("i", 4),
+    "int8": ("i", 8),
+    "int16": ("i", 16),
+    "int32": ("i", 32),
+    "int64": ("i", 64),
+    "uint1": ("u", 1),
+    "uint2": ("u", 2),
+    "uint4": ("u", 4),
+    "uint8": ("u", 8),
+    "uint16": ("u", 16),
+    "uint32": ("u", 32),
+    "uint64": ("u", 64),
+    "float4_e2m1fn": ("f", 4),
+    "float6_e2m3fn": ("f", 6),
+    "float6_e3m2fn": ("f", 6),
+    "float8_e3m4": ("f", 8),
+    "float8_e4m3": ("f", 8),
+    "float8_e4m3fn": ("f", 8),
+    "float8_e5m2": ("f", 8),
+    "float8_e4m3b11fnuz": ("f", 8),
+    "float8_e4m3fnuz": ("f", 8),
+    "float8_e5m2fnuz": ("f", 8),
+    "float8_e8m0fnu": ("f", 8),
+    "bfloat16": ("f", 16),
+    "float16": ("f", 16),
+    "float32": ("f", 32),
+    "float64": ("f", 64),
+    "complex64": ("c", 64),
+    "complex128": ("c", 128),
+}
+NAMES = frozenset(_TABLE)  # of all dtypes that arrays have; keys stand for arrays of uint32
 # the narrowest ones, which take part in promotion only with bool and Python's scalars, and floats with integers
 _NARROWEST = {name: kind for name, (kind, bits) in _TABLE.items() if bits < 8 or kind == "f" and bits == 8}
 _ML = (*_NARROWEST, "bfloat16")
@@ -31,6 +61,7 @@ _ML = (*_NARROWEST, "bfloat16")
 
 class DType:
     """A dtype where NumPy is absent, with the attributes of `numpy.dtype` that programs read."""
+
     __slots__ = ("name", "kind", "itemsize")
 
     def __init__(self, name: str, kind: str, bits: int):
@@ -68,6 +99,7 @@ class DType:
 
 class ExtendedDType:
     """Base of dtypes whose elements are not numbers; random keys are the one kind there is."""
+
     kind = "k"
     name: str
     itemsize: int
@@ -75,6 +107,7 @@ class ExtendedDType:
 
 class KeyDType(ExtendedDType):
     """The dtype of new-style random keys: an implementation tag and the shape of the raw uint32 key behind each."""
+
     __slots__ = ("impl", "name", "key_shape", "itemsize")
 
     def __init__(self, impl: str, tag: str, key_shape: tuple[int, ...]):
@@ -98,9 +131,22 @@ class KeyDType(ExtendedDType):
 
 
 if TYPE_CHECKING or has_numpy:
-    from numpy import character, complexfloating, flexible, floating, generic, inexact, integer, number, object_, signedinteger, unsignedinteger
+    from numpy import (
+        character,
+        complexfloating,
+        flexible,
+        floating,
+        generic,
+        inexact,
+        integer,
+        number,
+        object_,
+        signedinteger,
+        unsignedinteger,
+    )
     from numpy.exceptions import ComplexWarning
 else:
+
     class _Abstract(type):
         def __repr__(cls) -> str:
             return cls.__name__
@@ -108,16 +154,35 @@ else:
     class generic(metaclass=_Abstract):
         """Root of the abstract dtype classes that `issubdtype` knows, as in NumPy."""
 
-    class number(generic): pass
-    class integer(number): pass
-    class signedinteger(integer): pass
-    class unsignedinteger(integer): pass
-    class inexact(number): pass
-    class floating(inexact): pass
-    class complexfloating(inexact): pass
-    class flexible(generic): pass
-    class character(flexible): pass
-    class object_(generic): pass
+    class number(generic):
+        pass
+
+    class integer(number):
+        pass
+
+    class signedinteger(integer):
+        pass
+
+    class unsignedinteger(integer):
+        pass
+
+    class inexact(number):
+        pass
+
+    class floating(inexact):
+        pass
+
+    class complexfloating(inexact):
+        pass
+
+    class flexible(generic):
+        pass
+
+    class character(flexible):
+        pass
+
+    class object_(generic):
+        pass
 
     class ComplexWarning(RuntimeWarning):
         """Complex numbers lose their imaginary parts where they become real ones."""
@@ -131,7 +196,8 @@ class prng_key(extended):
     """Abstract class of random-key dtypes: `issubdtype(key.dtype, prng_key)`."""
 
 
-# The dtype of an array: NumPy's where that is installed, else a `DType`; a `KeyDType` for random keys, which `is_key` tells apart.
+# The dtype of an array: NumPy's where that is installed, else a `DType`; a `KeyDType` for random keys, which `is_key`
+# tells apart.
 ElementType: TypeAlias = "np.dtype[Any] | Any"
 
 
@@ -145,13 +211,14 @@ class SupportsDType(Protocol):
 
 # What functions take for a dtype: its name, a type such as `float` or `weft.numpy.float32`, a dtype, something that has one.
 DTypeLike: TypeAlias = "str | type[Any] | np.dtype[Any] | SupportsDType | ExtendedDType"
-Typed: TypeAlias = "tuple[ElementType, bool]"      # a dtype, and whether it is weak
+Typed: TypeAlias = "tuple[ElementType, bool]"  # a dtype, and whether it is weak
 
 _by_name: dict[str, ElementType] = {}
 _info: dict[ElementType, tuple[str, int]] = {}
 float0: ElementType
 if has_numpy:
     import ml_dtypes
+
     for _name, _entry in _TABLE.items():
         _by_name[_name] = np.dtype(getattr(ml_dtypes, _name) if _name in _ML else _name)
     float0 = np.dtype([("float0", np.void, 0)])
@@ -169,18 +236,31 @@ float16, float32, float64 = _by_name["float16"], _by_name["float32"], _by_name["
 complex64, complex128 = _by_name["complex64"], _by_name["complex128"]
 
 _python = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-_aliases = {"float": "float64", "int": "int64", "complex": "complex128", "bool_": "bool", "f4": "float32",
-            "f8": "float64", "i4": "int32", "i8": "int64", "u4": "uint32", "i1": "int8", "u1": "uint8", "f2": "float16"}
+_aliases = {
+    "float": "float64",
+    "int": "int64",
+    "complex": "complex128",
+    "bool_": "bool",
+    "f4": "float32",
+    "f8": "float64",
+    "i4": "int32",
+    "i8": "int64",
+    "u4": "uint32",
+    "i1": "int8",
+    "u1": "uint8",
+    "f2": "float16",
+}
 
 
 class _ScalarType(type):
     """The metaclass of `weft.numpy.float32` and its siblings: a type that equals its dtype and makes arrays."""
+
     dtype: ElementType
     make: Callable[[Any, ElementType], Any]
 
     @override
     def __call__(cls, x: Any) -> Array:
-        if isinstance(x, str):      # as Python's own types read it
+        if isinstance(x, str):  # as Python's own types read it
             x = scalar_type_of(cls.dtype)(x)
         return cls.make(x, cls.dtype)
 
@@ -214,13 +294,21 @@ def _same(mine: ElementType, other: Any) -> bool:
 
 def _scalar_type(name: str) -> _ScalarType:
     public = "bool_" if name == "bool" else name
-    return _ScalarType(public, (), {"dtype": _by_name[name], "make": staticmethod(lambda value, dt: _make_scalar(value, dt)), "__module__": "weft.numpy",
-                                    "__doc__": f"The dtype {name}; called with a value, an array of it."})
+    return _ScalarType(
+        public,
+        (),
+        {
+            "dtype": _by_name[name],
+            "make": staticmethod(lambda value, dt: _make_scalar(value, dt)),
+            "__module__": "weft.numpy",
+            "__doc__": f"The dtype {name}; called with a value, an array of it.",
+        },
+    )
 
 
 names = tuple(_TABLE)
 _scalar_types = {name: _scalar_type(name) for name in _TABLE}
-bfloat16 = _by_name["bfloat16"].type if has_numpy else _scalar_types["bfloat16"]      # a class, for isinstance
+bfloat16 = _by_name["bfloat16"].type if has_numpy else _scalar_types["bfloat16"]  # a class, for isinstance
 
 
 def _make_scalar(value: Any, dt: ElementType) -> Any:
@@ -231,7 +319,8 @@ def _no_arrays_yet(value: Any, dt: ElementType) -> Any:
     raise RuntimeError("import weft.numpy before calling a dtype")
 
 
-make_array: Callable[[Any, ElementType], Any] = _no_arrays_yet      # the array library puts its `array` here when it loads
+# the array library puts its `array` here when it loads
+make_array: Callable[[Any, ElementType], Any] = _no_arrays_yet
 
 
 def scalar_type(name: str) -> _ScalarType:
@@ -254,14 +343,18 @@ def _dtype(spec: Any) -> ElementType:
             result = None
         if result is not None and (result in _info):
             return result
-    raise TypeError(at_user_line(f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32."))
+    raise TypeError(
+        at_user_line(
+            f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32."
+        )
+    )
 
 
 def dtype(spec: Any) -> ElementType:
     """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
     if isinstance(spec, (ExtendedDType, DType)):
         return spec
-    if isinstance(spec, _ScalarType):      # its equality asks this function: it must not become a key of the cache
+    if isinstance(spec, _ScalarType):  # its equality asks this function: it must not become a key of the cache
         return spec.dtype
     try:
         return _dtype(spec)
@@ -272,7 +365,7 @@ def dtype(spec: Any) -> ElementType:
         raise
 
 
-_as_dtype = dtype      # for functions with a parameter of that name
+_as_dtype = dtype  # for functions with a parameter of that name
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 _narrow = {_by_name[a]: _by_name[b] for a, b in _NARROW.items()}
 
@@ -291,7 +384,9 @@ def canonicalize(spec: Any) -> ElementType:
 def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> ElementType:
     """`canonicalize` for numbers' dtypes; ValueError for a dtype of random keys unless those are allowed."""
     if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
-        raise ValueError(f"canonicalize_dtype got the extended dtype {dtype}; pass allow_extended_dtype=True to let it through.")
+        raise ValueError(
+            f"canonicalize_dtype got the extended dtype {dtype}; pass allow_extended_dtype=True to let it through."
+        )
     return canonicalize(dtype)
 
 
@@ -317,14 +412,36 @@ def name(dt: ElementType) -> str:
     return "float0" if dt == float0 else dt.name
 
 
-def is_bool(dt: ElementType) -> bool: return kind(dt) == "b"
-def is_int(dt: ElementType) -> bool: return kind(dt) in "iu"
-def is_signed(dt: ElementType) -> bool: return kind(dt) == "i"
-def is_unsigned(dt: ElementType) -> bool: return kind(dt) == "u"
-def is_float(dt: ElementType) -> bool: return kind(dt) == "f"
-def is_complex(dt: ElementType) -> bool: return kind(dt) == "c"
-def is_inexact(dt: ElementType) -> bool: return kind(dt) in "fc"
-def is_key(dt: ElementType) -> TypeGuard[KeyDType]: return isinstance(dt, KeyDType)
+def is_bool(dt: ElementType) -> bool:
+    return kind(dt) == "b"
+
+
+def is_int(dt: ElementType) -> bool:
+    return kind(dt) in "iu"
+
+
+def is_signed(dt: ElementType) -> bool:
+    return kind(dt) == "i"
+
+
+def is_unsigned(dt: ElementType) -> bool:
+    return kind(dt) == "u"
+
+
+def is_float(dt: ElementType) -> bool:
+    return kind(dt) == "f"
+
+
+def is_complex(dt: ElementType) -> bool:
+    return kind(dt) == "c"
+
+
+def is_inexact(dt: ElementType) -> bool:
+    return kind(dt) in "fc"
+
+
+def is_key(dt: ElementType) -> TypeGuard[KeyDType]:
+    return isinstance(dt, KeyDType)
 
 
 def lowest(dt: ElementType) -> bool | int | float | complex:
@@ -360,12 +477,20 @@ def complex_of(dt: ElementType) -> ElementType:
     return complex128 if dt == float64 else complex64
 
 
-_ABSTRACT = {"b": (), "i": (signedinteger, integer, number), "u": (unsignedinteger, integer, number),
-             "f": (floating, inexact, number), "c": (complexfloating, inexact, number), "k": (prng_key, extended)}
+_ABSTRACT = {
+    "b": (),
+    "i": (signedinteger, integer, number),
+    "u": (unsignedinteger, integer, number),
+    "f": (floating, inexact, number),
+    "c": (complexfloating, inexact, number),
+    "k": (prng_key, extended),
+}
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype `a` is, or is a kind of, `b` (a dtype or an abstract class), with NumPy's meaning for every dtype."""
+    """Whether dtype `a` is, or is a kind of, `b` (a dtype or an abstract class), with NumPy's meaning for every
+    dtype.
+    """
     if isinstance(a, type) and not isinstance(a, _ScalarType) and a not in _python and a not in _concrete_types():
         return isinstance(b, type) and issubclass(a, b)
     a = dtype(a)
@@ -394,15 +519,47 @@ def python_scalar_dtype(x: bool | int | float | complex) -> ElementType:
 
 # Promotion. A node of the lattice is a dtype or one of the weak types i*, f*, c* (Python's int, float, complex).
 # Edges after the type promotion table of JAX's documentation.
-_EDGES = {"b1": ["i*"], "i*": ["u1", "i1"], "u1": ["i2", "u2"], "u2": ["i4", "u4"], "u4": ["i8", "u8"],
-          "i1": ["i2"], "i2": ["i4"], "i4": ["i8"], "i8": ["f*"], "u8": ["f*"], "f*": ["c*", "f2", "bf"],
-          "bf": ["f4"], "f2": ["f4"], "f4": ["f8", "c4"], "f8": ["c8"], "c*": ["c4"], "c4": ["c8"], "c8": []}
+_EDGES = {
+    "b1": ["i*"],
+    "i*": ["u1", "i1"],
+    "u1": ["i2", "u2"],
+    "u2": ["i4", "u4"],
+    "u4": ["i8", "u8"],
+    "i1": ["i2"],
+    "i2": ["i4"],
+    "i4": ["i8"],
+    "i8": ["f*"],
+    "u8": ["f*"],
+    "f*": ["c*", "f2", "bf"],
+    "bf": ["f4"],
+    "f2": ["f4"],
+    "f4": ["f8", "c4"],
+    "f8": ["c8"],
+    "c*": ["c4"],
+    "c4": ["c8"],
+    "c8": [],
+}
 _EDGES |= {name: [] for name in _NARROWEST}
 _EDGES["i*"] += [name for name, kind in _NARROWEST.items() if kind != "f"]
 _EDGES["f*"] += [name for name, kind in _NARROWEST.items() if kind == "f"]
-_SHORT = {**{name: name for name in _NARROWEST}, "b1": "bool", "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16",
-          "i4": "int32", "i8": "int64", "bf": "bfloat16", "f2": "float16", "f4": "float32", "f8": "float64",
-          "c4": "complex64", "c8": "complex128"}
+_SHORT = {
+    **{name: name for name in _NARROWEST},
+    "b1": "bool",
+    "u1": "uint8",
+    "u2": "uint16",
+    "u4": "uint32",
+    "u8": "uint64",
+    "i1": "int8",
+    "i2": "int16",
+    "i4": "int32",
+    "i8": "int64",
+    "bf": "bfloat16",
+    "f2": "float16",
+    "f4": "float32",
+    "f8": "float64",
+    "c4": "complex64",
+    "c8": "complex128",
+}
 _WEAK = {"i": "i*", "u": "i*", "f": "f*", "c": "c*", "b": "b1"}
 _WEAK_DTYPE = {"i*": "int64", "f*": "float64", "c*": "complex128"}
 _long = {_by_name[v]: k for k, v in _SHORT.items()}
@@ -428,8 +585,10 @@ def _join(nodes: frozenset[str]) -> str:
         if common <= _upper[candidate]:
             return candidate
     names = ", ".join(sorted(_SHORT.get(n) or {"i*": "int", "f*": "float", "c*": "complex"}[n] for n in nodes))
-    raise TypePromotionError(f"the dtypes {names} have no implicit promotion path: none of them holds what the others do. "
-                             "Convert explicitly: x.astype(…).")
+    raise TypePromotionError(
+        f"the dtypes {names} have no implicit promotion path: none of them holds what the others do. "
+        "Convert explicitly: x.astype(…)."
+    )
 
 
 def _node(dt: ElementType, weak: bool) -> str:
@@ -439,9 +598,13 @@ def _node(dt: ElementType, weak: bool) -> str:
         return _long[dt]
     except KeyError:
         if is_key(dt):
-            raise type_error(f"an array of random keys ({name(dt)}) takes part in no arithmetic. Draw numbers with it, as by weft.random.uniform(key), or take its words: "
-                             "weft.random.key_data(key).") from None
-        raise TypePromotionError(at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")) from None
+            raise type_error(
+                f"an array of random keys ({name(dt)}) takes part in no arithmetic. Draw numbers with it, as by"
+                " weft.random.uniform(key), or take its words: weft.random.key_data(key)."
+            ) from None
+        raise TypePromotionError(
+            at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")
+        ) from None
 
 
 @lru_cache(maxsize=4096)
@@ -454,15 +617,19 @@ def _promote(pairs: tuple[Typed, ...], mode: str) -> Typed:
         strong = {dt for dt, weak in pairs if not weak}
         if len(strong) > 1:
             raise TypePromotionError(
-                at_user_line(f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another: numpy_dtype_promotion is "
-                "'strict'. Convert one of them explicitly with astype."))
+                at_user_line(
+                    f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another:"
+                    " numpy_dtype_promotion is 'strict'. Convert one of them explicitly with astype."
+                )
+            )
         if len(strong) == 1:
             want = next(iter(strong))
             joined = _join(frozenset(_node(*p) for p in pairs))
             if joined != _node(want, False):
                 raise TypePromotionError(
-                    f"a weakly typed scalar would promote {name(want)} to {_SHORT.get(joined, joined)}: numpy_dtype_promotion is 'strict'. "
-                    "Convert it explicitly with astype.")
+                    f"a weakly typed scalar would promote {name(want)} to {_SHORT.get(joined, joined)}:"
+                    " numpy_dtype_promotion is 'strict'. Convert it explicitly with astype."
+                )
             return want, False
     if all(weak for _, weak in pairs):
         return _by_name[_SHORT[_join(frozenset(_node(dt, False) for dt, _ in pairs))]], True
@@ -522,33 +689,54 @@ class _IntInfo:
 
 class _FloatInfo:
     """Formats as IEEE 754 lays them out, but for the largest number and the smallest exponent where those are given."""
-    def __init__(self, name: str, total: int, mantissa: int, exponent: int, largest: float | None = None,
-                 minexp: int | None = None):
+
+    def __init__(
+        self,
+        name: str,
+        total: int,
+        mantissa: int,
+        exponent: int,
+        largest: float | None = None,
+        minexp: int | None = None,
+    ):
         bias = (1 << (exponent - 1)) - 1
         self.dtype, self.bits, self.nmant, self.nexp = _by_name[name], total, mantissa, exponent
-        self.eps, self.epsneg = 2.0 ** -mantissa, 2.0 ** -(mantissa + 1)
-        self.max = (2.0 - 2.0 ** -mantissa) * 2.0 ** bias if largest is None else largest
+        self.eps, self.epsneg = 2.0**-mantissa, 2.0 ** -(mantissa + 1)
+        self.max = (2.0 - 2.0**-mantissa) * 2.0**bias if largest is None else largest
         self.minexp = 1 - bias if minexp is None else minexp
         self.maxexp = math.frexp(self.max)[1]
-        self.tiny = self.smallest_normal = 2.0 ** self.minexp
-        self.min = -self.max if name != "float8_e8m0fnu" else self.tiny      # which has no sign
-        self.smallest_subnormal = self.tiny * 2.0 ** -mantissa
+        self.tiny = self.smallest_normal = 2.0**self.minexp
+        self.min = -self.max if name != "float8_e8m0fnu" else self.tiny  # which has no sign
+        self.smallest_subnormal = self.tiny * 2.0**-mantissa
         self.precision = int(mantissa * 0.30103)
-        self.resolution = 10.0 ** -self.precision
+        self.resolution = 10.0**-self.precision
 
 
-_FINFO = {info.dtype.name: info for info in (
-    _FloatInfo("bfloat16", 16, 7, 8), _FloatInfo("float16", 16, 10, 5), _FloatInfo("float32", 32, 23, 8),
-    _FloatInfo("float64", 64, 52, 11), _FloatInfo("float8_e3m4", 8, 4, 3), _FloatInfo("float8_e4m3", 8, 3, 4),
-    _FloatInfo("float8_e4m3fn", 8, 3, 4, 448.0), _FloatInfo("float8_e5m2", 8, 2, 5),
-    _FloatInfo("float8_e4m3b11fnuz", 8, 3, 4, 30.0, -10), _FloatInfo("float8_e4m3fnuz", 8, 3, 4, 240.0, -7),
-    _FloatInfo("float8_e5m2fnuz", 8, 2, 5, 57344.0, -15), _FloatInfo("float8_e8m0fnu", 8, 0, 8, 2.0 ** 127, -127),
-    _FloatInfo("float4_e2m1fn", 4, 1, 2, 6.0), _FloatInfo("float6_e2m3fn", 6, 3, 2, 7.5),
-    _FloatInfo("float6_e3m2fn", 6, 2, 3, 28.0))}
+_FINFO = {
+    info.dtype.name: info
+    for info in (
+        _FloatInfo("bfloat16", 16, 7, 8),
+        _FloatInfo("float16", 16, 10, 5),
+        _FloatInfo("float32", 32, 23, 8),
+        _FloatInfo("float64", 64, 52, 11),
+        _FloatInfo("float8_e3m4", 8, 4, 3),
+        _FloatInfo("float8_e4m3", 8, 3, 4),
+        _FloatInfo("float8_e4m3fn", 8, 3, 4, 448.0),
+        _FloatInfo("float8_e5m2", 8, 2, 5),
+        _FloatInfo("float8_e4m3b11fnuz", 8, 3, 4, 30.0, -10),
+        _FloatInfo("float8_e4m3fnuz", 8, 3, 4, 240.0, -7),
+        _FloatInfo("float8_e5m2fnuz", 8, 2, 5, 57344.0, -15),
+        _FloatInfo("float8_e8m0fnu", 8, 0, 8, 2.0**127, -127),
+        _FloatInfo("float4_e2m1fn", 4, 1, 2, 6.0),
+        _FloatInfo("float6_e2m3fn", 6, 3, 2, 7.5),
+        _FloatInfo("float6_e3m2fn", 6, 2, 3, 28.0),
+    )
+}
 
 
 class _Limits(type):
     """The metaclass of `finfo` and `iinfo`, whose instances are NumPy's where that is installed."""
+
     of: tuple[type[Any], ...]
 
     @override
@@ -569,22 +757,23 @@ class finfo(metaclass=_Limits):
         >>> jnp.finfo(jnp.bfloat16).bits
         16
     """
+
     of = (np.finfo, ml_dtypes.finfo) if has_numpy else (_FloatInfo,)
     dtype: ElementType
     bits: int
-    eps: Any                    # from 1 to the next larger number
-    epsneg: Any                 # from 1 to the next smaller one
+    eps: Any  # from 1 to the next larger number
+    epsneg: Any  # from 1 to the next smaller one
     max: Any
     min: Any
-    tiny: Any                   # the smallest positive normal number
+    tiny: Any  # the smallest positive normal number
     smallest_normal: Any
     smallest_subnormal: Any
-    resolution: Any             # 10 ** -precision
-    precision: int              # decimal digits that are kept
-    nmant: int                  # bits of the mantissa
-    nexp: int                   # bits of the exponent
-    minexp: int                 # the exponent of the smallest normal number
-    maxexp: int                 # the smallest exponent that is too large
+    resolution: Any  # 10 ** -precision
+    precision: int  # decimal digits that are kept
+    nmant: int  # bits of the mantissa
+    nexp: int  # bits of the exponent
+    minexp: int  # the exponent of the smallest normal number
+    maxexp: int  # the smallest exponent that is too large
 
     def __new__(cls, dtype: DTypeLike) -> finfo:
         dt = _as_dtype(dtype)
@@ -594,7 +783,9 @@ class finfo(metaclass=_Limits):
         elif part.name in _FINFO:
             limits = _FINFO[part.name]
         else:
-            raise ValueError(f"data type {name(dt)} not inexact: finfo takes a float dtype; iinfo has the limits of integers.")
+            raise ValueError(
+                f"data type {name(dt)} not inexact: finfo takes a float dtype; iinfo has the limits of integers."
+            )
         return limits
 
 
@@ -609,6 +800,7 @@ class iinfo(metaclass=_Limits):
         >>> jnp.iinfo(jnp.int8).max
         127
     """
+
     of = (np.iinfo, ml_dtypes.iinfo) if has_numpy else (_IntInfo,)
     dtype: ElementType
     bits: int
@@ -622,7 +814,9 @@ class iinfo(metaclass=_Limits):
         elif is_int(dt):
             limits = _IntInfo(dt)
         else:
-            raise ValueError(f"Invalid integer data type {name(dt)}: iinfo takes an integer dtype; finfo has the limits of floats.")
+            raise ValueError(
+                f"Invalid integer data type {name(dt)}: iinfo takes an integer dtype; finfo has the limits of floats."
+            )
         return limits
 
 

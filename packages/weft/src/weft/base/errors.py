@@ -1,4 +1,7 @@
-"""The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do instead."""
+"""The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do
+instead.
+"""
+
 from __future__ import annotations
 
 import sys
@@ -15,7 +18,8 @@ class WeftError(Exception):
 class WeftTypeError(WeftError, TypeError):
     """An argument has a type, shape or dtype that the operation does not take.
 
-    The message names the operation, the arguments and your line. Change the argument there, or convert it first (`astype`, `reshape`).
+    The message names the operation, the arguments and your line. Change the argument there, or convert it first
+    (`astype`, `reshape`).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -30,8 +34,8 @@ class WeftTypeError(WeftError, TypeError):
 class TypePromotionError(ValueError):
     """Two dtypes do not promote to a common one implicitly.
 
-    That is so under `numpy_dtype_promotion('strict')`, or because one of them (a float8, a 4-bit integer, a random key) never does.
-    Convert one side with `x.astype(dtype)`.
+    That is so under `numpy_dtype_promotion('strict')`, or because one of them (a float8, a 4-bit integer, a random key)
+    never does. Convert one side with `x.astype(dtype)`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -67,10 +71,12 @@ class AxisError(ValueError, IndexError):
 
 
 class ConcretizationTypeError(JAXTypeError):
-    """A traced value was used where its number is needed while a program is being traced, when only its shape and dtype exist.
+    """A traced value was used where its number is needed while a program is being traced, when only its shape and dtype
+    exist.
 
-    Under `jit`, mark the argument static (`static_argnums`, `static_argnames`), or compute without the number (`weft.lax.cond`,
-    `weft.numpy.where`, a mask). A shape must be made of static numbers: derive it from `x.shape`, not from values.
+    Under `jit`, mark the argument static (`static_argnums`, `static_argnames`), or compute without the number
+    (`weft.lax.cond`, `weft.numpy.where`, a mask). A shape must be made of static numbers: derive it from `x.shape`, not
+    from values.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -85,7 +91,8 @@ class ConcretizationTypeError(JAXTypeError):
 class TracerBoolConversionError(ConcretizationTypeError):
     """`if`, `while`, `and`, `or`, `not` or `assert` met a traced value, whose truth is not known while tracing.
 
-    Use `weft.lax.cond`, `weft.lax.while_loop`, `weft.numpy.where` or `weft.numpy.logical_and`, or mark the argument static.
+    Use `weft.lax.cond`, `weft.lax.while_loop`, `weft.numpy.where` or `weft.numpy.logical_and`, or mark the argument
+    static.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -116,7 +123,8 @@ class TracerIntegerConversionError(ConcretizationTypeError):
 class TracerArrayConversionError(JAXTypeError):
     """NumPy, or another library that wants memory, was given a traced value, which has none.
 
-    Use the function of the same name in `weft.numpy`, or call the library while the program runs, with `weft.pure_callback`.
+    Use the function of the same name in `weft.numpy`, or call the library while the program runs, with
+    `weft.pure_callback`.
 
     Example:
         >>> import weft, weft.numpy as jnp, numpy as np
@@ -146,8 +154,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 class UnexpectedTracerError(JAXTypeError):
     """A traced value outlived the function that was being traced, and was used afterwards.
 
-    It was stored in a global, an attribute, a list or a closure while the function was traced. Return it from the function instead. To find where it
-    is kept, trace with `weft.checking_leaks()`.
+    It was stored in a global, an attribute, a list or a closure while the function was traced. Return it from the
+    function instead. To find where it is kept, trace with `weft.checking_leaks()`.
 
     Example:
         >>> import weft
@@ -164,7 +172,8 @@ class UnexpectedTracerError(JAXTypeError):
 class LeakedTracerError(UnexpectedTracerError):
     """Under `weft.checking_leaks()`: a traced value was still kept somewhere when its trace had ended.
 
-    The message says where the value was made, and by what it is kept. Return the value from the traced function instead of storing it.
+    The message says where the value was made, and by what it is kept. Return the value from the traced function instead
+    of storing it.
 
     Example:
         >>> import weft
@@ -190,7 +199,8 @@ class KeyReuseError(JAXTypeError):
 class InconclusiveDimensionOperation(Exception):
     """A question about symbolic dimensions (of `weft.export.symbolic_shape`) has no single answer.
 
-    Add what you know as a constraint to the symbolic scope (`constraints=["n >= 4"]`), or write the function without the question.
+    Add what you know as a constraint to the symbolic scope (`constraints=["n >= 4"]`), or write the function without
+    the question.
 
     Example:
         >>> import weft
@@ -206,7 +216,8 @@ class InconclusiveDimensionOperation(Exception):
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr is malformed. Programs that weft traces never are; one that was put together by hand, or by a transformation of your own, may be.
+    """A jaxpr is malformed. Programs that weft traces never are; one that was put together by hand, or by a
+    transformation of your own, may be.
 
     `weft.config.update("jax_enable_checks", True)` checks each jaxpr when it is made, which shows what made it.
     """
@@ -219,12 +230,14 @@ class VerificationError(WeftError, JaxprTypeError):
 class OwnRuntimeError(RuntimeError):
     """A compiled program failed while it ran, or the device refused to run it.
 
-    The message is the runtime's. What a callback raised is in it; for a device's memory that is exhausted, donate arguments (`donate_argnums`) or
-    recompute (`weft.checkpoint`); for a transfer that was disallowed, move the array with `weft.device_put` first.
+    The message is the runtime's. What a callback raised is in it; for a device's memory that is exhausted, donate
+    arguments (`donate_argnums`) or recompute (`weft.checkpoint`); for a transfer that was disallowed, move the array
+    with `weft.device_put` first.
     """
 
 
-OwnRuntimeError.__name__ = OwnRuntimeError.__qualname__ = "JaxRuntimeError"     # what it is found as, where no compiled runtime has its own
+# what it is found as, where no compiled runtime has its own
+OwnRuntimeError.__name__ = OwnRuntimeError.__qualname__ = "JaxRuntimeError"
 
 
 class BackendError(RuntimeError):
@@ -244,7 +257,8 @@ def at_user_line(message: str) -> str:
     """`message` with the user's own line below it."""
     info = source_info.to_blame(2)
     line = f"\n  at {info}"
-    return message if info.code is None or line in message else message + line      # what is quoted in it may have named it
+    # what is quoted in it may have named it
+    return message if info.code is None or line in message else message + line
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -271,7 +285,9 @@ def runtime_raises(error: type[Exception]) -> None:
 
 
 def load_runtime_with(load: Callable[[], None]) -> None:
-    """Says how the backend is loaded whose runtime may raise a class of its own: whoever asks for `JaxRuntimeError` wants to catch that."""
+    """Says how the backend is loaded whose runtime may raise a class of its own: whoever asks for `JaxRuntimeError`
+    wants to catch that.
+    """
     global _load_runtime
     _load_runtime = load
 
@@ -284,5 +300,9 @@ def __getattr__(name: str) -> Any:
     return globals().setdefault(name, _runtime_error or OwnRuntimeError)
 
 
-for _error in [value for value in globals().values() if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == __name__]:
-    _error.__module__ = "weft.errors"      # where users import it from, and what a traceback shows
+for _error in [
+    value
+    for value in globals().values()
+    if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == __name__
+]:
+    _error.__module__ = "weft.errors"  # where users import it from, and what a traceback shows

@@ -1,8 +1,9 @@
 """The edge between the language and the host's memory; the one module that knows whether NumPy is there.
 
-With NumPy, host values are `numpy.ndarray`. Without it (a page that did not download it), they are `HostArray`: a shape,
-a dtype and bytes, which is all that the language itself ever asks for.
+With NumPy, host values are `numpy.ndarray`. Without it (a page that did not download it), they are `HostArray`: a
+shape, a dtype and bytes, which is all that the language itself ever asks for.
 """
+
 from __future__ import annotations
 
 import os
@@ -22,20 +23,36 @@ else:
         except ImportError:
             pass
 
-has_numpy: bool = np is not None     # asked instead of `np is None`, which a type checker takes for False and reads no further
+# asked instead of `np is None`, which a type checker takes for False and reads no further
+has_numpy: bool = np is not None
 
 
 def require_numpy(what: str):
     """NumPy, or an error that names what needs it."""
     if not has_numpy:
-        raise ImportError(f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() and memoryview() instead.")
+        raise ImportError(
+            f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() and memoryview() instead."
+        )
     return np
 
 
 # struct codes by dtype name; bfloat16 has none and is packed by hand.
-CODES = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
-         "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d", "complex64": "ff",
-         "complex128": "dd"}
+CODES = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+    "complex64": "ff",
+    "complex128": "dd",
+}
 
 
 def round_bfloat16(value: float) -> int:
@@ -95,13 +112,15 @@ def unpack(data, name: str) -> list:
         code = CODES[name][0]
         flat = struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data)
         return [complex(re, im) for re, im in zip(flat[::2], flat[1::2])]
-    if name == "float16":      # memoryviews have no halves
+    if name == "float16":  # memoryviews have no halves
         return list(struct.unpack(f"<{len(data) // 2}e", data))
     return data.cast(CODES[name]).tolist()
 
 
 def round_narrow(value: float, dtype) -> float:
-    """A float as a dtype of 8 bits or fewer holds it; where NumPy is absent no array has such a dtype, and the value stays as it is."""
+    """A float as a dtype of 8 bits or fewer holds it; where NumPy is absent no array has such a dtype, and the value
+    stays as it is.
+    """
     return float(np.asarray(value).astype(dtype)) if has_numpy else value
 
 
@@ -110,8 +129,11 @@ def nest(flat: list, shape: tuple):
     if not shape:
         return flat[0]
     for size in reversed(shape[1:]):
-        flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size else \
-            [[] for _ in range(_product(shape[:-1]) if size == 0 else 0)]
+        flat = (
+            [flat[i : i + size] for i in range(0, len(flat), size)]
+            if size
+            else [[] for _ in range(_product(shape[:-1]) if size == 0 else 0)]
+        )
     return flat
 
 
@@ -123,7 +145,10 @@ def _product(sizes) -> int:
 
 
 class HostArray:
-    """A dense, row-major host array where NumPy is absent: `shape`, `dtype` and the bytes behind the buffer protocol."""
+    """A dense, row-major host array where NumPy is absent: `shape`, `dtype` and the bytes behind the buffer
+    protocol.
+    """
+
     __slots__ = ("shape", "dtype", "data")
 
     def __init__(self, shape: tuple, dtype, data):
@@ -166,8 +191,10 @@ def from_bytes(data, shape: tuple, dtype):
 
 
 def foreign(data: bytes, dtype) -> int | None:
-    """The first byte that is no element of a dtype of fewer than 8 bits, or of bool; None where every byte may stand there. Such a dtype has a byte for each
-    element: a number's bits with zeros above, or with its sign."""
+    """The first byte that is no element of a dtype of fewer than 8 bits, or of bool; None where every byte may stand
+    there. Such a dtype has a byte for each
+    element: a number's bits with zeros above, or with its sign.
+    """
     name = dtype.name
     found = re.fullmatch(r"(u?int|float)([246])(_\w+)?", name)
     if name != "bool" and found is None:

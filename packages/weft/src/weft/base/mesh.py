@@ -1,4 +1,5 @@
-"""How arrays lie over several devices: meshes of devices with named axes, and which axes of an array go along which of them.
+"""How arrays lie over several devices: meshes of devices with named axes, and which axes of an array go along which of
+them.
 
 Example:
     >>> import weft
@@ -6,6 +7,7 @@ Example:
     >>> weft.NamedSharding(mesh, weft.P("x")).shard_shape((4, 2))
     (4, 2)
 """
+
 from __future__ import annotations
 
 import enum
@@ -27,8 +29,10 @@ _option = config._options["context_mesh"]
 
 
 class AxisType(enum.Enum):
-    """What decides how values lie along an axis of a mesh: the compiler (`Auto`), types (`Explicit`, which weft does not have) or the program (`Manual`,
-    inside `shard_map`)."""
+    """What decides how values lie along an axis of a mesh: the compiler (`Auto`), types (`Explicit`, which weft does
+    not have) or the program (`Manual`, inside `shard_map`).
+    """
+
     Auto = enum.auto()
     Explicit = enum.auto()
     Manual = enum.auto()
@@ -45,20 +49,29 @@ class _Unconstrained:
 
 
 class PartitionSpec:
-    """For each axis of an array the mesh axis along which it is cut, a tuple of several, or None; axes not mentioned are not cut.
+    """For each axis of an array the mesh axis along which it is cut, a tuple of several, or None; axes not mentioned
+    are not cut.
 
     Example:
         >>> import weft
         >>> weft.P("x", None)
         P('x', None)
     """
+
     __slots__ = ("partitions",)
     UNCONSTRAINED = _Unconstrained()
 
-    def __init__(self, *partitions: Hashable | Sequence[Hashable], unreduced: Iterable[Hashable] = frozenset(),
-                 reduced: Iterable[Hashable] = frozenset()):
+    def __init__(
+        self,
+        *partitions: Hashable | Sequence[Hashable],
+        unreduced: Iterable[Hashable] = frozenset(),
+        reduced: Iterable[Hashable] = frozenset(),
+    ):
         if unreduced or reduced:
-            raise ValueError("PartitionSpec: unreduced and reduced belong to explicit sharding types, which weft does not have; leave them out.")
+            raise ValueError(
+                "PartitionSpec: unreduced and reduced belong to explicit sharding types, which weft does not have;"
+                " leave them out."
+            )
         self.partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
         names = [a for p in self.partitions for a in axes_of(p)]
         if len(set(names)) != len(names):
@@ -87,9 +100,17 @@ class PartitionSpec:
     def count(self, value) -> int:
         return self.partitions.count(value)
 
-    def update(self, partitions: Sequence[Hashable | Sequence[Hashable]] | None = None, unreduced: Iterable[Hashable] | None = None,
-               reduced: Iterable[Hashable] | None = None) -> PartitionSpec:
-        return PartitionSpec(*(self.partitions if partitions is None else partitions), unreduced=unreduced or frozenset(), reduced=reduced or frozenset())
+    def update(
+        self,
+        partitions: Sequence[Hashable | Sequence[Hashable]] | None = None,
+        unreduced: Iterable[Hashable] | None = None,
+        reduced: Iterable[Hashable] | None = None,
+    ) -> PartitionSpec:
+        return PartitionSpec(
+            *(self.partitions if partitions is None else partitions),
+            unreduced=unreduced or frozenset(),
+            reduced=reduced or frozenset(),
+        )
 
     @override
     def __eq__(self, other):
@@ -133,13 +154,16 @@ def _types(axis_types, n: int) -> tuple:
     if len(types) != n:
         raise ValueError(f"axis_types must name a type for each of the {n} axes, got {axis_types}.")
     if AxisType.Explicit in types:
-        raise ValueError("weft has no shardings in types (AxisType.Explicit): the compiler chooses them. Use AxisType.Auto, the default, and say where "
-                         "values shall lie with weft.lax.with_sharding_constraint.")
+        raise ValueError(
+            "weft has no shardings in types (AxisType.Explicit): the compiler chooses them. Use AxisType.Auto, the"
+            " default, and say where values shall lie with weft.lax.with_sharding_constraint."
+        )
     return types
 
 
 class _MeshAxes:
     """What meshes with and without devices share: named axes, their sizes and types."""
+
     axis_names: tuple
     axis_sizes: tuple
     axis_types: tuple
@@ -162,7 +186,9 @@ class _MeshAxes:
     def _init_axes(self, sizes, names, types):
         self.axis_sizes, self.axis_names = tuple(sizes), tuple(names) if isinstance(names, (tuple, list)) else (names,)
         if len(self.axis_sizes) != len(self.axis_names):
-            raise ValueError(f"a mesh needs one name for each axis: the sizes are {self.axis_sizes}, the names {self.axis_names}.")
+            raise ValueError(
+                f"a mesh needs one name for each axis: the sizes are {self.axis_sizes}, the names {self.axis_names}."
+            )
         if len(set(self.axis_names)) != len(self.axis_names):
             raise ValueError(f"the axes of a mesh must have different names, got {self.axis_names}.")
         self.axis_types = _types(types, len(self.axis_names))
@@ -171,7 +197,11 @@ class _MeshAxes:
     def __str__(self):
         inner = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
         types = f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
-        return f"{type(self).__name__}({inner}{', ' if inner else ''}axis_types={types})" if self.axis_names else f"{type(self).__name__}()"
+        return (
+            f"{type(self).__name__}({inner}{', ' if inner else ''}axis_types={types})"
+            if self.axis_names
+            else f"{type(self).__name__}()"
+        )
 
 
 class AbstractMesh(_MeshAxes):
@@ -191,9 +221,14 @@ class AbstractMesh(_MeshAxes):
     def flat_devices(self) -> tuple[Any, ...]:
         return self.devices
 
-    def update(self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
-        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes, self.axis_names if axis_names is None else axis_names,
-                            self.axis_types if axis_types is None else axis_types)
+    def update(
+        self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None, axis_types: Any = None
+    ) -> AbstractMesh:
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
@@ -217,7 +252,9 @@ def _flatten_devices(devices) -> tuple[list, tuple]:
         if devices and isinstance(devices[0], (list, tuple)):
             parts = [_flatten_devices(d) for d in devices]
             if len({shape for _, shape in parts}) != 1:
-                raise ValueError("the devices of a mesh must make a full grid; the nested sequences have different lengths.")
+                raise ValueError(
+                    "the devices of a mesh must make a full grid; the nested sequences have different lengths."
+                )
             return [d for flat, _ in parts for d in flat], (len(parts), *parts[0][1])
         return list(devices), (len(devices),)
     return [devices], ()
@@ -226,8 +263,8 @@ def _flatten_devices(devices) -> tuple[list, tuple]:
 class Mesh(_MeshAxes):
     """A grid of devices whose axes have names.
 
-    `devices` is an array (or nested sequence) of devices with one axis for each name. A mesh is also a context manager: inside, specs without a mesh
-    (`weft.lax.with_sharding_constraint(x, P("x"))`) refer to it.
+    `devices` is an array (or nested sequence) of devices with one axis for each name. A mesh is also a context manager:
+    inside, specs without a mesh (`weft.lax.with_sharding_constraint(x, P("x"))`) refer to it.
 
     Example:
         >>> import weft
@@ -264,8 +301,11 @@ class Mesh(_MeshAxes):
     is_scalar = property(lambda self: self.axis_sizes == () and len(self.flat_devices) == 1)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
-        return Mesh(self.devices if devices is None else devices, self.axis_names if axis_names is None else axis_names,
-                    self.axis_types if axis_types is None else axis_types)
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def __enter__(self):
         self._tokens.append(_option.set_here(self))
@@ -301,12 +341,13 @@ def grid_mesh(devices: Sequence, sizes: Sequence[int], names: Sequence, types=No
     """A mesh over devices given in row-major order."""
     nested: Any = list(devices)
     for n in reversed(tuple(sizes)[1:]):
-        nested = [nested[i:i + n] for i in range(0, len(nested), n)]
+        nested = [nested[i : i + n] for i in range(0, len(nested), n)]
     return Mesh(nested, names, types)
 
 
 class set_mesh:
-    """Sets the mesh to which specs without a mesh refer: for good when called, inside the block when used in a `with` statement.
+    """Sets the mesh to which specs without a mesh refer: for good when called, inside the block when used in a `with`
+    statement.
 
     Example:
         >>> import weft
@@ -381,6 +422,7 @@ _EMPTY, _EMPTY_AXES = _EmptyMesh(), AbstractMesh((), ())
 
 class Sharding:
     """How an array lies over devices. Each device holds one tile of the array, or a copy of one."""
+
     _memory_kind: str | None = None
 
     def _devices(self) -> tuple:
@@ -413,8 +455,10 @@ class Sharding:
         parts, _ = self._tiles(len(shape))
         for i, (n, k) in enumerate(zip(shape, parts)):
             if n % k:
-                raise ValueError(f"Sharding {self} implies that array axis {i} is partitioned {k} times, but the dimension size is {n} "
-                                 f"(full shape: {shape}). Pad the array to a multiple of {k}, or leave the axis whole.")
+                raise ValueError(
+                    f"Sharding {self} implies that array axis {i} is partitioned {k} times, but the dimension size is"
+                    f" {n} (full shape: {shape}). Pad the array to a multiple of {k}, or leave the axis whole."
+                )
         return tuple(n // k for n, k in zip(shape, parts))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict:
@@ -422,14 +466,20 @@ class Sharding:
         shape = tuple(global_shape)
         local = self.shard_shape(shape)
         parts, places = self._tiles(len(shape))
-        return {d: tuple(slice(None) if k == 1 else slice(c * n, (c + 1) * n) for c, n, k in zip(place, local, parts))
-                for d, place in zip(self._devices(), places)}
+        return {
+            d: tuple(slice(None) if k == 1 else slice(c * n, (c + 1) * n) for c, n, k in zip(place, local, parts))
+            for d, place in zip(self._devices(), places)
+        }
 
     addressable_devices_indices_map = devices_indices_map
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
         """Whether both put the same parts of an array of `ndim` axes on the same devices."""
-        return self._devices() == other._devices() and self._tiles(ndim) == other._tiles(ndim) and self.memory_kind == other.memory_kind
+        return (
+            self._devices() == other._devices()
+            and self._tiles(ndim) == other._tiles(ndim)
+            and self.memory_kind == other.memory_kind
+        )
 
 
 def _checked_memory(kind: str | None, device=None) -> str | None:
@@ -437,7 +487,9 @@ def _checked_memory(kind: str | None, device=None) -> str | None:
     if kind is not None and device is not None:
         kinds = device.backend.capabilities.memory_kinds(device)
         if kind not in kinds:
-            raise ValueError(f"the device {device} has no memory of kind {kind!r}; it has {', '.join(map(repr, kinds))}.")
+            raise ValueError(
+                f"the device {device} has no memory of kind {kind!r}; it has {', '.join(map(repr, kinds))}."
+            )
     return kind
 
 
@@ -472,7 +524,11 @@ class SingleDeviceSharding(Sharding):
 
     @override
     def __eq__(self, other):
-        return isinstance(other, SingleDeviceSharding) and self._device == other._device and self.memory_kind == other.memory_kind
+        return (
+            isinstance(other, SingleDeviceSharding)
+            and self._device == other._device
+            and self.memory_kind == other.memory_kind
+        )
 
     @override
     def __hash__(self):
@@ -500,15 +556,28 @@ class NamedSharding(Sharding):
         P('x',)
     """
 
-    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids: None = None):
+    def __init__(
+        self,
+        mesh: Mesh | AbstractMesh,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
+        _logical_device_ids: None = None,
+    ):
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding takes a weft.P as its spec, got {spec!r}.")
-        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, *mesh.flat_devices[:1] if isinstance(mesh, Mesh) else ())
+        self.mesh, self.spec, self._memory_kind = (
+            mesh,
+            spec,
+            _checked_memory(memory_kind, *mesh.flat_devices[:1] if isinstance(mesh, Mesh) else ()),
+        )
         sizes = dict(mesh.shape_tuple)
         for part in spec:
             for name in axes_of(part):
                 if name not in sizes:
-                    raise ValueError(f"the axis {name!r} of {spec} is not an axis of the mesh, whose axes are {mesh.axis_names}.")
+                    raise ValueError(
+                        f"the axis {name!r} of {spec} is not an axis of the mesh, whose axes are {mesh.axis_names}."
+                    )
         self._hash: int | None = None
         self._known: dict = {}
 
@@ -522,7 +591,9 @@ class NamedSharding(Sharding):
         if found is None:
             self._check_rank(ndim)
             sizes, names = self.mesh.axis_sizes, self.mesh.axis_names
-            along = [[names.index(a) for a in axes_of(p)] for p in self.spec.partitions[:ndim]] + [[]] * (ndim - len(self.spec))
+            along = [[names.index(a) for a in axes_of(p)] for p in self.spec.partitions[:ndim]] + [[]] * (
+                ndim - len(self.spec)
+            )
             parts = tuple(math.prod([sizes[i] for i in axes]) for axes in along)
             places = []
             for coords in itertools.product(*map(range, sizes)):
@@ -538,28 +609,46 @@ class NamedSharding(Sharding):
 
     def _check_rank(self, ndim: int) -> None:
         if len(self.spec) > ndim:
-            raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied to a value of rank {ndim}.")
+            raise ValueError(
+                f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied to a"
+                f" value of rank {ndim}."
+            )
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         self._check_rank(len(aval_shape))
 
     is_fully_replicated = property(lambda self: all(self.mesh.shape[a] == 1 for p in self.spec for a in axes_of(p)))
-    replicated_axes = property(lambda self: frozenset(self.mesh.axis_names) - {a for p in self.spec for a in axes_of(p)})
+    replicated_axes = property(
+        lambda self: frozenset(self.mesh.axis_names) - {a for p in self.spec for a in axes_of(p)}
+    )
 
     @override
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
-    def update(self, *, mesh: Mesh | AbstractMesh | None = None, spec: PartitionSpec | Sequence[Any] | None = None,
-               memory_kind: str | None = None) -> NamedSharding:
+    def update(
+        self,
+        *,
+        mesh: Mesh | AbstractMesh | None = None,
+        spec: PartitionSpec | Sequence[Any] | None = None,
+        memory_kind: str | None = None,
+    ) -> NamedSharding:
         spec = self.spec if spec is None else spec
-        return NamedSharding(self.mesh if mesh is None else mesh, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec),
-                             memory_kind=self._memory_kind if memory_kind is None else memory_kind)
+        return NamedSharding(
+            self.mesh if mesh is None else mesh,
+            spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec),
+            memory_kind=self._memory_kind if memory_kind is None else memory_kind,
+        )
 
     @override
     def __eq__(self, other):
-        return self is other or isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh and \
-            self.memory_kind == other.memory_kind
+        return (
+            self is other
+            or isinstance(other, NamedSharding)
+            and self.spec == other.spec
+            and self.mesh == other.mesh
+            and self.memory_kind == other.memory_kind
+        )
 
     @override
     def __hash__(self):
@@ -588,10 +677,13 @@ class Shard:
         >>> jnp.arange(3).addressable_shards[0].index
         (slice(None, None, None),)
     """
-    __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
-    data: Any       # an array; None where nothing but the sharding is known
 
-    def __init__(self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | KeyArray | None = None):
+    __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
+    data: Any  # an array; None where nothing but the sharding is known
+
+    def __init__(
+        self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | KeyArray | None = None
+    ):
         self.device, self._sharding, self._global_shape, self.data = device, sharding, tuple(global_shape), data
         indices = sharding.devices_indices_map(self._global_shape)
         self.index = indices[device]
@@ -608,7 +700,9 @@ def canonical_sharding(where, rank_of=None) -> Any:
     if isinstance(where, PartitionSpec):
         mesh = config.context_mesh
         if not isinstance(mesh, Mesh):
-            raise RuntimeError(f"{where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh, {where}).")
+            raise RuntimeError(
+                f"{where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh, {where})."
+            )
         return NamedSharding(mesh, where)
     return where
 

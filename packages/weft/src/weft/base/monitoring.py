@@ -1,7 +1,9 @@
-"""Statistics of the phases of compiling: how long tracing, lowering and compiling take, and what the persistent cache does.
+"""Statistics of the phases of compiling: how long tracing, lowering and compiling take, and what the persistent cache
+does.
 
-Listeners of four kinds are told: durations (seconds), time spans (start and end, as `time.time()` counts), plain events and scalars. Each phase
-gives a scalar when it starts (the time), and a duration and a time span when it ends, with `fun_name=` the function's name.
+Listeners of four kinds are told: durations (seconds), time spans (start and end, as `time.time()` counts), plain events
+and scalars. Each phase gives a scalar when it starts (the time), and a duration and a time span when it ends, with
+`fun_name=` the function's name.
 
 Example:
     >>> import weft
@@ -14,6 +16,7 @@ Example:
     /jax/core/compile/backend_compile_duration jit(<lambda>)
     >>> monitoring.unregister_event_duration_listener(show)
 """
+
 from __future__ import annotations
 
 import time
@@ -56,7 +59,9 @@ def register_scalar_listener(callback: Callable) -> None:
 
 def _remove(callback: Callable, listeners: list) -> None:
     if callback not in listeners:
-        raise ValueError(f"{callback!r} is not registered for this kind of event; register it first, and unregister it once.")
+        raise ValueError(
+            f"{callback!r} is not registered for this kind of event; register it first, and unregister it once."
+        )
     listeners.remove(callback)
 
 
@@ -129,4 +134,6 @@ def timed(event: str, fun_name: str = "<unnamed>"):
     record_event_duration_secs(event, seconds, fun_name=fun_name)
     record_event_time_span(event, start, start + seconds, fun_name=fun_name)
     if config.log_compiles:
-        logger("weft.compile").warning("Finished %s %s in %.6f s\n  at %s", _VERBS.get(event, event), fun_name, seconds, source_info.current(3))
+        logger("weft.compile").warning(
+            "Finished %s %s in %.6f s\n  at %s", _VERBS.get(event, event), fun_name, seconds, source_info.current(3)
+        )

@@ -1,4 +1,5 @@
 """Which line of the user's an operation comes from."""
+
 from __future__ import annotations
 
 import contextlib
@@ -13,13 +14,14 @@ from typing import Callable, Iterator
 
 from .annotations import Args, Result, override
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep      # the package weft
-_STANDARD = (contextlib.__file__, functools.__file__)      # whose frames say nothing where they lie between ours
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # the package weft
+_STANDARD = (contextlib.__file__, functools.__file__)  # whose frames say nothing where they lie between ours
 _internal_paths = [_ROOT, *_STANDARD]
-_internal: dict = {}     # code object -> whether it belongs to us (or to a library that asked to be left out)
+_internal: dict = {}  # code object -> whether it belongs to us (or to a library that asked to be left out)
 _subject: ContextVar = ContextVar("subject", default=None)
 _name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
-filtering = lambda: "auto"      # the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
+# the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
+filtering = lambda: "auto"
 
 
 def register_exclusion(path: str) -> None:
@@ -58,16 +60,20 @@ def filter_uncaught() -> None:
 
     def show(kind, error, tb):
         frame = tb
-        while frame is not None and not (is_internal(frame.tb_frame.f_code) and frame.tb_frame.f_code.co_filename not in _STANDARD):
+        while frame is not None and not (
+            is_internal(frame.tb_frame.f_code) and frame.tb_frame.f_code.co_filename not in _STANDARD
+        ):
             frame = frame.tb_next
-        if frame is not None:      # an error that went through the library
+        if frame is not None:  # an error that went through the library
             hide_internal_frames(error)
         shown(kind, error, error.__traceback__)
+
     sys.excepthook = show
 
 
 def api_boundary(fun: Callable[Args, Result]) -> Callable[Args, Result]:
     """Decorator of functions that users call: errors that leave them show the user's frames."""
+
     @wraps(fun)
     def at_boundary(*args: Args.args, **kwargs: Args.kwargs) -> Result:
         try:
@@ -75,11 +81,13 @@ def api_boundary(fun: Callable[Args, Result]) -> Callable[Args, Result]:
         except Exception as e:
             hide_internal_frames(e)
             raise
+
     return at_boundary
 
 
 class SourceInfo:
     """A user's frame, kept as code object and instruction offset; the line is looked up only when somebody asks."""
+
     __slots__ = ("code", "lasti", "names")
 
     def __init__(self, code, lasti: int, names: tuple = ()):
@@ -112,7 +120,9 @@ UNKNOWN = SourceInfo(None, 0)
 
 @contextmanager
 def subject(info: SourceInfo) -> Iterator[None]:
-    """The line that errors are about inside the block, where it is not the caller's: a program's that is being checked."""
+    """The line that errors are about inside the block, where it is not the caller's: a program's that is being
+    checked.
+    """
     token = _subject.set(info)
     try:
         yield

@@ -1,4 +1,5 @@
 """Pytrees: nested containers of leaves, taken apart into a list of leaves and a `PyTreeDef`, and put together again."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -9,14 +10,14 @@ from typing import Any, Callable, Iterable, NamedTuple, TypeAlias, TypeVar
 from .annotations import PyTree, override
 from .errors import at_user_line
 
-
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
-IsLeaf: TypeAlias = Callable[[Any], bool] | None      # says which containers are leaves all the same
+IsLeaf: TypeAlias = Callable[[Any], bool] | None  # says which containers are leaves all the same
 
 
 class _Key:
     """A step of a key path: a value of one field, compared and hashed by it."""
+
     __slots__ = ("value",)
     field = "value"
     value: Any
@@ -36,53 +37,66 @@ class _Key:
 
 class SequenceKey(_Key):
     """The step of a key path into a list or tuple."""
+
     __slots__, field = (), "idx"
     idx = property(lambda self: self.value)
 
-    def __init__(self, idx): self.value = idx
+    def __init__(self, idx):
+        self.value = idx
 
     @override
-    def __str__(self): return f"[{self.value!r}]"
+    def __str__(self):
+        return f"[{self.value!r}]"
 
 
 class DictKey(_Key):
     """The step of a key path into a dict."""
+
     __slots__, field = (), "key"
     key = property(lambda self: self.value)
 
-    def __init__(self, key): self.value = key
+    def __init__(self, key):
+        self.value = key
 
     @override
-    def __str__(self): return f"[{self.value!r}]"
+    def __str__(self):
+        return f"[{self.value!r}]"
 
 
 class GetAttrKey(_Key):
     """The step of a key path to an attribute."""
+
     __slots__, field = (), "name"
     name = property(lambda self: self.value)
 
-    def __init__(self, name): self.value = name
+    def __init__(self, name):
+        self.value = name
 
     @override
-    def __str__(self): return f".{self.value}"
+    def __str__(self):
+        return f".{self.value}"
 
 
 class FlattenedIndexKey(_Key):
     """The step of a key path into a registered class that names no keys."""
+
     __slots__, field = (), "key"
     key = property(lambda self: self.value)
 
-    def __init__(self, key): self.value = key
+    def __init__(self, key):
+        self.value = key
 
     @override
-    def __str__(self): return f"[<flat index {self.value}>]"
+    def __str__(self):
+        return f"[<flat index {self.value}>]"
 
 
 class NodeType(NamedTuple):
     """How values of one class are taken apart and rebuilt; `with_keys` yields (key, child) pairs."""
+
     type: type
-    flatten: Callable      # value -> (children, aux)
-    unflatten: Callable    # (aux, children) -> value
+    flatten: Callable  # value -> (children, aux)
+    unflatten: Callable  # (aux, children) -> value
     with_keys: Callable | None
 
 
@@ -99,7 +113,12 @@ def listen(callback: Callable[[NodeType], None]) -> None:
 
 def _register(node: NodeType) -> None:
     if node.type in registry:
-        raise ValueError(at_user_line(f"{node.type.__name__} is registered as a pytree node already. Register each class once, where it is defined."))
+        raise ValueError(
+            at_user_line(
+                f"{node.type.__name__} is registered as a pytree node already. Register each class once, where it is"
+                " defined."
+            )
+        )
     registry[node.type] = node
     for callback in _listeners:
         callback(node)
@@ -107,6 +126,7 @@ def _register(node: NodeType) -> None:
 
 class PyTreeDef:
     """The shape of a pytree without its leaves. Equal structures are equal and hash alike."""
+
     __slots__ = ("node", "aux", "nodes", "num_leaves", "_hash")
 
     def __init__(self, node, aux, nodes: tuple):
@@ -119,13 +139,17 @@ class PyTreeDef:
         return 1 + sum(n.num_nodes for n in self.nodes)
 
     @override
-    def __reduce__(self):      # a hash holds in one process only
+    def __reduce__(self):  # a hash holds in one process only
         return PyTreeDef, (self.node, self.aux, self.nodes)
 
     def unflatten(self, leaves: Iterable):
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
-            raise ValueError(at_user_line(f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}. Give one leaf for each *."))
+            raise ValueError(
+                at_user_line(
+                    f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}. Give one leaf for each *."
+                )
+            )
         return self._build(iter(leaves))
 
     def _build(self, leaves):
@@ -143,7 +167,7 @@ class PyTreeDef:
         children = tuple([n._build(leaves) for n in self.nodes])
         if node in registry:
             return registry[node].unflatten(self.aux, children)
-        return node(*children)   # a namedtuple
+        return node(*children)  # a namedtuple
 
     def flatten_up_to(self, value) -> list:
         """The subtrees of `value` where this structure has leaves."""
@@ -159,21 +183,28 @@ class PyTreeDef:
 
     def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
         """This structure with `inner` at every leaf."""
-        return inner if self.node is _LEAF else PyTreeDef(self.node, self.aux, tuple(n.compose(inner) for n in self.nodes))
+        return (
+            inner if self.node is _LEAF else PyTreeDef(self.node, self.aux, tuple(n.compose(inner) for n in self.nodes))
+        )
 
     @override
     def __eq__(self, other):
         if self is other:
             return True
-        return type(other) is PyTreeDef and self.node is other.node and self.num_leaves == other.num_leaves \
-            and self.aux == other.aux and self.nodes == other.nodes
+        return (
+            type(other) is PyTreeDef
+            and self.node is other.node
+            and self.num_leaves == other.num_leaves
+            and self.aux == other.aux
+            and self.nodes == other.nodes
+        )
 
     @override
     def __hash__(self):
         if self._hash is None:
             try:
                 self._hash = hash((self.node, self.aux, self.nodes))
-            except TypeError:      # a class of nodes may have a list beside its children
+            except TypeError:  # a class of nodes may have a list beside its children
                 self._hash = hash((self.node, self.nodes))
         return self._hash
 
@@ -201,16 +232,18 @@ class PyTreeDef:
 
 class _Leaf:
     @override
-    def __repr__(self): return "leaf"
+    def __repr__(self):
+        return "leaf"
 
     @override
-    def __reduce__(self): return "_LEAF"
+    def __reduce__(self):
+        return "_LEAF"
 
 
 _LEAF = _Leaf()
 LEAF = PyTreeDef(_LEAF, None, ())
 _NONE = PyTreeDef(None, None, ())
-_sequences: dict = {}     # (type, n) -> the treedef of n leaves; the most common structures are made once
+_sequences: dict = {}  # (type, n) -> the treedef of n leaves; the most common structures are made once
 
 
 def _flat_sequence(node, n: int) -> PyTreeDef:
@@ -291,7 +324,12 @@ def _paths(x, path: tuple, out: list, is_leaf) -> PyTreeDef:
 
 def _mismatch(path, expected: PyTreeDef, value):
     where = f" at {keystr(path)}" if path else ""
-    return ValueError(at_user_line(f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}. Give both the same containers and keys."))
+    return ValueError(
+        at_user_line(
+            f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}. Give"
+            " both the same containers and keys."
+        )
+    )
 
 
 def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:
@@ -376,8 +414,9 @@ def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf
     return treedef.unflatten([f(*xs) for xs in zip(*columns)])
 
 
-def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None,
-                           is_leaf_takes_path: bool = False) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
     """[(key path, leaf)] and the structure; with `is_leaf_takes_path`, `is_leaf` gets the key path before the value.
 
     Example:
@@ -391,7 +430,9 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = N
     return out, treedef
 
 
-def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False) -> list[tuple[KeyPath[Any], Any]]:
+def tree_leaves_with_path(
+    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath[Any], Any]]:
     """[(key path, leaf)] of a pytree.
 
     Example:
@@ -402,8 +443,13 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = No
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: Callable[..., bool] | None = None,
-                       is_leaf_takes_path: bool = False) -> Any:
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: PyTree,
+    *rest: PyTree,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
     """`tree_map` whose function gets each leaf's key path first.
 
     Example:
@@ -418,7 +464,9 @@ def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_le
 
 def is_tree_node(typ: type) -> bool:
     """Whether values of this type are containers in pytrees."""
-    return typ in (tuple, list, dict, type(None)) or typ in registry or issubclass(typ, tuple) and hasattr(typ, "_fields")
+    return (
+        typ in (tuple, list, dict, type(None)) or typ in registry or issubclass(typ, tuple) and hasattr(typ, "_fields")
+    )
 
 
 def flatten_one_level(tree) -> tuple:
@@ -472,7 +520,9 @@ def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
 _no_initializer = object()
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: object = _no_initializer, is_leaf: IsLeaf = None) -> Any:
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: PyTree, initializer: object = _no_initializer, is_leaf: IsLeaf = None
+) -> Any:
     """Folds `function` over the leaves.
 
     Example:
@@ -481,10 +531,16 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: 
         6
     """
     leaves = tree_leaves(tree, is_leaf)
-    return functools.reduce(function, leaves) if initializer is _no_initializer else functools.reduce(function, leaves, initializer)
+    return (
+        functools.reduce(function, leaves)
+        if initializer is _no_initializer
+        else functools.reduce(function, leaves, initializer)
+    )
 
 
-def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *, identity: object = _no_initializer, is_leaf: IsLeaf = None) -> Any:
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: PyTree, *, identity: object = _no_initializer, is_leaf: IsLeaf = None
+) -> Any:
     """Folds an associative `operation` over the leaves, pairing neighbours.
 
     Example:
@@ -499,7 +555,7 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, 
         return identity
     while len(leaves) > 1:
         paired = [operation(a, b) for a, b in zip(leaves[::2], leaves[1::2])]
-        leaves = paired + leaves[len(paired) * 2:]
+        leaves = paired + leaves[len(paired) * 2 :]
     return leaves[0]
 
 
@@ -572,7 +628,9 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = Non
     return tree_structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
-def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func=None) -> None:
+def register_pytree_node(
+    nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func=None
+) -> None:
     """Makes values of `nodetype` containers in pytrees.
 
     Args:
@@ -593,9 +651,11 @@ def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func:
 
 def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatten_func=None) -> None:
     """`register_pytree_node` for a class whose children have names."""
+
     def flatten(x):
         keyed, aux = flatten_with_keys(x)
         return [child for _, child in keyed], aux
+
     _register(NodeType(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys))
 
 
@@ -608,13 +668,15 @@ def register_pytree_node_class(cls):
 def register_pytree_with_keys_class(cls):
     """Class decorator for classes with `tree_flatten_with_keys` and a classmethod `tree_unflatten`."""
     flatten = getattr(cls, "tree_flatten", None)
-    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten,
-                              (lambda x: x.tree_flatten()) if flatten else None)
+    register_pytree_with_keys(
+        cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, (lambda x: x.tree_flatten()) if flatten else None
+    )
     return cls
 
 
 def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
-    """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable; `drop_fields` get their defaults back.
+    """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable; `drop_fields`
+    get their defaults back.
 
     Raises: ValueError if these are not exactly the fields that the class's constructor takes.
 
@@ -632,12 +694,30 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
         meta_fields = [f.name for f in mine if f.metadata.get("static", False)]
         data_fields = [f.name for f in mine if not f.metadata.get("static", False)]
     data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
-    taken = {f.name for f in nodetype.__dataclass_fields__.values() if f.init} if hasattr(nodetype, "__dataclass_fields__") else {*data_fields, *meta_fields, *drop_fields}
+    taken = (
+        {f.name for f in nodetype.__dataclass_fields__.values() if f.init}
+        if hasattr(nodetype, "__dataclass_fields__")
+        else {*data_fields, *meta_fields, *drop_fields}
+    )
     missing, unknown = taken - {*data_fields, *meta_fields, *drop_fields}, {*data_fields, *meta_fields} - taken
     if missing or unknown:
-        raise ValueError(at_user_line(f"register_dataclass({nodetype.__name__}): data_fields and meta_fields must name each field that the constructor takes; "
-                                      + "; ".join([*([f"{sorted(missing)} are missing (in drop_fields they get their defaults back)"] if missing else []),
-                                                   *([f"it takes no {sorted(unknown)}"] if unknown else [])]) + "."))
+        raise ValueError(
+            at_user_line(
+                f"register_dataclass({nodetype.__name__}): data_fields and meta_fields must name each field that the"
+                " constructor takes; "
+                + "; ".join(
+                    [
+                        *(
+                            [f"{sorted(missing)} are missing (in drop_fields they get their defaults back)"]
+                            if missing
+                            else []
+                        ),
+                        *([f"it takes no {sorted(unknown)}"] if unknown else []),
+                    ]
+                )
+                + "."
+            )
+        )
 
     def with_keys(x):
         return [(GetAttrKey(n), getattr(x, n)) for n in data_fields], tuple(getattr(x, n) for n in meta_fields)
@@ -647,6 +727,7 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
 
     def unflatten(aux, children):
         return nodetype(**dict(zip(meta_fields, aux)), **dict(zip(data_fields, children)))
+
     _register(NodeType(nodetype, flatten, unflatten, with_keys))
     return nodetype
 
@@ -684,15 +765,20 @@ def static(**kwargs) -> Any:
 class Partial(functools.partial):
     """`functools.partial` that is a pytree: its arguments are children, its function is static."""
 
-    def __init__(self, func: Callable[..., Any], *args: Any, **kw: Any):      # which `partial` takes when it is made
+    def __init__(self, func: Callable[..., Any], *args: Any, **kw: Any):  # which `partial` takes when it is made
         super().__init__()
 
 
 register_pytree_with_keys(
-    Partial, lambda p: ([(GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)], p.func),
-    lambda func, ab: Partial(func, *ab[0], **ab[1]))
-register_pytree_with_keys(OrderedDict, lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)),
-                          lambda keys, values: OrderedDict(zip(keys, values)))
+    Partial,
+    lambda p: ([(GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)], p.func),
+    lambda func, ab: Partial(func, *ab[0], **ab[1]),
+)
+register_pytree_with_keys(
+    OrderedDict,
+    lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)),
+    lambda keys, values: OrderedDict(zip(keys, values)),
+)
 
 
 def _flatten_defaultdict(d):
@@ -700,7 +786,9 @@ def _flatten_defaultdict(d):
     return [(DictKey(k), d[k]) for k in keys], (d.default_factory, keys)
 
 
-register_pytree_with_keys(defaultdict, _flatten_defaultdict, lambda aux, values: defaultdict(aux[0], zip(aux[1], values)))
+register_pytree_with_keys(
+    defaultdict, _flatten_defaultdict, lambda aux, values: defaultdict(aux[0], zip(aux[1], values))
+)
 
 
 class PyTreeRegistry:

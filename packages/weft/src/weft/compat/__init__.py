@@ -1,8 +1,9 @@
 """What libraries take from jax beyond its public modules, backed by weft's own objects.
 
-`weft.as_jax` finds `jax.x` here first: MODULES says where modules of jax stand, NAMES which names small ones have. A module of jax that is in
-neither is weft's module of that name. Nothing else in weft imports this package.
+`weft.as_jax` finds `jax.x` here first: MODULES says where modules of jax stand, NAMES which names small ones have. A
+module of jax that is in neither is weft's module of that name. Nothing else in weft imports this package.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -12,26 +13,56 @@ from ..base.annotations import override
 
 # module of jax -> module of weft
 MODULES = {
-    "core": "compat.core", "extend.core": "compat.core", "_src.core": "compat.core", "extend.core.primitives": "compat.primitives",
-    "interpreters.ad": "compat.ad", "_src.interpreters.ad": "compat.ad",
-    "interpreters.batching": "compat.batching", "_src.interpreters.batching": "compat.batching",
-    "interpreters.mlir": "compat.mlir", "_src.interpreters.mlir": "compat.mlir",
-    "interpreters.partial_eval": "compat.partial_eval", "_src.interpreters.partial_eval": "compat.partial_eval",
-    "extend.linear_util": "compat.linear_util", "_src.linear_util": "compat.linear_util", "linear_util": "compat.linear_util",
-    "extend.source_info_util": "compat.source_info_util", "_src.source_info_util": "compat.source_info_util",
-    "_src.traceback_util": "compat.traceback_util", "api_util": "compat.api_util", "_src.api_util": "compat.api_util",
-    "extend.backend": "compat.backend", "_src.xla_bridge": "compat.backend", "lib.xla_bridge": "compat.backend",
-    "_src.api": "api.tracing", "_src.config": "base.config", "_src.dtypes": "base.dtypes", "_src.mesh": "base.mesh",
-    "_src.hijax": "experimental.hijax", "_src.checkify": "experimental.checkify", "_src.prng": "compat.random", "extend.random": "compat.random", "_src.shard_map": "experimental.shard_map",
+    "core": "compat.core",
+    "extend.core": "compat.core",
+    "_src.core": "compat.core",
+    "extend.core.primitives": "compat.primitives",
+    "interpreters.ad": "compat.ad",
+    "_src.interpreters.ad": "compat.ad",
+    "interpreters.batching": "compat.batching",
+    "_src.interpreters.batching": "compat.batching",
+    "interpreters.mlir": "compat.mlir",
+    "_src.interpreters.mlir": "compat.mlir",
+    "interpreters.partial_eval": "compat.partial_eval",
+    "_src.interpreters.partial_eval": "compat.partial_eval",
+    "extend.linear_util": "compat.linear_util",
+    "_src.linear_util": "compat.linear_util",
+    "linear_util": "compat.linear_util",
+    "extend.source_info_util": "compat.source_info_util",
+    "_src.source_info_util": "compat.source_info_util",
+    "_src.traceback_util": "compat.traceback_util",
+    "api_util": "compat.api_util",
+    "_src.api_util": "compat.api_util",
+    "extend.backend": "compat.backend",
+    "_src.xla_bridge": "compat.backend",
+    "lib.xla_bridge": "compat.backend",
+    "_src.api": "api.tracing",
+    "_src.config": "base.config",
+    "_src.dtypes": "base.dtypes",
+    "_src.mesh": "base.mesh",
+    "_src.hijax": "experimental.hijax",
+    "_src.checkify": "experimental.checkify",
+    "_src.prng": "compat.random",
+    "extend.random": "compat.random",
+    "_src.shard_map": "experimental.shard_map",
 }
 
-# module of jax -> names and where they are: "name" in the place that the line starts with, or "name=other" under another name there
+# module of jax -> names and where they are: "name" in the place that the line starts with, or "name=other" under
+# another name there
 NAMES = {
-    "_src.ad_util": "weft.compat.ad: Zero instantiate add_jaxvals zeros_like_aval; weft.compat.primitives: stop_gradient_p add_jaxvals_p",
-    "_src.callback": "weft.effects.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.effects.callback: io_callback",
+    "_src.ad_util": (
+        "weft.compat.ad: Zero instantiate add_jaxvals zeros_like_aval; weft.compat.primitives: stop_gradient_p"
+        " add_jaxvals_p"
+    ),
+    "_src.callback": (
+        "weft.effects.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.effects.callback: io_callback"
+    ),
     "_src.compiler": "weft.runtime.aot: Compiled",
     "_src.dtypes": "weft.compat.core: supports_inf",
-    "_src.dispatch": "weft.runtime.effects: wait_for_tokens=effects_barrier; weft.runtime.dispatch: apply_primitive=apply_by_compiling",
+    "_src.dispatch": (
+        "weft.runtime.effects: wait_for_tokens=effects_barrier; weft.runtime.dispatch:"
+        " apply_primitive=apply_by_compiling"
+    ),
     "_src.interpreters.xla": "weft.core.trace: canonicalize_dtype_handlers=aval_of; weft.compat.core: apply_primitive",
     "_src.lib": "weft.compat.backend: xla_client xla_extension jaxlib; weft.compat.backend: version",
     "_src.lib.mlir": "weft.compat.mlir: ir",
@@ -47,7 +78,10 @@ NAMES = {
     "extend.mlir.dialects": "weft.compat.mlir: stablehlo=hlo chlo func sdy",
     "extend.xla": "weft.compat.backend: xla_client",
     "interpreters.pxla": "",
-    "interpreters.xla": "weft.core.trace: canonicalize_dtype_handlers=aval_of pytype_aval_mappings=aval_of; weft.compat.core: apply_primitive",
+    "interpreters.xla": (
+        "weft.core.trace: canonicalize_dtype_handlers=aval_of pytype_aval_mappings=aval_of; weft.compat.core:"
+        " apply_primitive"
+    ),
     "lib": "weft.compat.backend: version=version_text",
     "lib.xla_client": "weft.compat.backend: xla_client",
     "lib.xla_extension": "weft.errors: XlaRuntimeError=JaxRuntimeError",
@@ -57,7 +91,9 @@ PACKAGES = {"_src", "_src.interpreters", "_src.state", "extend", "interpreters"}
 
 
 class Named(ModuleType):
-    """A module of names that stand elsewhere, each found when it is asked for. With `weft`, that module's names are there too."""
+    """A module of names that stand elsewhere, each found when it is asked for. With `weft`, that module's names are
+    there too.
+    """
 
     def __init__(self, name: str, table: str, behind: str | None):
         super().__init__(name, f"{name}: names of weft under jax's")
@@ -78,9 +114,16 @@ class Named(ModuleType):
         try:
             if self._behind is not None:
                 return getattr(importlib.import_module(self._behind), name)
-            return importlib.import_module(f"{self.__name__}.{name}") if not name.startswith("__") else object.__getattribute__(self, name)
+            return (
+                importlib.import_module(f"{self.__name__}.{name}")
+                if not name.startswith("__")
+                else object.__getattribute__(self, name)
+            )
         except (AttributeError, ModuleNotFoundError):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: weft, which stands for jax here, does not have it.") from None
+            raise AttributeError(
+                f"module {self.__name__!r} has no attribute {name!r}: weft, which stands for jax here, does not"
+                " have it."
+            ) from None
 
     @override
     def __dir__(self):

@@ -1,4 +1,5 @@
 """jax.api_util: functions of pytrees as functions of flat lists."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Sequence
@@ -61,7 +62,9 @@ def flatten_fun_nokwargs(in_tree, *args_flat):
     yield tree_flatten((yield tuple(tree_unflatten(in_tree, args_flat)), {}))
 
 
-def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_args_hashable: bool = True) -> tuple[WrappedFun, tuple]:
+def argnums_partial(
+    f: WrappedFun, dyn_argnums, args: Sequence, require_static_args_hashable: bool = True
+) -> tuple[WrappedFun, tuple]:
     """The function of some positional arguments, with the others fixed, and the values of those."""
     wanted = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     wanted = tuple(i % len(args) for i in wanted)
@@ -71,11 +74,15 @@ def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_a
             try:
                 hash(x)
             except TypeError:
-                raise ValueError(f"Non-hashable static arguments are used in a jax transformation: argument {i} is a {type(x).__name__}.") from None
+                raise ValueError(
+                    f"Non-hashable static arguments are used in a jax transformation: argument {i} is a"
+                    f" {type(x).__name__}."
+                ) from None
 
     def partly(call, static, store, *dynamic, **kwargs):
         values = fixed | dict(zip(wanted, dynamic))
         return call(*[values[i] for i in range(len(args))], **kwargs)
+
     return f.wrap(partly, (), None), tuple(args[i] for i in wanted)
 
 
@@ -88,8 +95,16 @@ def flatten_axes(name: str, treedef, axis_tree, *, kws: bool = False, tupled_arg
         raise ValueError(f"{name} must be a tree prefix of the value that it is for: {e}") from e
 
 
-def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict, *, static_argnums: Sequence[int] = (),
-               static_argnames: Sequence[str] = (), **_) -> DebugInfo:
+def debug_info(
+    traced_for: str,
+    fun: Callable,
+    args: Sequence[Any],
+    kwargs: dict,
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    **_,
+) -> DebugInfo:
     """What a function that is to be traced is called."""
     code = getattr(fun, "__code__", None)
     where = f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""
@@ -100,5 +115,7 @@ def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
     """Donated positions counted among the arguments that are not static."""
     static = sorted(set(static_argnums))
     if set(donate_argnums) & set(static):
-        raise ValueError(f"static_argnums {tuple(static)} and donate_argnums {tuple(donate_argnums)} name the same argument.")
+        raise ValueError(
+            f"static_argnums {tuple(static)} and donate_argnums {tuple(donate_argnums)} name the same argument."
+        )
     return tuple(sorted(d - sum(s < d for s in static) for d in donate_argnums))

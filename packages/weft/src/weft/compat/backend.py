@@ -1,11 +1,24 @@
 """jax.extend.backend and jax._src.xla_bridge: which backends there are."""
+
 from __future__ import annotations
 
 import importlib
 
-from ..runtime.device import default_device, devices, forget_backend, get_backend as _get_backend, known_backends, register_backend
+from ..runtime.device import (
+    default_device,
+    devices,
+    forget_backend,
+    get_backend as _get_backend,
+    known_backends,
+    register_backend,
+)
 from ..runtime.jit import clear_caches as clear_in_memory_compilation_cache
-from ..runtime.processes import device_count as device_count, local_device_count as local_device_count, process_count as process_count, process_index as process_index
+from ..runtime.processes import (
+    device_count as device_count,
+    local_device_count as local_device_count,
+    process_count as process_count,
+    process_index as process_index,
+)
 
 
 def get_backend(platform: str | None = None):
@@ -25,7 +38,9 @@ def clear_backends() -> None:
         forget_backend(b)
 
 
-def register_backend_factory(name: str, factory, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False, **_) -> None:
+def register_backend_factory(
+    name: str, factory, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False, **_
+) -> None:
     """Makes a backend known: `factory()` gives it (see runtime/backend.py for what it must have)."""
     register_backend(factory, name)
 
@@ -49,8 +64,21 @@ def __getattr__(name: str):
         return importlib.import_module("jaxlib" if name == "jaxlib" else "jaxlib.xla_client")
     if name == "xla_extension":
         return importlib.import_module("jaxlib._jax")
-    raise AttributeError(f"module 'jax.extend.backend' has no attribute {name!r}: weft, which stands for jax here, does not have it.")
+    raise AttributeError(
+        f"module 'jax.extend.backend' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+    )
 
 
-__all__ = ["backends", "clear_backends", "clear_in_memory_compilation_cache", "device_count", "devices", "get_backend", "get_default_device",
-           "local_device_count", "process_count", "process_index", "register_backend_factory"]
+__all__ = [
+    "backends",
+    "clear_backends",
+    "clear_in_memory_compilation_cache",
+    "device_count",
+    "devices",
+    "get_backend",
+    "get_default_device",
+    "local_device_count",
+    "process_count",
+    "process_index",
+    "register_backend_factory",
+]

@@ -1,4 +1,7 @@
-"""jax.interpreters.batching: rules for vmap. Ours take the mapped axis first; jax's are told apart by the table that they are in."""
+"""jax.interpreters.batching: rules for vmap. Ours take the mapped axis first; jax's are told apart by the table that
+they are in.
+"""
+
 from __future__ import annotations
 
 from ..core.trace import Axis, get_aval
@@ -14,12 +17,18 @@ def _size(args, dims):
 
 # rule(args, dims, **params)
 primitive_batchers = RuleTable(
-    "batch", lambda rule: lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
-    lambda p: lambda args, dims, **params: p.batch(Axis(None, _size(args, dims)), args, dims, **params))
+    "batch",
+    lambda rule: lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
+    lambda p: lambda args, dims, **params: p.batch(Axis(None, _size(args, dims)), args, dims, **params),
+)
 # rule(size, name, None, args, dims, **params)
 axis_primitive_batchers = RuleTable(
-    "batch", lambda rule: lambda axis, args, dims, **params: rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params),
-    lambda p: lambda size, name, _, args, dims, **params: p.batch(Axis(name, size), args, dims, **params))
+    "batch",
+    lambda rule: (
+        lambda axis, args, dims, **params: rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params)
+    ),
+    lambda p: lambda size, name, _, args, dims, **params: p.batch(Axis(name, size), args, dims, **params),
+)
 # rule(axis, args, dims, **params)
 fancy_primitive_batchers = RuleTable("batch")
 
@@ -40,14 +49,17 @@ def bdim_at_front(x, bdim, size: int, mesh_axis=None):
 
 def defvectorized(prim) -> None:
     """A primitive of one argument that works on each element for itself."""
+
     def batch(args, dims, **params):
         out = prim.bind(*args, **params)
         return out, ([dims[0]] * len(out) if prim.multiple_results else dims[0])
+
     primitive_batchers[prim] = batch
 
 
 def defbroadcasting(prim) -> None:
     """A primitive whose arguments broadcast against each other."""
+
     def batch(args, dims, **params):
         size, rank = _size(args, dims), max(len(get_aval(x).shape) - (d is not None) for x, d in zip(args, dims))
         ready = []
@@ -59,13 +71,16 @@ def defbroadcasting(prim) -> None:
             ready.append(x)
         out = prim.bind(*ready, **params)
         return out, ([0] * len(out) if prim.multiple_results else 0)
+
     primitive_batchers[prim] = batch
 
 
 def defreducer(prim) -> None:
     """A primitive that reduces one argument over its parameter `axes`."""
+
     def batch(args, dims, *, axes, **params):
         (x,), (d,) = args, dims
         axes = tuple(a + (a >= d) for a in axes)
         return prim.bind(x, axes=axes, **params), d - sum(a < d for a in axes)
+
     primitive_batchers[prim] = batch

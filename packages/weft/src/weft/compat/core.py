@@ -1,4 +1,7 @@
-"""jax.core, jax.extend.core and jax._src.core: programs, traces and primitives by the names that libraries know them by."""
+"""jax.core, jax.extend.core and jax._src.core: programs, traces and primitives by the names that libraries know them
+by.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -9,14 +12,51 @@ from typing import Any, Callable, Iterator
 from ..base.annotations import override
 from ..base import dtypes
 from ..api.tracing import ensure_compile_time_eval as ensure_compile_time_eval
-from ..base.avals import (AbstractRef as AbstractRef, AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray, physical as physical_aval, reshaped, tangent_aval, token as abstract_token)  # noqa: F401
+from ..base.avals import (  # noqa: F401
+    AbstractRef as AbstractRef,
+    AbstractToken as AbstractToken,
+    AbstractValue as AbstractValue,
+    ShapedArray as ShapedArray,
+    physical as physical_aval,
+    reshaped,
+    tangent_aval,
+    token as abstract_token,
+)
 from ..core import primitive as language
-from ..symbolic.dims import is_constant_shape as is_constant_shape, is_symbolic_dim, max_dim as max_dim, min_dim as min_dim
+from ..symbolic.dims import (
+    is_constant_shape as is_constant_shape,
+    is_symbolic_dim,
+    max_dim as max_dim,
+    min_dim as min_dim,
+)
 from ..core.effects import Effect as Effect
-from ..core.jaxpr import (Atom as Atom, ClosedJaxpr as ClosedJaxpr, DropVar as DropVar, Jaxpr as Jaxpr, JaxprEqn as JaxprEqn, Literal as Literal,
-                          Var as Var, eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun, subjaxprs as jaxprs_in_params)
+from ..core.jaxpr import (
+    Atom as Atom,
+    ClosedJaxpr as ClosedJaxpr,
+    DropVar as DropVar,
+    Jaxpr as Jaxpr,
+    JaxprEqn as JaxprEqn,
+    Literal as Literal,
+    Var as Var,
+    eval_jaxpr as eval_jaxpr,
+    jaxpr_as_fun as jaxpr_as_fun,
+    subjaxprs as jaxprs_in_params,
+)
 from ..core.primitive import RULES, Missing, Unsupported
-from ..core.trace import InnerTrace, Trace as Trace, Tracer as Tracer, aval_of, axis_env, current_trace, get_aval as get_aval, is_array_like, root, set_trace, reset_trace, tracing
+from ..core.trace import (
+    InnerTrace,
+    Trace as Trace,
+    Tracer as Tracer,
+    aval_of,
+    axis_env,
+    current_trace,
+    get_aval as get_aval,
+    is_array_like,
+    root,
+    set_trace,
+    reset_trace,
+    tracing,
+)
 from ..core.verify import verify as check_jaxpr  # noqa: F401
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ..runtime.dispatch import apply_by_compiling
@@ -27,9 +67,15 @@ from ..transforms.stage import JaxprTrace, concretization_error
 from ..transforms.tokens import Token as Token
 from ..base.tree import registry as node_types
 from . import primitives as primitives
-from .foreign import CallPrimitive as CallPrimitive, Primitive as Primitive, call as call, call_p as call_p, closed_call_p as closed_call_p
+from .foreign import (
+    CallPrimitive as CallPrimitive,
+    Primitive as Primitive,
+    call as call,
+    call_p as call_p,
+    closed_call_p as closed_call_p,
+)
 
-__path__: list = []      # jax.extend.core.primitives is looked for here
+__path__: list = []  # jax.extend.core.primitives is looked for here
 Value, ParamDict, Effects, OutputType = Any, dict, frozenset, Any
 no_effects: frozenset = frozenset()
 call_impl: Callable = lambda f, *args, **params: f.call_wrapped(*args, **params)
@@ -50,7 +96,7 @@ class RuleTable:
 
     def __init__(self, attribute: str, to_own: Callable | None = None, from_own: Callable | None = None):
         self._attribute, self._to_own, self._from_own = attribute, to_own, from_own
-        self._given: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()     # primitive -> the rule as it was given
+        self._given: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # primitive -> the rule as it was given
 
     def __setitem__(self, primitive, rule: Callable) -> None:
         self._given[primitive] = rule
@@ -79,7 +125,9 @@ class RuleTable:
         if primitive not in self:
             raise KeyError(primitive)
         self._given.pop(primitive, None)
-        setattr(primitive, self._attribute, Missing(primitive.name, self._attribute) if self._attribute in RULES else None)
+        setattr(
+            primitive, self._attribute, Missing(primitive.name, self._attribute) if self._attribute in RULES else None
+        )
 
     def pop(self, primitive, *default):
         if primitive not in self and default:
@@ -130,6 +178,7 @@ class TraceTag:
 
 class OpaqueTraceState:
     """Which trace was current: equal states mean that values of one may be used in the other."""
+
     __slots__ = ("_trace", "_convention")
 
     def __init__(self, trace: Trace, convention):
@@ -211,6 +260,7 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 
 class _NodeTypes:
     """The classes whose instances are nodes of pytrees, as the dictionary that libraries look into."""
+
     _own = (tuple, list, dict, type(None))
 
     def __contains__(self, cls) -> bool:
@@ -235,7 +285,7 @@ def mapped_aval(size, axis: int | None, aval):
         return aval
     assert aval.shape[axis] == size, (aval, axis, size)
     axis %= len(aval.shape)
-    return reshaped(aval, (*aval.shape[:axis], *aval.shape[axis + 1:]))
+    return reshaped(aval, (*aval.shape[:axis], *aval.shape[axis + 1 :]))
 
 
 def unmapped_aval(size, axis: int | None, aval, explicit_mesh_axis=None):
@@ -286,7 +336,12 @@ class DebugInfo:
     """What a traced function is called, for messages."""
 
     def __init__(self, traced_for: str, func_src_info: str, arg_names=None, result_paths=None):
-        self.traced_for, self.func_src_info, self.arg_names, self.result_paths = traced_for, func_src_info, arg_names, result_paths
+        self.traced_for, self.func_src_info, self.arg_names, self.result_paths = (
+            traced_for,
+            func_src_info,
+            arg_names,
+            result_paths,
+        )
 
     @property
     def func_name(self) -> str:
@@ -305,7 +360,9 @@ def _array_types() -> tuple:
 def __getattr__(name: str):
     if name == "array_types":
         return set(_array_types())
-    raise AttributeError(f"module 'jax.core' has no attribute {name!r}: weft, which stands for jax here, does not have it.")
+    raise AttributeError(
+        f"module 'jax.core' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+    )
 
 
 float0 = dtypes.float0

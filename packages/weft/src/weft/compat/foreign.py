@@ -1,4 +1,5 @@
 """Primitives that libraries make for themselves, by jax's ways of giving them their rules."""
+
 from __future__ import annotations
 
 from typing import Callable, Sequence
@@ -20,7 +21,8 @@ class _AnyPrimitive(type):
 
 
 class Primitive(language.Primitive, metaclass=_AnyPrimitive):
-    """A primitive of a library's own: its rules are given one by one, in jax's conventions. No backend knows it by its name.
+    """A primitive of a library's own: its rules are given one by one, in jax's conventions. No backend knows it by its
+    name.
 
     Example:
         >>> import weft.compat.core as core
@@ -29,17 +31,29 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
         >>> double_p.bind(3)
         6
     """
+
     call_primitive = map_primitive = skip_canonicalization = ref_primitive = False
 
     def __init__(self, name: str):
         super().__init__(name, basic=False, foreign=True)
-        self.cache = None      # rules may look at more than types and parameters
-        self.impl = unsupported(f"Evaluation rule for {name!r} not implemented: give one with {name}_p.def_impl(function).")
-        self.abstract = unsupported(f"Abstract evaluation for {name!r} not implemented: give its rule with {name}_p.def_abstract_eval(function).")
-        self.jvp = unsupported(f"Differentiation rule for {name!r} not implemented: put one in jax.interpreters.ad.primitive_jvps.")
-        self.batch = unsupported(f"Batching rule for {name!r} not implemented: put one in jax.interpreters.batching.primitive_batchers.")
-        self.transpose = unsupported(f"Transpose rule (for reverse-mode differentiation) for {name!r} not implemented: "
-                                     "put one in jax.interpreters.ad.primitive_transposes.")
+        self.cache = None  # rules may look at more than types and parameters
+        self.impl = unsupported(
+            f"Evaluation rule for {name!r} not implemented: give one with {name}_p.def_impl(function)."
+        )
+        self.abstract = unsupported(
+            f"Abstract evaluation for {name!r} not implemented: give its rule with"
+            f" {name}_p.def_abstract_eval(function)."
+        )
+        self.jvp = unsupported(
+            f"Differentiation rule for {name!r} not implemented: put one in jax.interpreters.ad.primitive_jvps."
+        )
+        self.batch = unsupported(
+            f"Batching rule for {name!r} not implemented: put one in jax.interpreters.batching.primitive_batchers."
+        )
+        self.transpose = unsupported(
+            f"Transpose rule (for reverse-mode differentiation) for {name!r} not implemented: "
+            "put one in jax.interpreters.ad.primitive_transposes."
+        )
 
     @override
     def bind(self, *args, **params):
@@ -68,6 +82,7 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
             eqn.effects = frozenset(rule(*[a.aval for a in eqn.invars], **params)[1])
             trace.effects |= eqn.effects
             return outs
+
         self.stage = stage
         return rule
 
@@ -81,6 +96,7 @@ def _as_value(x):
 
 class CallPrimitive(Primitive):
     """A call of a Python function that leaves no equation: the function runs right there."""
+
     call_primitive = True
 
     def __init__(self, name: str):
@@ -90,7 +106,11 @@ class CallPrimitive(Primitive):
     @override
     def bind(self, *args, call_jaxpr=None, **params):
         if call_jaxpr is not None:
-            return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args) if isinstance(call_jaxpr, ClosedJaxpr) else eval_jaxpr(call_jaxpr, (), *args)
+            return (
+                eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
+                if isinstance(call_jaxpr, ClosedJaxpr)
+                else eval_jaxpr(call_jaxpr, (), *args)
+            )
         return args[0].call_wrapped(*args[1:])
 
 

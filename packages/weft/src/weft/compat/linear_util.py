@@ -1,4 +1,5 @@
 """jax.extend.linear_util: functions with a stack of transformations around them."""
+
 from __future__ import annotations
 
 from functools import partial, wraps
@@ -14,6 +15,7 @@ class StoreException(Exception):
 
 class Store:
     """Where a transformation puts a side result of a call."""
+
     __slots__ = ("_value",)
 
     def __init__(self):
@@ -35,17 +37,34 @@ class Store:
 
 
 class WrappedFun:
-    """A function `f` called with `params`, inside transformations (generator, static arguments, store), the innermost first."""
+    """A function `f` called with `params`, inside transformations (generator, static arguments, store), the
+    innermost first.
+    """
 
-    def __init__(self, f: Callable, transforms: tuple = (), params: dict | None = None, debug_info: Any = None, in_type: Any = None):
-        self.f, self.transforms, self.params, self.debug_info, self.in_type = f, transforms, dict(params or {}), debug_info, in_type
+    def __init__(
+        self,
+        f: Callable,
+        transforms: tuple = (),
+        params: dict | None = None,
+        debug_info: Any = None,
+        in_type: Any = None,
+    ):
+        self.f, self.transforms, self.params, self.debug_info, self.in_type = (
+            f,
+            transforms,
+            dict(params or {}),
+            debug_info,
+            in_type,
+        )
 
     @property
     def __name__(self) -> str:
         return getattr(self.f, "__name__", "<unnamed function>")
 
     def wrap(self, apply: Callable, static: tuple, store: Store | None) -> "WrappedFun":
-        return WrappedFun(self.f, (*self.transforms, (apply, static, store)), self.params, self.debug_info, self.in_type)
+        return WrappedFun(
+            self.f, (*self.transforms, (apply, static, store)), self.params, self.debug_info, self.in_type
+        )
 
     def with_debug_info(self, debug_info) -> "WrappedFun":
         return WrappedFun(self.f, self.transforms, self.params, debug_info, self.in_type)
@@ -79,7 +98,10 @@ def wrap_init(f: Callable, params: dict | None = None, *, debug_info=None) -> Wr
 
 
 class _ByGenerator:
-    """A transformation written as a generator: it yields (args, kwargs), is sent the result, and yields its own (and a side result)."""
+    """A transformation written as a generator: it yields (args, kwargs), is sent the result, and yields its own (and
+    a side result).
+    """
+
     __slots__ = ("gen",)
 
     def __init__(self, gen: Callable):
@@ -91,7 +113,7 @@ class _ByGenerator:
         try:
             inner = call(*inner_args, **inner_kwargs)
         except BaseException as e:
-            running.throw(e)      # with statements in the generator end, and the error goes on
+            running.throw(e)  # with statements in the generator end, and the error goes on
             raise
         out = running.send(inner)
         running.close()
@@ -111,6 +133,7 @@ class _ByGenerator:
 
 class _ByFunction:
     """A transformation written as a function `(call, [store,] *static, *args)`."""
+
     __slots__ = ("fun",)
 
     def __init__(self, fun: Callable):
@@ -136,7 +159,9 @@ def _decorator(kind: type, has_aux: bool) -> Callable:
                 return fun.wrap(kind(gen), static, None)
             store = Store()
             return fun.wrap(kind(gen), static, store), lambda: store.val
+
         return apply
+
     return transformation
 
 
@@ -162,7 +187,8 @@ def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
             if store is not None:
                 store._value = value
         return out
-    setattr(cached, "cache_clear", known.clear)      # noqa: B010
+
+    setattr(cached, "cache_clear", known.clear)  # noqa: B010
     return cached
 
 

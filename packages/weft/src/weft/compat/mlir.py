@@ -1,8 +1,10 @@
 """jax.interpreters.mlir: what a primitive is in terms of others, on every backend, or in StableHLO, on XLA.
 
-`register_lowering(p, lower_fun(f))` makes `f` the primitive's decomposition, which every backend uses. A rule that builds operations itself,
-`rule(ctx, *values, **params)`, is for XLA alone: it runs with MLIR's context, location and insertion point in force.
+`register_lowering(p, lower_fun(f))` makes `f` the primitive's decomposition, which every backend uses. A rule that
+builds operations itself, `rule(ctx, *values, **params)`, is for XLA alone: it runs with MLIR's context, location and
+insertion point in force.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -13,12 +15,17 @@ from ..core.primitive import Primitive
 from ..transforms.stage import stage_closed
 
 _PLATFORMS = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
-_builder: ContextVar[Any] = ContextVar("builder")     # the builder of the module that is being lowered
+_builder: ContextVar[Any] = ContextVar("builder")  # the builder of the module that is being lowered
 # names that only a machine with jaxlib has: module and name there
-_NATIVE = {"ir": ("jaxlib.mlir.ir", None), "hlo": ("jaxlib.mlir.dialects.stablehlo", None), "chlo": ("jaxlib.mlir.dialects.chlo", None),
-           "func": ("jaxlib.mlir.dialects.func", None), "sdy": ("jaxlib.mlir.dialects.sdy", None),
-           "serialize_portable_artifact": ("jaxlib._jax.mlir", "serialize_portable_artifact"),
-           "deserialize_portable_artifact": ("jaxlib._jax.mlir", "deserialize_portable_artifact")}
+_NATIVE = {
+    "ir": ("jaxlib.mlir.ir", None),
+    "hlo": ("jaxlib.mlir.dialects.stablehlo", None),
+    "chlo": ("jaxlib.mlir.dialects.chlo", None),
+    "func": ("jaxlib.mlir.dialects.func", None),
+    "sdy": ("jaxlib.mlir.dialects.sdy", None),
+    "serialize_portable_artifact": ("jaxlib._jax.mlir", "serialize_portable_artifact"),
+    "deserialize_portable_artifact": ("jaxlib._jax.mlir", "deserialize_portable_artifact"),
+}
 
 
 class ModuleContext:
@@ -48,7 +55,9 @@ class LoweringRuleContext:
 
     def replace(self, **kw) -> "LoweringRuleContext":
         """The same for other avals, as a rule needs that calls another's."""
-        return LoweringRuleContext(self.builder, *[kw.get(name, getattr(self, name)) for name in ("primitive", "avals_in", "avals_out")])
+        return LoweringRuleContext(
+            self.builder, *[kw.get(name, getattr(self, name)) for name in ("primitive", "avals_in", "avals_out")]
+        )
 
 
 class LoweredFunction:
@@ -61,11 +70,16 @@ class LoweredFunction:
         def flat(*xs):
             out = self.fun(*xs, **params)
             return list(out) if self.multiple_results else [out]
-        return ctx.builder.inline(stage_closed(flat, tuple(ctx.avals_in), getattr(self.fun, "__name__", "a rule")), values)
+
+        return ctx.builder.inline(
+            stage_closed(flat, tuple(ctx.avals_in), getattr(self.fun, "__name__", "a rule")), values
+        )
 
 
 def lower_fun(fun: Callable, multiple_results: bool = True) -> LoweredFunction:
-    """The lowering rule that a function is: it gets the operands and parameters, and returns the results (one, if not `multiple_results`)."""
+    """The lowering rule that a function is: it gets the operands and parameters, and returns the results (one, if
+    not `multiple_results`).
+    """
     return LoweredFunction(fun, multiple_results)
 
 
@@ -78,7 +92,9 @@ def _flat(values) -> list:
     return [values]
 
 
-def register_lowering(prim: Primitive, rule: Callable, platform: str | None = None, inline: bool = True, cacheable: bool = True) -> Callable:
+def register_lowering(
+    prim: Primitive, rule: Callable, platform: str | None = None, inline: bool = True, cacheable: bool = True
+) -> Callable:
     """Gives a primitive its lowering rule, for one platform or, without one, for all that have no rule of their own."""
     if isinstance(rule, LoweredFunction):
         fun, many = rule.fun, prim.multiple_results
@@ -86,6 +102,7 @@ def register_lowering(prim: Primitive, rule: Callable, platform: str | None = No
         def decompose(*args, **params):
             out = fun(*args, **params)
             return out if many == rule.multiple_results else list(out)[0] if rule.multiple_results else [out]
+
         if platform is None or prim.decompose is None and prim.foreign:
             prim.decompose = decompose
 
@@ -99,6 +116,7 @@ def register_lowering(prim: Primitive, rule: Callable, platform: str | None = No
         if len(made) != len(outs):
             raise ValueError(f"the lowering rule of {prim.name} returned {len(made)} values for {len(outs)} results.")
         return made if prim.multiple_results else made[0]
+
     if not prim.foreign or platform is not None or not isinstance(rule, LoweredFunction):
         for name in (platform,) if platform is None else _PLATFORMS.get(platform, (platform,)):
             prim.lowerings[name] = lower
@@ -109,7 +127,9 @@ def _current():
     try:
         return _builder.get()
     except LookupError:
-        raise RuntimeError("this needs a module that is being built: call it inside a lowering rule (register_lowering).") from None
+        raise RuntimeError(
+            "this needs a module that is being built: call it inside a lowering rule (register_lowering)."
+        ) from None
 
 
 def ir_constant(val, *, aval=None, const_lowering=None):
@@ -147,12 +167,33 @@ def flatten_ir_values(xs) -> list:
     return _flat(list(xs))
 
 
-def emit_python_callback(ctx: LoweringRuleContext, callback: Callable, token, operands: Sequence, operand_avals: Sequence, result_avals: Sequence, *,
-                         has_side_effect: bool, returns_token: bool = True, partitioned: bool = False, sharding=None) -> tuple:
-    """A call of a Python function that takes NumPy arrays and returns a tuple of them: (results, the token, what to keep alive)."""
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable,
+    token,
+    operands: Sequence,
+    operand_avals: Sequence,
+    result_avals: Sequence,
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding=None,
+) -> tuple:
+    """A call of a Python function that takes NumPy arrays and returns a tuple of them: (results, the token, what to
+    keep alive).
+    """
     call = importlib.import_module("weft_native.lower.callback").emit
-    made = call(ctx.builder, "emit_python_callback", list(operand_avals), list(result_avals), list(operands),
-                lambda device, *values: tuple(callback(*values)), False, has_side_effect)
+    made = call(
+        ctx.builder,
+        "emit_python_callback",
+        list(operand_avals),
+        list(result_avals),
+        list(operands),
+        lambda device, *values: tuple(callback(*values)),
+        False,
+        has_side_effect,
+    )
     return made, token, None
 
 
@@ -161,4 +202,6 @@ def __getattr__(name: str):
         module, attribute = _NATIVE[name]
         found = importlib.import_module(module)
         return found if attribute is None else getattr(found, attribute)
-    raise AttributeError(f"module 'jax.interpreters.mlir' has no attribute {name!r}: weft, which stands for jax here, does not have it.")
+    raise AttributeError(
+        f"module 'jax.interpreters.mlir' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+    )

@@ -1,4 +1,5 @@
 """jax.interpreters.partial_eval: computing what is known and recording the rest."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -13,7 +14,9 @@ from .linear_util import WrappedFun
 
 DynamicJaxprTracer = JaxprTracer
 Val = Any
-custom_partial_eval_rules = RuleTable("partial_eval", lambda rule: lambda trace, args, params: rule(trace, *args, **params))
+custom_partial_eval_rules = RuleTable(
+    "partial_eval", lambda rule: lambda trace, args, params: rule(trace, *args, **params)
+)
 dce_rules = RuleTable("dce", lambda rule: lambda used, eqn: rule(used, eqn)[1])
 
 
@@ -38,10 +41,13 @@ class PartialVal(tuple):
         return get_aval(self[1]) if self.is_known() else self[0]
 
 
-def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, list, list]:
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list, list]:
     """Runs `fun` (flat in, flat out): what depends on known values alone is computed, the rest recorded.
 
-    Returns: the program of the rest (its arguments are the unknown ones), a PartialVal for each result, and the program's constants.
+    Returns: the program of the rest (its arguments are the unknown ones), a PartialVal for each result, and the
+        program's constants.
     """
     staged = JaxprTrace("a partly known function")
     args = [p[1] if p[0] is None else staged.new_arg(p[0]) for p in map(PartialVal, pvals)]
@@ -63,7 +69,9 @@ def trace_to_jaxpr_dynamic(fun: WrappedFun, in_avals: Sequence, *, keep_inputs=N
     return jaxpr, jaxpr.out_avals, consts
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
     """The program of the used results alone, and which arguments it still takes."""
     used = [used_outputs] * len(jaxpr.outvars) if isinstance(used_outputs, bool) else used_outputs
     return _dce_jaxpr(jaxpr, used, instantiate)

@@ -1,4 +1,5 @@
 """jax.extend.core.primitives: the language's primitives by jax's names."""
+
 from __future__ import annotations
 
 from .. import random as _random  # noqa: F401  its primitives enter the registry
@@ -6,8 +7,15 @@ from ..core.primitive import registry
 from ..lax import linalg as _linalg, primitives as _own  # noqa: F401  more of them
 from .foreign import Primitive, call_p as call_p, closed_call_p as closed_call_p
 
-_NAMES = {"remat": "remat2", "add_jaxvals": "add_any", "get": "ref_get", "swap": "ref_swap", "stop_gradient": "stop_gradient"}
-stop_gradient_p = Primitive("stop_gradient")      # nothing binds it: the function `stop_gradient` gives a value without a tangent
+_NAMES = {
+    "remat": "remat2",
+    "add_jaxvals": "add_any",
+    "get": "ref_get",
+    "swap": "ref_swap",
+    "stop_gradient": "stop_gradient",
+}
+# nothing binds it: the function `stop_gradient` gives a value without a tangent
+stop_gradient_p = Primitive("stop_gradient")
 
 
 def __getattr__(name: str):
@@ -19,8 +27,13 @@ def __getattr__(name: str):
             return _own.find(name)
         except KeyError:
             pass
-    raise AttributeError(f"module 'jax.extend.core.primitives' has no attribute {name!r}: weft, which stands for jax here, has no such primitive.")
+    raise AttributeError(
+        f"module 'jax.extend.core.primitives' has no attribute {name!r}: weft, which stands for jax here, has no such"
+        " primitive."
+    )
 
 
 def __dir__():
-    return sorted({f"{name}_p" for name in registry if name.isidentifier()} | {"call_p", "closed_call_p", "stop_gradient_p"})
+    return sorted(
+        {f"{name}_p" for name in registry if name.isidentifier()} | {"call_p", "closed_call_p", "stop_gradient_p"}
+    )

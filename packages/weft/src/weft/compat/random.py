@@ -1,4 +1,5 @@
 """jax.extend.random: the generators behind random keys, and making one."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -11,7 +12,9 @@ from ..primitives.random_bits import Generator, generators, random_seed_p, three
 from ..random.keys import _generator
 from ..api.vmap import vmap
 
-threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl = (_generator(name) for name in ("threefry2x32", "rbg", "unsafe_rbg"))
+threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl = (
+    _generator(name) for name in ("threefry2x32", "rbg", "unsafe_rbg")
+)
 PRNGImpl = Generator
 
 
@@ -28,12 +31,22 @@ def threefry_2x32(keypair, count):
     """The hash of an array of an even number of counters under a key, (2,)."""
     flat = as_array(count).ravel()
     half = flat.size // 2
-    first, second = threefry2x32_p.bind(*[as_array(keypair)[i] + flat[:half] * 0 for i in (0, 1)], flat[:half], flat[half:])
+    first, second = threefry2x32_p.bind(
+        *[as_array(keypair)[i] + flat[:half] * 0 for i in (0, 1)], flat[:half], flat[half:]
+    )
     return concatenate([first, second]).reshape(get_aval(count).shape)
 
 
-def define_prng_impl(*, key_shape: tuple, seed: Callable, split: Callable, random_bits: Callable, fold_in: Callable, name: str = "<unnamed>",
-                     tag: str = "?") -> Generator:
+def define_prng_impl(
+    *,
+    key_shape: tuple,
+    seed: Callable,
+    split: Callable,
+    random_bits: Callable,
+    fold_in: Callable,
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> Generator:
     """A generator of the user's, which `weft.random.key(seed, impl=…)` takes.
 
     Args:
@@ -51,8 +64,11 @@ def define_prng_impl(*, key_shape: tuple, seed: Callable, split: Callable, rando
 
     leading = lambda raw: len(get_aval(raw).shape) - rank
     made = generators[name] = Generator(
-        name, dtypes.KeyDType(name, tag, tuple(key_shape)), lambda s: over(seed, len(get_aval(s).shape))(s),
+        name,
+        dtypes.KeyDType(name, tag, tuple(key_shape)),
+        lambda s: over(seed, len(get_aval(s).shape))(s),
         lambda raw, shape: over(lambda k: split(k, shape), leading(raw))(raw),
         lambda raw, bit_width, shape: over(lambda k: random_bits(k, bit_width, shape), leading(raw))(raw),
-        lambda raw, data: over(fold_in, leading(raw))(raw, data))
+        lambda raw, data: over(fold_in, leading(raw))(raw, data),
+    )
     return made

@@ -1,7 +1,13 @@
 """jax.extend.source_info_util: lines and scopes of the user's."""
+
 from __future__ import annotations
 
-from ..base.source_info import (SourceInfo as SourceInfo, current as current, named_scope as extend_name_stack, register_exclusion as register_exclusion)  # noqa: F401
+from ..base.source_info import (  # noqa: F401
+    SourceInfo as SourceInfo,
+    current as current,
+    named_scope as extend_name_stack,
+    register_exclusion as register_exclusion,
+)
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:

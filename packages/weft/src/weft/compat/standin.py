@@ -1,10 +1,12 @@
 """The distribution that stands for jax where libraries depend on it: metadata, and a module `jax` of one line.
 
-    python -m weft.as_jax install [folder]      writes it into this environment (or a folder); `pip uninstall jax` takes it away
-    python -m weft.as_jax wheel [folder]        writes it as a wheel, for pip or micropip
+    python -m weft.as_jax install [folder]      writes it into this environment (or a folder); `pip uninstall jax` takes
+    it away python -m weft.as_jax wheel [folder]        writes it as a wheel, for pip or micropip
 
-With it pip finds the requirement `jax>=…` met and fetches neither jax nor jaxlib, and `import jax` gives weft in every process of the environment.
+With it pip finds the requirement `jax>=…` met and fetches neither jax nor jaxlib, and `import jax` gives weft in every
+process of the environment.
 """
+
 from __future__ import annotations
 
 import base64
@@ -26,15 +28,25 @@ import weft.as_jax  # noqa: E402  puts weft in the place of this module
 
 
 def _metadata(name: str) -> str:
-    return (f"Metadata-Version: 2.1\nName: {name}\nVersion: {VERSION}\nSummary: weft, which stands for {name} in this environment\n"
-            "Requires-Python: >=3.11\nRequires-Dist: weft\n"
-            + ("".join(f"Requires-Dist: {other}\n" for other in ("ml_dtypes", "numpy", "opt_einsum", "scipy")) if name == "jax" else ""))      # what jax brings
+    return (
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {VERSION}\nSummary: weft, which stands for {name} in this"
+        " environment\nRequires-Python: >=3.11\nRequires-Dist: weft\n"
+        # what jax brings
+        + (
+            "".join(f"Requires-Dist: {other}\n" for other in ("ml_dtypes", "numpy", "opt_einsum", "scipy"))
+            if name == "jax"
+            else ""
+        )
+    )
 
 
 def _files(name: str) -> dict[str, str]:
     """The files of the distribution, by path, without its record."""
     info = f"{name}-{VERSION}.dist-info"
-    files = {f"{info}/METADATA": _metadata(name), f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: weft\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    files = {
+        f"{info}/METADATA": _metadata(name),
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: weft\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
     if name == "jax":
         files["jax/__init__.py"] = _MODULE
     return files
@@ -65,12 +77,16 @@ def write_wheel(folder: str = ".", name: str = "jax") -> str:
 
 
 def write_into(folder: str | None = None, name: str = "jax") -> str:
-    """Writes the stand-in into a folder of modules (this environment's); FileExistsError where another jax is installed."""
+    """Writes the stand-in into a folder of modules (this environment's); FileExistsError where another jax is
+    installed.
+    """
     folder = sysconfig.get_path("purelib") if folder is None else folder
     for found in importlib.metadata.distributions(name=name, path=[folder]):
         if "weft" not in (found.metadata["Summary"] or ""):
-            raise FileExistsError(f"{name} {found.version} is installed in {folder}, and weft would stand in its place. Uninstall it first "
-                                  f"(python -m pip uninstall {name}), or make an environment for weft.")
+            raise FileExistsError(
+                f"{name} {found.version} is installed in {folder}, and weft would stand in its place. Uninstall it"
+                f" first (python -m pip uninstall {name}), or make an environment for weft."
+            )
     info, files = f"{name}-{VERSION}.dist-info", _files(name)
     files[f"{info}/INSTALLER"] = "weft\n"
     for file, text in {**files, f"{info}/RECORD": _record(files, info)}.items():
@@ -85,7 +101,9 @@ class _InMemory(importlib.metadata.Distribution):
     """The stand-in for a process that nothing was installed for."""
 
     def __init__(self, name: str):
-        self._own_files = {path.rpartition("/")[2]: text for path, text in _files(name).items() if ".dist-info/" in path}
+        self._own_files = {
+            path.rpartition("/")[2]: text for path, text in _files(name).items() if ".dist-info/" in path
+        }
 
     @override
     def read_text(self, filename):
@@ -97,8 +115,10 @@ class _InMemory(importlib.metadata.Distribution):
 
 
 def distributions(name: str | None, path) -> Iterator[importlib.metadata.Distribution]:
-    """The stand-ins that a search for `name` (None: for all) on `path` finds: those that no file on the path provides."""
-    if list(path or ()) != sys.path:      # somebody looks into one folder
+    """The stand-ins that a search for `name` (None: for all) on `path` finds: those that no file on the path
+    provides.
+    """
+    if list(path or ()) != sys.path:  # somebody looks into one folder
         return
     for own in _names():
         if name in (None, own) and not _on_path(own):
@@ -106,7 +126,17 @@ def distributions(name: str | None, path) -> Iterator[importlib.metadata.Distrib
 
 
 def _on_path(name: str) -> bool:
-    return next(iter(importlib.metadata.MetadataPathFinder.find_distributions(importlib.metadata.DistributionFinder.Context(name=name))), None) is not None
+    return (
+        next(
+            iter(
+                importlib.metadata.MetadataPathFinder.find_distributions(
+                    importlib.metadata.DistributionFinder.Context(name=name)
+                )
+            ),
+            None,
+        )
+        is not None
+    )
 
 
 def main(args: list[str]) -> None:

@@ -1,7 +1,14 @@
 """jax._src.traceback_util: leaving frames of libraries out of errors."""
+
 from __future__ import annotations
 
-from ..base.source_info import _internal, _internal_paths, api_boundary as api_boundary, is_internal, register_exclusion as register_exclusion
+from ..base.source_info import (
+    _internal,
+    _internal_paths,
+    api_boundary as api_boundary,
+    is_internal,
+    register_exclusion as register_exclusion,
+)
 
 
 class _Paths:

@@ -1,7 +1,13 @@
 """Primitives, traces and jaxprs: what every other part of weft is written against."""
+
 from ..base.avals import AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from ..base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
-from ..symbolic.dims import is_constant_shape as is_constant_shape, is_symbolic_dim as is_symbolic_dim, max_dim as max_dim, min_dim as min_dim
+from ..symbolic.dims import (
+    is_constant_shape as is_constant_shape,
+    is_symbolic_dim as is_symbolic_dim,
+    max_dim as max_dim,
+    min_dim as min_dim,
+)
 from . import pretty as _pretty
 from .jaxpr import (
     Atom as Atom,

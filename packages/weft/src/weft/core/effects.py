@@ -1,4 +1,5 @@
 """Effects: what a program does besides computing its results. Jaxprs carry those of their equations."""
+
 from __future__ import annotations
 
 from typing import Iterable
@@ -9,8 +10,10 @@ from ..base.annotations import override
 class Effect:
     """A kind of effect. Equations with one are never dropped; `ordered` ones happen in the order of the program.
 
-    `io` effects change the world and must happen exactly as often as the program says; others (printing) may be repeated.
+    `io` effects change the world and must happen exactly as often as the program says; others (printing) may be
+    repeated.
     """
+
     ordered = io = False
 
     def __init__(self, name: str = "", ordered: bool = False, io: bool = False):
@@ -35,9 +38,9 @@ debug = DebugEffect("Debug")
 ordered_debug = OrderedDebugEffect("OrderedDebug", ordered=True)
 io = Effect("IO", io=True)
 ordered_io = Effect("OrderedIO", ordered=True, io=True)
-no_dce = Effect("NoDCE")      # nothing happens, but what leads here is kept
+no_dce = Effect("NoDCE")  # nothing happens, but what leads here is kept
 
-touches = Effect("Ref")      # making, reading or writing a mutable reference
+touches = Effect("Ref")  # making, reading or writing a mutable reference
 
 
 def any_ordered(effects: Iterable[Effect]) -> bool:

@@ -1,4 +1,7 @@
-"""The reference interpreter: a trace that applies the primitives' reference rules to NumPy arrays. The oracle of every backend."""
+"""The reference interpreter: a trace that applies the primitives' reference rules to NumPy arrays. The oracle of
+every backend.
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -18,24 +21,36 @@ if TYPE_CHECKING:
 
 
 class ReferenceTrace(Trace):
-    """Computes each primitive by its reference rule. What has none (a library's own primitive, say) is computed by its decomposition."""
+    """Computes each primitive by its reference rule. What has none (a library's own primitive, say) is computed by
+    its decomposition.
+    """
 
     @override
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         if isinstance(primitive.reference, Unsupported):
             if primitive.decompose is None:
-                why = "it has no reference rule and no decomposition" if isinstance(primitive.reference, Missing) else primitive.reference.why
+                why = (
+                    "it has no reference rule and no decomposition"
+                    if isinstance(primitive.reference, Missing)
+                    else primitive.reference.why
+                )
                 raise BackendError(f"the reference interpreter can't run {primitive.name}: {why}.")
             with keeping_64_bits([_aval(x) for x in args]):
                 out = primitive.decompose(*args, **params)
             return list(out) if primitive.multiple_results else out
         out = primitive.reference(*[_array(x) for x in args], **params)
         avals = primitive.abstract_eval(tuple([_aval(x) for x in args]), params)
-        return [_checked(primitive, o, a) for o, a in zip(out, avals)] if primitive.multiple_results else _checked(primitive, out, avals)
+        return (
+            [_checked(primitive, o, a) for o, a in zip(out, avals)]
+            if primitive.multiple_results
+            else _checked(primitive, out, avals)
+        )
 
 
 def _aval(x: Value) -> AbstractValue:
-    """The type of a value as it is: NumPy's arrays are the program's own here, and keep 64-bit types where those of users lose them."""
+    """The type of a value as it is: NumPy's arrays are the program's own here, and keep 64-bit types where those of
+    users lose them.
+    """
     return shaped(x.shape, dtypes.host_dtype(x)) if isinstance(x, (np.ndarray, np.generic)) else get_aval(x)
 
 
@@ -60,7 +75,8 @@ _trace = ReferenceTrace()
 def interpret(jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
     """The results of a jaxpr (a closed one, or one without constvars) for NumPy arguments.
 
-    A jaxpr inside another is interpreted by the trace that interprets the other, which may be a ReferenceTrace of another kind.
+    A jaxpr inside another is interpreted by the trace that interprets the other, which may be a ReferenceTrace of
+    another kind.
     """
     closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
     trace = current_trace()

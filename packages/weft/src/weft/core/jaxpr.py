@@ -1,4 +1,5 @@
 """Jaxprs: typed programs as lists of equations. The one thing that crosses a boundary in weft."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, TypeAlias, final
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 class Var:
     """A variable of a jaxpr; its identity is its name."""
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: AbstractValue):
@@ -30,6 +32,7 @@ class Var:
 @final
 class DropVar(Var):
     """An equation's result that nothing uses."""
+
     __slots__ = ()
 
     @override
@@ -40,6 +43,7 @@ class DropVar(Var):
 @final
 class Literal:
     """A Python scalar in a jaxpr, already rounded to its aval's dtype."""
+
     __slots__ = ("val", "aval", "_hash")
 
     def __init__(self, val: Any, aval: ShapedArray):
@@ -52,8 +56,16 @@ class Literal:
 
     @override
     def __eq__(self, other: object) -> bool:
-        return type(other) is Literal and self.aval == other.aval and \
-            (self.val == other.val and repr(self.val) == repr(other.val) or self.val != self.val and other.val != other.val)
+        return (
+            type(other) is Literal
+            and self.aval == other.aval
+            and (
+                self.val == other.val
+                and repr(self.val) == repr(other.val)
+                or self.val != self.val
+                and other.val != other.val
+            )
+        )
 
     @override
     def __hash__(self) -> int:
@@ -87,15 +99,25 @@ def round_scalar(value: Any, dt: ElementType) -> bool | int | float | complex:
         return unpack(pack([complex(value)], dt.name), dt.name)[0]
     if dt == dtypes.float64:
         return float(value)
-    return unpack(pack([float(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 16 else round_narrow(float(value), dt)
+    return (
+        unpack(pack([float(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 16 else round_narrow(float(value), dt)
+    )
 
 
 class JaxprEqn:
     """`outvars = primitive[params] invars`, with its effects and the user's line it came from."""
+
     __slots__ = ("invars", "outvars", "primitive", "params", "effects", "source_info")
 
-    def __init__(self, invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive, params: Params,
-                 effects: frozenset[Effect] = frozenset(), source_info: SourceInfo = UNKNOWN):
+    def __init__(
+        self,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        primitive: Primitive,
+        params: Params,
+        effects: frozenset[Effect] = frozenset(),
+        source_info: SourceInfo = UNKNOWN,
+    ):
         self.invars, self.outvars, self.primitive, self.params = invars, outvars, primitive, params
         self.effects, self.source_info = effects, source_info
 
@@ -109,13 +131,22 @@ class JaxprEqn:
 
 class Jaxpr:
     """A program: constvars and invars in, equations in order, outvars out."""
+
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "cache", "__weakref__")
 
-    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[JaxprEqn], effects: frozenset[Effect] = frozenset(), debug_info: Any = None):
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[JaxprEqn],
+        effects: frozenset[Effect] = frozenset(),
+        debug_info: Any = None,
+    ):
         self.constvars, self.invars, self.outvars, self.eqns = list(constvars), list(invars), list(outvars), list(eqns)
         self.effects, self.debug_info = effects, debug_info
-        self.cache: dict[Any, Any] = {}    # what has been derived from this jaxpr: its jvp, its batched form, executables
+        # what has been derived from this jaxpr: its jvp, its batched form, executables
+        self.cache: dict[Any, Any] = {}
 
     @property
     def in_avals(self) -> list[AbstractValue]:
@@ -139,6 +170,7 @@ class Jaxpr:
 
 class ClosedJaxpr:
     """A jaxpr and the values of its constvars."""
+
     __slots__ = ("jaxpr", "consts", "__weakref__")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()):
@@ -222,6 +254,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Valu
 
     def read(atom: Atom) -> Value:
         return env[atom] if type(atom) is not Literal else literal_value(atom)
+
     last_use = _last_uses(jaxpr)
     for i, eqn in enumerate(jaxpr.eqns):
         out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
@@ -253,7 +286,10 @@ def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
 
 @final
 class TypedScalar:
-    """A Python scalar that carries a dtype of its own: what a strongly typed literal becomes when a jaxpr is evaluated."""
+    """A Python scalar that carries a dtype of its own: what a strongly typed literal becomes when a jaxpr is
+    evaluated.
+    """
+
     __slots__ = ("val", "aval")
 
     def __init__(self, val: Any, aval: ShapedArray):

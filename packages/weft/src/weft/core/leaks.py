@@ -1,4 +1,5 @@
 """Finding traced values that outlive their trace, where `jax_check_tracer_leaks` asks for it."""
+
 from __future__ import annotations
 
 import gc
@@ -15,23 +16,27 @@ if TYPE_CHECKING:
 
 _wanted = config._options["check_tracer_leaks"].get
 _SHOWN, _KEPT_BY = 3, ", which is kept by "
-_PASSING: tuple[type[Any], ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
+# what holds values for a moment
+_PASSING: tuple[type[Any], ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)
 
 
 def watch_origins(trace: Trace) -> None:
     """Makes a trace whose tracers don't know their lines take note of them, where leaks are looked for."""
     if _wanted():
-        make, origins = trace.join, {}      # type: ignore[attr-defined]
+        make, origins = trace.join, {}  # type: ignore[attr-defined]
 
         def join(*args: Any) -> Any:
             made = make(*args)
             origins[id(made)] = source_info.current(2)
             return made
-        trace.join, trace.origins = join, origins      # type: ignore[attr-defined]
+
+        trace.join, trace.origins = join, origins  # type: ignore[attr-defined]
 
 
 def check_leaks(trace: Trace, what: str) -> None:
-    """Raises LeakedTracerError if a value of a trace that has ended is still kept somewhere. The caller must have let go of those it had."""
+    """Raises LeakedTracerError if a value of a trace that has ended is still kept somewhere. The caller must have
+    let go of those it had.
+    """
     if not _wanted():
         return
     gc.collect()
@@ -43,7 +48,13 @@ def check_leaks(trace: Trace, what: str) -> None:
     for tracer in shown:
         name = getattr(trace, "arg_names", {}).get(getattr(tracer, "_var", None))
         origin = getattr(tracer, "origin", None) or getattr(trace, "origins", {}).get(id(tracer))
-        made = f"the argument {name}" if name else f"made at {origin}" if origin is not None else "made by the transformation"
+        made = (
+            f"the argument {name}"
+            if name
+            else f"made at {origin}"
+            if origin is not None
+            else "made by the transformation"
+        )
         lines.append(f"  {tracer.aval.str_short(short_dtypes=False)}, {made}, kept by {_keeper(tracer, [kept, shown])}")
     lines.append("Return such values from the function instead of storing them.")
     raise LeakedTracerError("\n".join(lines))

@@ -1,4 +1,5 @@
 """Printing jaxprs in JAX's format."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -13,8 +14,17 @@ if TYPE_CHECKING:
     from .types import Value
 
 WIDTH = 80
-_JIT_DEFAULTS = ("donated_invars", "keep_unused", "inline", "in_shardings", "out_shardings", "in_layouts", "out_layouts",
-                 "ctx_mesh", "compiler_options_kvs")
+_JIT_DEFAULTS = (
+    "donated_invars",
+    "keep_unused",
+    "inline",
+    "in_shardings",
+    "out_shardings",
+    "in_layouts",
+    "out_layouts",
+    "ctx_mesh",
+    "compiler_options_kvs",
+)
 
 
 def var_name(index: int) -> str:
@@ -32,7 +42,7 @@ class _Names:
 
     def __init__(self, unused: frozenset[Any] = frozenset()):
         self.of: dict[Var, str] = {}
-        self.unused = unused      # variables that print as _: those of the outermost jaxpr that nothing uses, as in JAX
+        self.unused = unused  # variables that print as _: those of the outermost jaxpr that nothing uses, as in JAX
         self.shared: dict[Jaxpr, str] = {}
 
     def __call__(self, atom: Atom) -> str:
@@ -50,7 +60,9 @@ def _binder(names: _Names, var: Var) -> str:
 
 
 def _filled(texts: Iterable[str], column: int, indent: int) -> str:
-    """Texts beside each other, of which the first begins at `column`; a line that has become too long goes on in the next, indented by `indent`."""
+    """Texts beside each other, of which the first begins at `column`; a line that has become too long goes on in the
+    next, indented by `indent`.
+    """
     out = ""
     for text in texts:
         if out and column >= WIDTH:
@@ -91,12 +103,16 @@ def _dimension_numbers(value: Value) -> str:
 def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
     prim, params = eqn.primitive, eqn.params
     if prim.name == "jit":
-        return [(k, params[k]) for k in ("name", "jaxpr")] + \
-            [(k, v) for k, v in sorted(params.items()) if k in ("donated_invars",) and any(v)]
+        return [(k, params[k]) for k in ("name", "jaxpr")] + [
+            (k, v) for k, v in sorted(params.items()) if k in ("donated_invars",) and any(v)
+        ]
     if prim.name in ("custom_jvp_call", "custom_vjp_call"):
         return [(k, params[k]) for k in ("name", "bwd", "call_jaxpr", "fwd", "jvp", "symbolic_zeros") if k in params]
     if prim.name == "custom_lin":
-        return [(k, list(params[k]) if k == "in_zeros" else params[k]) for k in ("bwd", "in_zeros", "num_res", "symbolic_zeros")]
+        return [
+            (k, list(params[k]) if k == "in_zeros" else params[k])
+            for k in ("bwd", "in_zeros", "num_res", "symbolic_zeros")
+        ]
     if prim.name == "broadcast_in_dim":
         return [("broadcast_dimensions", params["broadcast_dimensions"])] if params["broadcast_dimensions"] else []
     return [(k, v) for k, v in sorted(params.items()) if not (k in prim.hidden and v in (None, False, ()))]
@@ -106,15 +122,21 @@ def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
     if eqn.primitive.show is not None:
         return eqn.primitive.show(eqn, names, lambda v: _binder(names, v))
     outs = _filled([_binder(names, v) for v in eqn.outvars], indent, indent + 2)
-    if eqn.primitive.name == "jit":       # an inner jaxpr that is printed here speaks of the outer variables
+    if eqn.primitive.name == "jit":  # an inner jaxpr that is printed here speaks of the outer variables
         inner = eqn.params["jaxpr"].jaxpr
         if inner not in names.shared:
             for mine, theirs in [*zip(inner.invars, eqn.invars), *zip(inner.outvars, eqn.outvars)]:
                 if type(mine) is Var and type(theirs) is Var and mine not in names.of and theirs in names.of:
                     names.of[mine] = names.of[theirs]
     head = f"{outs} = {eqn.primitive.name}" if eqn.outvars else eqn.primitive.name
-    shown = [(k, _dimension_numbers(v)) if k == "dimension_numbers" and eqn.primitive.name == "dot_general"
-             else (k, _value(names, v, indent + 2, indent + 3 + len(k))) for k, v in _shown_params(eqn)]
+    shown = [
+        (
+            (k, _dimension_numbers(v))
+            if k == "dimension_numbers" and eqn.primitive.name == "dot_general"
+            else (k, _value(names, v, indent + 2, indent + 3 + len(k)))
+        )
+        for k, v in _shown_params(eqn)
+    ]
     args = [names(a) for a in eqn.invars]
     after = lambda text, start: f"{text} {_filled(args, start + len(text.rpartition(chr(10))[2]) + 1, indent + 2)}"
     if not shown:
@@ -160,7 +182,7 @@ def show_jaxpr(jaxpr: Jaxpr, **_: Any) -> str:
     _count_calls(jaxpr, counts, order)
     text, used = "", set()
     for sub, name in order:
-        if counts[sub] > 1 or len(sub.eqns) > 10:      # long ones are easier to read apart
+        if counts[sub] > 1 or len(sub.eqns) > 10:  # long ones are easier to read apart
             unique, i = name, 1
             while unique in used:
                 unique, i = f"{name}{i}", i + 1

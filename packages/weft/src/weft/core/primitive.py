@@ -1,11 +1,27 @@
 """Primitives: an operation and all that it means, in one object.
 
-Each primitive has five rules, or says why it can't have one (`unsupported`): abstract, reference, jvp, transpose, batch. Those that are linear in some
-arguments have a transpose; the others say that they are not (`NotLinear`), and tests take none at its word. The other rules are for primitives that need them. A primitive with `multiple_results` takes and returns lists where one with a single result has a value.
+Each primitive has five rules, or says why it can't have one (`unsupported`): abstract, reference, jvp, transpose,
+batch. Those that are linear in some arguments have a transpose; the others say that they are not (`NotLinear`), and
+tests take none at its word. The other rules are for primitives that need them. A primitive with `multiple_results`
+takes and returns lists where one with a single result has a value.
 """
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Collection, Concatenate, Iterable, NoReturn, Sequence, TypeAlias, TypeGuard, TypeVar, final
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Concatenate,
+    Iterable,
+    NoReturn,
+    Sequence,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    final,
+)
 
 from ..base.annotations import override
 from ..base.errors import at_user_line
@@ -29,11 +45,13 @@ AbstractRule: TypeAlias = "Callable[..., AbstractValue | Sequence[AbstractValue]
 ReferenceRule: TypeAlias = "Callable[..., Any]"
 # jvp(primals, tangents, **params): (result, its tangent); tangents may be `Zero`
 JvpRule: TypeAlias = "Callable[Concatenate[Sequence[Value], Sequence[Value], ...], tuple[Any, Any]]"
-# transpose(ct, *args, **params): the cotangent of each argument, None for those that are not linear; those that are come as `UndefinedPrimal`
+# transpose(ct, *args, **params): the cotangent of each argument, None for those that are not linear; those that are
+# come as `UndefinedPrimal`
 TransposeRule: TypeAlias = "Callable[..., Sequence[Value | None]]"
 # batch(axis, args, dims, **params): (result, its batch axis); dims hold an axis, or None for what is not batched
 BatchRule: TypeAlias = "Callable[Concatenate[Axis, Sequence[Value], Dims, ...], tuple[Any, Any]]"
-# partial_eval(trace, args, params): the results, where some arguments are unknown; for primitives that carry jaxprs, see transforms.linearize
+# partial_eval(trace, args, params): the results, where some arguments are unknown; for primitives that carry jaxprs,
+# see transforms.linearize
 PartialEvalRule: TypeAlias = "Callable[[PartialTrace, tuple[Value, ...], Params], Any]"
 # decompose(*args, **params): the result in simpler primitives, for backends
 DecomposeRule: TypeAlias = "Callable[..., Any]"
@@ -51,13 +69,15 @@ ShowRule: TypeAlias = "Callable[[JaxprEqn, Callable[[Any], str], Callable[[Any],
 VaryRule: TypeAlias = "Callable[[Params, Sequence[frozenset[Any]]], Sequence[frozenset[Any]]]"
 
 registry: dict[str, "Primitive"] = {}
-param_types: dict[str, type[Any]] = {}     # classes of parameters that serialized programs name
+param_types: dict[str, type[Any]] = {}  # classes of parameters that serialized programs name
 
 RULES = ("abstract", "reference", "jvp", "transpose", "batch")
 
 
 def param_type(cls: type[T]) -> type[T]:
-    """Class decorator: an Enum or NamedTuple that parameters of primitives may hold; its name is part of the serialized form."""
+    """Class decorator: an Enum or NamedTuple that parameters of primitives may hold; its name is part of the
+    serialized form.
+    """
     if param_types.setdefault(cls.__name__, cls) is not cls:
         raise ValueError(f"there is a parameter type {cls.__name__!r} already")
     return cls
@@ -65,6 +85,7 @@ def param_type(cls: type[T]) -> type[T]:
 
 class Unsupported:
     """A rule that can't exist, and why: a text that may name parameters in braces."""
+
     def __init__(self, why: str, error: type[Exception] = NotImplementedError):
         self.why, self.error = why, error
 
@@ -83,12 +104,16 @@ class NotLinear(Unsupported):
     """In the place of a transpose: no linear program holds the primitive, since its derivative is made of others."""
 
     def __init__(self, primitive: str):
-        super().__init__(f"{primitive} is not linear, so it can't be transposed. weft.linear_transpose is for linear functions; weft.vjp and weft.grad "
-                         "differentiate others.")
+        super().__init__(
+            f"{primitive} is not linear, so it can't be transposed. weft.linear_transpose is for linear functions;"
+            " weft.vjp and weft.grad differentiate others."
+        )
 
 
 class AsDecomposed:
-    """A reference rule: a primitive means what it decomposes into. For those that hold programs, whose primitives have meanings of their own."""
+    """A reference rule: a primitive means what it decomposes into. For those that hold programs, whose primitives
+    have meanings of their own.
+    """
 
     def __init__(self, primitive: Primitive):
         self.primitive = primitive
@@ -104,12 +129,21 @@ def unsupported(why: str, error: type[Exception] = NotImplementedError) -> Unsup
 
 
 class Primitive:
-    """One operation of the language. Making one adds it to `registry`, by name, unless it is `foreign`: a library's own."""
+    """One operation of the language. Making one adds it to `registry`, by name, unless it is `foreign`: a library's
+    own.
+    """
 
-    def __init__(self, name: str, *, multiple_results: bool = False, hidden: tuple[str, ...] = (), basic: bool = True,
-                 foreign: bool = False):
+    def __init__(
+        self,
+        name: str,
+        *,
+        multiple_results: bool = False,
+        hidden: tuple[str, ...] = (),
+        basic: bool = True,
+        foreign: bool = False,
+    ):
         self.name, self.multiple_results, self.basic, self.foreign = name, multiple_results, basic, foreign
-        self.hidden = hidden              # parameters that jaxprs don't show while they are None or False
+        self.hidden = hidden  # parameters that jaxprs don't show while they are None or False
         self.abstract: AbstractRule | Unsupported = Missing(name, "abstract")
         self.reference: ReferenceRule | Unsupported = Missing(name, "reference")
         self.jvp: JvpRule | Unsupported = Missing(name, "jvp")
@@ -117,22 +151,30 @@ class Primitive:
         self.batch: BatchRule | Unsupported = Missing(name, "batch")
         self.partial_eval: PartialEvalRule | None = None
         self.dce: DceRule | None = None
-        self.hand_over: Callable[..., Any] | None = None    # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
-        self.function_form: str | None = None     # the parameter that may hold a Python function, which may close over tracers
+        # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
+        self.hand_over: Callable[..., Any] | None = None
+        # the parameter that may hold a Python function, which may close over tracers
+        self.function_form: str | None = None
         self.decompose: DecomposeRule | None = None
         self.impl: ImplRule | None = None
         self.stage: StageRule | None = None
-        self.effects: Callable[[Params], frozenset[Effect]] | None = None     # for primitives that have some
+        self.effects: Callable[[Params], frozenset[Effect]] | None = None  # for primitives that have some
         self.discharge: DischargeRule | None = None
         self.show: ShowRule | None = None
-        self.in_reverse_only = False              # of a linear function: what its cotangents become is known, and not what it computes
-        self.makes_reference = False              # transformations apply their rules to it, whatever its arguments
-        self.axis_names: Callable[[Params], Collection[Any]] | None = None     # names of mapped axes it communicates over
+        # of a linear function: what its cotangents become is known, and not what it computes
+        self.in_reverse_only = False
+        self.makes_reference = False  # transformations apply their rules to it, whatever its arguments
+        # names of mapped axes it communicates over
+        self.axis_names: Callable[[Params], Collection[Any]] | None = None
         self.vary: VaryRule | None = None
-        self.binds: Callable[[Params], Iterable[Axis]] | None = None          # the mapped axes that are in scope in its jaxprs
-        self.on_raw: Callable[..., Any] | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
-        self.lowerings: dict[str | None, Any] = {}          # platform, or None for all -> XLA's rule, where it comes with the primitive (weft.compat.mlir)
-        self.cache: dict[Any, Any] | None = {}              # (avals, params) -> abstract result; None where it depends on more than these
+        # the mapped axes that are in scope in its jaxprs
+        self.binds: Callable[[Params], Iterable[Axis]] | None = None
+        # (key dtype, *raw args, **params): primitives of random keys, on raw keys
+        self.on_raw: Callable[..., Any] | None = None
+        # platform, or None for all -> XLA's rule, where it comes with the primitive (weft.compat.mlir)
+        self.lowerings: dict[str | None, Any] = {}
+        # (avals, params) -> abstract result; None where it depends on more than these
+        self.cache: dict[Any, Any] | None = {}
         if foreign:
             return
         if name in registry:
@@ -151,7 +193,7 @@ class Primitive:
         try:
             key = (avals, *exact(params))
             found = cache.get(key)
-        except TypeError:      # an unhashable parameter
+        except TypeError:  # an unhashable parameter
             return self.abstract(*avals, **params)
         if found is None:
             found = cache[key] = self.abstract(*avals, **params)
@@ -168,8 +210,10 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def exact(params: Params) -> list[Any]:
-    """Parameters as a part of a key: their names, since not every caller has them in one order, and their values, where numbers that are equal but not the
-    same, such as 0.0 and -0.0, or 1 and True, are told apart, inside of tuples as well."""
+    """Parameters as a part of a key: their names, since not every caller has them in one order, and their values, where
+    numbers that are equal but not the same, such as 0.0 and -0.0, or 1 and True, are told apart, inside of tuples as
+    well.
+    """
     return [*params, *[v if v is None else _exact(v) for v in params.values()]]
 
 
@@ -188,6 +232,7 @@ def _exact(v: Any) -> Any:
 @final
 class Zero:
     """A tangent or cotangent that is known to be zero, and so is never computed with."""
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: AbstractValue):
@@ -209,6 +254,7 @@ class Zero:
 @final
 class UndefinedPrimal:
     """The place of a linear argument while a program is transposed: only its aval is known."""
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: AbstractValue):

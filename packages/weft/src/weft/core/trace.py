@@ -3,6 +3,7 @@
 A transformation makes a trace that holds its parent, runs the function with that trace current, and evaluates the
 rules it applies under the parent.
 """
+
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """Base of traces. `process` gives the result of a primitive for arguments of which some may be this trace's tracers."""
-    closed = False         # whether the function has returned that was being traced
+    """Base of traces. `process` gives the result of a primitive for arguments of which some may be this trace's
+    tracers.
+    """
+
+    closed = False  # whether the function has returned that was being traced
 
     @property
-    def main(self) -> Trace:      # libraries compare these
+    def main(self) -> Trace:  # libraries compare these
         return self
 
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
@@ -35,6 +39,7 @@ class Trace:
 
 class InnerTrace(Trace):
     """Base of traces inside another, which runs what their rules compute."""
+
     parent: Trace
 
     def pass_on(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
@@ -57,8 +62,9 @@ class PairTrace(InnerTrace):
         """The value of a pair, which is its first if the second says nothing."""
         raise NotImplementedError
 
-    def by_rule(self, rule: Callable[..., tuple[Any, Any]], primitive: Primitive, args: tuple[Value, ...],
-                params: Params) -> Any:
+    def by_rule(
+        self, rule: Callable[..., tuple[Any, Any]], primitive: Primitive, args: tuple[Value, ...], params: Params
+    ) -> Any:
         """The result by `rule(firsts, seconds, **params)`, which runs under the parent."""
         pairs = [self.split(x) for x in args]
         token = set_trace(self.parent)
@@ -66,14 +72,21 @@ class PairTrace(InnerTrace):
             firsts, seconds = rule([a for a, _ in pairs], [b for _, b in pairs], **params)
         finally:
             reset_trace(token)
-        return [self.join(a, b) for a, b in zip(firsts, seconds)] if primitive.multiple_results else self.join(firsts, seconds)
+        return (
+            [self.join(a, b) for a, b in zip(firsts, seconds)]
+            if primitive.multiple_results
+            else self.join(firsts, seconds)
+        )
 
 
 class Tracer:
-    """A value that stands for an array while a function is traced; operators and methods are installed by the array library."""
+    """A value that stands for an array while a function is traced; operators and methods are installed by the array
+    library.
+    """
+
     __slots__ = ("_trace", "__weakref__")
     __array_priority__ = 1000
-    __hash__ = None    # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     _trace: Trace
 
@@ -112,6 +125,7 @@ class Tracer:
 
 class EvalTrace(Trace):
     """The root: runs primitives on concrete arrays. `run` is put here by the runtime."""
+
     run: Any = None
 
     @override
@@ -125,9 +139,10 @@ class EvalTrace(Trace):
 def leaked(tracer: Tracer) -> UnexpectedTracerError:
     where = getattr(tracer, "origin", None)
     return UnexpectedTracerError(
-        f"a traced value of type {tracer.aval.str_short()} is used after the function that was being traced has returned"
-        f"{f'; it was made at {where}' if where else ''}. It was kept in a global, an attribute or a closure: return it from the "
-        "traced function instead.")
+        f"a traced value of type {tracer.aval.str_short()} is used after the function that was being traced has"
+        f" returned{f'; it was made at {where}' if where else ''}. It was kept in a global, an attribute or a closure:"
+        " return it from the traced function instead."
+    )
 
 
 root = EvalTrace()
@@ -137,8 +152,9 @@ _watchers: list[Callable[[bool], None]] = []
 
 
 def watch(callback: Callable[[bool], None]) -> None:
-    """Calls `callback(trace is root)` in the thread where the current trace changes; a backend whose cached calls do not
-    come to Python mirrors that."""
+    """Calls `callback(trace is root)` in the thread where the current trace changes; a backend whose cached calls do
+    not come to Python mirrors that.
+    """
     _watchers.append(callback)
 
 
@@ -179,11 +195,12 @@ def tracing(trace: Trace) -> Iterator[Trace]:
 
 class Axis(NamedTuple):
     """A mapped axis: its name (None when anonymous) and size."""
+
     name: Any
     size: int
-    manual: bool = False     # its members are devices (pmap, shard_map)
-    checked: bool = False    # types say whether values differ between them (shard_map's check_vma)
-    spmd: tuple[Any, ...] = ()         # the mesh axes along which the members lie (vmap's spmd_axis_name)
+    manual: bool = False  # its members are devices (pmap, shard_map)
+    checked: bool = False  # types say whether values differ between them (shard_map's check_vma)
+    spmd: tuple[Any, ...] = ()  # the mesh axes along which the members lie (vmap's spmd_axis_name)
 
 
 _axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
@@ -208,11 +225,21 @@ def axis_size_of(name: Any) -> int:
         if axis.name == name:
             return axis.size
     known = ", ".join(repr(a.name) for a in _axes.get()) or "none"
-    raise NameError(at_user_line(f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}), pmap or shard_map."))
+    raise NameError(
+        at_user_line(
+            f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}), pmap or"
+            " shard_map."
+        )
+    )
 
 
 # How to find the aval of a value, by its Python type. The runtime adds its array classes.
-aval_of: dict[type[Any], Callable[[Any], AbstractValue]] = {bool: scalar_aval, int: scalar_aval, float: scalar_aval, complex: scalar_aval}
+aval_of: dict[type[Any], Callable[[Any], AbstractValue]] = {
+    bool: scalar_aval,
+    int: scalar_aval,
+    float: scalar_aval,
+    complex: scalar_aval,
+}
 
 
 def get_aval(x: object) -> AbstractValue:
@@ -229,10 +256,15 @@ def get_aval(x: object) -> AbstractValue:
         return x.value_aval
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
-    raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}. Convert it to one, or leave it out."))
+    raise TypeError(
+        at_user_line(
+            f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can"
+            f" compute with: {str(x)[:80]!s}. Convert it to one, or leave it out."
+        )
+    )
 
 
-array_types: set[type[Any]] = set()      # the classes of arrays that hold values on a device
+array_types: set[type[Any]] = set()  # the classes of arrays that hold values on a device
 
 
 def is_array(x: Any) -> bool:
@@ -242,7 +274,12 @@ def is_array(x: Any) -> bool:
 
 def is_array_like(x: object) -> bool:
     """Whether a value can be an argument of a primitive."""
-    return isinstance(x, Tracer) or type(x) in aval_of or any(b in aval_of for b in type(x).__mro__) or hasattr(x, "__jax_array__")
+    return (
+        isinstance(x, Tracer)
+        or type(x) in aval_of
+        or any(b in aval_of for b in type(x).__mro__)
+        or hasattr(x, "__jax_array__")
+    )
 
 
 def host_aval(x: Any) -> ShapedArray:
@@ -252,10 +289,24 @@ def host_aval(x: Any) -> ShapedArray:
 
 aval_of[HostArray] = host_aval
 aval_of[TypedScalar] = lambda x: x.aval
-aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)     # where no value is needed
+aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)  # where no value is needed
 if has_numpy:
     aval_of[np.ndarray] = host_aval
     aval_of[np.generic] = host_aval
-    for _t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
-               np.float32, np.float64, np.complex64, np.complex128):
+    for _t in (
+        np.bool_,
+        np.int8,
+        np.int16,
+        np.int32,
+        np.int64,
+        np.uint8,
+        np.uint16,
+        np.uint32,
+        np.uint64,
+        np.float16,
+        np.float32,
+        np.float64,
+        np.complex64,
+        np.complex128,
+    ):
         aval_of[_t] = host_aval

@@ -1,5 +1,6 @@
 """The verifier: a jaxpr is well-formed when every variable is defined once before it is used, and every equation's
 results have the types that its primitive derives from its operands."""
+
 from __future__ import annotations
 
 import functools
@@ -63,16 +64,21 @@ def _operands(rule: AbstractRule) -> tuple[int, float]:
         return 0, math.inf
     places = inspect.signature(rule).parameters.values()
     named = [p for p in places if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len([p for p in named if p.default is p.empty]), math.inf if any([p.kind is p.VAR_POSITIONAL for p in places]) else len(named)
+    return len([p for p in named if p.default is p.empty]), (
+        math.inf if any([p.kind is p.VAR_POSITIONAL for p in places]) else len(named)
+    )
 
 
 def _check_types(eqn: JaxprEqn, where: str) -> None:
     least, most = _operands(eqn.primitive.abstract)
     if not least <= len(eqn.invars) <= most:
-        raise VerificationError(f"{where} has {len(eqn.invars)} operands; its primitive takes {'at least ' if most > least else ''}{least}")
+        raise VerificationError(
+            f"{where} has {len(eqn.invars)} operands; its primitive takes {'at least ' if most > least else ''}{least}"
+        )
     try:
-        with subject(UNKNOWN):      # `where` names the line
-            out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)      # afresh: not what a cache says
+        with subject(UNKNOWN):  # `where` names the line
+            # afresh: not what a cache says
+            out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)
     except Exception as e:
         raise VerificationError(f"{where} does not type-check: {e}") from e
     avals = [out] if isinstance(out, AbstractValue) else out
@@ -80,17 +86,25 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
         raise VerificationError(f"{where} has {len(eqn.outvars)} results; its primitive gives {len(avals)}")
     for var, aval in zip(eqn.outvars, avals):
         if not _same(var.aval, aval):
-            raise VerificationError(f"{where} declares {_shown(var.aval, aval)} where its primitive gives {_shown(aval, var.aval)}")
+            raise VerificationError(
+                f"{where} declares {_shown(var.aval, aval)} where its primitive gives {_shown(aval, var.aval)}"
+            )
 
 
 def _same(declared: AbstractValue, derived: AbstractValue) -> bool:
-    """Whether two types are one, but for the axes of devices along which a value may vary: those don't follow from the operands alone."""
+    """Whether two types are one, but for the axes of devices along which a value may vary: those don't follow from
+    the operands alone.
+    """
     if type(declared) is not type(derived):
         return False
     if isinstance(declared, AbstractRef) and isinstance(derived, AbstractRef):
         return _same(declared.inner, derived.inner)
     if isinstance(declared, ShapedArray) and isinstance(derived, ShapedArray):
-        return declared.shape == derived.shape and declared.dtype == derived.dtype and declared.weak_type == derived.weak_type
+        return (
+            declared.shape == derived.shape
+            and declared.dtype == derived.dtype
+            and declared.weak_type == derived.weak_type
+        )
     return declared == derived
 
 

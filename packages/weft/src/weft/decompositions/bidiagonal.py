@@ -1,9 +1,11 @@
 """Singular values by way of two diagonals: the decomposition of svd, for backends without LAPACK.
 
-G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 5.4.8 and 8.6: reflections from both sides leave a diagonal and the one above it; implicit QR
-steps, whose shift is the smaller singular value of the last two rows, shrink the latter to nothing, each from the top of the last block that is not yet
-done. J. Demmel and W. Kahan, "Accurate Singular Values of Bidiagonal Matrices" (1990), on when the shift is zero.
+G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 5.4.8 and 8.6: reflections from both sides leave a
+diagonal and the one above it; implicit QR steps, whose shift is the smaller singular value of the last two rows, shrink
+the latter to nothing, each from the top of the last block that is not yet done. J. Demmel and W. Kahan, "Accurate
+Singular Values of Bidiagonal Matrices" (1990), on when the shift is zero.
 """
+
 from __future__ import annotations
 
 import math
@@ -11,7 +13,26 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..primitives.dot import dot_general
-from ..primitives.elementwise import abs_, add, and_, div, eq, ge, gt, le, lt, max_, min_, mul, ne, neg, select, sign, sqrt, sub
+from ..primitives.elementwise import (
+    abs_,
+    add,
+    and_,
+    div,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    max_,
+    min_,
+    mul,
+    ne,
+    neg,
+    select,
+    sign,
+    sqrt,
+    sub,
+)
 from ..primitives.linear import convert, full, reshape
 from ..primitives.matrix import columns, conjugate, eye, index, mH, mT, matmul, real_part, where_each
 from ..primitives.reduce import reduce_max, reduce_min
@@ -26,12 +47,13 @@ from ..higher_order.loops import scan, while_loop
 if TYPE_CHECKING:
     from ..core.types import Value
 
-STEPS = 30      # QR steps for each singular value; about two are taken
+STEPS = 30  # QR steps for each singular value; about two are taken
 
 
 def _bidiagonal(x: Value) -> Value:
-    """(d, e, left, right) of a matrix with no more columns than rows: d and e the diagonals of B = Qᴴ x P, which are real, and left and right the
-    reflections whose products Q and P are: (their vectors as rows, their factors)."""
+    """(d, e, left, right) of a matrix with no more columns than rows: d and e the diagonals of B = Qᴴ x P, which are
+    real, and left and right the reflections whose products Q and P are: (their vectors as rows, their factors).
+    """
     m, n = shape_of(x)
     real = dtype_of(real_part(x))
     reflections = lambda size: (full((n, size), 0, dtype_of(x)), full((n,), 0, dtype_of(x)))
@@ -50,13 +72,16 @@ def _bidiagonal(x: Value) -> Value:
         a = sub(a, _outer(mul(image, _over(image, sigma)), conjugate(u)))
         head = select(more, real_part(head), full((), 0, real))
         return a, d, _put(e, -1, k, head), left, (_put(us, -2, k, u), _put(sigmas, -1, k, sigma))
+
     zeros = full((n,), 0, real)
     return _loop(n, step, (x, zeros, zeros, reflections(m), reflections(n)))[1:]
 
 
 def _product(vs: Value, taus: Value, count: int) -> Value:
-    """The first `count` columns of H₁ H₂ …, H = 1 - tau v vᴴ with the v as rows: 1 - V T Vᴴ, where T's inverse is upper triangular and has the products
-    vᵢᴴ vⱼ above its diagonal of 1 / tau (T. Joffrain et al., "Accumulating Householder transformations, revisited", 2006)."""
+    """The first `count` columns of H₁ H₂ …, H = 1 - tau v vᴴ with the v as rows: 1 - V T Vᴴ, where T's inverse is upper
+    triangular and has the products vᵢᴴ vⱼ above its diagonal of 1 / tau (T. Joffrain et al., "Accumulating Householder
+    transformations, revisited", 2006).
+    """
     k, m = shape_of(vs)
     live = ne(taus, full((k,), 0, dtype_of(taus)))
     vs = _keep(columns(live, m), vs)
@@ -64,20 +89,24 @@ def _product(vs: Value, taus: Value, count: int) -> Value:
     one = full((k,), 1, dtype_of(taus))
     inverse = select(eq(index((k, k), -2), index((k, k), -1)), columns(div(one, select(live, taus, one)), k), products)
     rest = slice_(conjugate(vs), (0, 0), (k, count))
-    rest = _triangular_solve(inverse, rest, left_side=True, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False)
+    rest = _triangular_solve(
+        inverse, rest, left_side=True, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False
+    )
     return sub(eye((m, count), dtype_of(vs)), matmul(mT(vs), rest))
 
 
 def _givens(f: Value, g: Value) -> tuple[Value, Value, Value]:
-    """(c, s, r) with c f + s g = r and c g - s f = 0. Of thousands of rotations the errors of c² + s² - 1 add up: the larger of c and s is one minus what
-    it lacks, which is rounded for itself, so that they are as small as can be and lean to no side."""
+    """(c, s, r) with c f + s g = r and c g - s f = 0. Of thousands of rotations the errors of c² + s² - 1 add up: the
+    larger of c and s is one minus what it lacks, which is rounded for itself, so that they are as small as can be and
+    lean to no side.
+    """
     swap = gt(abs_(g), abs_(f))
     large, small = select(swap, g, f), select(swap, f, g)
     some = ne(large, scalar_like(large, 0))
     ratio = div(small, select(some, large, scalar_like(large, 1)))
     square = add(mul(ratio, ratio), scalar_like(ratio, 1))
     root = sqrt(square)
-    lacking = div(mul(ratio, ratio), add(root, square))       # 1 - 1 / root
+    lacking = div(mul(ratio, ratio), add(root, square))  # 1 - 1 / root
     near, far = sub(scalar_like(root, 1), lacking), sub(ratio, mul(ratio, lacking))
     return select(swap, far, near), select(swap, near, far), mul(large, root)
 
@@ -85,14 +114,17 @@ def _givens(f: Value, g: Value) -> tuple[Value, Value, Value]:
 def _least(f: Value, g: Value, h: Value) -> Value:
     """The smaller singular value of ((f, g), (0, h)), all at least zero."""
     length = lambda a, b: sqrt(add(mul(a, a), mul(b, b)))
-    twice = add(length(add(f, h), g), length(sub(f, h), g))       # the larger one; their product is f h
+    twice = add(length(add(f, h), g), length(sub(f, h), g))  # the larger one; their product is f h
     some = gt(twice, scalar_like(twice, 0))
-    return select(some, div(mul(scalar_like(f, 2), mul(f, h)), select(some, twice, scalar_like(twice, 1))), scalar_like(f, 0))
+    return select(
+        some, div(mul(scalar_like(f, 2), mul(f, h)), select(some, twice, scalar_like(twice, 1))), scalar_like(f, 0)
+    )
 
 
 def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
-    """(d, w) once nothing is left of B, which has d on its diagonal and above[k] over d[k] (above has a 0 at both ends). Rotations from the left turn the
-    first `split` columns of w's rows, those from the right the others."""
+    """(d, w) once nothing is left of B, which has d on its diagonal and above[k] over d[k] (above has a 0 at both
+    ends). Rotations from the left turn the first `split` columns of w's rows, those from the right the others.
+    """
     n, real = shape_of(d)[0], dtype_of(d)
     wide = shape_of(w)[1]
     eps = float(dtypes.finfo(real).eps)
@@ -112,7 +144,9 @@ def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
         return reduce_max(select(flags, at_above, full((n + 1,), 0, dtypes.int32)), (0,))
 
     def turn(start: Value, state: Value) -> tuple[Any, Any, Any, Any, Any, Any]:
-        """The entry g beside f goes; what that puts below the diagonal goes by a rotation of rows, which leaves the next f and g."""
+        """The entry g beside f goes; what that puts below the diagonal goes by a rotation of rows, which leaves the
+        next f and g.
+        """
         k, f, g, d, above, w = state
         after = next_of(k)
         x, y, z, far = _at(d, -1, k), _at(above, -1, after), _at(d, -1, after), _at(above, -1, next_of(after))
@@ -120,10 +154,18 @@ def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
         above = _put(above, -1, k, select(eq(k, start), scalar_like(r, 0), r))
         x, y, low, z = add(mul(c, x), mul(s, y)), sub(mul(c, y), mul(s, x)), mul(s, z), mul(c, z)
         c_left, s_left, r = _givens(x, low)
-        f, z, g, far = add(mul(c_left, y), mul(s_left, z)), sub(mul(c_left, z), mul(s_left, y)), mul(s_left, far), mul(c_left, far)
+        f, z, g, far = (
+            add(mul(c_left, y), mul(s_left, z)),
+            sub(mul(c_left, z), mul(s_left, y)),
+            mul(s_left, far),
+            mul(c_left, far),
+        )
         d, above = _put(_put(d, -1, k, r), -1, after, z), _put(_put(above, -1, after, f), -1, next_of(after), far)
         top, bottom = _at(w, -2, k), _at(w, -2, after)
-        c, s = [convert(select(from_left, _over(top, left), _over(top, right)), dtype_of(w)) for left, right in ((c_left, c), (s_left, s))]
+        c, s = [
+            convert(select(from_left, _over(top, left), _over(top, right)), dtype_of(w))
+            for left, right in ((c_left, c), (s_left, s))
+        ]
         w = _put(_put(w, -2, k, add(mul(c, top), mul(s, bottom))), -2, after, sub(mul(c, bottom), mul(s, top)))
         return after, f, g, d, above, w
 
@@ -139,13 +181,17 @@ def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
         safe = select(none_needed, scalar_like(first, 1), first)
         shifted = mul(sub(abs_(first), shift), add(sign(safe), div(shift, safe)))
         f = select(none_needed, first, shifted)
-        _, _, _, d, above, w = while_loop(lambda state: lt(state[0], end), lambda state: turn(start, state),
-                                          (start, f, _at(above, -1, next_of(start)), d, above, w))
+        _, _, _, d, above, w = while_loop(
+            lambda state: lt(state[0], end),
+            lambda state: turn(start, state),
+            (start, f, _at(above, -1, next_of(start)), d, above, w),
+        )
         return next_of(count), d, without_small(d, above), w
 
     def go_on(state: Value) -> Value:
         count, _, above, _ = state
         return and_(lt(count, scalar_like(count, STEPS * n)), gt(reduce_max(abs_(above), (0,)), scalar_like(size, 0)))
+
     return while_loop(go_on, step, (full((), 0, dtypes.int32), d, without_small(d, above), w))[1::2]
 
 
@@ -166,7 +212,9 @@ def _svd_matrix(x: Value, full_matrices: bool, compute_uv: bool) -> list[Value]:
     s = neg(keys)
     if not compute_uv:
         return [s]
-    flip = columns(convert(select(lt(d, full((n,), 0, real)), full((n,), -1, real), full((n,), 1, real)), dtype_of(x)), n)
+    flip = columns(
+        convert(select(lt(d, full((n,), 0, real)), full((n,), -1, real), full((n,), 1, real)), dtype_of(x)), n
+    )
     w = concatenate([slice_(w, (0, 0), (n, m)), mul(slice_(w, (0, m), (n, m + n)), flip)], 1)
     w = take_along(w, columns(order, m + n), 0)
     u, vh = slice_(w, (0, 0), (n, m)), conjugate(slice_(w, (0, m), (n, m + n)))
@@ -175,13 +223,18 @@ def _svd_matrix(x: Value, full_matrices: bool, compute_uv: bool) -> list[Value]:
     return [s, mT(u), vh]
 
 
-def _svd(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
-         algorithm: Any) -> list[Value]:
+def _svd(
+    x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> list[Value]:
     *batch, m, n = shape_of(x)
-    params = dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
+    params = dict(
+        full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
+    )
     if algorithm not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.QR, SvdAlgorithm.JACOBI):
-        raise NotImplementedError(f"svd: this backend computes by QR steps or Jacobi's rotations, not with the algorithm {algorithm.name}. "
-                                  "Leave it out, or use the cpu backend.")
+        raise NotImplementedError(
+            f"svd: this backend computes by QR steps or Jacobi's rotations, not with the algorithm {algorithm.name}. "
+            "Leave it out, or use the cpu backend."
+        )
     if m < n:
         s, *sides = _svd(mH(x), **params)
         return [s, *map(mH, reversed(sides))]
@@ -193,7 +246,7 @@ def _svd(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tu
     x = div(x, convert(_over(x, scale), dtype_of(x)))
     if algorithm is SvdAlgorithm.JACOBI:
         outs = by_rotations(x, **params)
-    elif batch:     # how many steps a matrix takes is its own affair
+    elif batch:  # how many steps a matrix takes is its own affair
         stack = reshape(x, (math.prod(batch), m, n))
         outs = scan(lambda carry, x: (carry, _svd_matrix(x, full_matrices, compute_uv)), (), stack)[1]
         outs = _part([reshape(out, (*batch, *shape_of(out)[1:])) for out in outs], subset_by_index, full_matrices)
@@ -212,8 +265,10 @@ def _part(outs: list[Any], subset: Value, full_matrices: bool) -> list[Any]:
     outs = [slice_(s, (*zeros, subset[0]), (*batch, subset[1])), *sides]
     if sides and not full_matrices:
         u, vh = sides
-        outs[1:] = (slice_(u, (*zeros, 0, subset[0]), (*shape_of(u)[:-1], subset[1])),
-                    slice_(vh, (*zeros, subset[0], 0), (*batch, subset[1], shape_of(vh)[-1])))
+        outs[1:] = (
+            slice_(u, (*zeros, 0, subset[0]), (*shape_of(u)[:-1], subset[1])),
+            slice_(vh, (*zeros, subset[0], 0), (*batch, subset[1], shape_of(vh)[-1])),
+        )
     return outs
 
 

@@ -1,8 +1,9 @@
 """Factorisations as loops over columns: the decompositions of linear algebra's primitives, for backends without LAPACK.
 
-Each is the textbook algorithm (G. Golub and C. Van Loan, "Matrix Computations", 4th edition, chapters 3 to 5) on whole stacks of matrices: the
-work of a step is masked rather than cut out, so that shapes do not depend on the step.
+Each is the textbook algorithm (G. Golub and C. Van Loan, "Matrix Computations", 4th edition, chapters 3 to 5) on whole
+stacks of matrices: the work of a step is masked rather than cut out, so that shapes do not depend on the step.
 """
+
 from __future__ import annotations
 
 import math
@@ -10,9 +11,40 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
 from ..primitives.dot import dot_general
-from ..primitives.elementwise import add, abs_, and_, div, eq, ge, gt, imag, is_finite, lt, max_, min_, mul, ne, neg, not_, real, select, sqrt, sub
+from ..primitives.elementwise import (
+    add,
+    abs_,
+    and_,
+    div,
+    eq,
+    ge,
+    gt,
+    imag,
+    is_finite,
+    lt,
+    max_,
+    min_,
+    mul,
+    ne,
+    neg,
+    not_,
+    real,
+    select,
+    sqrt,
+    sub,
+)
 from ..primitives.index import dynamic_slice_p, dynamic_update_slice_p
-from ..primitives.linalg import (cholesky_p, cholesky_update_p, geqp3_p, geqrf_p, householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, triangular_solve_p)
+from ..primitives.linalg import (
+    cholesky_p,
+    cholesky_update_p,
+    geqp3_p,
+    geqrf_p,
+    householder_product_p,
+    lu_p,
+    lu_pivots_to_permutation_p,
+    ormqr_p,
+    triangular_solve_p,
+)
 from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
 from ..primitives.matrix import columns, conjugate, eye, index, mH, mT, matmul, real_part, rows, tril, triu, where_each
 from ..primitives.reduce import argmax, reduce_max, reduce_min
@@ -35,9 +67,9 @@ def _at(x: Value, axis: int, i: Value) -> Value:
     """x at position i of an axis (negative), without it."""
     shape = shape_of(x)
     axis %= len(shape)
-    sizes = (*shape[:axis], 1, *shape[axis + 1:])
+    sizes = (*shape[:axis], 1, *shape[axis + 1 :])
     starts = [i if d == axis else scalar_like(i, 0) for d in range(len(shape))]
-    return reshape(dynamic_slice_p.bind(x, *starts, slice_sizes=sizes), shape[:axis] + shape[axis + 1:])
+    return reshape(dynamic_slice_p.bind(x, *starts, slice_sizes=sizes), shape[:axis] + shape[axis + 1 :])
 
 
 def _put(x: Value, axis: int, i: Value, v: Value) -> Value:
@@ -45,7 +77,7 @@ def _put(x: Value, axis: int, i: Value, v: Value) -> Value:
     shape = shape_of(x)
     axis %= len(shape)
     starts = [i if d == axis else scalar_like(i, 0) for d in range(len(shape))]
-    return dynamic_update_slice_p.bind(x, reshape(v, (*shape[:axis], 1, *shape[axis + 1:])), *starts)
+    return dynamic_update_slice_p.bind(x, reshape(v, (*shape[:axis], 1, *shape[axis + 1 :])), *starts)
 
 
 def _zeros(x: Value) -> Value:
@@ -106,16 +138,21 @@ def _cholesky(x: Value) -> Value:
         axis, k = len(shape_of(a)), _halves(n, block)
         first, side, last = _quarters(a, k)
         first, ok = factor(first)
-        side = mH(_solve_lower(first, mH(side), block, False))      # side firstᴴ is what is left below
+        side = mH(_solve_lower(first, mH(side), block, False))  # side firstᴴ is what is left below
         last, ok_last = factor(sub(last, matmul(side, mH(side))))
         above = full((*shape_of(a)[:-2], k, n - k), 0, dtype_of(a))
-        return concatenate([concatenate([first, above], axis - 1), concatenate([side, last], axis - 1)], axis - 2), and_(ok, ok_last)
+        return concatenate(
+            [concatenate([first, above], axis - 1), concatenate([side, last], axis - 1)], axis - 2
+        ), and_(ok, ok_last)
+
     out, ok = factor(x)
     return where_each(ok, out, math.nan)
 
 
 def _cholesky_columns(x: Value) -> Value:
-    """Column by column, taking each column's part off what is right of it: (the factor, whether all pivots are positive)."""
+    """Column by column, taking each column's part off what is right of it: (the factor, whether all pivots are
+    positive).
+    """
     positive = full(shape_of(x)[:-2], True, dtypes.bool_)
 
     def step(j: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
@@ -129,11 +166,13 @@ def _cholesky_columns(x: Value) -> Value:
         a = sub(a, _outer(factor, conjugate(factor)))
         here = eq(_positions(column), broadcast_in_dim(j, shape_of(column), ()))
         return _put(a, -1, j, select(here, _over(column, root), factor)), ok
+
     return _loop(shape_of(x)[-1], step, (x, positive))
 
 
-def _triangular_solve(a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
-                      unit_diagonal: bool) -> Value:
+def _triangular_solve(
+    a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Value:
     """By halves, down to blocks that are solved row by row."""
     a = conjugate(a) if conjugate_a else a
     if transpose_a:
@@ -145,7 +184,7 @@ def _triangular_solve(a: Value, b: Value, *, left_side: bool, lower: bool, trans
     block = _block(shape_of(a)[-1])
     if lower:
         x = _solve_lower(a, b, block, unit_diagonal)
-    else:       # seen from the last row and column
+    else:  # seen from the last row and column
         rank = len(shape_of(a))
         x = rev(_solve_lower(rev(a, (rank - 2, rank - 1)), rev(b, (rank - 2,)), block, unit_diagonal), (rank - 2,))
     return x if left_side else mT(x)
@@ -153,7 +192,7 @@ def _triangular_solve(a: Value, b: Value, *, left_side: bool, lower: bool, trans
 
 def _solve_lower(a: Value, b: Value, block: int, unit_diagonal: bool) -> Value:
     *batch, n, size = shape_of(b)
-    if n > block and size > 1:      # of one vector the rows are no slower than blocks
+    if n > block and size > 1:  # of one vector the rows are no slower than blocks
         k, lead = _halves(n, block), [0] * len(batch)
         first, side, last = _quarters(a, k)
         top = _solve_lower(first, slice_(b, (*lead, 0, 0), (*batch, k, size)), block, unit_diagonal)
@@ -165,6 +204,7 @@ def _solve_lower(a: Value, b: Value, block: int, unit_diagonal: bool) -> Value:
         known = _keep(lt(_positions(row), broadcast_in_dim(i, shape_of(row), ())), row)
         rest = sub(_at(x, -2, i), _times(x, known))
         return _put(x, -2, i, rest if unit_diagonal else div(rest, _over(rest, _at(row, -1, i))))
+
     return _loop(n, step, b)
 
 
@@ -201,6 +241,7 @@ def _lu(x: Value) -> list[Value]:
         a = sub(a, _outer(factor, _keep(gt(right, broadcast_in_dim(k, shape_of(right), ())), row_p)))
         a = _put(a, -1, k, select(gt(at, here), divided, column))
         return a, _put(pivots, -1, k, p), perm
+
     return list(_loop(size, step, (x, pivots, perm)))
 
 
@@ -215,11 +256,13 @@ def _pivots(pivots: Value, *, permutation_size: int) -> Value:
         chosen = reduce_sum(_keep(eq(at, there), perm), (len(batch),))
         perm = select(eq(at, there), _over(perm, _at(perm, -1, i)), perm)
         return select(eq(at, here), _over(perm, chosen), perm)
+
     return _loop(k, step, perm) if k else perm
 
 
 def _reflection(column: Value, k: Value) -> tuple[Value, Value, Value, Value]:
-    """(v, tau, head, still) of the reflection that leaves only `head` of what a column has from position k on; v is 1 at k and 0 before it.
+    """(v, tau, head, still) of the reflection that leaves only `head` of what a column has from position k on; v is 1
+    at k and 0 before it.
 
     Where there is nothing to reflect (`still`) tau is 0.
     """
@@ -301,6 +344,7 @@ def _geqp3(x: Value, *, use_magma: bool | None) -> list[Value]:
         p = argmax(select(left, lengths, full(shape_of(lengths), -1, dtype_of(lengths))), len(batch), dtypes.int32)
         a, perm = _swap_columns(a, k, p), _swap_columns(perm, k, p)
         return (*_reflect_column(k, a, taus), perm)
+
     return list(_loop(size, step, (x, taus, perm)))
 
 
@@ -315,13 +359,14 @@ def _householder_product(a: Value, taus: Value) -> Value:
         at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
         v = select(eq(at, here), full(shape_of(column), 1, dtype_of(column)), _keep(gt(at, here), column))
         return sub(q, _outer(mul(v, _over(v, _at(taus, -1, k))), _times(q, conjugate(v))))
+
     q = eye((*batch, m, n), dtype_of(a))
     return _loop(count, step, q) if count else q
 
 
 def _ormqr(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
     """One reflection after the other: the last of a product first."""
-    if not left:      # c Q = (Qᴴ cᴴ)ᴴ
+    if not left:  # c Q = (Qᴴ cᴴ)ᴴ
         return mH(_ormqr(a, taus, mH(c), left=True, transpose=not transpose))
     count = shape_of(taus)[-1]
 
@@ -331,11 +376,13 @@ def _ormqr(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> V
         at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
         v = select(eq(at, here), full(shape_of(column), 1, dtype_of(column)), _keep(gt(at, here), column))
         return sub(c, _outer(mul(v, _over(v, conjugate(tau) if transpose else tau)), _times(c, conjugate(v))))
+
     return _loop(count, step, c) if count and 0 not in shape_of(c) else c
 
 
 def _cholesky_update(r: Value, w: Value) -> Value:
     """Rotations of r's rows and w, after which nothing is left of w."""
+
     def step(k: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         r, w = carry
         row, head = _at(r, -2, k), _at(w, -1, k)
@@ -349,12 +396,15 @@ def _cholesky_update(r: Value, w: Value) -> Value:
         c, s = select(nothing, one, div(pivot, length)), div(head, length)
         new = add(mul(_over(row, c), row), mul(_over(w, s), w))
         return _put(r, -2, k, new), sub(mul(_over(w, c), w), mul(_over(row, s), row))
+
     n = shape_of(r)[-1]
     return triu(_loop(n, step, (r, w))[0]) if n else r
 
 
 def _tridiagonal(a: Value, *, lower: bool) -> list[Value]:
-    """Reflections from both sides, column by column; the upper triangle is the lower one seen from the last row and column."""
+    """Reflections from both sides, column by column; the upper triangle is the lower one seen from the last row and
+    column.
+    """
     *batch, n, _ = shape_of(a)
     rank = len(batch)
     flip = (lambda x, own: x) if lower else (lambda x, own: rev(x, tuple(range(rank, rank + own))))
@@ -374,6 +424,7 @@ def _tridiagonal(a: Value, *, lower: bool) -> list[Value]:
         h = sub(h, _outer(_times(mT(h), v), conjugate(mul(v, _over(v, conjugate(tau))))))
         stored = _put(stored, -1, k, _stored(_at(stored, -1, k), one, v, head))
         return h, stored, _put(e, -1, k, real_part(head)), _put(taus, -1, k, tau)
+
     h, stored, e, taus = _loop(n - 1, step, (h, a, e, taus)) if n > 1 else (h, a, e, taus)
     d = real_part(reduce_sum(_keep(on, h), (rank + 1,)))
     stored = select(on, rows(convert(d, dtype_of(a)), n), stored)
@@ -396,11 +447,14 @@ def _hessenberg(a: Value) -> list[Value]:
         update = _outer(mul(v, _over(v, conjugate(tau))), _times(a, conjugate(v)))
         a = sub(a, _keep(gt(index(shape_of(a), -1), broadcast_in_dim(k, shape_of(a), ())), update))
         return _put(a, -1, k, _stored(column, one, v, head)), _put(taus, -1, k, tau)
+
     return list(_loop(n - 1, step, (a, taus)))
 
 
 def _tridiagonal_solve(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: Value) -> Value:
-    """Gaussian elimination with rows swapped, downwards, and substitution upwards: U has two diagonals above its own."""
+    """Gaussian elimination with rows swapped, downwards, and substitution upwards: U has two diagonals above its
+    own.
+    """
     n, zero = shape_of(d)[-1], _zeros(d)
     if not n or 0 in shape_of(b):
         return b
@@ -418,24 +472,39 @@ def _tridiagonal_solve(dl: Value, d: Value, du: Value, b: Value, *, perturb_sing
         swap = broadcast_in_dim(swap, shape_of(top), tuple(range(len(shape_of(swap)))))
         top, bottom = select(swap, bottom, top), select(swap, top, bottom)
         empty = eq(row[0], _zeros(row[0]))
-        factor = select(empty, _zeros(row[0]), div(below[0], select(empty, full(shape_of(empty), 1, dtype_of(d)), row[0])))
+        factor = select(
+            empty, _zeros(row[0]), div(below[0], select(empty, full(shape_of(empty), 1, dtype_of(d)), row[0]))
+        )
         on, above, far = _put(on, -1, i, row[0]), _put(above, -1, i, row[1]), _put(far, -1, i, row[2])
-        on, above = _put(on, -1, j, sub(below[1], mul(factor, row[1]))), _put(above, -1, j, sub(below[2], mul(factor, row[2])))
+        on, above = (
+            _put(on, -1, j, sub(below[1], mul(factor, row[1]))),
+            _put(above, -1, j, sub(below[2], mul(factor, row[2]))),
+        )
         return on, above, far, _put(_put(x, -2, i, top), -2, j, sub(bottom, mul(_over(top, factor), top)))
+
     on, above, far, x = _loop(n - 1, eliminate, (d, du, zero, b)) if n > 1 else (d, du, zero, b)
     sizes, limits, axis = abs_(on), dtypes.finfo(dtype_of(d)), len(shape_of(d)) - 1
     if perturb_singular:
         largest = reduce_max(max_(sizes, max_(abs_(above), abs_(far))), (axis,))
-        least = max_(mul(largest, scalar_like(largest, float(limits.eps))), full(shape_of(largest), float(limits.tiny), dtype_of(largest)))
-        on = select(lt(sizes, full(shape_of(sizes), float(limits.tiny), dtype_of(sizes))), convert(_over(on, least), dtype_of(on)), on)
+        least = max_(
+            mul(largest, scalar_like(largest, float(limits.eps))),
+            full(shape_of(largest), float(limits.tiny), dtype_of(largest)),
+        )
+        on = select(
+            lt(sizes, full(shape_of(sizes), float(limits.tiny), dtype_of(sizes))),
+            convert(_over(on, least), dtype_of(on)),
+            on,
+        )
 
     def substitute(j: Value, x: Value) -> Value:
         i = sub(scalar_like(j, n - 1), j)
-        known = lambda v, by: _at(v, -2, min_(add(i, scalar_like(i, by)), scalar_like(i, n - 1)))      # past the end U holds zeros
+        # past the end U holds zeros
+        known = lambda v, by: _at(v, -2, min_(add(i, scalar_like(i, by)), scalar_like(i, n - 1)))
         rest = _at(x, -2, i)
         rest = sub(rest, mul(_over(rest, _at(above, -1, i)), known(x, 1)))
         rest = sub(rest, mul(_over(rest, _at(far, -1, i)), known(x, 2)))
         return _put(x, -2, i, div(rest, _over(rest, _at(on, -1, i))))
+
     out = _loop(n, substitute, x)
     if perturb_singular:
         return out
@@ -443,7 +512,18 @@ def _tridiagonal_solve(dl: Value, d: Value, du: Value, b: Value, *, perturb_sing
     return where_each(gt(regular, _zeros(regular)), out, math.nan)
 
 
-for _primitive, _meaning in ((cholesky_p, _cholesky), (triangular_solve_p, _triangular_solve), (lu_p, _lu), (lu_pivots_to_permutation_p, _pivots),
-                             (geqrf_p, _geqrf), (geqp3_p, _geqp3), (householder_product_p, _householder_product), (ormqr_p, _ormqr),
-                             (cholesky_update_p, _cholesky_update), (tridiagonal_p, _tridiagonal), (tridiagonal_solve_p, _tridiagonal_solve), (hessenberg_p, _hessenberg)):
+for _primitive, _meaning in (
+    (cholesky_p, _cholesky),
+    (triangular_solve_p, _triangular_solve),
+    (lu_p, _lu),
+    (lu_pivots_to_permutation_p, _pivots),
+    (geqrf_p, _geqrf),
+    (geqp3_p, _geqp3),
+    (householder_product_p, _householder_product),
+    (ormqr_p, _ormqr),
+    (cholesky_update_p, _cholesky_update),
+    (tridiagonal_p, _tridiagonal),
+    (tridiagonal_solve_p, _tridiagonal_solve),
+    (hessenberg_p, _hessenberg),
+):
     _primitive.decompose = _meaning

@@ -1,23 +1,66 @@
-"""The incomplete gamma and beta functions as loops: the decompositions of their primitives, and the derivative of gamma samples.
+"""The incomplete gamma and beta functions as loops: the decompositions of their primitives, and the derivative of gamma
+samples.
 
 Every element runs its own series or continued fraction; one that has converged keeps its value while the others go on.
 """
+
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
-from ..primitives.elementwise import abs_, add, and_, div, eq, exp, ge, gt, is_finite, le, log, lt, min_, mul, ne, neg, not_, or_, select, sqrt, sub
+from ..primitives.elementwise import (
+    abs_,
+    add,
+    and_,
+    div,
+    eq,
+    exp,
+    ge,
+    gt,
+    is_finite,
+    le,
+    log,
+    lt,
+    min_,
+    mul,
+    ne,
+    neg,
+    not_,
+    or_,
+    select,
+    sqrt,
+    sub,
+)
 from ..primitives.reduce import reduce_or
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..primitives.special import (LARGE_BETA, NODE_STEP, NODES, beta_offset, beta_power, digamma, epsilon, excess, filled, igamma_grad_a_p, igamma_p, igammac_p, in_single, lgamma, plus, regularized_incomplete_beta_p, times, where)
+from ..primitives.special import (
+    LARGE_BETA,
+    NODE_STEP,
+    NODES,
+    beta_offset,
+    beta_power,
+    digamma,
+    epsilon,
+    excess,
+    filled,
+    igamma_grad_a_p,
+    igamma_p,
+    igammac_p,
+    in_single,
+    lgamma,
+    plus,
+    regularized_incomplete_beta_p,
+    times,
+    where,
+)
 from ..higher_order.loops import while_loop
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-STEPS = 2000      # of a continued fraction; then it stands as it is
+STEPS = 2000  # of a continued fraction; then it stands as it is
 
 
 def _is(x: Value, value: float) -> Value:
@@ -25,7 +68,9 @@ def _is(x: Value, value: float) -> Value:
 
 
 def _iterate(step: Callable[..., Any], on: Value, state: tuple[Any, ...], most: int | None = None) -> Value:
-    """Runs `step(n, state) -> (still, state)` on the elements where `on` holds, until none is left (or `most` times)."""
+    """Runs `step(n, state) -> (still, state)` on the elements where `on` holds, until none is left (or `most`
+    times).
+    """
     axes = tuple(range(len(shape_of(on))))
 
     def proceed(carry: Sequence[Value]) -> Value:
@@ -38,6 +83,7 @@ def _iterate(step: Callable[..., Any], on: Value, state: tuple[Any, ...], most: 
         n = plus(n, 1)
         still, new = step(n, old)
         return n, and_(on, still), tuple([select(on, v, w) for v, w in zip(new, old)])
+
     return while_loop(proceed, advance, (scalar_like(state[0], 0), on, state))[2]
 
 
@@ -57,6 +103,7 @@ def _gamma_series(a: Value, x: Value, on: Value, derivative: bool) -> tuple[Any,
         slope = sub(mul(slope, ratio), div(mul(term, ratio), r))
         total_slope = add(total_slope, slope)
         return gt(abs_(slope), mul(eps, abs_(total_slope))), (r, new, total, slope, total_slope)
+
     _, _, total, *slopes = _iterate(step, on, (a, one, one, *((zero, zero) if derivative else ())))
     return total, slopes[1] if derivative else None
 
@@ -64,7 +111,8 @@ def _gamma_series(a: Value, x: Value, on: Value, derivative: bool) -> tuple[Any,
 def _gamma_fraction(a: Value, x: Value, on: Value, derivative: bool) -> tuple[Any, ...]:
     """Γ(a, x) eˣ / xᵃ, with its derivative with respect to a if asked for.
 
-    It is the continued fraction of DLMF 8.9.2; its convergents p/q follow from two before them, and are scaled down when they grow.
+    It is the continued fraction of DLMF 8.9.2; its convergents p/q follow from two before them, and are scaled down
+    when they grow.
     """
     eps, one, zero = filled(a, epsilon(a)), filled(a, 1), filled(a, 0)
     y = sub(one, a)
@@ -83,12 +131,20 @@ def _gamma_fraction(a: Value, x: Value, on: Value, derivative: bool) -> tuple[An
         scale = where(not_(gt(abs_(p), filled(p, big))), one, epsilon(a))
         if not slopes:
             return gt(moved, eps), (y, z, new, *[mul(v, scale) for v in (p, q, p1, q1)])
-        dans, dp1, dq1, dp2, dq2 = slopes      # y and z both fall as a grows
+        dans, dp1, dq1, dp2, dq2 = slopes  # y and z both fall as a grows
         dp = add(sub(sub(mul(dp1, z), p1), mul(dp2, yc)), mul(p2, n))
         dq = add(sub(sub(mul(dq1, z), q1), mul(dq2, yc)), mul(q2, n))
         dnew = select(usable, div(sub(dp, mul(new, dq)), safe), dans)
         moved = select(usable, abs_(sub(dnew, dans)), one)
-        return gt(moved, eps), (y, z, new, *[mul(v, scale) for v in (p, q, p1, q1)], dnew, *[mul(v, scale) for v in (dp, dq, dp1, dq1)])
+        return gt(moved, eps), (
+            y,
+            z,
+            new,
+            *[mul(v, scale) for v in (p, q, p1, q1)],
+            dnew,
+            *[mul(v, scale) for v in (dp, dq, dp1, dq1)],
+        )
+
     p1, q1 = plus(x, 1), mul(z, x)
     ans = div(p1, q1)
     state: tuple[Any, ...] = (y, z, ans, p1, q1, one, x)
@@ -99,13 +155,16 @@ def _gamma_fraction(a: Value, x: Value, on: Value, derivative: bool) -> tuple[An
 
 
 def _prepare(a: Value, x: Value, strict: bool) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """What all share: (undefined, x is zero, use the fraction, elements to compute, safe a, safe x, log of xᵃ e⁻ˣ / Γ(a))."""
+    """What all share: (undefined, x is zero, use the fraction, elements to compute, safe a, safe x, log of xᵃ e⁻ˣ /
+    Γ(a)).
+    """
     undefined = or_(or_(ne(a, a), ne(x, x)), or_(lt(x, filled(x, 0)), (le if strict else lt)(a, filled(a, 0))))
     fine = and_(not_(undefined), and_(and_(gt(x, filled(x, 0)), gt(a, filled(a, 0))), and_(is_finite(a), is_finite(x))))
     a, x = where(fine, a, 1), where(fine, x, 1)
     fraction = and_(gt(x, filled(x, 1)), gt(x, a))
     scale = sub(sub(mul(a, log(x)), x), lgamma(a))
-    fine = and_(fine, ge(scale, filled(scale, -math.log(float(dtypes.finfo(dtype_of(a)).max)))))     # else it underflows
+    # else it underflows
+    fine = and_(fine, ge(scale, filled(scale, -math.log(float(dtypes.finfo(dtype_of(a)).max)))))
     return undefined, fraction, fine, a, x, scale
 
 
@@ -144,7 +203,8 @@ random_gamma_grad = in_single("random_gamma_grad", lambda a, x: _gamma_derivativ
 
 
 def _beta_fraction(a: Value, b: Value, x: Value, y: Value, offset: Value, on: Value) -> Value:
-    """I(a, b, x) B(a, b) / (xᵃ yᵇ) by the even part of the continued fraction of DLMF 8.17.22, whose terms are positive as long as n < b.
+    """I(a, b, x) B(a, b) / (xᵃ yᵇ) by the even part of the continued fraction of DLMF 8.17.22, whose terms are positive
+    as long as n < b.
 
     It is NaN where it does not converge.
     """
@@ -160,13 +220,16 @@ def _beta_fraction(a: Value, b: Value, x: Value, y: Value, offset: Value, on: Va
         new = div(add(mul(beta, value), mul(alpha, before)), divisor)
         moved = abs_(sub(new, value))
         return gt(moved, mul(eps, abs_(new))), (div(value, divisor), div(one, divisor), new, moved)
+
     first = div(plus(a, 1), mul(a, plus(offset, 1)))
     _, _, value, moved = _iterate(step, on, (zero, first, first, zero), STEPS)
     return where(le(moved, mul(times(eps, 16), abs_(value))), value, math.nan)
 
 
 def _beta_integral(a: Value, b: Value, x: Value, y: Value, offset: Value, on: Value) -> Value:
-    """The same as ∫ (1 - s/x)ᵃ⁻¹ (1 + s/y)ᵇ⁻¹ ds / (x y) from 0 to x, for a and b so large that the integrand falls to nothing well before x."""
+    """The same as ∫ (1 - s/x)ᵃ⁻¹ (1 + s/y)ᵇ⁻¹ ds / (x y) from 0 to x, for a and b so large that the integrand falls
+    to nothing well before x.
+    """
     a, b = plus(a, -1), plus(b, -1)
     slope = add(sub(offset, y), x)
     per = mul(x, y)
@@ -180,14 +243,20 @@ def _beta_integral(a: Value, b: Value, x: Value, y: Value, offset: Value, on: Va
         u, v = div(s, x), div(s, y)
         inside = lt(u, filled(u, 1))
         u = where(inside, u, 0)
-        exponent = add(mul(div(s, per), slope), add(excess(neg(mul(a, u)), a, sub(filled(u, 1), u)), excess(mul(b, v), b, plus(v, 1))))
+        exponent = add(
+            mul(div(s, per), slope),
+            add(excess(neg(mul(a, u)), a, sub(filled(u, 1), u)), excess(mul(b, v), b, plus(v, 1))),
+        )
         return on, (add(state[0], mul(mul(plus(fall, 1), node), where(inside, exp(neg(exponent)), 0))),)
-    total, = _iterate(step, on, (filled(a, 0),), NODES)
+
+    (total,) = _iterate(step, on, (filled(a, 0),), NODES)
     return div(mul(times(total, NODE_STEP), scale), per)
 
 
 def _betainc(a: Value, b: Value, x: Value) -> Value:
-    """xᵃ yᵇ / B(a, b), where y = 1 - x, times a continued fraction or, of large parameters, an integral, on the side of the mean where the fraction converges fast."""
+    """xᵃ yᵇ / B(a, b), where y = 1 - x, times a continued fraction or, of large parameters, an integral, on the side
+    of the mean where the fraction converges fast.
+    """
     zero, one = filled(x, 0), filled(x, 1)
     infinite_a, infinite_b = _is(a, math.inf), _is(b, math.inf)
     undefined = or_(or_(ne(a, a), ne(b, b)), ne(x, x))
@@ -199,10 +268,19 @@ def _betainc(a: Value, b: Value, x: Value) -> Value:
     a, b, x = where(on, a, 1), where(on, b, 1), where(on, x, 0.5)
     y, offset = beta_offset(a, b, x)
     swap = le(offset, sub(x, y))
-    a, b, x, y, offset = select(swap, b, a), select(swap, a, b), select(swap, y, x), select(swap, x, y), select(swap, neg(offset), offset)
+    a, b, x, y, offset = (
+        select(swap, b, a),
+        select(swap, a, b),
+        select(swap, y, x),
+        select(swap, x, y),
+        select(swap, neg(offset), offset),
+    )
     large = gt(min_(a, b), filled(a, LARGE_BETA))
     fraction = _beta_fraction(a, b, x, y, offset, and_(on, not_(large)))
-    p, q, u, v, w = [where(large, value, instead) for value, instead in ((a, 2 * LARGE_BETA), (b, 2 * LARGE_BETA), (x, 0.5), (y, 0.5), (offset, 0))]
+    p, q, u, v, w = [
+        where(large, value, instead)
+        for value, instead in ((a, 2 * LARGE_BETA), (b, 2 * LARGE_BETA), (x, 0.5), (y, 0.5), (offset, 0))
+    ]
     integral = _beta_integral(p, q, u, v, w, and_(on, large))
     value = mul(beta_power(a, b, x, y, offset), select(large, integral, fraction))
     value = select(swap, sub(one, value), value)

@@ -1,15 +1,34 @@
-"""Eigenvalues and singular values by Jacobi's rotations, for backends without LAPACK: the decomposition of eigh, and of svd where it is asked for.
+"""Eigenvalues and singular values by Jacobi's rotations, for backends without LAPACK: the decomposition of eigh, and of
+svd where it is asked for.
 
-G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 8.5 and 8.6.3: sweeps of rotations of two columns each, until what they make zero is as small
-as rounding. A stack is swept until its last matrix is done.
+G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 8.5 and 8.6.3: sweeps of rotations of two columns each,
+until what they make zero is as small as rounding. A stack is swept until its last matrix is done.
 """
+
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
-from ..primitives.elementwise import abs_, add, and_, div, eq, gt, is_finite, lt, mul, ne, neg, rem, select, sign, sqrt, sub
+from ..primitives.elementwise import (
+    abs_,
+    add,
+    and_,
+    div,
+    eq,
+    gt,
+    is_finite,
+    lt,
+    mul,
+    ne,
+    neg,
+    rem,
+    select,
+    sign,
+    sqrt,
+    sub,
+)
 from ..primitives.linalg import qr_p
 from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum
 from ..primitives.matrix import conjugate, diagonal, eye, index, mH, real_part, rows, scale_columns, tril, where_each
@@ -24,12 +43,14 @@ from ..higher_order.loops import while_loop
 if TYPE_CHECKING:
     from ..core.types import Value
 
-SWEEPS = 40      # of which some ten are enough
+SWEEPS = 40  # of which some ten are enough
 
 
 def _rotation(alpha: Value, beta: Value, gamma: Value, on: Value) -> tuple[Value, Value, Value]:
-    """(s, tau, e) so that c x - s ē y and s x + c ē y, c = 1 - s tau, are the columns that diagonalize ((alpha, gamma), (conj gamma, beta)); identity where not `on`.
-    A c that is rounded would lengthen or shorten the columns a little, and each goes through hundreds of rotations."""
+    """(s, tau, e) so that c x - s ē y and s x + c ē y, c = 1 - s tau, are the columns that diagonalize ((alpha, gamma),
+    (conj gamma, beta)); identity where not `on`. A c that is rounded would lengthen or shorten the columns a little,
+    and each goes through hundreds of rotations.
+    """
     size = abs_(gamma)
     one, zero = full(shape_of(size), 1, dtype_of(size)), full(shape_of(size), 0, dtype_of(size))
     on = and_(on, gt(size, zero))
@@ -52,23 +73,32 @@ def _turn(x: Value, axis: int, p: Value, q: Value, s: Value, tau: Value, e: Valu
     xp, xq = _at(x, axis, p), _at(x, axis, q)
     wide = lambda v: _over(xp, v)
     s, tau, xq = wide(s), wide(tau), mul(wide(conjugate(e)), xq)
-    return _put(_put(x, axis, p, sub(xp, mul(s, add(xq, mul(tau, xp))))), axis, q, add(xq, mul(s, sub(xp, mul(tau, xq)))))
+    return _put(
+        _put(x, axis, p, sub(xp, mul(s, add(xq, mul(tau, xp))))), axis, q, add(xq, mul(s, sub(xp, mul(tau, xq))))
+    )
 
 
 def _pairs(n: int, rotate: Value, carry: Sequence[Value]) -> Value:
     """One sweep: rotate(p, q, is_pair, carry) for all p and q below n, with is_pair where p < q."""
+
     def step(i: Value, carry: Sequence[Value]) -> Value:
         p, q = div(i, scalar_like(i, n)), rem(i, scalar_like(i, n))
         return rotate(p, q, lt(p, q), carry)
+
     return _loop(n * n, step, carry)
 
 
 def _sweep_until(done: Value, sweep: Value, carry: Sequence[Value]) -> Value:
     """Sweeps until `done` of each matrix."""
+
     def proceed(state: Value) -> Value:
         k, carry = state
         finished = done(carry)
-        return and_(lt(k, scalar_like(k, SWEEPS)), eq(reduce_and(finished, tuple(range(len(shape_of(finished))))), full((), False, dtypes.bool_)))
+        return and_(
+            lt(k, scalar_like(k, SWEEPS)),
+            eq(reduce_and(finished, tuple(range(len(shape_of(finished))))), full((), False, dtypes.bool_)),
+        )
+
     return while_loop(proceed, lambda state: (add(state[0], scalar_like(state[0], 1)), sweep(state[1])), (0, carry))[1]
 
 
@@ -85,7 +115,10 @@ def _finite(x: Value) -> Value:
 
 def _only_jacobi(name: str, algorithm: Any, *fine: Value) -> None:
     if algorithm not in (None, *fine):
-        raise NotImplementedError(f"{name}: this backend computes by Jacobi's rotations, not with the algorithm {algorithm.name}. Leave it out, or use the cpu backend.")
+        raise NotImplementedError(
+            f"{name}: this backend computes by Jacobi's rotations, not with the algorithm {algorithm.name}. Leave it"
+            " out, or use the cpu backend."
+        )
 
 
 def _spread(flag: Value, like: Value) -> Value:
@@ -95,7 +128,9 @@ def _spread(flag: Value, like: Value) -> Value:
 def _ordered(keys: Value, descending: bool) -> tuple[Value, Value]:
     """(keys in order, the positions they come from), along the last axis."""
     at = index(shape_of(keys), -1)
-    found, order = sort_p.bind(neg(keys) if descending else keys, at, dimension=len(shape_of(keys)) - 1, is_stable=True, num_keys=1)
+    found, order = sort_p.bind(
+        neg(keys) if descending else keys, at, dimension=len(shape_of(keys)) - 1, is_stable=True, num_keys=1
+    )
     return neg(found) if descending else found, order
 
 
@@ -103,8 +138,9 @@ def _columns_at(x: Value, order: Value) -> Value:
     return take_along(x, rows(order, shape_of(x)[-2]), len(shape_of(x)) - 1)
 
 
-def _eigh(a: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None,
-          algorithm: Any) -> list[Value]:
+def _eigh(
+    a: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> list[Value]:
     _only_jacobi("eigh", algorithm, EighImplementation.JACOBI)
     *batch, n, _ = shape_of(a)
     a = a if lower else mH(a)
@@ -126,8 +162,15 @@ def _eigh(a: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tup
     def done(carry: Sequence[Value]) -> Value:
         off = select(on, full(shape_of(a), 0, dtype_of(a)), carry[0])
         whole = _square_sum(carry[0])
-        return ne(gt(_square_sum(off), mul(whole, scalar_like(whole, eps * eps))), full(shape_of(whole), True, dtypes.bool_))
-    h, v = _sweep_until(done, lambda carry: _pairs(n, rotate, carry), (h, eye(shape_of(a), dtype_of(a)))) if n > 1 else (h, eye(shape_of(a), dtype_of(a)))
+        return ne(
+            gt(_square_sum(off), mul(whole, scalar_like(whole, eps * eps))), full(shape_of(whole), True, dtypes.bool_)
+        )
+
+    h, v = (
+        _sweep_until(done, lambda carry: _pairs(n, rotate, carry), (h, eye(shape_of(a), dtype_of(a))))
+        if n > 1
+        else (h, eye(shape_of(a), dtype_of(a)))
+    )
     w, order = _ordered(real_part(diagonal(h)), False)
     v = _columns_at(v, order)
     if subset_by_index is not None:
@@ -137,12 +180,15 @@ def _eigh(a: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tup
     return [where_each(ok, v, math.nan), where_each(ok, w, math.nan)]
 
 
-def _svd(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
-         algorithm: Any) -> list[Value]:
+def _svd(
+    x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> list[Value]:
     """Columns are rotated until they are orthogonal: then their lengths are the singular values."""
     _only_jacobi("svd", algorithm, SvdAlgorithm.DEFAULT, SvdAlgorithm.JACOBI)
     *batch, m, n = shape_of(x)
-    params = dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
+    params = dict(
+        full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
+    )
     if m < n:
         s, *sides = _svd(mH(x), **params)
         return [s, *map(mH, reversed(sides))]
@@ -160,17 +206,27 @@ def _svd(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tu
         # how far from orthogonal, as a cosine
         lengths = sqrt(mul(alpha, beta))
         nothing = eq(lengths, full(shape_of(lengths), 0, dtype_of(lengths)))
-        cosine = select(and_(pair, eq(nothing, full(shape_of(nothing), False, dtypes.bool_))), div(abs_(gamma), select(nothing, full(shape_of(lengths), 1, dtype_of(lengths)), lengths)),
-                        full(shape_of(lengths), 0, dtype_of(lengths)))
+        cosine = select(
+            and_(pair, eq(nothing, full(shape_of(nothing), False, dtypes.bool_))),
+            div(abs_(gamma), select(nothing, full(shape_of(lengths), 1, dtype_of(lengths)), lengths)),
+            full(shape_of(lengths), 0, dtype_of(lengths)),
+        )
         turn = _rotation(alpha, beta, gamma, pair)
         return _turn(a, -1, p, q, *turn), _turn(v, -1, p, q, *turn), select(gt(cosine, worst), cosine, worst)
 
     def sweep(carry: Sequence[Value]) -> Value:
         a, v, worst = carry
         return _pairs(n, rotate, (a, v, full(shape_of(worst), 0, dtype_of(worst))))
+
     v = eye((*batch, n, n), dtype_of(x))
     far = full(tuple(batch), math.inf, dtype_of(real_part(x)))
-    a, v, _ = _sweep_until(lambda carry: lt(carry[2], full(shape_of(far), 2 * eps * math.sqrt(m), dtype_of(far))), sweep, (x, v, far)) if n > 1 else (x, v, far)
+    a, v, _ = (
+        _sweep_until(
+            lambda carry: lt(carry[2], full(shape_of(far), 2 * eps * math.sqrt(m), dtype_of(far))), sweep, (x, v, far)
+        )
+        if n > 1
+        else (x, v, far)
+    )
     s, order = _ordered(sqrt(reduce_sum(real_part(mul(a, conjugate(a))), (axis,))), True)
     lead, (start, end) = (0,) * axis, subset_by_index or (0, n)
     kept = where_each(ok, slice_(s, (*lead, start), (*batch, end)), math.nan)

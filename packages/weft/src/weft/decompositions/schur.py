@@ -1,8 +1,11 @@
-"""Schur's form and general eigenvalues by shifted QR steps: the decompositions of schur and eig, for backends without LAPACK.
+"""Schur's form and general eigenvalues by shifted QR steps: the decompositions of schur and eig, for backends without
+LAPACK.
 
-G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 7.5 (Francis's double shift for real matrices, a single shift for complex ones) and 7.6.4;
-the standard form of a real 2x2 block is that of LAPACK's lanv2. One matrix at a time, batched over stacks.
+G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 7.5 (Francis's double shift for real matrices, a single
+shift for complex ones) and 7.6.4; the standard form of a real 2x2 block is that of LAPACK's lanv2. One matrix at a
+time, batched over stacks.
 """
+
 from __future__ import annotations
 
 import math
@@ -10,11 +13,44 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..core.trace import Axis
-from ..primitives.elementwise import abs_, and_, complex_, conj, eq, ge, gt, imag, is_finite, le, lt, max_, min_, ne, or_, real, select, sign, sqrt
+from ..primitives.elementwise import (
+    abs_,
+    and_,
+    complex_,
+    conj,
+    eq,
+    ge,
+    gt,
+    imag,
+    is_finite,
+    le,
+    lt,
+    max_,
+    min_,
+    ne,
+    or_,
+    real,
+    select,
+    sign,
+    sqrt,
+)
 from ..primitives.index import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.linalg import householder_product_p
 from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
-from ..primitives.matrix import columns, conjugate, diagonal, eye, index, mH, matmul, pad_to, real_part, rows, triu, where_each
+from ..primitives.matrix import (
+    columns,
+    conjugate,
+    diagonal,
+    eye,
+    index,
+    mH,
+    matmul,
+    pad_to,
+    real_part,
+    rows,
+    triu,
+    where_each,
+)
 from ..primitives.reduce import argmax, reduce_and, reduce_max
 from ..primitives.rules import dtype_of, shape_of
 from ..primitives.shape import slice_
@@ -27,7 +63,7 @@ from ..higher_order.loops import fori_loop, while_loop
 if TYPE_CHECKING:
     from ..core.types import Value
 
-STEPS = 40      # QR steps for each eigenvalue, of which two or three are enough
+STEPS = 40  # QR steps for each eigenvalue, of which two or three are enough
 
 
 def _entry(x: Value, i: Value, j: Value) -> Value:
@@ -37,7 +73,9 @@ def _entry(x: Value, i: Value, j: Value) -> Value:
 def _band(x: Value, i: Value, size: int, axis: int) -> Value:
     """`size` rows (axis 0) or columns (axis 1) of x from i on."""
     n, m = shape_of(x)
-    return dynamic_slice_p.bind(x, *((i, 0) if axis == 0 else (0, i)), slice_sizes=(size, m) if axis == 0 else (n, size))
+    return dynamic_slice_p.bind(
+        x, *((i, 0) if axis == 0 else (0, i)), slice_sizes=(size, m) if axis == 0 else (n, size)
+    )
 
 
 def _put_band(x: Value, part: Any, i: Value, axis: int) -> Value:
@@ -70,7 +108,9 @@ def _of(*values: Value) -> Value:
 
 
 def _standard(a: Value, b: Value, c: Value, d: Value) -> Value:
-    """(cos, sin, block) of the rotation after which a real 2x2 matrix is triangular, or has equal diagonal entries and others of opposite signs."""
+    """(cos, sin, block) of the rotation after which a real 2x2 matrix is triangular, or has equal diagonal entries
+    and others of opposite signs.
+    """
     zero, one = a * 0, a * 0 + 1
     guard = lambda x: select(eq(x, zero), one, x)
     gap = a - d
@@ -93,8 +133,14 @@ def _standard(a: Value, b: Value, c: Value, d: Value) -> Value:
     rb, rc = sqrt(abs_(b2)), sqrt(abs_(c2))
     step, turn = _signed(rb * rc, c2), one / sqrt(guard(abs_(b2 + c2)))
     cs1, sn1 = select(same, rb * turn, one), select(same, rc * turn, zero)
-    complex_block = (cs * cs1 - sn * sn1, cs * sn1 + sn * cs1, select(same, mean + step, mean), select(same, b2 - c2, b2), select(same, zero, c2),
-                     select(same, mean - step, mean))
+    complex_block = (
+        cs * cs1 - sn * sn1,
+        cs * sn1 + sn * cs1,
+        select(same, mean + step, mean),
+        select(same, b2 - c2, b2),
+        select(same, zero, c2),
+        select(same, mean - step, mean),
+    )
     pick = lambda test, x, y: tuple(select(test, u, v) for u, v in zip(x, y))
     out = pick(ge(z, full((), 4 * _eps(a), dtype_of(a))), real_block, complex_block)
     standing = or_(eq(c, zero), and_(eq(gap, zero), ne(sign(b), sign(c))))
@@ -123,7 +169,9 @@ def _shift(h: Value, high: Value, tries: Value) -> Value:
 
 
 def _first(h: Value, low: Value, high: Value, tries: Value) -> Value:
-    """The first column of the matrix whose factorisation the step is: h - shift, or, of real matrices, the product for two shifts."""
+    """The first column of the matrix whose factorisation the step is: h - shift, or, of real matrices, the product
+    for two shifts.
+    """
     at = lambda i, j: _entry(h, low + i, low + j)
     if dtypes.is_complex(dtype_of(h)):
         return _of(at(0, 0) - _shift(h, high, tries), at(1, 0))
@@ -131,7 +179,11 @@ def _first(h: Value, low: Value, high: Value, tries: Value) -> Value:
     odd = eq(tries % 10, tries * 0 + 9)
     size = abs_(c) + abs_(_entry(h, high - 1, high - 2))
     total, product = select(odd, 1.5 * size, a + d), select(odd, size * size, a * d - b * c)
-    return _of(at(0, 0) * at(0, 0) + at(0, 1) * at(1, 0) - total * at(0, 0) + product, at(1, 0) * (at(0, 0) + at(1, 1) - total), at(2, 1) * at(1, 0))
+    return _of(
+        at(0, 0) * at(0, 0) + at(0, 1) * at(1, 0) - total * at(0, 0) + product,
+        at(1, 0) * (at(0, 0) + at(1, 1) - total),
+        at(2, 1) * at(1, 0),
+    )
 
 
 def _sweep(h: Value, z: Value, low: Value, high: Value, tries: Value) -> Value:
@@ -151,6 +203,7 @@ def _sweep(h: Value, z: Value, low: Value, high: Value, tries: Value) -> Value:
         cleared = _put(column * 0, -1, 0, head)
         kept = reshape(dynamic_slice_p.bind(h, k, before, slice_sizes=(size, 1)), (size,))
         return dynamic_update_slice_p.bind(h, reshape(select(begin, kept, cleared), (size, 1)), k, before), z
+
     return fori_loop(low, high, chase, (h, z))
 
 
@@ -160,7 +213,7 @@ def _triangular(h: Value, z: Value) -> tuple[Value, Value]:
     pairs = not dtypes.is_complex(dtype_of(h))
     if n < 2:
         return h, z
-    wide = n + 1 if pairs else n      # room for the bulge below the last row
+    wide = n + 1 if pairs else n  # room for the bulge below the last row
     h, z = pad_to(h, wide, wide), pad_to(z, n, wide)
     row = index((wide,), 0)
 
@@ -186,8 +239,10 @@ def _triangular(h: Value, z: Value) -> tuple[Value, Value]:
 
         def settle(h: Value, z: Value) -> Value:
             return cond(alone, lambda h, z: (h, z), lambda h, z: _deflated(h, z, low), h, z) if pairs else (h, z)
+
         h, z = cond(done, settle, lambda h, z: _sweep(h, z, low, high, tries), h, z)
         return h, z, select(done, low - 1, high), select(done, tries * 0, tries + 1), left - 1
+
     start = full((), n - 1, dtypes.int32), full((), 0, dtypes.int32), full((), STEPS * n, dtypes.int32)
     h, z, high, _, _ = while_loop(proceed, step, (h, z, *start))
     ok = le(high, high * 0)
@@ -233,7 +288,7 @@ def _each(f: Value, a: Value) -> list[Value]:
 def _schur(a: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Value) -> Value:
     if sort_eig_vals:
         raise unsorted()
-    return _each(lambda a: _triangular(*_reduced(a)), a)[:1 + compute_schur_vectors]
+    return _each(lambda a: _triangular(*_reduced(a)), a)[: 1 + compute_schur_vectors]
 
 
 def _substitute(t: Value, left: bool) -> Value:
@@ -241,17 +296,25 @@ def _substitute(t: Value, left: bool) -> Value:
     n = shape_of(t)[0]
     t = mH(t) if left else t
     on = diagonal(t)
-    least = max_(reduce_max(reshape(abs_(t), (n * n,)), (0,)) * _eps(real_part(t)), full((), float(dtypes.finfo(dtype_of(real_part(t))).tiny), dtype_of(real_part(t))))
+    least = max_(
+        reduce_max(reshape(abs_(t), (n * n,)), (0,)) * _eps(real_part(t)),
+        full((), float(dtypes.finfo(dtype_of(real_part(t))).tiny), dtype_of(real_part(t))),
+    )
 
     def row(k: Value, x: Value) -> Value:
         i = k if left else (n - 1) - k
         known = _at(t, -2, i)
-        rest = reduce_sum(columns(known, n) * x, (0,))        # the entries that are not known yet are 0
+        rest = reduce_sum(columns(known, n) * x, (0,))  # the entries that are not known yet are 0
         gap = _at(on, -1, i) - on
-        gap = select(lt(abs_(gap), broadcast_in_dim(least, (n,), ())), broadcast_in_dim(convert(least, dtype_of(t)), (n,), ()), gap)
+        gap = select(
+            lt(abs_(gap), broadcast_in_dim(least, (n,), ())),
+            broadcast_in_dim(convert(least, dtype_of(t)), (n,), ()),
+            gap,
+        )
         here = index((n,), 0)
         open_ = lt(here, i * (here * 0 + 1)) if left else gt(here, i * (here * 0 + 1))
         return _put(x, -2, i, select(open_, -rest / gap, _at(x, -2, i)))
+
     return _loop(n, row, eye((n, n), dtype_of(t)))
 
 
@@ -268,10 +331,19 @@ def _unit(v: Value) -> Value:
     return v * rows(phase, n)
 
 
-def _eig(a: Value, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool, enable_eigvec_derivs: bool,
-         implementation: Any) -> list[Any]:
+def _eig(
+    a: Value,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> list[Any]:
     if implementation not in (None, EigImplementation.LAPACK):
-        raise ValueError(f"eig: this backend computes by QR steps, not with the kernel {implementation.name}. Leave implementation out, or use the cpu backend.")
+        raise ValueError(
+            f"eig: this backend computes by QR steps, not with the kernel {implementation.name}. Leave implementation"
+            " out, or use the cpu backend."
+        )
     kinds = (True,) * compute_left_eigenvectors + (False,) * compute_right_eigenvectors
 
     def one(a: Value) -> list[Value]:
@@ -280,11 +352,16 @@ def _eig(a: Value, *, compute_left_eigenvectors: bool, compute_right_eigenvector
         t, z = _triangular(*_reduced(a))
         if not pairs:
             return [diagonal(t), *[_unit(matmul(z, _substitute(t, left))) for left in kinds]]
-        beside = lambda k: reduce_sum(select(eq(index((n, n), 0), index((n, n), 1) + k), t, t * 0), (1,))       # t[i, i - k]
+        # t[i, i - k]
+        beside = lambda k: reduce_sum(select(eq(index((n, n), 0), index((n, n), 1) + k), t, t * 0), (1,))
         lower, upper = beside(1), beside(-1)
-        first = ne(beside(-1) * 0 + reduce_sum(select(eq(index((n, n), 0) - 1, index((n, n), 1)), t, t * 0), (0,)), upper * 0)
+        first = ne(
+            beside(-1) * 0 + reduce_sum(select(eq(index((n, n), 0) - 1, index((n, n), 1)), t, t * 0), (0,)), upper * 0
+        )
         second = ne(lower, lower * 0)
-        size = sqrt(abs_(upper)) * sqrt(abs_(reduce_sum(select(eq(index((n, n), 0) - 1, index((n, n), 1)), t, t * 0), (0,))))
+        size = sqrt(abs_(upper)) * sqrt(
+            abs_(reduce_sum(select(eq(index((n, n), 0) - 1, index((n, n), 1)), t, t * 0), (0,)))
+        )
         size = select(first, size, size * 0)
         after = dynamic_update_slice_p.bind(size * 0, slice_(size, (0,), (n - 1,)), 1) if n > 1 else size * 0
         w = complex_(diagonal(t), size - after)
@@ -302,6 +379,7 @@ def _eig(a: Value, *, compute_left_eigenvectors: bool, compute_right_eigenvector
             v = select(rows(second, n), conj(before), v)
             outs.append(select(rows(or_(first, second), n), v, convert(real(v), wide)))
         return [w, *outs]
+
     return _each(one, a)
 
 

@@ -1,4 +1,7 @@
-"""rng_uniform: random numbers without a key. XLA keeps a state of its own; elsewhere each run of a program asks the host for a key."""
+"""rng_uniform: random numbers without a key. XLA keeps a state of its own; elsewhere each run of a program asks the
+host for a key.
+"""
+
 from __future__ import annotations
 
 import random
@@ -51,7 +54,7 @@ def _uniform_decompose(a: Value, b: Value, *, shape: Shape) -> Value:
         high = mulhi(bits, broadcast_in_dim(span, shape))
         return add(convert(high, dt), broadcast_in_dim(a, shape))
     wide = f32 if dtypes.bits(dt) <= 32 else dt
-    unit = mul(convert(shift_right_logical(bits, scalar_like(bits, 8)), wide), scalar_like(full((), 0, wide), 2.0 ** -24))
+    unit = mul(convert(shift_right_logical(bits, scalar_like(bits, 8)), wide), scalar_like(full((), 0, wide), 2.0**-24))
     lo, hi = convert(a, wide), convert(b, wide)
     out = convert(add(mul(unit, sub(hi, lo)), broadcast_in_dim(lo, shape)), dt)
     return select(lt(out, broadcast_in_dim(b, shape)), out, broadcast_in_dim(a, shape))
@@ -62,6 +65,12 @@ def _uniform_reference(a: Value, b: Value, *, shape: Shape) -> Value:
         return (np.random.default_rng().random(shape) * (float(b) - float(a)) + float(a)).astype(a.dtype)
 
 
-rng_uniform_p.abstract, rng_uniform_p.decompose, rng_uniform_p.reference = _uniform_abstract, _uniform_decompose, _uniform_reference
-rng_uniform_p.batch = unsupported("rng_uniform with batched bounds: draw numbers in [0, 1) outside vmap, or use weft.random.uniform.")
+rng_uniform_p.abstract, rng_uniform_p.decompose, rng_uniform_p.reference = (
+    _uniform_abstract,
+    _uniform_decompose,
+    _uniform_reference,
+)
+rng_uniform_p.batch = unsupported(
+    "rng_uniform with batched bounds: draw numbers in [0, 1) outside vmap, or use weft.random.uniform."
+)
 rng_uniform_p.jvp = no_derivative(rng_uniform_p)

@@ -1,4 +1,5 @@
 """Primitives that compute nothing and say something about order, use or tracing: barriers, sinks, stage."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -23,14 +24,23 @@ def _barrier_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[A
 
 
 p = optimization_barrier_p
-p.abstract, p.reference, p.decompose, p.jvp = (lambda *xs: list(xs)), (lambda *xs: list(xs)), (lambda *xs: list(xs)), _barrier_jvp
+p.abstract, p.reference, p.decompose, p.jvp = (
+    (lambda *xs: list(xs)),
+    (lambda *xs: list(xs)),
+    (lambda *xs: list(xs)),
+    _barrier_jvp,
+)
 p.transpose = lambda cts, *xs: optimization_barrier_p.bind(*[instantiate(ct) for ct in cts])
 p.batch = lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims))
 
 dce_sink_p = Primitive("dce_sink", multiple_results=True, basic=False)
 _NO_DCE = frozenset([no_dce])
 p = dce_sink_p
-p.abstract, p.reference, p.decompose = (lambda *xs, **params: []), (lambda *xs, **params: []), (lambda *xs, **params: [])
+p.abstract, p.reference, p.decompose = (
+    (lambda *xs, **params: []),
+    (lambda *xs, **params: []),
+    (lambda *xs, **params: []),
+)
 p.effects, p.impl = (lambda params: _NO_DCE), (lambda *xs, **params: [])
 p.jvp = lambda primals, tangents, **params: (dce_sink_p.bind(*primals, **params), [])
 p.transpose = unsupported("dce_sink has no results, so there is nothing to transpose")
@@ -40,7 +50,9 @@ p.batch = lambda axis, args, dims, **params: (dce_sink_p.bind(*args, **params), 
 
 stage_p = Primitive("stage", basic=False)
 p = stage_p
-p.abstract = p.reference = p.transpose = unsupported("stage leaves nothing in a program: what it stages is a variable there")
+p.abstract = p.reference = p.transpose = unsupported(
+    "stage leaves nothing in a program: what it stages is a variable there"
+)
 p.decompose, p.impl = (lambda x: x), (lambda x: x)
 p.stage = lambda trace, args, params: JaxprTracer(trace, trace.atom(args[0]))
 p.jvp = lambda primals, tangents: (stage_p.bind(*primals), tangents[0])

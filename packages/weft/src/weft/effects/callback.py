@@ -2,6 +2,7 @@
 
 How a function is called with concrete arrays stands in `runtime/effects.py`.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
@@ -37,13 +38,20 @@ io_callback_p = Primitive("io_callback", multiple_results=True, hidden=("shardin
 
 class HostFunction:
     """A user's function on flat arrays. Equal ones are the same parameter, so that a program is found again."""
+
     __slots__ = ("fun", "tree", "static", "keys", "result")
 
-    def __init__(self, fun: Callable[..., Any], tree: PyTreeDef, static: tuple[Any, ...] = (),
-                 keys: tuple[Any, ...] = (), result: PyTreeDef | None = None):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        tree: PyTreeDef,
+        static: tuple[Any, ...] = (),
+        keys: tuple[Any, ...] = (),
+        result: PyTreeDef | None = None,
+    ):
         self.fun, self.tree, self.result = fun, tree, result
-        self.static = static      # (position of a leaf, its value) of what is no array
-        self.keys = keys          # (position, dtype) of leaves that are random keys, which travel as words
+        self.static = static  # (position of a leaf, its value) of what is no array
+        self.keys = keys  # (position, dtype) of leaves that are random keys, which travel as words
 
     @property
     def name(self) -> str:
@@ -68,7 +76,7 @@ class HostFunction:
     def __hash__(self) -> int:
         try:
             return hash((self.fun, self.tree, self.static))
-        except TypeError:      # a static argument that can't be hashed
+        except TypeError:  # a static argument that can't be hashed
             return hash(self.tree)
 
     @override
@@ -76,9 +84,17 @@ class HostFunction:
         return f"<{self.name}>"
 
 
-def host_function(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any], who: str,
-                  static: bool = False, result: PyTreeDef | None = None) -> tuple[HostFunction, list[Any]]:
-    """`fun` for arguments like these, and the flat arrays to call it with. What is no array is an error, or kept as it is where `static`."""
+def host_function(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
+    who: str,
+    static: bool = False,
+    result: PyTreeDef | None = None,
+) -> tuple[HostFunction, list[Any]]:
+    """`fun` for arguments like these, and the flat arrays to call it with. What is no array is an error, or kept as
+    it is where `static`.
+    """
     if not callable(fun):
         raise TypeError(f"{who} takes a function; got {type(fun).__name__}.")
     leaves, tree = tree_flatten((args, kwargs))
@@ -87,8 +103,12 @@ def host_function(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[A
         if not is_array_like(x):
             if not static:
                 path = keystr(tree_flatten_with_path((args, kwargs))[0][i][0])
-                raise TypeError(at_user_line(f"{who} passes arrays to {getattr(fun, '__name__', 'the function')}; the argument at {path} is a "
-                                             f"{type(x).__name__}. Bind it with functools.partial."))
+                raise TypeError(
+                    at_user_line(
+                        f"{who} passes arrays to {getattr(fun, '__name__', 'the function')}; the argument at {path} is"
+                        f" a {type(x).__name__}. Bind it with functools.partial."
+                    )
+                )
             fixed.append((i, x))
             continue
         x = x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x
@@ -103,8 +123,9 @@ def host_function(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[A
 # batching ------------------------------------------------------------------------------------------------------------
 
 
-def _one_by_one(primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims,
-                params: Params) -> tuple[list[Any], list[Any]]:
+def _one_by_one(
+    primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims, params: Params
+) -> tuple[list[Any], list[Any]]:
     """One call for each element, in a loop."""
     fixed = list(args)
     batched = [moveaxis(x, d, 0) for x, d in zip(args, dims) if d is not None]
@@ -113,15 +134,19 @@ def _one_by_one(primitive: Primitive, axis: Axis, args: Sequence[Value], dims: D
         rest = iter(rows)
         outs = primitive.bind(*[x if d is None else next(rest) for x, d in zip(fixed, dims)], **params)
         return (), tuple(outs)
+
     outs = scan(step, (), batched, length=axis.size)[1]
     return list(outs), [0] * len(outs)
 
 
-def _unrolled(primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims,
-              params: Params) -> tuple[list[Any], list[Any]]:
+def _unrolled(
+    primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims, params: Params
+) -> tuple[list[Any], list[Any]]:
     """One call for each element, one after another."""
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    results = [primitive.bind(*[x if d is None else row(x, i) for x, d in zip(args, dims)], **params) for i in range(axis.size)]
+    results = [
+        primitive.bind(*[x if d is None else row(x, i) for x, d in zip(args, dims)], **params) for i in range(axis.size)
+    ]
     outs = [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*results)]
     return outs, [0] * len(outs)
 
@@ -130,14 +155,19 @@ def _debug_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -
     return _unrolled(debug_callback_p, axis, args, dims, params)
 
 
-def batch_by_method(primitive: Primitive, what: str, axis: Axis, args: Sequence[Value], dims: Dims,
-                    params: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+def batch_by_method(
+    primitive: Primitive, what: str, axis: Axis, args: Sequence[Value], dims: Dims, params: dict[Any, Any]
+) -> tuple[list[Any], list[Any]]:
     """A call of code that is not ours, batched as its `vmap_method` says; `what` names it in an error."""
     vmap_method = params["vmap_method"]
     if vmap_method is None:
-        raise NotImplementedError(at_user_line(
-            f"{what} is batched by vmap and doesn't say how: pass vmap_method, one of {', '.join(map(repr, VMAP_METHODS))} "
-            "('sequential' calls the function once for each element, 'broadcast_all' once with a leading axis)."))
+        raise NotImplementedError(
+            at_user_line(
+                f"{what} is batched by vmap and doesn't say how: pass vmap_method, one of"
+                f" {', '.join(map(repr, VMAP_METHODS))} ('sequential' calls the function once for each element,"
+                " 'broadcast_all' once with a leading axis)."
+            )
+        )
     if vmap_method == "sequential_unrolled" and axis.size:
         return _unrolled(primitive, axis, args, dims, params)
     if vmap_method in ("sequential", "sequential_unrolled"):
@@ -158,12 +188,19 @@ def _pure_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) ->
 
 def check_vmap_method(vmap_method: str | None) -> None:
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"vmap_method must be None or one of {', '.join(map(repr, VMAP_METHODS))}; got {vmap_method!r}.")
+        raise ValueError(
+            f"vmap_method must be None or one of {', '.join(map(repr, VMAP_METHODS))}; got {vmap_method!r}."
+        )
 
 
 def _io_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     if params["ordered"]:
-        raise ValueError(at_user_line("vmap of an ordered io_callback: the elements of a batch have no order. Use ordered=False, or lax.map over the elements."))
+        raise ValueError(
+            at_user_line(
+                "vmap of an ordered io_callback: the elements of a batch have no order. Use ordered=False, or lax.map"
+                " over the elements."
+            )
+        )
     return _one_by_one(io_callback_p, axis, args, dims, params)
 
 
@@ -176,15 +213,22 @@ def _debug_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: An
 
 
 def _no_jvp(what: str) -> Callable[..., Any]:
-    def jvp(primals: Sequence[Value], tangents: Sequence[Value], *, callback: HostFunction,
-            **params: Any) -> tuple[Any, Any]:
-        raise ValueError(at_user_line(f"{what} callbacks do not support JVP: {callback.name} is a Python function, whose derivative is not known. "
-                                      "Please use `weft.custom_jvp` (or custom_vjp) to say what it is, or `weft.lax.stop_gradient` on its arguments."))
+    def jvp(
+        primals: Sequence[Value], tangents: Sequence[Value], *, callback: HostFunction, **params: Any
+    ) -> tuple[Any, Any]:
+        raise ValueError(
+            at_user_line(
+                f"{what} callbacks do not support JVP: {callback.name} is a Python function, whose derivative is not"
+                " known. Please use `weft.custom_jvp` (or custom_vjp) to say what it is, or `weft.lax.stop_gradient`"
+                " on its arguments."
+            )
+        )
+
     return jvp
 
 
 for _p in (debug_callback_p, pure_callback_p, io_callback_p):
-    _p.cache = None      # functions must not be kept alive by a cache of types
+    _p.cache = None  # functions must not be kept alive by a cache of types
     _p.transpose = unsupported("a callback is not linear")
 debug_callback_p.abstract = lambda *avals, **_: []
 pure_callback_p.abstract = io_callback_p.abstract = lambda *avals, result_avals, **_: list(result_avals)
@@ -205,28 +249,52 @@ def result_avals_of(result_shape_dtypes: Any, who: str) -> tuple[tuple[Any, ...]
     for x in leaves:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             if not is_array_like(x):
-                raise TypeError(at_user_line(f"{who}: result_shape_dtypes must be a pytree of things with a shape and a dtype, such as "
-                                             f"weft.ShapeDtypeStruct; got a {type(x).__name__}."))
+                raise TypeError(
+                    at_user_line(
+                        f"{who}: result_shape_dtypes must be a pytree of things with a shape and a dtype, such as "
+                        f"weft.ShapeDtypeStruct; got a {type(x).__name__}."
+                    )
+                )
             x = get_aval(x)
         avals.append(shaped(tuple(x.shape), dtypes.canonicalize(dtypes.dtype(x.dtype))))
     return tuple(avals), tree
 
 
 @overload
-def pure_callback(callback: Callable[..., Any], result_shape_dtypes: ShapeDtypeStruct | Array, *args: PyTree,
-                  sharding: SingleDeviceSharding | None = None, vmap_method: str | None = None, **kwargs: PyTree) -> Array: ...
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: ShapeDtypeStruct | Array,
+    *args: PyTree,
+    sharding: SingleDeviceSharding | None = None,
+    vmap_method: str | None = None,
+    **kwargs: PyTree,
+) -> Array: ...
 @overload
-def pure_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
-                  sharding: SingleDeviceSharding | None = None, vmap_method: str | None = None, **kwargs: PyTree) -> Any: ...
-def pure_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
-                  sharding: SingleDeviceSharding | None = None, vmap_method: str | None = None, **kwargs: PyTree) -> Any:
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: SingleDeviceSharding | None = None,
+    vmap_method: str | None = None,
+    **kwargs: PyTree,
+) -> Any: ...
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: SingleDeviceSharding | None = None,
+    vmap_method: str | None = None,
+    **kwargs: PyTree,
+) -> Any:
     """Calls a Python function without side effects from a program; it may be called any number of times, or not at all.
 
     Args:
-        callback: gets arrays in the structure of `args` and `kwargs`, and returns host arrays of the types of `result_shape_dtypes`.
+        callback: gets arrays in the structure of `args` and `kwargs`, and returns host arrays of the types of
+            `result_shape_dtypes`.
         result_shape_dtypes: pytree of `ShapeDtypeStruct`s.
-        vmap_method: how vmap calls it: "sequential" or "sequential_unrolled" (once for each element), "expand_dims" or "broadcast_all"
-            (once, with a leading axis on all arguments, of size 1 or repeated where they have none), None (an error).
+        vmap_method: how vmap calls it: "sequential" or "sequential_unrolled" (once for each element), "expand_dims" or
+            "broadcast_all" (once, with a leading axis on all arguments, of size 1 or repeated where they have none),
+            None (an error).
 
     Example:
         >>> import math, weft
@@ -237,21 +305,42 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *ar
     check_vmap_method(vmap_method)
     avals, tree = result_avals_of(result_shape_dtypes, "pure_callback")
     fun, flat = host_function(callback, args, kwargs, "pure_callback", result=tree)
-    return tree_unflatten(tree, pure_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, vmap_method=vmap_method))
+    return tree_unflatten(
+        tree, pure_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, vmap_method=vmap_method)
+    )
 
 
 @overload
-def io_callback(callback: Callable[..., Any], result_shape_dtypes: ShapeDtypeStruct | Array, *args: PyTree,
-                sharding: SingleDeviceSharding | None = None, ordered: bool = False, **kwargs: PyTree) -> Array: ...
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: ShapeDtypeStruct | Array,
+    *args: PyTree,
+    sharding: SingleDeviceSharding | None = None,
+    ordered: bool = False,
+    **kwargs: PyTree,
+) -> Array: ...
 @overload
-def io_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
-                sharding: SingleDeviceSharding | None = None, ordered: bool = False, **kwargs: PyTree) -> Any: ...
-def io_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
-                sharding: SingleDeviceSharding | None = None, ordered: bool = False, **kwargs: PyTree) -> Any:
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: SingleDeviceSharding | None = None,
+    ordered: bool = False,
+    **kwargs: PyTree,
+) -> Any: ...
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: SingleDeviceSharding | None = None,
+    ordered: bool = False,
+    **kwargs: PyTree,
+) -> Any:
     """Calls a Python function with side effects from a program, exactly as often as the program says.
 
     Args:
-        callback: gets arrays in the structure of `args` and `kwargs`, and returns host arrays of the types of `result_shape_dtypes`.
+        callback: gets arrays in the structure of `args` and `kwargs`, and returns host arrays of the types of
+            `result_shape_dtypes`.
         result_shape_dtypes: pytree of `ShapeDtypeStruct`s; None for a function without result.
         ordered: calls happen in the order of the program, over several programs too.
 
@@ -264,21 +353,28 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args
     """
     avals, tree = result_avals_of(result_shape_dtypes, "io_callback")
     fun, flat = host_function(callback, args, kwargs, "io_callback", result=tree)
-    return tree_unflatten(tree, io_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, ordered=bool(ordered)))
+    return tree_unflatten(
+        tree, io_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, ordered=bool(ordered))
+    )
 
 
-def bind_debug_callback(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool,
-                        partitioned: bool) -> None:
+def bind_debug_callback(
+    callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool, partitioned: bool
+) -> None:
     """See `weft.debug.callback`."""
     fun, flat = host_function(callback, args, kwargs, "debug.callback", static=True)
-    debug_callback_p.bind(*flat, callback=fun, effect=effects.ordered_debug if ordered else effects.debug, partitioned=bool(partitioned))
+    debug_callback_p.bind(
+        *flat, callback=fun, effect=effects.ordered_debug if ordered else effects.debug, partitioned=bool(partitioned)
+    )
 
 
 def check_results(out: Any, callback: HostFunction, avals: Sequence[Any], who: str) -> list[Any]:
     """What a function returned as flat host arrays of exactly these avals; an error that says which result differs."""
     leaves, tree = tree_flatten(out)
     if callback.result is not None and tree != callback.result:
-        raise TypeError(f"{who}: {callback.name} returned the structure {tree} where result_shape_dtypes says {callback.result}.")
+        raise TypeError(
+            f"{who}: {callback.name} returned the structure {tree} where result_shape_dtypes says {callback.result}."
+        )
     results: list[Any] = []
     for i, (x, aval) in enumerate(zip(leaves, avals)):
         x = x._host() if is_array(x) else x
@@ -287,10 +383,23 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence[Any], who: s
             continue
         x = np.asarray(x)
         if x.shape != aval.shape:
-            raise ValueError(at_user_line(f"{who}: result {i} of {callback.name} has shape {x.shape} where result_shape_dtypes says {aval.str_short()}. Return that, or correct result_shape_dtypes."))
-        if dtypes.kind(aval.dtype) not in "fc" and x.dtype != aval.dtype and not np.can_cast(x.dtype, aval.dtype, "same_kind") \
-                or dtypes.is_complex(x.dtype) and not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{who}: result {i} of {callback.name} has dtype {x.dtype} where result_shape_dtypes says {aval.str_short()}.")
+            raise ValueError(
+                at_user_line(
+                    f"{who}: result {i} of {callback.name} has shape {x.shape} where result_shape_dtypes says"
+                    f" {aval.str_short()}. Return that, or correct result_shape_dtypes."
+                )
+            )
+        if (
+            dtypes.kind(aval.dtype) not in "fc"
+            and x.dtype != aval.dtype
+            and not np.can_cast(x.dtype, aval.dtype, "same_kind")
+            or dtypes.is_complex(x.dtype)
+            and not dtypes.is_complex(aval.dtype)
+        ):
+            raise TypeError(
+                f"{who}: result {i} of {callback.name} has dtype {x.dtype} where result_shape_dtypes says"
+                f" {aval.str_short()}."
+            )
         results.append(np.ascontiguousarray(x, aval.dtype).reshape(aval.shape))
     return results
 

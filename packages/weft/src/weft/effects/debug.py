@@ -1,4 +1,7 @@
-"""Looking into programs while they run: `print`, `callback` and `breakpoint`, which work under jit, vmap, grad and in loops."""
+"""Looking into programs while they run: `print`, `callback` and `breakpoint`, which work under jit, vmap, grad and
+in loops.
+"""
+
 from __future__ import annotations
 
 import builtins
@@ -27,15 +30,21 @@ class _Checker(string.Formatter):
     """Formats, and refuses arguments that the text does not mention."""
 
     @override
-    def check_unused_args(self, used_args: Container[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def check_unused_args(
+        self, used_args: Container[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
         extra = [i for i in range(len(args)) if i not in used_args]
         if extra:
-            raise ValueError(f"debug.print: the text has no place for the positional argument{'s' if len(extra) > 1 else ''} {', '.join(map(str, extra))}. "
-                             "Write {} where each value belongs.")
+            raise ValueError(
+                f"debug.print: the text has no place for the positional argument{'s' if len(extra) > 1 else ''}"
+                f" {', '.join(map(str, extra))}. Write {{}} where each value belongs."
+            )
         unused = [k for k in kwargs if k not in used_args]
         if unused:
-            raise ValueError(f"debug.print: the text mentions no {', '.join(unused)}. If it is an f-string, its values were put in while the program was traced: "
-                             "leave the f away, and debug.print puts them in when it runs.")
+            raise ValueError(
+                f"debug.print: the text mentions no {', '.join(unused)}. If it is an f-string, its values were put in"
+                " while the program was traced: leave the f away, and debug.print puts them in when it runs."
+            )
 
 
 class _Anything:
@@ -54,6 +63,7 @@ class _Anything:
 
 class _Print:
     """What a program calls to print: equal for equal texts, so that programs are found again."""
+
     __slots__ = ("fmt", "logged", "__name__")
 
     def __init__(self, fmt: str, logged: bool):
@@ -62,7 +72,8 @@ class _Print:
     def __call__(self, *args, **kwargs):
         args, kwargs = tree_map(_shown, (args, kwargs))
         text = self.fmt.format(*args, **kwargs)
-        if all(field is None for _, field, _, _ in string.Formatter().parse(self.fmt)):      # unchecked, it may have no place for them
+        # unchecked, it may have no place for them
+        if all(field is None for _, field, _, _ in string.Formatter().parse(self.fmt)):
             text = " ".join([text, *map(str, args)])
         if self.logged:
             _log.info("%s", text)
@@ -90,18 +101,33 @@ def _shown(x):
 
 
 @overload
-def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = False,
-          **kwargs: Any) -> None: ...
+def print(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> None: ...
 @overload
-def print(*, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
-          _use_logging: bool = False) -> Callable[..., None]: ...
-def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
-          _use_logging: bool = False, **kwargs: Any) -> Callable[..., None] | None:
+def print(
+    *, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = False
+) -> Callable[..., None]: ...
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Prints values while a program runs; `fmt` is a text for `str.format`, never an f-string.
 
     Args:
-        fmt: the text, with `{}` or `{name}` where values belong. Without it, a function is returned that takes it and the values and prints as
-            the options say: `print(ordered=True)("{}", x)`.
+        fmt: the text, with `{}` or `{name}` where values belong. Without it, a function is returned that takes it and
+            the values and prints as the options say: `print(ordered=True)("{}", x)`.
         ordered: prints appear in the order of the program.
         partitioned: weft prints whole values, so it changes nothing.
         skip_format_check: don't look for arguments that `fmt` does not mention.
@@ -113,7 +139,9 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
     """
     if fmt is None:
         _no_values("debug.print", args, kwargs)
-        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
+        return lambda fmt, *args, **kwargs: _print(
+            fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging
+        )
     _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
     return None
 
@@ -121,29 +149,59 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
 def _no_values(name: str, args: tuple, kwargs: dict) -> None:
     if args or kwargs:
         values = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
-        raise TypeError(at_user_line(f"{name} got the values {values} and nothing to do with them: give them to the function that it returns, {name}(…)(…, {values})."))
+        raise TypeError(
+            at_user_line(
+                f"{name} got the values {values} and nothing to do with them: give them to the function that it"
+                f" returns, {name}(…)(…, {values})."
+            )
+        )
 
 
-def _print(fmt: str, args: tuple, kwargs: dict, ordered: bool, partitioned: bool, skip_format_check: bool, logged: bool) -> None:
+def _print(
+    fmt: str, args: tuple, kwargs: dict, ordered: bool, partitioned: bool, skip_format_check: bool, logged: bool
+) -> None:
     if not isinstance(fmt, str):
-        raise TypeError(f"debug.print takes a format string first; got {type(fmt).__name__}. Write debug.print(\"{{}}\", value).")
+        raise TypeError(
+            f'debug.print takes a format string first; got {type(fmt).__name__}. Write debug.print("{{}}", value).'
+        )
     if not skip_format_check:
         some = _Anything()
         try:
             _Checker().format(fmt, *[some] * len(args), **dict.fromkeys(kwargs, some))
         except (ValueError, LookupError) as e:
-            raise type(e)(at_user_line(str(e) if isinstance(e, ValueError) else f"debug.print: the text {fmt!r} mentions {e}, which is not given")) from None
+            raise type(e)(
+                at_user_line(
+                    str(e)
+                    if isinstance(e, ValueError)
+                    else f"debug.print: the text {fmt!r} mentions {e}, which is not given"
+                )
+            ) from None
     bind_debug_callback(_Print(fmt, logged), args, kwargs, ordered, partitioned)
 
 
 @overload
-def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = True,
-        **kwargs: Any) -> None: ...
+def log(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> None: ...
 @overload
-def log(*, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
-        _use_logging: bool = True) -> Callable[..., None]: ...
-def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
-        _use_logging: bool = True, **kwargs: Any) -> Callable[..., None] | None:
+def log(
+    *, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = True
+) -> Callable[..., None]: ...
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """`print`, to the logger `weft.debug`, at the level INFO.
 
     Example:
@@ -152,24 +210,34 @@ def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: 
     """
     if fmt is None:
         _no_values("debug.log", args, kwargs)
-        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
+        return lambda fmt, *args, **kwargs: _print(
+            fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging
+        )
     _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
     return None
 
 
 @overload
-def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> None: ...
+def callback(
+    callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+) -> None: ...
 @overload
 def callback(*, ordered: bool = False, partitioned: bool = False) -> Callable[..., None]: ...
-def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-             **kwargs: Any) -> Callable[..., None] | None:
+def callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Calls a Python function with values while a program runs; its result is ignored.
 
-    Arguments that are no arrays are passed on as they are. Under grad it is called with primal values, under vmap once for each element.
+    Arguments that are no arrays are passed on as they are. Under grad it is called with primal values, under vmap once
+    for each element.
 
     Args:
-        callback: the function. Without it, a function is returned that takes it and its arguments: `callback(ordered=True)(f, x)`. Keyword arguments
-            named like an option can be given to this one only.
+        callback: the function. Without it, a function is returned that takes it and its arguments:
+            `callback(ordered=True)(f, x)`. Keyword arguments named like an option can be given to this one only.
         ordered: calls happen in the order of the program.
         partitioned: weft passes on whole values, so it changes nothing.
 
@@ -188,11 +256,20 @@ def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bo
     return None
 
 
-def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False, token=None,
-               **kwargs: Any) -> None:
-    """Stops in Python's debugger while the program runs, with the local variables of the calling functions that are arrays.
+def breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token=None,
+    **kwargs: Any,
+) -> None:
+    """Stops in Python's debugger while the program runs, with the local variables of the calling functions that are
+    arrays.
 
-    At the prompt, the innermost function's variables have their names; `frames` lists those of all callers, `c` goes on.
+    At the prompt, the innermost function's variables have their names; `frames` lists those of all callers, `c` goes
+    on.
 
     Args:
         backend: None or "cli": Python's pdb on the console, the one there is.
@@ -208,7 +285,10 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint has the backend 'cli' only; got {backend!r}.")
     if token is not None:
-        raise ValueError(f"debug.breakpoint takes no token, got {token!r}; for breakpoints in the order of the program use ordered=True.")
+        raise ValueError(
+            f"debug.breakpoint takes no token, got {token!r}; for breakpoints in the order of the program use"
+            " ordered=True."
+        )
     frames = []
     for info in inspect.stack(context=0)[1:]:
         if not (filter_frames and is_internal(info.frame.f_code)):
@@ -233,7 +313,10 @@ class _Stop:
         self.frames, self.__name__ = frames, "breakpoint"
 
     def __call__(self, variables: dict | None = None):
-        builtins.print(f"weft.debug.breakpoint at {self.frames[0] if self.frames else '<unknown>'}; variables: {', '.join(variables or ()) or 'none'}")
+        builtins.print(
+            f"weft.debug.breakpoint at {self.frames[0] if self.frames else '<unknown>'}; variables:"
+            f" {', '.join(variables or ()) or 'none'}"
+        )
         scope = dict(variables or {}, frames=self.frames)
         console = pdb.Pdb(nosigint=True)
         console.prompt = "(weftdb) "
@@ -241,7 +324,8 @@ class _Stop:
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
-    """Calls `callback(sharding)` with how each array of a pytree lies over devices: at once, or while the program is compiled that computes it.
+    """Calls `callback(sharding)` with how each array of a pytree lies over devices: at once, or while the program is
+    compiled that computes it.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -255,7 +339,8 @@ def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Prints which part of an array lies on which device, also inside a jitted function; keyword arguments as for `visualize_sharding`.
+    """Prints which part of an array lies on which device, also inside a jitted function; keyword arguments as for
+    `visualize_sharding`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -268,8 +353,16 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(shape, sharding, **kwargs))
 
 
-def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9, max_width: int = 80,
-                       color_map: Callable | None = None) -> None:
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Any,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: Callable | None = None,
+) -> None:
     """Prints which part of an array of `shape` (one or two axes) lies on which device.
 
     Args:
@@ -280,8 +373,13 @@ def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool =
     """
     shape = tuple(shape)
     if not 1 <= len(shape) <= 2:
-        raise ValueError(at_user_line(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions; got {shape}. Reshape the array, or look at one index of it."))
-    holders: dict = {}      # (start of the rows, start of the columns) -> the numbers of its devices
+        raise ValueError(
+            at_user_line(
+                f"`visualize_sharding` only works for shapes with 1 and 2 dimensions; got {shape}. Reshape the array,"
+                " or look at one index of it."
+            )
+        )
+    holders: dict = {}  # (start of the rows, start of the columns) -> the numbers of its devices
     for device, parts in sharding.devices_indices_map(shape).items():
         starts = tuple((p.start or 0) for p in parts)
         holders.setdefault((0,) * (2 - len(starts)) + starts, []).append(device.id)
@@ -297,8 +395,12 @@ def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool =
         text = labels[at].center(width)
         if not colours:
             return text
-        red, green, blue = (int(255 * c) for c in (color_map(order[at])[:3] if color_map else (0.2 + 0.6 * order[at], 0.4, 0.8 - 0.6 * order[at])))
+        red, green, blue = (
+            int(255 * c)
+            for c in (color_map(order[at])[:3] if color_map else (0.2 + 0.6 * order[at], 0.4, 0.8 - 0.6 * order[at]))
+        )
         return f"\x1b[48;2;{red};{green};{blue}m{text}\x1b[0m"
+
     line = lambda left, middle, right: left + middle.join(["─" * width] * len(columns)) + right
     drawn = [f"│{'│'.join(cell((r, c)) for c in columns)}│" for r in rows]
     builtins.print(line("┌", "┬", "┐"), f"\n{line('├', '┼', '┤')}\n".join(drawn), line("└", "┴", "┘"), sep="\n")

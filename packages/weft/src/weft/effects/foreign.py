@@ -1,4 +1,5 @@
 """ffi_call: a call of a compiled function that was registered with XLA under a name."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -20,6 +21,7 @@ _NONE: frozenset[Any] = frozenset()
 
 class Attribute:
     """A NumPy array as a parameter: compared and hashed by its contents."""
+
     __slots__ = ("value",)
 
     def __init__(self, value: Value):
@@ -43,16 +45,25 @@ class Attribute:
 
 def _batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     if params["vmap_method"] not in (None, "sequential", "sequential_unrolled"):
-        leading = lambda layouts, more: tuple((*[n + 1 for n in layout], 0) if m else layout for layout, m in zip(layouts, more))
+        leading = lambda layouts, more: tuple(
+            (*[n + 1 for n in layout], 0) if m else layout for layout, m in zip(layouts, more)
+        )
         stays = params["vmap_method"] == "legacy_vectorized"
-        params = dict(params, input_layouts=leading(params["input_layouts"], [d is not None or not stays for d in dims]),
-                      output_layouts=leading(params["output_layouts"], [True] * len(params["output_layouts"])))
+        params = dict(
+            params,
+            input_layouts=leading(params["input_layouts"], [d is not None or not stays for d in dims]),
+            output_layouts=leading(params["output_layouts"], [True] * len(params["output_layouts"])),
+        )
     return batch_by_method(ffi_call_p, f"the foreign function {params['target_name']!r}", axis, args, dims, params)
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, target_name: str, **_: Any) -> tuple[Any, Any]:
-    raise ValueError(at_user_line(f"The FFI call to {target_name!r} cannot be differentiated: its derivative is not known. Use weft.custom_jvp or weft.custom_vjp "
-                                  "to say what it is, or weft.lax.stop_gradient on its arguments."))
+    raise ValueError(
+        at_user_line(
+            f"The FFI call to {target_name!r} cannot be differentiated: its derivative is not known. Use"
+            " weft.custom_jvp or weft.custom_vjp to say what it is, or weft.lax.stop_gradient on its arguments."
+        )
+    )
 
 
 ffi_call_p.abstract = lambda *avals, result_avals, **_: list(result_avals)

@@ -1,7 +1,7 @@
 """optimizers: first-order methods as triples of functions on pytrees of parameters.
 
-`init_fn(params)` gives a state, `update_fn(step, grads, state)` the next one, `params_fn(state)` the parameters. Step sizes are numbers or schedules, functions
-of the step.
+`init_fn(params)` gives a state, `update_fn(step, grads, state)` the next one, `params_fn(state)` the parameters. Step
+sizes are numbers or schedules, functions of the step.
 
 Example:
     >>> import weft, weft.numpy as jnp
@@ -13,6 +13,7 @@ Example:
     >>> bool(abs(params(state)["w"]) < 0.3)
     True
 """
+
 from __future__ import annotations
 
 import functools
@@ -21,9 +22,39 @@ from typing import Any, Callable, NamedTuple, TypeAlias
 from .. import numpy as jnp
 from ..base.tree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-__all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State", "Step", "UpdateFn", "Updates", "adagrad", "adam",
-           "adamax", "clip_grads", "constant", "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer",
-           "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state"]
+__all__ = [
+    "InitFn",
+    "JoinPoint",
+    "Optimizer",
+    "OptimizerState",
+    "Params",
+    "ParamsFn",
+    "Schedule",
+    "State",
+    "Step",
+    "UpdateFn",
+    "Updates",
+    "adagrad",
+    "adam",
+    "adamax",
+    "clip_grads",
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "l2_norm",
+    "make_schedule",
+    "momentum",
+    "nesterov",
+    "optimizer",
+    "pack_optimizer_state",
+    "piecewise_constant",
+    "polynomial_decay",
+    "rmsprop",
+    "rmsprop_momentum",
+    "sgd",
+    "sm3",
+    "unpack_optimizer_state",
+]
 
 Step = int
 Params: TypeAlias = Any
@@ -44,12 +75,17 @@ class OptimizerState(NamedTuple):
         >>> len(optimizers.adam(0.1).init_fn({'w': jnp.zeros(2)}).packed_state[0])
         3
     """
+
     packed_state: Any
     tree_def: Any
     subtree_defs: Any
 
 
-register_pytree_node(OptimizerState, lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)), lambda aux, children: OptimizerState(children[0], *aux))
+register_pytree_node(
+    OptimizerState,
+    lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
+    lambda aux, children: OptimizerState(children[0], *aux),
+)
 
 
 class Optimizer(NamedTuple):
@@ -60,6 +96,7 @@ class Optimizer(NamedTuple):
         >>> optimizers.sgd(0.1)._fields
         ('init_fn', 'update_fn', 'params_fn')
     """
+
     init_fn: InitFn
     update_fn: UpdateFn
     params_fn: ParamsFn
@@ -74,6 +111,7 @@ class JoinPoint:
         >>> optimizers.unpack_optimizer_state(optimizers.sgd(0.1).init_fn([jnp.ones(2)]))[0].subtree
         Array([1., 1.], dtype=float32)
     """
+
     def __init__(self, subtree: Any):
         self.subtree = subtree
 
@@ -92,6 +130,7 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
         >>> params(update(0, {'w': jnp.ones(2)}, init({'w': jnp.zeros(2)})))
         {'w': Array([-0.5, -0.5], dtype=float32)}
     """
+
     @functools.wraps(opt_maker)
     def make(*args, **kwargs) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
@@ -104,17 +143,24 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
             packed, tree, subtrees = state
             gradients, grad_tree = tree_flatten(grads)
             if grad_tree != tree:
-                raise TypeError(f"{opt_maker.__name__}: the gradients must have the structure of the parameters, {tree}, got {grad_tree}.")
+                raise TypeError(
+                    f"{opt_maker.__name__}: the gradients must have the structure of the parameters, {tree}, got"
+                    f" {grad_tree}."
+                )
             new = _packed([update(i, g, tree_unflatten(s, x)) for g, s, x in zip(gradients, subtrees, packed)], tree)
             for before, after in zip(subtrees, new.subtree_defs):
                 if before != after:
-                    raise TypeError(f"{opt_maker.__name__}: update gave a state of the structure {after}, not {before} as init did.")
+                    raise TypeError(
+                        f"{opt_maker.__name__}: update gave a state of the structure {after}, not {before} as init did."
+                    )
             return new
 
         def params_fn(state):
             packed, tree, subtrees = state
             return tree_unflatten(tree, [get_params(tree_unflatten(s, x)) for s, x in zip(subtrees, packed)])
+
         return Optimizer(init_fn, update_fn, params_fn)
+
     return make
 
 
@@ -124,7 +170,8 @@ def _packed(states: list, tree) -> OptimizerState:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState):
-    """The state as a pytree like the parameters, with a `JoinPoint` of its own state at each; for saving it without private classes.
+    """The state as a pytree like the parameters, with a `JoinPoint` of its own state at each; for saving it without
+    private classes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -150,7 +197,9 @@ def pack_optimizer_state(marked_pytree) -> OptimizerState:
     """
     points, tree = tree_flatten(marked_pytree)
     if not all(isinstance(p, JoinPoint) for p in points):
-        raise TypeError("pack_optimizer_state takes a pytree whose leaves are JoinPoints, as unpack_optimizer_state gives it.")
+        raise TypeError(
+            "pack_optimizer_state takes a pytree whose leaves are JoinPoints, as unpack_optimizer_state gives it."
+        )
     return _packed([p.subtree for p in points], tree)
 
 
@@ -193,6 +242,7 @@ def momentum(step_size: Schedule, mass: float):
         x, velocity = state
         velocity = mass * velocity + g
         return x - step_size(i) * velocity, velocity
+
     return lambda x0: (x0, jnp.zeros_like(x0)), update, _first
 
 
@@ -213,11 +263,12 @@ def nesterov(step_size: Schedule, mass: float):
         x, velocity = state
         velocity = mass * velocity + g
         return x - step_size(i) * (mass * velocity + g), velocity
+
     return lambda x0: (x0, jnp.zeros_like(x0)), update, _first
 
 
 def _inverse_root(x):
-    return jnp.where(x > 0, 1 / jnp.sqrt(jnp.where(x > 0, x, 1)), 0.)
+    return jnp.where(x > 0, 1 / jnp.sqrt(jnp.where(x > 0, x, 1)), 0.0)
 
 
 @optimizer
@@ -238,6 +289,7 @@ def adagrad(step_size, momentum=0.9):
         square = square + jnp.square(g)
         m = (1 - momentum) * (g * _inverse_root(square)) + momentum * m
         return x - step_size(i) * m, square, m
+
     return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
 
 
@@ -258,6 +310,7 @@ def rmsprop(step_size, gamma=0.9, eps=1e-8):
         x, mean = state
         mean = mean * gamma + jnp.square(g) * (1 - gamma)
         return x - step_size(i) * g / jnp.sqrt(mean + eps), mean
+
     return lambda x0: (x0, jnp.zeros_like(x0)), update, _first
 
 
@@ -279,6 +332,7 @@ def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
         mean = mean * gamma + jnp.square(g) * (1 - gamma)
         m = momentum * m + step_size(i) * g / jnp.sqrt(mean + eps)
         return x - m, mean, m
+
     return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
 
 
@@ -301,6 +355,7 @@ def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
         v = (1 - b2) * jnp.square(g) + b2 * v
         unbiased = lambda mean, b: mean / (1 - jnp.asarray(b, m.dtype) ** (i + 1))
         return x - step_size(i) * unbiased(m, b1) / (jnp.sqrt(unbiased(v, b2)) + eps), m, v
+
     return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
 
 
@@ -322,6 +377,7 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
         m = (1 - b1) * g + b1 * m
         u = jnp.maximum(b2 * u, jnp.abs(g))
         return x - step_size(i) / (1 - jnp.asarray(b1, m.dtype) ** (i + 1)) * m / (u + eps), m, u
+
     return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
 
 
@@ -345,6 +401,7 @@ def sm3(step_size, momentum=0.9):
         total = functools.reduce(jnp.minimum, spread) + jnp.square(g) if rank else jnp.square(g)
         m = (1 - momentum) * (g * _inverse_root(total)) + momentum * m
         return x - step_size(i) * m, m, [total.max([a for a in range(rank) if a != k]) for k in range(rank)]
+
     return lambda x0: (x0, jnp.zeros_like(x0), [jnp.zeros(n, x0.dtype) for n in x0.shape]), update, _first
 
 
@@ -392,7 +449,9 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Sche
         >>> float(optimizers.polynomial_decay(1.0, 4, 0.0)(2))
         0.5
     """
-    return lambda i: (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power * (step_size - final_step_size) + final_step_size
+    return lambda i: (
+        (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power * (step_size - final_step_size) + final_step_size
+    )
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
@@ -405,7 +464,10 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """
     boundaries, values = jnp.array(boundaries), jnp.array(values)
     if not boundaries.ndim == values.ndim == 1 or boundaries.shape[0] != values.shape[0] - 1:
-        raise ValueError(f"piecewise_constant: boundaries and values must be of shapes (n,) and (n + 1,), got {boundaries.shape} and {values.shape}.")
+        raise ValueError(
+            f"piecewise_constant: boundaries and values must be of shapes (n,) and (n + 1,), got {boundaries.shape} and"
+            f" {values.shape}."
+        )
     return lambda i: values[jnp.sum(i > boundaries)]
 
 
@@ -419,7 +481,11 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
-    if getattr(scalar_or_schedule, "shape", None) == () or jnp.isscalar(scalar_or_schedule) and not isinstance(scalar_or_schedule, str):
+    if (
+        getattr(scalar_or_schedule, "shape", None) == ()
+        or jnp.isscalar(scalar_or_schedule)
+        and not isinstance(scalar_or_schedule, str)
+    ):
         return constant(scalar_or_schedule)
     raise TypeError(f"a step size is a number or a function of the step, got {type(scalar_or_schedule).__name__}.")
 

@@ -1,6 +1,7 @@
 """stax: neural networks from pairs of functions.
 
-A layer is (init_fun, apply_fun): `init_fun(rng, input_shape)` gives (output_shape, params), `apply_fun(params, inputs, rng=None)` the outputs.
+A layer is (init_fun, apply_fun): `init_fun(rng, input_shape)` gives (output_shape, params), `apply_fun(params, inputs,
+rng=None)` the outputs.
 
 Example:
     >>> import weft, weft.numpy as jnp
@@ -10,6 +11,7 @@ Example:
     >>> shape, apply_fun(params, jnp.ones((3, 4))).shape
     ((-1, 2), (3, 2))
 """
+
 from __future__ import annotations
 
 import functools
@@ -21,11 +23,41 @@ from .. import lax, numpy as jnp, random
 from ..nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
 from ..nn.initializers import glorot_normal, normal, ones, zeros
 
-__all__ = ["AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp", "FanInConcat", "FanInSum", "FanOut",
-           "Flatten", "Gelu", "GeneralConv", "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu", "Sigmoid", "Softmax",
-           "Softplus", "SumPool", "Tanh", "elementwise", "parallel", "serial", "shape_dependent"]
+__all__ = [
+    "AvgPool",
+    "BatchNorm",
+    "Conv",
+    "Conv1DTranspose",
+    "ConvTranspose",
+    "Dense",
+    "Dropout",
+    "Elu",
+    "Exp",
+    "FanInConcat",
+    "FanInSum",
+    "FanOut",
+    "Flatten",
+    "Gelu",
+    "GeneralConv",
+    "GeneralConvTranspose",
+    "Identity",
+    "LeakyRelu",
+    "LogSoftmax",
+    "MaxPool",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "SumPool",
+    "Tanh",
+    "elementwise",
+    "parallel",
+    "serial",
+    "shape_dependent",
+]
 
-glorot, randn, logsoftmax = glorot_normal, normal, log_softmax      # older names
+glorot, randn, logsoftmax = glorot_normal, normal, log_softmax  # older names
 
 
 def _unchanged(rng, input_shape):
@@ -41,6 +73,7 @@ def Dense(out_dim: int, W_init: Callable = glorot_normal(), b_init: Callable = n
         >>> stax.Dense(3)[0](weft.random.key(0), (-1, 5))[0]
         (-1, 3)
     """
+
     def init_fun(rng, input_shape):
         k1, k2 = random.split(rng)
         return (*input_shape[:-1], out_dim), (W_init(k1, (input_shape[-1], out_dim)), b_init(k2, (out_dim,)))
@@ -48,6 +81,7 @@ def Dense(out_dim: int, W_init: Callable = glorot_normal(), b_init: Callable = n
     def apply_fun(params, inputs, **kwargs):
         W, b = params
         return jnp.dot(inputs, W) + b
+
     return init_fun, apply_fun
 
 
@@ -66,11 +100,19 @@ def _convolution(dimension_numbers, out_chan, filter_shape, strides, padding, W_
     def apply_fun(params, inputs, **kwargs):
         W, b = params
         return convolve(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
+
     return init_fun, apply_fun
 
 
-def GeneralConv(dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init: Callable | None = None,
-                b_init: Callable = normal(1e-6)):
+def GeneralConv(
+    dimension_numbers,
+    out_chan: int,
+    filter_shape,
+    strides=None,
+    padding="VALID",
+    W_init: Callable | None = None,
+    b_init: Callable = normal(1e-6),
+):
     """A convolution; dimension_numbers such as ('NHWC', 'HWIO', 'NHWC').
 
     Example:
@@ -79,11 +121,29 @@ def GeneralConv(dimension_numbers, out_chan: int, filter_shape, strides=None, pa
         >>> stax.GeneralConv(('NHWC', 'HWIO', 'NHWC'), 8, (3, 3))[0](weft.random.key(0), (1, 10, 10, 3))[0]
         (1, 8, 8, 8)
     """
-    return _convolution(dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, "IO", lax.conv_general_shape_tuple, lax.conv_general_dilated)
+    return _convolution(
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        strides,
+        padding,
+        W_init,
+        b_init,
+        "IO",
+        lax.conv_general_shape_tuple,
+        lax.conv_general_dilated,
+    )
 
 
-def GeneralConvTranspose(dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init: Callable | None = None,
-                         b_init: Callable = normal(1e-6)):
+def GeneralConvTranspose(
+    dimension_numbers,
+    out_chan: int,
+    filter_shape,
+    strides=None,
+    padding="VALID",
+    W_init: Callable | None = None,
+    b_init: Callable = normal(1e-6),
+):
     """A transposed convolution.
 
     Example:
@@ -92,7 +152,18 @@ def GeneralConvTranspose(dimension_numbers, out_chan: int, filter_shape, strides
         >>> stax.GeneralConvTranspose(('NHWC', 'HWIO', 'NHWC'), 8, (2, 2), (2, 2))[0](weft.random.key(0), (1, 5, 5, 3))[0]
         (1, 10, 10, 8)
     """
-    return _convolution(dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, "OI", lax.conv_transpose_shape_tuple, lax.conv_transpose)
+    return _convolution(
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        strides,
+        padding,
+        W_init,
+        b_init,
+        "OI",
+        lax.conv_transpose_shape_tuple,
+        lax.conv_transpose,
+    )
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -100,7 +171,14 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
-def BatchNorm(axis=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_init: Callable = zeros, gamma_init: Callable = ones):
+def BatchNorm(
+    axis=(0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Callable = zeros,
+    gamma_init: Callable = ones,
+):
     """Batch normalization over `axis`, with a learned shift (`center`) and factor (`scale`).
 
     Example:
@@ -124,6 +202,7 @@ def BatchNorm(axis=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale:
         z = standardize(x, axis, epsilon=epsilon)
         z = gamma[place] * z if scale else z
         return z + beta[place] if center else z
+
     return init_fun, apply_fun
 
 
@@ -162,6 +241,7 @@ def _pooling(reducer, start, text: str, mean: bool = False):
             for i in others:
                 sizes.insert(i, 1)
             return tuple(sizes)
+
         window, steps = full(window_shape), full(strides)
 
         def init_fun(rng, input_shape):
@@ -175,17 +255,21 @@ def _pooling(reducer, start, text: str, mean: bool = False):
                 return out
             sizes = tuple(1 if i in others else n for i, n in enumerate(inputs.shape))
             return out / lax.reduce_window(jnp.ones(sizes, inputs.dtype), start, reducer, window, steps, padding)
+
         return init_fun, apply_fun
+
     pool.__doc__ = f"A layer that takes {text} of each window. `spec` says where N and C are, 'NHWC' by default."
     return pool
 
 
 MaxPool = _pooling(lax.max, -jnp.inf, "the maximum")
-SumPool = _pooling(lax.add, 0., "the sum")
-AvgPool = _pooling(lax.add, 0., "the mean", mean=True)
+SumPool = _pooling(lax.add, 0.0, "the sum")
+AvgPool = _pooling(lax.add, 0.0, "the mean", mean=True)
 
-Flatten = (lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
-           lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1)))
+Flatten = (
+    lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
+    lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1)),
+)
 Identity = (_unchanged, lambda params, inputs, **kwargs: inputs)
 
 
@@ -201,7 +285,10 @@ def FanOut(num: int):
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
-FanInSum = (lambda rng, input_shape: (input_shape[0], ()), lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs))
+FanInSum = (
+    lambda rng, input_shape: (input_shape[0], ()),
+    lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
+)
 
 
 def FanInConcat(axis: int = -1):
@@ -213,14 +300,17 @@ def FanInConcat(axis: int = -1):
         >>> stax.FanInConcat()[0](weft.random.key(0), [(2, 3), (2, 4)])[0]
         (2, 7)
     """
+
     def init_fun(rng, input_shape):
         at = axis % len(input_shape[0])
-        return (*input_shape[0][:at], sum(shape[at] for shape in input_shape), *input_shape[0][at + 1:]), ()
+        return (*input_shape[0][:at], sum(shape[at] for shape in input_shape), *input_shape[0][at + 1 :]), ()
+
     return init_fun, lambda params, inputs, **kwargs: jnp.concatenate(inputs, axis)
 
 
 def Dropout(rate: float, mode: str = "train"):
-    """A layer that keeps each element with probability `rate` and scales it up; it changes nothing unless mode is 'train'. It needs `rng` when it is applied.
+    """A layer that keeps each element with probability `rate` and scales it up; it changes nothing unless mode is
+    'train'. It needs `rng` when it is applied.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -228,11 +318,15 @@ def Dropout(rate: float, mode: str = "train"):
         >>> stax.Dropout(0.5, mode='test')[1]((), jnp.ones(2), rng=weft.random.key(0))
         Array([1., 1.], dtype=float32)
     """
+
     def apply_fun(params, inputs, **kwargs):
         rng = kwargs.get("rng")
         if rng is None:
-            raise ValueError("Dropout: apply_fun needs a random key as its argument rng: apply_fun(params, inputs, rng=key).")
+            raise ValueError(
+                "Dropout: apply_fun needs a random key as its argument rng: apply_fun(params, inputs, rng=key)."
+            )
         return jnp.where(random.bernoulli(rng, rate, inputs.shape), inputs / rate, 0) if mode == "train" else inputs
+
     return _unchanged, apply_fun
 
 
@@ -263,6 +357,7 @@ def serial(*layers):
         for fun, param, rng in zip(apply_funs, params, _keys(kwargs.pop("rng", None), len(layers))):
             inputs = fun(param, inputs, rng=rng, **kwargs)
         return inputs
+
     return init_fun, apply_fun
 
 
@@ -278,11 +373,14 @@ def parallel(*layers):
     init_funs, apply_funs = zip(*layers)
 
     def init_fun(rng, input_shape):
-        return tuple(zip(*[init(key, shape) for init, key, shape in zip(init_funs, random.split(rng, len(layers)), input_shape)]))
+        return tuple(
+            zip(*[init(key, shape) for init, key, shape in zip(init_funs, random.split(rng, len(layers)), input_shape)])
+        )
 
     def apply_fun(params, inputs, **kwargs):
         rngs = _keys(kwargs.pop("rng", None), len(layers))
         return [f(p, x, rng=r, **kwargs) for f, p, x, r in zip(apply_funs, params, inputs, rngs)]
+
     return init_fun, apply_fun
 
 
@@ -295,5 +393,7 @@ def shape_dependent(make_layer: Callable):
         >>> stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))[0](weft.random.key(0), (2, 4))[0]
         (2, 8)
     """
-    return (lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
-            lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs))
+    return (
+        lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
+        lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),
+    )

@@ -1,8 +1,10 @@
-"""Run-time errors as values: `checkify(f)` returns an error beside the result, and works under jit, vmap, grad and in loops.
+"""Run-time errors as values: `checkify(f)` returns an error beside the result, and works under jit, vmap, grad and in
+loops.
 
-A function is traced; its program is then run with a state (has anything failed, what, with which values) that goes through every
-call, loop and branch.
+A function is traced; its program is then run with a state (has anything failed, what, with which values) that goes
+through every call, loop and branch.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -29,7 +31,9 @@ from ..base.tree import register_pytree_node, tree_flatten, tree_unflatten
 
 
 class JaxRuntimeError(ValueError):
-    """What `Error.throw` raises: a check failed while a program ran. The message says which, with the values it was given, and its line."""
+    """What `Error.throw` raises: a check failed while a program ran. The message says which, with the values it was
+    given, and its line.
+    """
 
 
 class JaxException(Exception):
@@ -62,20 +66,26 @@ automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 
 # Operations that can make a NaN; all others only hand on what they get.
-_NAN_MAKERS = frozenset("""acos acosh add add_any asin asinh atan atan2 atanh cos cosh cumlogsumexp cumprod cumsum digamma div dot_general erf_inv exp
-exp2 expm1 fft igamma igammac igamma_grad_a integer_pow lgamma log log1p logistic mul polygamma pow psum random_gamma_grad reduce reduce_prod
-reduce_sum reduce_window reduce_window_sum regularized_incomplete_beta rem rsqrt scatter-add scatter_add scatter-mul scatter_mul sin sinh sqrt cbrt sub tan tanh zeta
-conv_general_dilated cholesky lu qr eigh svd triangular_solve bessel_i0e bessel_i1e""".split())
+_NAN_MAKERS = frozenset(
+    """
+        acos acosh add add_any asin asinh atan atan2 atanh cos cosh cumlogsumexp cumprod cumsum digamma div dot_general
+        erf_inv exp exp2 expm1 fft igamma igammac igamma_grad_a integer_pow lgamma log log1p logistic mul polygamma pow
+        psum random_gamma_grad reduce reduce_prod reduce_sum reduce_window reduce_window_sum regularized_incomplete_beta
+        rem rsqrt scatter-add scatter_add scatter-mul scatter_mul sin sinh sqrt cbrt sub tan tanh zeta
+        conv_general_dilated cholesky lu qr eigh svd triangular_solve bessel_i0e bessel_i1e
+    """.split()
+)
 _codes = itertools.count(1)
 _int32 = lambda value: TypedScalar(value, shaped((), dtypes.int32))
-_LATE = 0      # the code of what fails in the rule of a custom derivative
+_LATE = 0  # the code of what fails in the rule of a custom derivative
 
 
 class Failure(NamedTuple):
     """What one place of a program can fail with."""
+
     kind: ErrorCategory
-    text: str            # the message, or its format
-    tree: Any            # the structure of (args, kwargs) of the format; None where the text is all
+    text: str  # the message, or its format
+    tree: Any  # the structure of (args, kwargs) of the format; None where the text is all
     source: Any
 
     def message(self, payload: Sequence) -> str:
@@ -89,11 +99,13 @@ class Failure(NamedTuple):
 
 
 class Error:
-    """What went wrong first, if anything; a pytree, so that it is returned from compiled functions. Made by `checkify`."""
+    """What went wrong first, if anything; a pytree, so that it is returned from compiled functions. Made by
+    `checkify`.
+    """
 
     def __init__(self, pred, code, payloads: Sequence, slots: tuple, failures: tuple):
-        self._pred, self._code, self._payloads = pred, code, payloads      # whether; which; arrays of each slot
-        self._slots, self._failures = slots, failures      # the avals of each slot; (code, its slot, Failure)
+        self._pred, self._code, self._payloads = pred, code, payloads  # whether; which; arrays of each slot
+        self._slots, self._failures = slots, failures  # the avals of each slot; (code, its slot, Failure)
 
     def _messages(self) -> list[tuple[str, ErrorCategory, Any]]:
         known = {code: (slot, failure) for code, slot, failure in self._failures}
@@ -104,7 +116,13 @@ class Error:
             prefix = f"at mapped index {', '.join(map(str, at))}: " if at else ""
             entry = known.get(int(_element(self._code, at)))
             if entry is None:
-                found.append((prefix + "a check failed in the derivative rule of a custom_jvp or custom_vjp function", FailedCheckError, None))
+                found.append(
+                    (
+                        prefix + "a check failed in the derivative rule of a custom_jvp or custom_vjp function",
+                        FailedCheckError,
+                        None,
+                    )
+                )
                 continue
             slot, failure = entry
             arrays = self._payloads[slot] if slot is not None else []
@@ -131,7 +149,9 @@ class Error:
         return messages[0][1](messages[0][0]) if messages else None
 
     def throw(self) -> None:
-        """Raises the error if there is one: a `JaxRuntimeError` with the message and its line, caused by what `get_exception` returns."""
+        """Raises the error if there is one: a `JaxRuntimeError` with the message and its line, caused by what
+        `get_exception` returns.
+        """
         messages = self._messages()
         if messages:
             first, kind, source = messages[0]
@@ -153,7 +173,9 @@ def _element(x, at: tuple):
     return x[at] if len(host.shape) > len(at) else x[at].tolist() if at else host.tolist()
 
 
-register_pytree_node(Error, lambda e: ((e._pred, e._code, e._payloads), (e._slots, e._failures)), lambda aux, xs: Error(*xs, *aux))
+register_pytree_node(
+    Error, lambda e: ((e._pred, e._code, e._payloads), (e._slots, e._failures)), lambda aux, xs: Error(*xs, *aux)
+)
 
 
 def init_error() -> Error:
@@ -182,8 +204,11 @@ def _check_impl(failed, code, *payload, slots, failures, debug):
 
 def _check_decompose(failed, code, *payload, slots, failures, debug):
     if not debug:
-        raise ValueError(f"the check {failures[0][2].text!r} at {failures[0][2].source} stands in a program (of jit, scan or the like) that was not functionalized, so its error "
-                         "can't leave it. Wrap the outermost function: err, out = checkify.checkify(f)(…), and then err.throw().")
+        raise ValueError(
+            f"the check {failures[0][2].text!r} at {failures[0][2].source} stands in a program (of jit, scan or the"
+            " like) that was not functionalized, so its error can't leave it. Wrap the outermost function: err, out ="
+            " checkify.checkify(f)(…), and then err.throw()."
+        )
     return []
 
 
@@ -205,7 +230,8 @@ check_p.effects = lambda params: frozenset([_effect])
 
 
 def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
-    """Fails with a message if `pred` is false: at once where values are known, through `checkify` in compiled functions.
+    """Fails with a message if `pred` is false: at once where values are known, through `checkify` in compiled
+    functions.
 
     Args:
         pred: a boolean scalar.
@@ -228,8 +254,10 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
     leaves, tree = tree_flatten((fmt_args, fmt_kwargs))
     for x in leaves:
         if not is_array_like(x):
-            raise TypeError(f"Formatting arguments to checkify.check need to be PyTrees of arrays, but got {x} of type {type(x)}.")
-    msg.format(*fmt_args, **fmt_kwargs) if not leaves else None      # an error in the text is said here
+            raise TypeError(
+                f"Formatting arguments to checkify.check need to be PyTrees of arrays, but got {x} of type {type(x)}."
+            )
+    msg.format(*fmt_args, **fmt_kwargs) if not leaves else None  # an error in the text is said here
     avals = tuple([array_aval(get_aval(x)).strip_weak_type() for x in leaves])
     code = next(_codes)
     failures = ((code, 0, Failure(FailedCheckError, msg, tree, current(2))),)
@@ -242,23 +270,36 @@ def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
 
 
 def check_error(error: Error) -> None:
-    """Raises the error of a checkified function where values are known; hands it to the checkify around this function elsewhere."""
+    """Raises the error of a checkified function where values are known; hands it to the checkify around this
+    function elsewhere.
+    """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an Error, as checkify returns it; got {type(error).__name__}.")
     if get_aval(error._pred).shape:
-        raise ValueError("check_error takes the error of one call; this one comes out of vmap. Reduce it first, or throw it.")
+        raise ValueError(
+            "check_error takes the error of one call; this one comes out of vmap. Reduce it first, or throw it."
+        )
     if error._failures:
-        check_p.bind(error._pred, error._code, *[x for slot in error._payloads for x in slot], slots=error._slots, failures=error._failures, debug=False)
+        check_p.bind(
+            error._pred,
+            error._code,
+            *[x for slot in error._payloads for x in slot],
+            slots=error._slots,
+            failures=error._failures,
+            debug=False,
+        )
 
 
-# running a program with the state --------------------------------------------------------------------------------------
+# running a program with the state
+# --------------------------------------------------------------------------------------
 
 
 class _State(NamedTuple):
     """Whether anything failed, the code of the first failure, and the values that its message shows, by their types."""
+
     failed: Any
     code: Any
-    payloads: tuple      # of lists, one for each slot
+    payloads: tuple  # of lists, one for each slot
 
     def flat(self) -> list:
         return [self.failed, self.code, *[x for slot in self.payloads for x in slot]]
@@ -270,9 +311,9 @@ class _Checks:
     def __init__(self, errors: frozenset, slots: tuple = (), late: bool = False):
         self.errors, self.late = errors, late
         self.slots: list[tuple] = list(slots)
-        self.codes: dict = {}            # (equation, kind) -> code
-        self.failures: dict = {}         # code -> (slot, Failure)
-        self.alive: list = []            # equations, so that their ids stay theirs
+        self.codes: dict = {}  # (equation, kind) -> code
+        self.failures: dict = {}  # code -> (slot, Failure)
+        self.alive: list = []  # equations, so that their ids stay theirs
 
     # what can fail
 
@@ -293,13 +334,24 @@ class _Checks:
                 self.collect(sub)
 
     def can_fail(self, jaxpr: Jaxpr) -> bool:
-        return any(eqn.primitive is check_p or NaNError in self.errors and _makes_nans(eqn) or DivisionByZeroError in self.errors and eqn.primitive.name == "div"
-                   or OOBError in self.errors and _is_indexing(eqn) or any(map(self.can_fail, _programs(eqn))) for eqn in jaxpr.eqns)
+        return any(
+            eqn.primitive is check_p
+            or NaNError in self.errors
+            and _makes_nans(eqn)
+            or DivisionByZeroError in self.errors
+            and eqn.primitive.name == "div"
+            or OOBError in self.errors
+            and _is_indexing(eqn)
+            or any(map(self.can_fail, _programs(eqn)))
+            for eqn in jaxpr.eqns
+        )
 
     # the state
 
     def start(self) -> _State:
-        return _State(jnp.zeros((), bool), jnp.zeros((), "int32"), tuple([[zeros(a) for a in slot] for slot in self.slots]))
+        return _State(
+            jnp.zeros((), bool), jnp.zeros((), "int32"), tuple([[zeros(a) for a in slot] for slot in self.slots])
+        )
 
     def unflat(self, values: Sequence) -> _State:
         return _State(values[0], values[1], tuple(_split_slots(tuple(self.slots), values[2:])))
@@ -308,7 +360,9 @@ class _Checks:
     def size(self) -> int:
         return 2 + sum(map(len, self.slots))
 
-    def fail(self, state: _State, eqn: JaxprEqn, kind: ErrorCategory, failed, text: str, payload: tuple | None = None) -> _State:
+    def fail(
+        self, state: _State, eqn: JaxprEqn, kind: ErrorCategory, failed, text: str, payload: tuple | None = None
+    ) -> _State:
         """The state after a place of the program was checked; the first failure stays."""
         if self.late:
             return self.merge(state, failed, _int32(_LATE), {})
@@ -316,13 +370,19 @@ class _Checks:
         if key not in self.codes:
             self.codes[key] = next(_codes)
             self.alive.append(eqn)
-            self.failures[self.codes[key]] = (None if payload is None else self.slot(_OOB_SLOT), Failure(kind, text, None, eqn.source_info))
+            self.failures[self.codes[key]] = (
+                None if payload is None else self.slot(_OOB_SLOT),
+                Failure(kind, text, None, eqn.source_info),
+            )
         return self.merge(state, failed, _int32(self.codes[key]), {} if payload is None else {_OOB_SLOT: payload})
 
     def merge(self, state: _State, failed, code, payload: dict) -> _State:
         new = jnp.logical_and(failed, jnp.logical_not(state.failed))
         pick = lambda x, old: jnp.where(new, convert(x, get_aval(old).dtype), old)
-        slots = [[pick(x, old) for x, old in zip(payload[slot], olds)] if slot in payload else olds for slot, olds in zip(self.slots, state.payloads)]
+        slots = [
+            [pick(x, old) for x, old in zip(payload[slot], olds)] if slot in payload else olds
+            for slot, olds in zip(self.slots, state.payloads)
+        ]
         return _State(jnp.logical_or(state.failed, failed), pick(code, state.code), tuple(slots))
 
     def user_check(self, state: _State, failed, code, *payload, slots, failures, debug) -> _State:
@@ -330,9 +390,12 @@ class _Checks:
             return state
         values = _split_slots(slots, payload)
         rank = len(get_aval(failed).shape)
-        if rank:      # a check under vmap: the first element that fails
+        if rank:  # a check under vmap: the first element that fails
             first = jnp.argmax(jnp.ravel(failed))
-            values = [[jnp.reshape(x, (-1, *a.shape))[first] for x, a in zip(group, slot)] for group, slot in zip(values, slots)]
+            values = [
+                [jnp.reshape(x, (-1, *a.shape))[first] for x, a in zip(group, slot)]
+                for group, slot in zip(values, slots)
+            ]
             code, failed = jnp.ravel(jnp.broadcast_to(code, failed.shape))[first], jnp.any(failed)
         if self.late:
             return self.merge(state, failed, _int32(_LATE), {})
@@ -344,9 +407,11 @@ class _Checks:
 
     def discharge(self, closed: ClosedJaxpr) -> ClosedJaxpr:
         """The program (state, arguments) -> (state, results)."""
+
         def run(*xs):
-            state, outs = self.run(closed.jaxpr, closed.consts, self.unflat(xs[:self.size]), xs[self.size:])
+            state, outs = self.run(closed.jaxpr, closed.consts, self.unflat(xs[: self.size]), xs[self.size :])
             return [*state.flat(), *outs]
+
         return stage_closed(run, [*[get_aval(x) for x in self.start().flat()], *closed.in_avals], "a checked function")
 
     def run(self, jaxpr: Jaxpr, consts: Sequence, state: _State, args: Sequence) -> tuple[_State, list]:
@@ -366,13 +431,15 @@ class _Checks:
         rule = _RULES.get(primitive.name)
         if rule is not None and any(map(self.can_fail, _programs(eqn))):
             outs = rule(self, eqn, state.flat(), args)
-            return self.unflat(outs[:self.size]), outs[self.size:]
+            return self.unflat(outs[: self.size]), outs[self.size :]
         out = primitive.bind(*args, **eqn.params)
         outs = out if primitive.multiple_results else [out]
         if OOBError in self.errors and _is_indexing(eqn):
             where, shape = _out_of_bounds(eqn, args), get_aval(args[0]).shape
             if where is not None:
-                state = self.fail(state, eqn, OOBError, where[0], f"out-of-bounds indexing for array of shape {shape}", (where[1],))
+                state = self.fail(
+                    state, eqn, OOBError, where[0], f"out-of-bounds indexing for array of shape {shape}", (where[1],)
+                )
         if DivisionByZeroError in self.errors and primitive.name == "div":
             state = self.fail(state, eqn, DivisionByZeroError, jnp.any(jnp.equal(args[1], 0)), "division by zero")
         if NaNError in self.errors and _makes_nans(eqn):
@@ -401,10 +468,12 @@ def _makes_nans(eqn: JaxprEqn) -> bool:
 
 
 def _is_indexing(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.name in ("gather", "dynamic_slice", "dynamic_update_slice") or eqn.primitive.name.startswith("scatter")
+    return eqn.primitive.name in ("gather", "dynamic_slice", "dynamic_update_slice") or eqn.primitive.name.startswith(
+        "scatter"
+    )
 
 
-_OOB_SLOT = (shaped((3,), dtypes.int32),)      # index, axis, size
+_OOB_SLOT = (shaped((3,), dtypes.int32),)  # index, axis, size
 
 
 def _out_of_bounds(eqn: JaxprEqn, args: list):
@@ -423,7 +492,10 @@ def _out_of_bounds(eqn: JaxprEqn, args: list):
         else:
             axes = list(dn.scatter_dims_to_operand_dims)
             windows = iter([get_aval(args[2]).shape[d] for d in dn.update_window_dims])
-            sizes = [1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else next(windows) for d in range(len(shape))]
+            sizes = [
+                1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else next(windows)
+                for d in range(len(shape))
+            ]
         index = args[1]
         if not axes or 0 in get_aval(index).shape:
             return None
@@ -432,15 +504,26 @@ def _out_of_bounds(eqn: JaxprEqn, args: list):
     bad = jnp.ravel(jnp.logical_or(jnp.less(index, 0), jnp.greater(index, bounds)))
     first = jnp.argmax(bad)
     which = first % len(axes)
-    values = [jnp.ravel(index)[first], jnp.array(axes, "int32")[which], jnp.array([shape[d] for d in axes], "int32")[which]]
+    values = [
+        jnp.ravel(index)[first],
+        jnp.array(axes, "int32")[which],
+        jnp.array([shape[d] for d in axes], "int32")[which],
+    ]
     return jnp.any(bad), jnp.stack([convert(v, dtypes.int32) for v in values])
 
 
-# primitives that carry programs ----------------------------------------------------------------------------------------
+# primitives that carry programs
+# ----------------------------------------------------------------------------------------
 
 
 def _jit_rule(checks: _Checks, eqn, state, args):
-    return bind_jit(checks.discharge(eqn.params["jaxpr"]), [*state, *args], eqn.params["name"], eqn.params["inline"], eqn.params["keep_unused"])
+    return bind_jit(
+        checks.discharge(eqn.params["jaxpr"]),
+        [*state, *args],
+        eqn.params["name"],
+        eqn.params["inline"],
+        eqn.params["keep_unused"],
+    )
 
 
 def _remat_rule(checks: _Checks, eqn, state, args):
@@ -449,7 +532,9 @@ def _remat_rule(checks: _Checks, eqn, state, args):
 
 
 def _cond_rule(checks: _Checks, eqn, state, args):
-    return eqn.primitive.bind(args[0], *state, *args[1:], **dict(eqn.params, branches=tuple(map(checks.discharge, eqn.params["branches"]))))
+    return eqn.primitive.bind(
+        args[0], *state, *args[1:], **dict(eqn.params, branches=tuple(map(checks.discharge, eqn.params["branches"])))
+    )
 
 
 def _scan_rule(checks: _Checks, eqn, state, args):
@@ -463,7 +548,7 @@ def _while_rule(checks: _Checks, eqn, state, args):
     params, n = eqn.params, len(state)
     cc, bc = params["cond_nconsts"], params["body_nconsts"]
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_consts, body_consts, carry = args[:cc], args[cc:cc + bc], args[cc + bc:]
+    cond_consts, body_consts, carry = args[:cc], args[cc : cc + bc], args[cc + bc :]
     avals = lambda xs: [get_aval(x) for x in xs]
     checked = checks.can_fail(cond.jaxpr)
     if checked:
@@ -471,25 +556,35 @@ def _while_rule(checks: _Checks, eqn, state, args):
         state = found.flat()
 
     def test(*xs):
-        return checks.run(cond.jaxpr, cond.consts, checks.start(), [*xs[:cc], *xs[cc + n:]])[1]
+        return checks.run(cond.jaxpr, cond.consts, checks.start(), [*xs[:cc], *xs[cc + n :]])[1]
 
-    def step(*xs):      # the constants of both, the state, the carry
-        s, rest = checks.unflat(xs[cc + bc:cc + bc + n]), xs[cc + bc + n:]
-        s, new = checks.run(body.jaxpr, body.consts, s, [*xs[cc:cc + bc], *rest])
+    def step(*xs):  # the constants of both, the state, the carry
+        s, rest = checks.unflat(xs[cc + bc : cc + bc + n]), xs[cc + bc + n :]
+        s, new = checks.run(body.jaxpr, body.consts, s, [*xs[cc : cc + bc], *rest])
         if checked:
             s, _ = checks.run(cond.jaxpr, cond.consts, s, [*xs[:cc], *new])
         return [*s.flat(), *new]
+
     new_cond = stage_closed(test, avals([*cond_consts, *state, *carry]), "a checked condition")
     new_body = stage_closed(step, avals([*cond_consts, *body_consts, *state, *carry]), "a checked loop")
-    return eqn.primitive.bind(*cond_consts, *cond_consts, *body_consts, *state, *carry, cond_jaxpr=new_cond, body_jaxpr=new_body, cond_nconsts=cc,
-                              body_nconsts=cc + bc)
+    return eqn.primitive.bind(
+        *cond_consts,
+        *cond_consts,
+        *body_consts,
+        *state,
+        *carry,
+        cond_jaxpr=new_cond,
+        body_jaxpr=new_body,
+        cond_nconsts=cc,
+        body_nconsts=cc + bc,
+    )
 
 
 def _custom_jvp_rule(checks: _Checks, eqn, state, args):
     n, m, rule = len(state), len(args), eqn.params["jvp"]
 
     def jvp(*xs):
-        without = [*xs[n:n + m], *xs[2 * n + m:]]
+        without = [*xs[n : n + m], *xs[2 * n + m :]]
         late = _Checks(checks.errors, tuple(checks.slots), late=True)
         before = late.start()
         traced = ClosedJaxpr(*stage(rule, [get_aval(x) for x in without], "the rule of a custom derivative"))
@@ -497,7 +592,10 @@ def _custom_jvp_rule(checks: _Checks, eqn, state, args):
         found = after.flat()
         half = len(outs) // 2
         return [*found, *outs[:half], *map(zero_tangent, found), *outs[half:]]
-    return eqn.primitive.bind(*state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), jvp=Rule("jvp", jvp)))
+
+    return eqn.primitive.bind(
+        *state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), jvp=Rule("jvp", jvp))
+    )
 
 
 def _custom_vjp_rule(checks: _Checks, eqn, state, args):
@@ -510,20 +608,37 @@ def _custom_vjp_rule(checks: _Checks, eqn, state, args):
             res, outs = fwd(perturbed[n:], *ys)
             box.append(len(res))
             return [*res, *outs]
+
         traced = ClosedJaxpr(*stage(flat, [get_aval(x) for x in xs[n:]], "the forward rule of a custom derivative"))
         late = _Checks(checks.errors, tuple(checks.slots), late=True)
         found, outs = late.run(traced.jaxpr, traced.consts, checks.unflat(xs[:n]), xs[n:])
-        return outs[:box[0]], [*found.flat(), *outs[box[0]:]]
+        return outs[: box[0]], [*found.flat(), *outs[box[0] :]]
 
-    def checked_bwd(*xs):      # residuals, then the cotangents of the state and of the results
+    def checked_bwd(*xs):  # residuals, then the cotangents of the state and of the results
         n_res = len(xs) - n - len(eqn.outvars)
-        return [None] * n + list(bwd(*xs[:n_res], *xs[n_res + n:]))
-    return eqn.primitive.bind(*state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), fwd=Rule("fwd", checked_fwd),
-                                                    bwd=Rule("bwd", checked_bwd)))
+        return [None] * n + list(bwd(*xs[:n_res], *xs[n_res + n :]))
+
+    return eqn.primitive.bind(
+        *state,
+        *args,
+        **dict(
+            eqn.params,
+            call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]),
+            fwd=Rule("fwd", checked_fwd),
+            bwd=Rule("bwd", checked_bwd),
+        ),
+    )
 
 
-_RULES = {"jit": _jit_rule, "remat2": _remat_rule, "cond": _cond_rule, "scan": _scan_rule, "while": _while_rule,
-          "custom_jvp_call": _custom_jvp_rule, "custom_vjp_call": _custom_vjp_rule}
+_RULES = {
+    "jit": _jit_rule,
+    "remat2": _remat_rule,
+    "cond": _cond_rule,
+    "scan": _scan_rule,
+    "while": _while_rule,
+    "custom_jvp_call": _custom_jvp_rule,
+    "custom_vjp_call": _custom_vjp_rule,
+}
 
 
 def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tuple[Error, Any]]:
@@ -531,8 +646,8 @@ def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tupl
 
     Args:
         f: a function of arrays.
-        errors: what is checked: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `float_checks` (both), `index_checks`,
-            `automatic_checks` (all but the user's), `all_checks`; sets, to be united with `|`.
+        errors: what is checked: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `float_checks` (both),
+            `index_checks`, `automatic_checks` (all but the user's), `all_checks`; sets, to be united with `|`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -545,7 +660,10 @@ def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tupl
         raise TypeError(f"checkify takes a function; got {type(f).__name__}. Call checkify(f)(…), not checkify(f(…)).")
     errors = frozenset(errors)
     if not errors <= all_checks:
-        raise ValueError(f"checkify: unknown kinds of errors: {', '.join(sorted(str(e) for e in errors - all_checks))}. Use the sets of weft.experimental.checkify.")
+        raise ValueError(
+            f"checkify: unknown kinds of errors: {', '.join(sorted(str(e) for e in errors - all_checks))}. Use the sets"
+            " of weft.experimental.checkify."
+        )
 
     @wraps(f)
     def checked(*args, **kwargs):
@@ -561,12 +679,16 @@ def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tupl
             outs, out_tree = tree_flatten(f(*inner, **kw))
             box.append(out_tree)
             return outs
+
         values = [leaves[i] for i in dynamic]
-        closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in values], f"the function {getattr(f, '__name__', 'f')}"))
+        closed, outer = hoist_tracers(
+            *stage(flat, [get_aval(x) for x in values], f"the function {getattr(f, '__name__', 'f')}")
+        )
         checks = _Checks(errors)
         checks.collect(closed.jaxpr)
         state, outs = checks.run(closed.jaxpr, closed.consts, checks.start(), [*outer, *values])
         failures = tuple((code, slot, failure) for code, (slot, failure) in checks.failures.items())
         error = Error(state.failed, state.code, state.payloads, tuple(checks.slots), failures)
         return error, tree_unflatten(box[0], [jnp.asarray(x) for x in outs])
+
     return checked

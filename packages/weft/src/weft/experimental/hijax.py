@@ -1,4 +1,7 @@
-"""jax.experimental.hijax: operations on values that aren't arrays. They run at once; programs hold arrays alone, so they can't be traced."""
+"""jax.experimental.hijax: operations on values that aren't arrays. They run at once; programs hold arrays alone, so
+they can't be traced.
+"""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -14,16 +17,20 @@ from ..compat.core import Primitive
 
 class HiType(AbstractValue):
     """Base of the types of such values."""
+
     has_qdd = False
 
 
 class MutableHiType(HiType):
     """Base of the types of those whose contents change."""
+
     has_qdd = True
 
 
 class HiPrimitive(Primitive):
-    """Base of operations on such values. Subclasses define `impl`; the other rules are for tracing, which is refused."""
+    """Base of operations on such values. Subclasses define `impl`; the other rules are for tracing, which is
+    refused.
+    """
 
     def __init__(self, name: str):
         own = {rule: getattr(type(self), rule) for rule in ("multiple_results",) if rule in type(self).__dict__}
@@ -36,9 +43,13 @@ class HiPrimitive(Primitive):
     @override
     def bind(self, *args, **params):
         if current_trace() is not root or any(isinstance(x, Tracer) for x in args):
-            raise NotImplementedError(at_user_line(
-                f"{self.name} works on values that aren't arrays, and weft's programs hold arrays alone: it runs outside of jit, grad and vmap only. "
-                "Pass the arrays inside the value to the transformed function (for flax.nnx: leave hijax variables off)."))
+            raise NotImplementedError(
+                at_user_line(
+                    f"{self.name} works on values that aren't arrays, and weft's programs hold arrays alone: it runs"
+                    " outside of jit, grad and vmap only. Pass the arrays inside the value to the transformed function"
+                    " (for flax.nnx: leave hijax variables off)."
+                )
+            )
         if self.impl is None:
             raise NotImplementedError(f"{type(self).__name__} defines no impl, which says what the operation computes.")
         return self.impl(*args, **params)

@@ -1,13 +1,16 @@
 """Taylor mode: the derivatives of any order of a function along a curve, together.
 
-A value is carried as the coefficients of its Taylor polynomial in a parameter t. Three facts give the rules of all primitives:
+A value is carried as the coefficients of its Taylor polynomial in a parameter t. Three facts give the rules of all
+primitives:
 
 - what is linear, at least near the point, maps each coefficient by its derivative;
 - what is bilinear maps two polynomials to their product;
-- of anything else, y = f(x(t)), the derivative is y' = Df(x(t)) x'(t): the primitive's jvp rule applied to polynomials of one order less.
+- of anything else, y = f(x(t)), the derivative is y' = Df(x(t)) x'(t): the primitive's jvp rule applied to polynomials
+    of one order less.
 
 A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition (2008), chapter 13.
 """
+
 from __future__ import annotations
 
 from math import factorial
@@ -33,6 +36,7 @@ from ..base.tree import tree_flatten, tree_unflatten, treedef_is_leaf
 
 class JetTracer(Tracer):
     """A value with the coefficients of t, t², … of its Taylor polynomial; a coefficient may be `Zero`."""
+
     __slots__ = ("primal", "terms")
 
     def __init__(self, trace: "JetTrace", primal, terms: Sequence):
@@ -69,10 +73,13 @@ class JetTrace(PairTrace):
         if not any(type(x) is JetTracer and x._trace is self for x in args):
             return self.pass_on(primitive, args, params)
         rule = jet_rules.get(primitive.name, _by_derivative)
-        return self.by_rule(lambda primals, series, **params: rule(primitive, primals, series, params), primitive, args, params)
+        return self.by_rule(
+            lambda primals, series, **params: rule(primitive, primals, series, params), primitive, args, params
+        )
 
 
-# primitive name -> rule (primitive, primals, series, params) -> (results, their series), like the primitive in having one or many
+# primitive name -> rule (primitive, primals, series, params) -> (results, their series), like the primitive in having
+# one or many
 jet_rules: dict[str, Callable] = {}
 
 
@@ -93,7 +100,11 @@ def _linear(primitive, primals, series, params):
         terms.append(t)
     if out is None:
         out = primitive.bind(*primals, **params)
-    zero = [Zero(tangent_aval(get_aval(o))) for o in out] if primitive.multiple_results else Zero(tangent_aval(get_aval(out)))
+    zero = (
+        [Zero(tangent_aval(get_aval(o))) for o in out]
+        if primitive.multiple_results
+        else Zero(tangent_aval(get_aval(out)))
+    )
     return out, _columns([zero if t is None else t for t in terms], primitive)
 
 
@@ -132,7 +143,7 @@ def _div(primitive, primals, series, params):
     out = primitive.bind(a, b, **params)
     ys: list = [out]
     for k, a_k in enumerate(as_):
-        known = _product(mul, ys, [*bs[:k + 1]], k)      # the sum of y_i b_(k+1-i), i ≤ k
+        known = _product(mul, ys, [*bs[: k + 1]], k)  # the sum of y_i b_(k+1-i), i ≤ k
         rest = a_k if known is None else sub(_broadcast(a_k, out), known)
         ys.append(rest if type(rest) is Zero else primitive.bind(rest, b, **params))
     return out, ys[1:]
@@ -190,7 +201,9 @@ def _by_derivative(primitive, primals, series, params):
             terms = [t] * order
         else:
             slope, more = inner.split(t)
-            terms = [c if type(c) is Zero or k == 0 else div(c, scalar_like(c, k + 1)) for k, c in enumerate([slope, *more])]
+            terms = [
+                c if type(c) is Zero or k == 0 else div(c, scalar_like(c, k + 1)) for k, c in enumerate([slope, *more])
+            ]
         results.append(value)
         out_series.append(terms)
     return (results, out_series) if many else (results[0], out_series[0])
@@ -214,7 +227,10 @@ def _jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple):
     if key not in cache:
         trace = JaxprTrace("a function's Taylor polynomial")
         values = [trace.new_arg(a) for a in closed.in_avals]
-        series = [[trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for nz in flags] for a, flags in zip(closed.in_avals, nonzero)]
+        series = [
+            [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for nz in flags]
+            for a, flags in zip(closed.in_avals, nonzero)
+        ]
         token = set_trace(trace)
         try:
             outs, out_series = _jet_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), values, series)
@@ -228,8 +244,10 @@ def _jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple):
 
 def _in_place(run: Callable) -> Callable:
     """A rule for calls: the callee is evaluated on polynomials."""
+
     def rule(primitive, primals, series, params):
         return _jet_flat(lambda *xs: run(xs, params), primals, series)
+
     return rule
 
 
@@ -244,14 +262,89 @@ def defzero(prim: Primitive) -> None:
 
 
 # Linear near a point: the order of elements, the larger of two, which branch is selected do not change there.
-for _name in ("neg", "add", "sub", "add_any", "real", "imag", "complex", "conj", "convert_element_type", "broadcast_in_dim", "reshape", "transpose", "squeeze",
-              "rev", "slice", "pad", "concatenate", "reduce_sum", "cumsum", "fft", "select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter-add",
-              "copy", "copy_p", "reduce_window_sum", "psum", "all_gather", "ppermute", "all_to_all", "name", "device_put", "stop_gradient", "split", "stack",
-              "unstack", "max", "min", "abs", "clamp", "reduce_max", "reduce_min", "reduce_window_max", "reduce_window_min", "cummax", "cummin", "sort", "top_k",
-              "select_and_gather_add", "reduce_precision", "linear_call", "scatter", "optimization_barrier"):
+for _name in (
+    "neg",
+    "add",
+    "sub",
+    "add_any",
+    "real",
+    "imag",
+    "complex",
+    "conj",
+    "convert_element_type",
+    "broadcast_in_dim",
+    "reshape",
+    "transpose",
+    "squeeze",
+    "rev",
+    "slice",
+    "pad",
+    "concatenate",
+    "reduce_sum",
+    "cumsum",
+    "fft",
+    "select_n",
+    "gather",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "scatter-add",
+    "copy",
+    "copy_p",
+    "reduce_window_sum",
+    "psum",
+    "all_gather",
+    "ppermute",
+    "all_to_all",
+    "name",
+    "device_put",
+    "stop_gradient",
+    "split",
+    "stack",
+    "unstack",
+    "max",
+    "min",
+    "abs",
+    "clamp",
+    "reduce_max",
+    "reduce_min",
+    "reduce_window_max",
+    "reduce_window_min",
+    "cummax",
+    "cummin",
+    "sort",
+    "top_k",
+    "select_and_gather_add",
+    "reduce_precision",
+    "linear_call",
+    "scatter",
+    "optimization_barrier",
+):
     jet_rules[_name] = _linear
-for _name in ("floor", "ceil", "round", "sign", "is_finite", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "shift_left", "shift_right_logical",
-              "shift_right_arithmetic", "bitcast_convert_type", "argmax", "argmin", "population_count", "clz"):
+for _name in (
+    "floor",
+    "ceil",
+    "round",
+    "sign",
+    "is_finite",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "and",
+    "or",
+    "xor",
+    "not",
+    "shift_left",
+    "shift_right_logical",
+    "shift_right_arithmetic",
+    "bitcast_convert_type",
+    "argmax",
+    "argmin",
+    "population_count",
+    "clz",
+):
     jet_rules[_name] = _zero
 for _name in ("mul", "dot_general", "conv_general_dilated"):
     jet_rules[_name] = _bilinear
@@ -278,13 +371,15 @@ def _jet_flat(fun: Callable, primals: Sequence, series: Sequence[Sequence]) -> t
 
 @api_boundary
 def jet(fun: Callable, primals: Sequence, series: Sequence[Sequence], factorial_scaled: bool = True, **_):
-    """The derivatives of `fun` along a curve: the value at `primals`, and the derivatives of orders 1 to n of the result.
+    """The derivatives of `fun` along a curve: the value at `primals`, and the derivatives of orders 1 to n of the
+    result.
 
     Args:
         fun: a function of arrays; its result may be a pytree of them.
         primals: the point, one array for each argument.
         series: for each argument the derivatives of orders 1 to n of the curve there.
-        factorial_scaled: the series hold derivatives; False for the coefficients of Taylor polynomials (derivatives over k!).
+        factorial_scaled: the series hold derivatives; False for the coefficients of Taylor polynomials (derivatives
+            over k!).
 
     Returns: (result, series of the result), the second with a list of n arrays at each leaf.
 
@@ -316,6 +411,7 @@ def jet(fun: Callable, primals: Sequence, series: Sequence[Sequence], factorial_
         leaves, tree = tree_flatten(fun(*xs))
         box.append(tree)
         return leaves
+
     outs, out_series = _jet_flat(flat, primals, terms) if order else (flat(*primals), None)
     out_series = out_series or [[] for _ in outs]
     tree = box[0]

@@ -1,6 +1,7 @@
 """weft.experimental.key_reuse: errors where a random key is consumed twice.
 
-The option `jax_debug_key_reuse`, or `weft.debug_key_reuse()` around a block, turns the check on for new-style keys, in eager code and in traced programs.
+The option `jax_debug_key_reuse`, or `weft.debug_key_reuse()` around a block, turns the check on for new-style keys, in
+eager code and in traced programs.
 
 Example:
     >>> import weft

@@ -1,7 +1,10 @@
-"""Exchange between the processes of a cluster, in programs that also run in one process, where each function has a plain meaning.
+"""Exchange between the processes of a cluster, in programs that also run in one process, where each function has a
+plain meaning.
 
-Where a cluster was joined (`weft.distributed.initialize`) they raise: use `weft.make_array_from_process_local_data` and collectives under `weft.jit` there.
+Where a cluster was joined (`weft.distributed.initialize`) they raise: use `weft.make_array_from_process_local_data` and
+collectives under `weft.jit` there.
 """
+
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -15,14 +18,29 @@ from ..runtime.processes import process_count
 from ..base.mesh import Mesh, NamedSharding, P as P
 from ..base.tree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["P", "ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array", "host_local_array_to_global_array", "live_devices",
-           "process_allgather", "reached_preemption_sync_point", "sync_global_devices"]
+__all__ = [
+    "P",
+    "ProcessFailureError",
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "live_devices",
+    "process_allgather",
+    "reached_preemption_sync_point",
+    "sync_global_devices",
+]
 
 
 def _alone(name: str) -> None:
     if process_count() > 1:
-        raise RuntimeError(at_user_line(f"{name} works in one process, and this program has {process_count()}. Make global arrays with "
-                                        "weft.make_array_from_process_local_data, and exchange values by collectives in a jitted function over them."))
+        raise RuntimeError(
+            at_user_line(
+                f"{name} works in one process, and this program has {process_count()}. Make global arrays with"
+                " weft.make_array_from_process_local_data, and exchange values by collectives in a jitted function"
+                " over them."
+            )
+        )
 
 
 class ProcessFailureError(RuntimeError):
@@ -47,12 +65,17 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     require_numpy("broadcast_one_to_all")
     _alone("broadcast_one_to_all")
     if is_source is False:
-        raise ValueError(at_user_line("broadcast_one_to_all: is_source is False in the only process, so there is no source. Leave it out."))
+        raise ValueError(
+            at_user_line(
+                "broadcast_one_to_all: is_source is False in the only process, so there is no source. Leave it out."
+            )
+        )
     return tree_map(np.asarray, in_tree)
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """The leaves of all processes as NumPy arrays, stacked along a new leading axis, or with `tiled` joined along the first.
+    """The leaves of all processes as NumPy arrays, stacked along a new leading axis, or with `tiled` joined along the
+    first.
 
     Example:
         >>> from weft.experimental import multihost_utils
@@ -94,7 +117,12 @@ def _each_spec(name: str, tree: Any, pspecs: Any, f) -> Any:
     specs = tree_flatten(pspecs, is_leaf=is_leaf)[0]
     specs = specs * len(leaves) if len(specs) == 1 else specs
     if len(specs) != len(leaves) or any(not isinstance(s, P) for s in specs):
-        raise ValueError(at_user_line(f"{name}: pspecs is a PartitionSpec for all arrays or one for each, got {pspecs}. P() replicates an array."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: pspecs is a PartitionSpec for all arrays or one for each, got {pspecs}. P() replicates an"
+                " array."
+            )
+        )
     return tree_unflatten(treedef, [f(x, s) for x, s in zip(leaves, specs)])
 
 
@@ -111,7 +139,12 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
         >>> mhu.host_local_array_to_global_array(jnp.ones(2), mesh, mhu.P("x")).shape
         (2,)
     """
-    return _each_spec("host_local_array_to_global_array", local_inputs, pspecs, lambda x, spec: move(asarray(x), NamedSharding(global_mesh, spec)))
+    return _each_spec(
+        "host_local_array_to_global_array",
+        local_inputs,
+        pspecs,
+        lambda x, spec: move(asarray(x), NamedSharding(global_mesh, spec)),
+    )
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:

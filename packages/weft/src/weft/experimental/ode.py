@@ -1,9 +1,11 @@
-"""odeint: ordinary differential equations by the Dormand-Prince method with adaptive steps, and their derivatives by the adjoint equation.
+"""odeint: ordinary differential equations by the Dormand-Prince method with adaptive steps, and their derivatives by
+the adjoint equation.
 
-J. Dormand and P. Prince, "A family of embedded Runge-Kutta formulae" (1980); E. Hairer, S. Nørsett and G. Wanner, "Solving Ordinary
-Differential Equations I", 2nd edition (1993), chapter II.4 (steps); L. Shampine, "Some practical Runge-Kutta formulas" (1986) (values between
-steps); L. Pontryagin et al. (1962) (adjoint).
+J. Dormand and P. Prince, "A family of embedded Runge-Kutta formulae" (1980); E. Hairer, S. Nørsett and G. Wanner,
+"Solving Ordinary Differential Equations I", 2nd edition (1993), chapter II.4 (steps); L. Shampine, "Some practical
+Runge-Kutta formulas" (1986) (values between steps); L. Pontryagin et al. (1962) (adjoint).
 """
+
 from __future__ import annotations
 
 from functools import partial
@@ -22,17 +24,26 @@ from ..base.tree import tree_flatten, tree_unflatten
 
 _ORDER = 5
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
-_STAGES = ((1 / 5,),
-           (3 / 40, 9 / 40),
-           (44 / 45, -56 / 15, 32 / 9),
-           (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
-           (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
-           (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84))
+_STAGES = (
+    (1 / 5,),
+    (3 / 40, 9 / 40),
+    (44 / 45, -56 / 15, 32 / 9),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
 _FIFTH = (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0.0)
 _FOURTH = (5179 / 57600, 0.0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40)
 _ERROR = tuple(a - b for a, b in zip(_FIFTH, _FOURTH))
-_MIDDLE = (6025192743 / 30085553152 / 2, 0.0, 51252292925 / 65400821598 / 2, -2691868925 / 45128329728 / 2, 187940372067 / 1594534317056 / 2,
-           -1776094331 / 19743644256 / 2, 11237099 / 235043384 / 2)
+_MIDDLE = (
+    6025192743 / 30085553152 / 2,
+    0.0,
+    51252292925 / 65400821598 / 2,
+    -2691868925 / 45128329728 / 2,
+    187940372067 / 1594534317056 / 2,
+    -1776094331 / 19743644256 / 2,
+    11237099 / 235043384 / 2,
+)
 
 
 def _combine(weights, slopes):
@@ -48,7 +59,7 @@ def runge_kutta_step(func: Callable, y0, f0, t0, dt):
     slopes = [f0]
     for c, weights in zip(_TIMES, _STAGES):
         slopes.append(func(y0 + dt * _combine(weights, slopes), t0 + c * dt))
-    y1 = y0 + dt * _combine(_FIFTH, slopes)      # the last stage is at this very point
+    y1 = y0 + dt * _combine(_FIFTH, slopes)  # the last stage is at this very point
     return y1, slopes[-1], dt * _combine(_ERROR, slopes), slopes
 
 
@@ -67,7 +78,11 @@ def initial_step_size(func: Callable, t0, y0, order: int, rtol, atol, f0):
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1, d1))
     d2 = _size((func(y0 + h0 * f0, t0 + h0) - f0) / scale) / h0
     steepest = jnp.maximum(d1, d2)
-    h1 = jnp.where(steepest <= 1e-15, jnp.maximum(1e-6, h0 * 1e-3), (0.01 / jnp.where(steepest == 0, 1, steepest)) ** (1 / (order + 1)))
+    h1 = jnp.where(
+        steepest <= 1e-15,
+        jnp.maximum(1e-6, h0 * 1e-3),
+        (0.01 / jnp.where(steepest == 0, 1, steepest)) ** (1 / (order + 1)),
+    )
     return jnp.minimum(100.0 * h0, h1)
 
 
@@ -88,10 +103,13 @@ def _polynomial(y0, y1, slopes, dt):
     """Coefficients, highest first, of the quartic through both ends with their slopes and the middle of a step."""
     middle = y0 + dt * _combine(_MIDDLE, slopes)
     d0, d1 = dt * slopes[0], dt * slopes[-1]
-    return (2 * (d1 - d0) - 8 * (y0 + y1) + 16 * middle,
-            5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * middle,
-            d1 - 4 * d0 - 11 * y0 - 5 * y1 + 16 * middle,
-            d0, y0)
+    return (
+        2 * (d1 - d0) - 8 * (y0 + y1) + 16 * middle,
+        5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * middle,
+        d1 - 4 * d0 - 11 * y0 - 5 * y1 + 16 * middle,
+        d0,
+        y0,
+    )
 
 
 def _horner(coefficients, x):
@@ -118,10 +136,13 @@ def _solve(func, rtol, atol, mxstep, hmax, y0, ts, *args):
             good = ratio <= 1
             y, f, t, before, quartic = tree_where(good, new, (y, f, t, before, quartic))
             return i + 1, y, f, t, jnp.clip(optimal_step_size(dt, ratio), 0.0, hmax), before, quartic
+
         _, *rest = while_loop(unfinished, step, (0, *carry))
         y, _, t, _, before, quartic = rest
-        length = jnp.where(t == before, 1, t - before)      # no step has been taken towards a first time that is asked for twice
+        # no step has been taken towards a first time that is asked for twice
+        length = jnp.where(t == before, 1, t - before)
         return tuple(rest), _horner(quartic, (target - before) / length)
+
     f0 = slope(y0, ts[0])
     dt = jnp.clip(initial_step_size(slope, ts[0], y0, _ORDER - 1, rtol, atol, f0), 0.0, hmax).astype(ts.dtype)
     start = jnp.zeros_like(y0)
@@ -133,7 +154,9 @@ def _solve(func, rtol, atol, mxstep, hmax, y0, ts, *args):
 def tree_where(condition, a, b):
     """Elementwise choice over pytrees of one structure, of the second's dtypes."""
     leaves, tree = tree_flatten(b)
-    return tree_unflatten(tree, [jnp.where(condition, x, y).astype(y.dtype) for x, y in zip(tree_flatten(a)[0], leaves)])
+    return tree_unflatten(
+        tree, [jnp.where(condition, x, y).astype(y.dtype) for x, y in zip(tree_flatten(a)[0], leaves)]
+    )
 
 
 @partial(custom_vjp, nondiff_argnums=(0, 1, 2, 3, 4))
@@ -147,15 +170,18 @@ def _forward(func, rtol, atol, mxstep, hmax, y0, ts, *args):
 
 
 def _backward(func, rtol, atol, mxstep, hmax, res, g):
-    """The adjoint equation, from the last time to the first: state y, and the cotangents of y, of the time and of the arguments."""
+    """The adjoint equation, from the last time to the first: state y, and the cotangents of y, of the time and of
+    the arguments.
+    """
     ys, ts, args = res
-    at = [i for i, a in enumerate(args) if dtypes.is_inexact(get_aval(a).dtype)]      # the others have no derivative
+    at = [i for i, a in enumerate(args) if dtypes.is_inexact(get_aval(a).dtype)]  # the others have no derivative
 
     def with_floats(y, t, floats):
         full = list(args)
         for i, v in zip(at, floats):
             full[i] = v
         return func(y, t, *full)
+
     floats = [args[i] for i in at]
 
     def adjoint(state, minus_t, *floats):
@@ -163,6 +189,7 @@ def _backward(func, rtol, atol, mxstep, hmax, res, g):
         slope, pull = vjp(with_floats, y, -minus_t, list(floats))
         y_back, t_back, float_back = pull(y_bar)
         return ravel_pytree((-slope, y_back, t_back, float_back))[0]
+
     zeros = [jnp.zeros_like(x) for x in floats]
     _, unravel = ravel_pytree((ys[-1], g[-1], ts[-1], zeros))
 
@@ -173,7 +200,10 @@ def _backward(func, rtol, atol, mxstep, hmax, res, g):
         end = _solve(adjoint, rtol, atol, mxstep, hmax, state, jnp.stack([-ts[i], -ts[i - 1]]), *floats)[1]
         _, y_bar, t0_bar, floats_bar = unravel(end)
         return (y_bar + g[i - 1], t0_bar, floats_bar), t_bar
-    (y_bar, t0_bar, floats_bar), t_bars = scan(segment, (g[-1], jnp.zeros_like(ts[0]), zeros), jnp.arange(len(ts) - 1, 0, -1))
+
+    (y_bar, t0_bar, floats_bar), t_bars = scan(
+        segment, (g[-1], jnp.zeros_like(ts[0]), zeros), jnp.arange(len(ts) - 1, 0, -1)
+    )
     ts_bar = jnp.concatenate([t0_bar[None], t_bars[::-1].astype(ts.dtype)])
     back: list = [None] * len(args)
     for i, v in zip(at, floats_bar):
@@ -190,14 +220,24 @@ _odeint.defvjp(_forward, _backward)
 
 
 @api_boundary
-def odeint(func: Callable, y0: Any, t, *args, rtol: float = 1.4e-8, atol: float = 1.4e-8, mxstep: float = jnp.inf, hmax: float = jnp.inf):
+def odeint(
+    func: Callable,
+    y0: Any,
+    t,
+    *args,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = jnp.inf,
+    hmax: float = jnp.inf,
+):
     """The solution of dy/dt = func(y, t, *args) with y(t[0]) = y0 at the times `t`.
 
     Args:
         func: (y, t, *args) -> dy/dt, a pytree like `y0`.
         y0: the state at `t[0]`, a pytree of floating-point arrays.
         t: increasing times, of shape (n,).
-        args: pytrees of arrays; gradients flow to them, to `y0` and to `t`, by the adjoint equation. Forward mode is refused.
+        args: pytrees of arrays; gradients flow to them, to `y0` and to `t`, by the adjoint equation. Forward mode is
+            refused.
         rtol, atol: the tolerated relative and absolute error of a step.
         mxstep: at most so many steps between two times; beyond it the solution is extrapolated.
         hmax: the longest step.
@@ -227,8 +267,11 @@ def odeint(func: Callable, y0: Any, t, *args, rtol: float = 1.4e-8, atol: float 
     def flat_func(y, time, *xs):
         slope, _ = ravel_pytree(func(unravel(y), time, *tree_unflatten(args_tree, xs)))
         if slope.shape != y.shape:
-            raise TypeError(f"odeint's func must return what y0 is: it gives {slope.size} numbers for a state of {y.size}.")
+            raise TypeError(
+                f"odeint's func must return what y0 is: it gives {slope.size} numbers for a state of {y.size}."
+            )
         return slope.astype(y.dtype)
+
     converted, closed_over = closure_convert(flat_func, flat_y0, ts[0], *leaves)
     ys = _odeint(converted, rtol, atol, mxstep, hmax, flat_y0, ts, *leaves, *closed_over)
     return vmap(unravel)(ys)

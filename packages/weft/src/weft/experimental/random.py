@@ -1,4 +1,7 @@
-"""A generator with state: each draw takes the next key of a counter that lives in a mutable reference, so it works in programs too."""
+"""A generator with state: each draw takes the next key of a counter that lives in a mutable reference, so it works
+in programs too.
+"""
+
 from __future__ import annotations
 
 import os
@@ -17,7 +20,8 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 
 @register_pytree_node_class
 class StatefulPRNG:
-    """What `stateful_rng` makes. Its numbers are those of `weft.random` for the keys fold_in(base key, 0), fold_in(base key, 1), ….
+    """What `stateful_rng` makes. Its numbers are those of `weft.random` for the keys fold_in(base key, 0), fold_in(base
+    key, 1), ….
 
     Under `vmap` or `split` it is an array of generators, each with its own key and counter.
     """
@@ -47,7 +51,11 @@ class StatefulPRNG:
         return random.split(key, shape) if shape else key
 
     def _draw(self, sampler, size, *params, **options):
-        shape = jnp.broadcast_shapes(*[shape_of(operand("StatefulPRNG", p)) for p in params]) if size is None else canonical_shape(size)
+        shape = (
+            jnp.broadcast_shapes(*[shape_of(operand("StatefulPRNG", p)) for p in params])
+            if size is None
+            else canonical_shape(size)
+        )
         return sampler(self.key(), shape, **options)
 
     def random(self, size=None, dtype: Any = float):

@@ -1,8 +1,10 @@
-"""LSTMs of several layers, in one or both directions, over sequences of different lengths. Weights lie one after another in one vector, as cuDNN has them.
+"""LSTMs of several layers, in one or both directions, over sequences of different lengths. Weights lie one after
+another in one vector, as cuDNN has them.
 
-For each layer and direction come first the matrices of the inputs [4 h, inputs] and of the state [4 h, h], then, behind all of them, two biases [4 h] each; the four
-blocks of rows are the input, forget, cell and output gates.
+For each layer and direction come first the matrices of the inputs [4 h, inputs] and of the state [4 h, h], then, behind
+all of them, two biases [4 h] each; the four blocks of rows are the input, forget, cell and output gates.
 """
+
 from __future__ import annotations
 
 import math
@@ -14,7 +16,9 @@ from ..base.source_info import api_boundary
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_ref", "swap_lstm_gates", "unpack_lstm_weights"]
 
 
-def _shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Iterator[tuple[int, int, tuple]]:
+def _shapes(
+    input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> Iterator[tuple[int, int, tuple]]:
     """(which part, which layer and direction, its shape), in the order in which they lie."""
     directions = 2 if bidirectional else 1
     count = num_layers * directions
@@ -47,10 +51,18 @@ def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: in
         (84,)
     """
     k = math.sqrt(1.0 / hidden_size)
-    return random.uniform(rng, (get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional),), jnp.float32, minval=-k, maxval=k)
+    return random.uniform(
+        rng,
+        (get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional),),
+        jnp.float32,
+        minval=-k,
+        maxval=k,
+    )
 
 
-def unpack_lstm_weights(weights, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> tuple[dict, dict, dict, dict]:
+def unpack_lstm_weights(
+    weights, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> tuple[dict, dict, dict, dict]:
     """The matrices of inputs and of the state and the two biases, each by the number layer * directions + direction.
 
     Raises: ValueError for a vector of another size.
@@ -63,7 +75,9 @@ def unpack_lstm_weights(weights, input_size: int, hidden_size: int, num_layers: 
     """
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     if jnp.shape(weights) != (count,):
-        raise ValueError(f"unpack_lstm_weights: weights must have shape ({count},) for these sizes, got {jnp.shape(weights)}.")
+        raise ValueError(
+            f"unpack_lstm_weights: weights must have shape ({count},) for these sizes, got {jnp.shape(weights)}."
+        )
     parts: tuple[dict, dict, dict, dict] = {}, {}, {}, {}
     start = 0
     for part, k, shape in _shapes(input_size, hidden_size, num_layers, bidirectional):
@@ -91,7 +105,9 @@ def swap_lstm_gates(weights, input_size: int, hidden_size: int, num_layers: int,
 
 
 def _one(x, h, c, w_ih, w_hh, bias, valid, reverse: bool, precision):
-    """One layer in one direction: outputs [time, batch, h] and the last state. Where a sequence has ended the state stays and outputs are 0."""
+    """One layer in one direction: outputs [time, batch, h] and the last state. Where a sequence has ended the state
+    stays and outputs are 0.
+    """
     inputs = jnp.einsum("tbi,gi->tbg", x, w_ih, precision=precision) + bias
 
     def step(state, now):
@@ -100,13 +116,28 @@ def _one(x, h, c, w_ih, w_hh, bias, valid, reverse: bool, precision):
         c2 = nn.sigmoid(f) * c + nn.sigmoid(i) * jnp.tanh(g)
         h2 = nn.sigmoid(o) * jnp.tanh(c2)
         return (jnp.where(on, h2, h), jnp.where(on, c2, c)), jnp.where(on, h2, 0)
+
     (h, c), y = lax.scan(step, (h, c), (inputs, valid), reverse=reverse)
     return y, h, c
 
 
 @api_boundary
-def lstm_ref(x, h_0, c_0, W_ih: dict, W_hh: dict, b_ih: dict, b_hh: dict, seq_lengths, input_size: int, hidden_size: int, num_layers: int, dropout: float,
-             bidirectional: bool, precision: Any = None):
+def lstm_ref(
+    x,
+    h_0,
+    c_0,
+    W_ih: dict,
+    W_hh: dict,
+    b_ih: dict,
+    b_hh: dict,
+    seq_lengths,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any = None,
+):
     """`lstm` of weights that are unpacked.
 
     Example:
@@ -118,17 +149,30 @@ def lstm_ref(x, h_0, c_0, W_ih: dict, W_hh: dict, b_ih: dict, b_hh: dict, seq_le
         (5, 7, 3)
     """
     if dropout:
-        raise NotImplementedError(f"lstm: dropout={dropout} draws masks inside cuDNN; leave it 0 and drop outputs between layers of your own with weft.random.bernoulli.")
+        raise NotImplementedError(
+            f"lstm: dropout={dropout} draws masks inside cuDNN; leave it 0 and drop outputs between layers of your own"
+            " with weft.random.bernoulli."
+        )
     directions = 2 if bidirectional else 1
-    if x.ndim != 3 or x.shape[2] != input_size or h_0.shape != c_0.shape or h_0.shape != (num_layers * directions, x.shape[0], hidden_size):
-        raise ValueError(f"lstm: x must be [batch, time, {input_size}] and h_0, c_0 [{num_layers * directions}, batch, {hidden_size}], got {x.shape}, {h_0.shape} and {c_0.shape}.")
+    if (
+        x.ndim != 3
+        or x.shape[2] != input_size
+        or h_0.shape != c_0.shape
+        or h_0.shape != (num_layers * directions, x.shape[0], hidden_size)
+    ):
+        raise ValueError(
+            f"lstm: x must be [batch, time, {input_size}] and h_0, c_0 [{num_layers * directions}, batch,"
+            f" {hidden_size}], got {x.shape}, {h_0.shape} and {c_0.shape}."
+        )
     y = jnp.swapaxes(x, 0, 1)
     valid = (jnp.arange(x.shape[1])[:, None] < jnp.asarray(seq_lengths))[..., None]
     last: list = []
     for layer in range(num_layers):
         outs = []
         for k in range(layer * directions, (layer + 1) * directions):
-            out, *state = _one(y, h_0[k], c_0[k], W_ih[k], W_hh[k], b_ih[k] + b_hh[k], valid, k % directions == 1, precision)
+            out, *state = _one(
+                y, h_0[k], c_0[k], W_ih[k], W_hh[k], b_ih[k] + b_hh[k], valid, k % directions == 1, precision
+            )
             outs.append(out)
             last.append(state)
         y = jnp.concatenate(outs, -1)
@@ -136,8 +180,21 @@ def lstm_ref(x, h_0, c_0, W_ih: dict, W_hh: dict, b_ih: dict, b_hh: dict, seq_le
 
 
 @api_boundary
-def lstm(x, h_0, c_0, weights, seq_lengths, input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: Any = None):
-    """(y [batch, time, directions h], h_n, c_n) of x [batch, time, input_size] and states [layers directions, batch, h]; the sequences end after `seq_lengths` steps.
+def lstm(
+    x,
+    h_0,
+    c_0,
+    weights,
+    seq_lengths,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any = None,
+):
+    """(y [batch, time, directions h], h_n, c_n) of x [batch, time, input_size] and states [layers directions, batch,
+    h]; the sequences end after `seq_lengths` steps.
 
     Raises: ValueError for shapes that do not fit. NotImplementedError for dropout.
 
@@ -150,4 +207,6 @@ def lstm(x, h_0, c_0, weights, seq_lengths, input_size: int, hidden_size: int, n
         ((5, 7, 3), (1, 5, 3))
     """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
-    return lstm_ref(x, h_0, c_0, *parts, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    return lstm_ref(
+        x, h_0, c_0, *parts, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision
+    )

@@ -1,8 +1,10 @@
 """Compiled programs as bytes, to be loaded by another process.
 
-The bytes hold the program, as `weft.export` writes it, with what it was compiled by. The process that loads them compiles it, or finds it in the persistent compile
+The bytes hold the program, as `weft.export` writes it, with what it was compiled by. The process that loads them
+compiles it, or finds it in the persistent compile
 cache: so they work on every backend and hold no machine code that would have to be trusted.
 """
+
 from __future__ import annotations
 
 import json
@@ -32,19 +34,44 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         Array([1., 1.], dtype=float32)
     """
     if not isinstance(compiled, Compiled):
-        raise ValueError(f"serialize takes a compiled program, as weft.jit(f).lower(…).compile() gives it, got {type(compiled).__name__}.")
+        raise ValueError(
+            "serialize takes a compiled program, as weft.jit(f).lower(…).compile() gives it, got"
+            f" {type(compiled).__name__}."
+        )
     jitted = compiled.lowered.traced_call.jitted
     if any(s is not None for given in compiled.lowered.traced_call.shardings if given is not None for s in given):
-        raise ValueError(f"serialize: {jitted.name} has in_shardings or out_shardings; programs over several devices can't be written.")
+        raise ValueError(
+            f"serialize: {jitted.name} has in_shardings or out_shardings; programs over several devices can't be"
+            " written."
+        )
     closed = compiled.closed
     in_tree, out_tree = [tree_structure((tuple([0] * len(avals)), {})) for avals in (closed.in_avals, closed.out_avals)]
-    program = _from_traced(jitted.name, closed, in_tree, out_tree, (export.default_export_platform(),), (export.DisabledSafetyCheck.platform(),))
-    head = {"name": jitted.name, "donated": list(compiled.lowered.donated), "keep_unused": bool(jitted.keep_unused), "options": [list(pair) for pair in compiled.options]}
+    program = _from_traced(
+        jitted.name,
+        closed,
+        in_tree,
+        out_tree,
+        (export.default_export_platform(),),
+        (export.DisabledSafetyCheck.platform(),),
+    )
+    head = {
+        "name": jitted.name,
+        "donated": list(compiled.lowered.donated),
+        "keep_unused": bool(jitted.keep_unused),
+        "options": [list(pair) for pair in compiled.options],
+    }
     return json.dumps(head).encode() + b"\n" + bytes(program.serialize()), compiled.in_tree, compiled.out_tree
 
 
-def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend: str | None = None, execution_devices: Sequence | None = None) -> Compiled:
-    """The compiled program of `serialize`, for the default device, or the first of a platform `backend`, or the one of `execution_devices`.
+def deserialize_and_load(
+    serialized: bytes,
+    in_tree: Any,
+    out_tree: Any,
+    backend: str | None = None,
+    execution_devices: Sequence | None = None,
+) -> Compiled:
+    """The compiled program of `serialize`, for the default device, or the first of a platform `backend`, or the one of
+    `execution_devices`.
 
     Raises: ValueError for bytes that `serialize` did not write, or more than one device.
 
@@ -57,15 +84,29 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
     except ValueError:
         fields = None
     if not newline or not isinstance(fields, dict):
-        raise ValueError("deserialize_and_load: these are no bytes that weft.experimental.serialize_executable.serialize wrote.")
+        raise ValueError(
+            "deserialize_and_load: these are no bytes that weft.experimental.serialize_executable.serialize wrote."
+        )
     if execution_devices is not None and len(execution_devices) != 1:
-        raise ValueError(f"deserialize_and_load: the program is for one device, got {len(execution_devices)} in execution_devices.")
+        raise ValueError(
+            f"deserialize_and_load: the program is for one device, got {len(execution_devices)} in execution_devices."
+        )
     exported = export.deserialize(bytearray(blob))
     function = lambda *leaves: exported.call(*leaves)
     function.__name__ = fields["name"]
-    jitted = jit(function, donate_argnums=tuple(i for i, given in enumerate(fields["donated"]) if given), keep_unused=fields["keep_unused"],
-                 compiler_options={key: value for key, value in fields["options"]} or None)
+    jitted = jit(
+        function,
+        donate_argnums=tuple(i for i, given in enumerate(fields["donated"]) if given),
+        keep_unused=fields["keep_unused"],
+        compiler_options={key: value for key, value in fields["options"]} or None,
+    )
     traced = jitted.trace(*[ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in exported.in_avals])
     traced.in_tree, traced.out_tree = in_tree, out_tree
-    device = list(execution_devices) if execution_devices is not None else devices(backend)[:1] if backend is not None else None
+    device = (
+        list(execution_devices)
+        if execution_devices is not None
+        else devices(backend)[:1]
+        if backend is not None
+        else None
+    )
     return traced.lower().compile(device_assignment=device)

@@ -1,4 +1,5 @@
 """`shard_map` under its old name and with its old arguments; new programs use `weft.shard_map`."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -7,8 +8,11 @@ from ..api import parallel
 from ..base.mesh import Mesh
 
 
-def shard_map(f: Callable, mesh: Mesh, in_specs: Any, out_specs: Any, check_rep: bool = True, auto: frozenset = frozenset()):
-    """`weft.shard_map`, where `check_rep` is its `check_vma`, and `auto` are the axes of the mesh that `f` does not see.
+def shard_map(
+    f: Callable, mesh: Mesh, in_specs: Any, out_specs: Any, check_rep: bool = True, auto: frozenset = frozenset()
+):
+    """`weft.shard_map`, where `check_rep` is its `check_vma`, and `auto` are the axes of the mesh that `f` does not
+    see.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -16,4 +20,11 @@ def shard_map(f: Callable, mesh: Mesh, in_specs: Any, out_specs: Any, check_rep:
         >>> shard_map(lambda x: x + 1, weft.make_mesh((1,), ("x",)), weft.P("x"), weft.P("x"))(jnp.zeros(2))
         Array([1., 1.], dtype=float32)
     """
-    return parallel.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep, axis_names=set(mesh.axis_names) - set(auto))
+    return parallel.shard_map(
+        f,
+        mesh=mesh,
+        in_specs=in_specs,
+        out_specs=out_specs,
+        check_vma=check_rep,
+        axis_names=set(mesh.axis_names) - set(auto),
+    )

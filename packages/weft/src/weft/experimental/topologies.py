@@ -1,4 +1,5 @@
 """Descriptions of devices to compile for: those that are there."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -35,11 +36,17 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
     Raises:
         NotImplementedError: always, as JAX does on CPUs.
     """
-    raise NotImplementedError(at_user_line(f"get_topology_desc: topology {topology_name!r} is not implemented for {platform or 'cpu'}, where programs are compiled for the "
-                                           "devices that are there. Use get_attached_topology."))
+    raise NotImplementedError(
+        at_user_line(
+            f"get_topology_desc: topology {topology_name!r} is not implemented for {platform or 'cpu'}, where programs"
+            " are compiled for the devices that are there. Use get_attached_topology."
+        )
+    )
 
 
-def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple, *, contiguous_submeshes: bool = False) -> Any:
+def make_mesh(
+    topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple, *, contiguous_submeshes: bool = False
+) -> Any:
     """A mesh over the devices of a topology.
 
     Example:

@@ -1,7 +1,9 @@
-"""Programs that leave the process: `export` traces a jitted function, `Exported.serialize` writes it down, `deserialize` reads it anywhere.
+"""Programs that leave the process: `export` traces a jitted function, `Exported.serialize` writes it down,
+`deserialize` reads it anywhere.
 
-What is written is weft's own portable form (a verified jaxpr, not a compiled program), so that one file runs on XLA, WebAssembly, WebGPU,
-the reference interpreter and a remote host. Shapes may be symbolic (`symbolic_shape`): the program is specialised for the sizes of each call.
+What is written is weft's own portable form (a verified jaxpr, not a compiled program), so that one file runs on XLA,
+WebAssembly, WebGPU, the reference interpreter and a remote host. Shapes may be symbolic (`symbolic_shape`): the program
+is specialised for the sizes of each call.
 
 Example:
     >>> import weft, weft.numpy as jnp
@@ -12,6 +14,7 @@ Example:
     >>> export.deserialize(data).call(jnp.ones((3, 2)))
     Array([1., 1.], dtype=float32)
 """
+
 from __future__ import annotations
 
 from ..symbolic.parser import symbolic_shape as symbolic_shape

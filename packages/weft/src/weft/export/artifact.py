@@ -1,18 +1,20 @@
 """The file of an exported program.
 
     magic "weftexp" 0x00, version, SHA-256 of all that follows
-    function's name, calling convention, flags (bit 0: traced with 64-bit types, bit 1: has symbolic dimensions, bit 2: a derivative follows)
-    platforms, disabled checks: count, then strings
+    function's name, calling convention, flags (bit 0: traced with 64-bit types, bit 1: has symbolic dimensions, bit 2:
+    a derivative follows) platforms, disabled checks: count, then strings
     constraints: count, then strings (with bit 1)
     structure of arguments, structure of results (see `trees`)
-    types of arguments, types of results: count, then dtype (string), weak, rank, sizes (2 * integer, or 1 and an expression as string)
-    kept arguments: count, then their numbers
+    types of arguments, types of results: count, then dtype (string), weak, rank, sizes (2 * integer, or 1 and an
+    expression as string) kept arguments: count, then their numbers
     constants: count, then dtype, rank, sizes, bytes
     program: the bytes of `weft.serialization.programs`, constants being its leading arguments
     derivative: the same file again (with bit 2)
 
-Nothing of a file is trusted: counts are checked before anything is made, nothing is unpickled or evaluated, and the program passes the verifier.
+Nothing of a file is trusted: counts are checked before anything is made, nothing is unpickled or evaluated, and the
+program passes the verifier.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     from ..base.host import HostArray
 
 MAGIC, VERSION = b"weftexp\x00", 1
-CONVENTIONS = (9, 10)      # JAX's calling conventions that files may name, oldest and newest
-_ORDERS = 8      # derivatives of derivatives
+CONVENTIONS = (9, 10)  # JAX's calling conventions that files may name, oldest and newest
+_ORDERS = 8  # derivatives of derivatives
 _X64, _SYMBOLIC, _VJP = 1, 2, 4
 
 
@@ -86,7 +88,9 @@ def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
             for n in aval.shape:
                 w.unsigned(n)
             w.bytes(constant_bytes(c))
-        w.bytes(write_program(closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars])))
+        w.bytes(
+            write_program(closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars]))
+        )
     if vjp_order:
         w.bytes(serialize(exported.vjp(), vjp_order - 1))
     out = bytearray(MAGIC)
@@ -111,6 +115,7 @@ def deserialize(blob: Any) -> dict[Any, Any]:
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize takes the bytes that Exported.serialize returned; got {type(blob).__name__}.")
     from . import language  # noqa: F401  registers all primitives; a process that only writes programs does without
+
     return _read_file(Reader(blob), 0)
 
 
@@ -119,15 +124,18 @@ def _read_file(r: Reader, order: int) -> dict[Any, Any]:
         r.fail("these are not the bytes of an exported program", 0)
     version = r.byte()
     if version != VERSION:
-        r.fail(f"the exported program has format {version}, this weft reads {VERSION}: use the same release to write and to read it")
+        r.fail(
+            f"the exported program has format {version}, this weft reads {VERSION}: use the same release to write and"
+            " to read it"
+        )
     digest = r.bytes(32)
-    if hashlib.sha256(r.data[r.at:]).digest() != digest:
+    if hashlib.sha256(r.data[r.at :]).digest() != digest:
         r.fail("the exported program is damaged or incomplete: its check sum does not match. Export it again")
     try:
         return _File(r, order).read()
     except DeserializationError:
         raise
-    except Exception as e:      # the bytes made some check of ours trip before it could say so
+    except Exception as e:  # the bytes made some check of ours trip before it could say so
         raise DeserializationError(f"not an exported program: {type(e).__name__}: {e}", r.at) from e
 
 
@@ -178,8 +186,15 @@ class _File:
             if _types(program.in_avals) != want or _types(program.out_avals) != _stored(out_avals):
                 r.fail("the program's types are not those that the file declares", start)
             if in_tree.num_leaves != len(in_avals) or out_tree.num_leaves != len(out_avals):
-                r.fail("the structures of arguments or results have other numbers of leaves than there are types", start)
-            if in_tree.node is not tuple or len(in_tree.nodes) != 2 or in_tree.nodes[0].node is not tuple or in_tree.nodes[1].node is not dict:
+                r.fail(
+                    "the structures of arguments or results have other numbers of leaves than there are types", start
+                )
+            if (
+                in_tree.node is not tuple
+                or len(in_tree.nodes) != 2
+                or in_tree.nodes[0].node is not tuple
+                or in_tree.nodes[1].node is not dict
+            ):
                 r.fail("the structure of arguments is not that of a call", start)
             if program.effects:
                 r.fail("an exported program has no effects", start)
@@ -188,9 +203,21 @@ class _File:
             vjp = _read_file(Reader(r.view()), self.order + 1)
         r.finish()
         closed = ClosedJaxpr(program.replace(constvars=program.invars[:n], invars=program.invars[n:]), consts)
-        return dict(fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals, platforms=tuple(platforms),
-                    disabled_safety_checks=tuple(checks), calling_convention_version=convention, module_kept_var_idx=kept, closed=closed, scope=self.scope,
-                    x64=bool(flags & _X64), vjp=vjp)
+        return dict(
+            fun_name=name,
+            in_tree=in_tree,
+            in_avals=in_avals,
+            out_tree=out_tree,
+            out_avals=out_avals,
+            platforms=tuple(platforms),
+            disabled_safety_checks=tuple(checks),
+            calling_convention_version=convention,
+            module_kept_var_idx=kept,
+            closed=closed,
+            scope=self.scope,
+            x64=bool(flags & _X64),
+            vjp=vjp,
+        )
 
     def strings(self) -> list[str]:
         return [self.r.string() for _ in range(self.r.count())]
@@ -226,7 +253,9 @@ class _File:
                     r.fail(f"{text[:60]!r} is no dimension: {e}", start)
             else:
                 shape.append(n >> 1)
-        if math.prod([n for n in shape if type(n) is int]) > DEFAULT_LIMITS.array_bytes or not countable(tuple(shape), dt):
+        if math.prod([n for n in shape if type(n) is int]) > DEFAULT_LIMITS.array_bytes or not countable(
+            tuple(shape), dt
+        ):
             r.fail(f"an array of shape {tuple(shape)} is too large", start)
         return shaped(tuple(shape), dt, bool(weak))
 

@@ -1,4 +1,5 @@
 """Exported programs: tracing one, calling it, its derivative."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,15 @@ from ..runtime.jit import JitFunction, jit
 from ..base.source_info import api_boundary
 from ..transforms.portable import portable
 from ..transforms.valueless import without_valueless
-from ..base.tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+from ..base.tree import (
+    PyTreeDef,
+    broadcast_prefix,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 from . import artifact
 from .call import call_exported_p
 
@@ -39,7 +48,7 @@ if TYPE_CHECKING:
 minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = artifact.CONVENTIONS
 
 
-_KEPT = 64      # forms of one program that are kept; sizes that never come again must not pile up
+_KEPT = 64  # forms of one program that are kept; sizes that never come again must not pile up
 
 
 class DisabledSafetyCheck:
@@ -50,6 +59,7 @@ class DisabledSafetyCheck:
         >>> export.DisabledSafetyCheck.platform()
         platform
     """
+
     __slots__ = ("_impl",)
 
     def __init__(self, _impl: str):
@@ -62,7 +72,9 @@ class DisabledSafetyCheck:
 
     @classmethod
     def custom_call(cls, target_name: str) -> "DisabledSafetyCheck":
-        """Allows a custom call. The portable form holds no custom calls (backends choose theirs when they compile), so there is nothing to check."""
+        """Allows a custom call. The portable form holds no custom calls (backends choose theirs when they compile),
+        so there is nothing to check.
+        """
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
@@ -83,7 +95,8 @@ class DisabledSafetyCheck:
 
 
 class Exported:
-    """A function traced for one structure and type of arguments, in a form that leaves the process. Made by `export` and `deserialize`.
+    """A function traced for one structure and type of arguments, in a form that leaves the process. Made by `export`
+    and `deserialize`.
 
     Attributes:
         fun_name: the function's name.
@@ -91,17 +104,31 @@ class Exported:
         out_tree, out_avals: the same of the results.
         platforms: where it may run: "cpu", "cuda", "tpu", "wasm", "webgpu", "reference", "remote".
         disabled_safety_checks: checks that calls leave out.
-        nr_devices: 1. in_shardings_hlo, out_shardings_hlo: None for each argument and result, since the program is for one device.
+        nr_devices: 1. in_shardings_hlo, out_shardings_hlo: None for each argument and result, since the program is for
+            one device.
         ordered_effects, unordered_effects: empty, since programs with effects can't be exported.
         calling_convention_version: which of JAX's conventions the signature follows.
         module_kept_var_idx: the arguments that the program uses.
         uses_global_constants: whether the program has symbolic dimensions, which calls replace by numbers.
     """
 
-    def __init__(self, *, fun_name: str, in_tree: PyTreeDef, in_avals: tuple[Any, ...], out_tree: PyTreeDef,
-                 out_avals: tuple[Any, ...], platforms: tuple[Any, ...],
-                 disabled_safety_checks: tuple[Any, ...], calling_convention_version: int, module_kept_var_idx: tuple[Any, ...], closed: ClosedJaxpr,
-                 scope: SymbolicScope | None, x64: bool, get_vjp: Callable[..., Any] | None):
+    def __init__(
+        self,
+        *,
+        fun_name: str,
+        in_tree: PyTreeDef,
+        in_avals: tuple[Any, ...],
+        out_tree: PyTreeDef,
+        out_avals: tuple[Any, ...],
+        platforms: tuple[Any, ...],
+        disabled_safety_checks: tuple[Any, ...],
+        calling_convention_version: int,
+        module_kept_var_idx: tuple[Any, ...],
+        closed: ClosedJaxpr,
+        scope: SymbolicScope | None,
+        x64: bool,
+        get_vjp: Callable[..., Any] | None,
+    ):
         self.fun_name, self.platforms, self.disabled_safety_checks = fun_name, platforms, disabled_safety_checks
         self.in_tree, self.in_avals, self.out_tree, self.out_avals = in_tree, in_avals, out_tree, out_avals
         self.calling_convention_version, self.module_kept_var_idx = calling_convention_version, module_kept_var_idx
@@ -109,11 +136,12 @@ class Exported:
         self.in_shardings_hlo, self.out_shardings_hlo = (None,) * len(in_avals), (None,) * len(out_avals)
         self.ordered_effects: tuple[Any, ...] = ()
         self.unordered_effects: tuple[Any, ...] = ()
-        self._closed, self._scope, self._x64, self._get_vjp = closed, scope, x64, get_vjp      # the program is on raw keys and without float0
+        # the program is on raw keys and without float0
+        self._closed, self._scope, self._x64, self._get_vjp = closed, scope, x64, get_vjp
         self._variables = frozenset().union(*[n.variables() for a in in_avals for n in a.shape if isinstance(n, Dim)])
         self._real = [(i, a) for i, a in enumerate(in_avals) if a.dtype != dtypes.float0]
-        self._forms: dict[Any, Any] = {}      # sizes -> (the program for them, the function that derivatives see)
-        self._calls: dict[Any, Any] = {}      # the arguments' types -> the same
+        self._forms: dict[Any, Any] = {}  # sizes -> (the program for them, the function that derivatives see)
+        self._calls: dict[Any, Any] = {}  # the arguments' types -> the same
 
     @override
     def __repr__(self) -> str:
@@ -128,7 +156,8 @@ class Exported:
             serialized: accepted for JAX's sake; the text is made afresh.
             sizes: an integer for each dimension variable, for a program that has some.
 
-        Raises: ValueError for a program with symbolic dimensions without `sizes`; BackendError where XLA is not installed or is none of the platforms.
+        Raises: ValueError for a program with symbolic dimensions without `sizes`; BackendError where XLA is not
+            installed or is none of the platforms.
 
         Example:
             >>> import weft
@@ -146,16 +175,23 @@ class Exported:
     def _module(self, sizes: Any) -> tuple[str, Callable[[], bytes]]:
         platform = next((p for p in self.platforms if p in ("cpu", "cuda", "tpu", "rocm")), None)
         if platform is None:
-            raise ValueError(f"{self.fun_name} was exported for {self.platforms}, of which none is XLA's; add 'cpu', 'cuda' or 'tpu' to `platforms`.")
+            raise ValueError(
+                f"{self.fun_name} was exported for {self.platforms}, of which none is XLA's; add 'cpu', 'cuda' or 'tpu'"
+                " to `platforms`."
+            )
         given = {} if sizes is None else dict(sizes)
         if given.keys() != self._variables:
-            raise ValueError(f"{self.fun_name} has the dimension variables {', '.join(sorted(self._variables)) or '(none)'}, and StableHLO here has numbers: call "
-                             f"mlir_module(sizes={{…}}) with an integer for each; got {given}.")
+            raise ValueError(
+                f"{self.fun_name} has the dimension variables {', '.join(sorted(self._variables)) or '(none)'}, and"
+                f" StableHLO here has numbers: call mlir_module(sizes={{…}}) with an integer for each; got {given}."
+            )
         if self._scope is not None:
             check_constraints(self._scope, given, self.fun_name)
         xla = get_backend("cpu")[0].capabilities.xla
         if xla is None:
-            raise BackendError("StableHLO is XLA's, and the backend of the platform 'cpu' here is not XLA; install weft-native.")
+            raise BackendError(
+                "StableHLO is XLA's, and the backend of the platform 'cpu' here is not XLA; install weft-native."
+            )
         with enable_x64(self._x64):
             program, _ = program_for(ClosedJaxpr(specialize(self._closed.jaxpr, given), self._closed.consts), platform)
             return xla.portable_module(program, self.fun_name, platform)
@@ -172,9 +208,11 @@ class Exported:
         """The bytes of the program, for `deserialize` in any process with this release.
 
         Args:
-            vjp_order: how many derivatives to write along: 0 for a program that can't be differentiated, 1 for `grad`, 2 for `grad` of `grad`, …
+            vjp_order: how many derivatives to write along: 0 for a program that can't be differentiated, 1 for `grad`,
+                2 for `grad` of `grad`, …
 
-        Raises: ValueError for a pytree class without `register_pytree_node_serialization`, and where there is no derivative.
+        Raises: ValueError for a pytree class without `register_pytree_node_serialization`, and where there is no
+            derivative.
         """
         return artifact.serialize(self, vjp_order)
 
@@ -183,12 +221,16 @@ class Exported:
         return self._get_vjp is not None
 
     def vjp(self) -> "Exported":
-        """The derivative: an exported function of the flat arguments and the flat results' cotangents, to the flat arguments' cotangents.
+        """The derivative: an exported function of the flat arguments and the flat results' cotangents, to the flat
+        arguments' cotangents.
 
         Raises: ValueError when it was serialized without one.
         """
         if self._get_vjp is None:
-            raise ValueError(f"No VJP is available for {self.fun_name}: it was serialized without. Serialize it with vjp_order=1 or more.")
+            raise ValueError(
+                f"No VJP is available for {self.fun_name}: it was serialized without. Serialize it with vjp_order=1 or"
+                " more."
+            )
         if "vjp" not in self._forms:
             self._forms["vjp"] = self._get_vjp(self)
         return self._forms["vjp"]
@@ -199,15 +241,20 @@ class Exported:
     def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Runs the program. Under `jit`, `grad` and `vmap` it is part of what is traced.
 
-        Raises: ValueError for arguments of another structure, dtype, rank or shape, for sizes that break a constraint, and on a platform that is not among
-            `platforms`.
+        Raises: ValueError for arguments of another structure, dtype, rank or shape, for sizes that break a constraint,
+            and on a platform that is not among `platforms`.
         """
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
-            raise ValueError(f"The invocation args and kwargs must have the same pytree structure as when the function '{self.fun_name}' was exported: it was exported "
-                             f"with {self.in_tree} and called with {tree}.")
+            raise ValueError(
+                "The invocation args and kwargs must have the same pytree structure as when the function"
+                f" '{self.fun_name}' was exported: it was exported with {self.in_tree} and called with {tree}."
+            )
         outs = iter(self._call_flat([x for x, a in zip(leaves, self.in_avals) if a.dtype != dtypes.float0]))
-        return tree_unflatten(self.out_tree, [next(outs) if a.dtype != dtypes.float0 else _nothing_like(a, leaves, self) for a in self.out_avals])
+        return tree_unflatten(
+            self.out_tree,
+            [next(outs) if a.dtype != dtypes.float0 else _nothing_like(a, leaves, self) for a in self.out_avals],
+        )
 
     def _call_flat(self, leaves: list[Any]) -> list[Any]:
         """The results of flat arguments, both without float0."""
@@ -224,8 +271,10 @@ class Exported:
             outs = self._run(closed, raw)
         else:
             if config.enable_x64 != self._x64 and self._x64:
-                raise ValueError(f"{self.fun_name} was exported with 64-bit types, and a program that is traced without can't contain it: "
-                                 "set weft.config.update('jax_enable_x64', True), or call it outside of jit.")
+                raise ValueError(
+                    f"{self.fun_name} was exported with 64-bit types, and a program that is traced without can't"
+                    " contain it: set weft.config.update('jax_enable_x64', True), or call it outside of jit."
+                )
             outs = differentiable(*raw)
         real = [a for a in self.out_avals if a.dtype != dtypes.float0]
         return [random_wrap_p.bind(o, impl=a.dtype) if dtypes.is_key(a.dtype) else o for o, a in zip(outs, real)]
@@ -251,14 +300,20 @@ class Exported:
                 continue
             where = self._place(i)
             if have.dtype != want.dtype:
-                raise ValueError(f"Dtype mismatch for {where}: expected {dtypes.name(want.dtype)} and called with {dtypes.name(have.dtype)}.")
+                raise ValueError(
+                    f"Dtype mismatch for {where}: expected {dtypes.name(want.dtype)} and called with"
+                    f" {dtypes.name(have.dtype)}."
+                )
             if len(have.shape) != len(want.shape):
                 raise ValueError(f"Rank mismatch for {where}: expected {want.shape} and called with {have.shape}.")
             for d, (n, m) in enumerate(zip(want.shape, have.shape)):
                 if isinstance(n, Dim):
                     equations.append((n, m, f"{where}.shape[{d}]"))
                 elif n != m:
-                    raise ValueError(f"Shape mismatch for {where}.shape[{d}] (expected same constant): expected {want.shape} and called with {have.shape}.")
+                    raise ValueError(
+                        f"Shape mismatch for {where}.shape[{d}] (expected same constant): expected {want.shape} and"
+                        f" called with {have.shape}."
+                    )
         if not equations:
             return {}
         sizes = solve(equations, self._variables)
@@ -281,25 +336,35 @@ class Exported:
             if self._scope is not None:
                 closed = ClosedJaxpr(specialize(closed.jaxpr, sizes), closed.consts)
                 with enable_x64(self._x64):
-                    verify(closed)      # a file that checks symbolically might still not for numbers
+                    verify(closed)  # a file that checks symbolically might still not for numbers
             self._forms[key] = closed, _differentiable(self, closed)
         return self._forms[key]
 
 
 def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable[..., Any]:
     """The program as a function with the derivative that came with it."""
+
     def fun(*leaves: Value) -> Any:
         return tuple(call_exported_p.bind(*leaves, jaxpr=closed, name=exported.fun_name, platforms=exported._allowed))
+
     fun.__name__ = exported.fun_name
 
     def fwd(*leaves: Value) -> Any:
-        return wrapped(*leaves), leaves      # which an outer derivative differentiates in turn
+        return wrapped(*leaves), leaves  # which an outer derivative differentiates in turn
 
     def bwd(leaves: Sequence[Value], cts: Any) -> Any:
         if any(dtypes.is_key(a.dtype) for a in (*exported.in_avals, *exported.out_avals)):
-            raise ValueError(f"{exported.fun_name} takes or returns random keys, and its derivative can't be called; differentiate before exporting.")
-        outs = iter(exported.vjp()._call_flat([*leaves, *[ct for o, ct in zip(closed.out_avals, cts) if tangent_aval(o).dtype != dtypes.float0]]))
+            raise ValueError(
+                f"{exported.fun_name} takes or returns random keys, and its derivative can't be called; differentiate"
+                " before exporting."
+            )
+        outs = iter(
+            exported.vjp()._call_flat(
+                [*leaves, *[ct for o, ct in zip(closed.out_avals, cts) if tangent_aval(o).dtype != dtypes.float0]]
+            )
+        )
         return tuple([next(outs) if tangent_aval(a).dtype != dtypes.float0 else None for a in closed.in_avals])
+
     wrapped = custom_vjp(fun)
     wrapped.defvjp(fwd, bwd)
     return wrapped
@@ -314,7 +379,8 @@ def _nothing_like(aval: ShapedArray, leaves: list[Any], exported: Exported) -> A
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported program that `Exported.serialize` wrote.
 
-    Raises: weft.serialization.binary.DeserializationError, whatever the bytes are: truncated, damaged, of another version, or no well-formed program.
+    Raises: weft.serialization.binary.DeserializationError, whatever the bytes are: truncated, damaged, of another
+        version, or no well-formed program.
 
     Example:
         >>> import weft
@@ -329,7 +395,11 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 def _from_fields(fields: dict[Any, Any]) -> Exported:
     derivative = fields.pop("vjp")
     checks = tuple(map(DisabledSafetyCheck, fields.pop("disabled_safety_checks")))
-    return Exported(**fields, disabled_safety_checks=checks, get_vjp=(lambda _: _from_fields(dict(derivative))) if derivative is not None else None)
+    return Exported(
+        **fields,
+        disabled_safety_checks=checks,
+        get_vjp=(lambda _: _from_fields(dict(derivative))) if derivative is not None else None,
+    )
 
 
 # exporting -----------------------------------------------------------------------------------------------------------
@@ -341,17 +411,19 @@ def default_export_platform() -> str:
 
 
 @api_boundary
-def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
-           disabled_checks: Sequence[DisabledSafetyCheck] = ()) -> Callable[..., Exported]:
-    """A function that traces `fun_jit` for the types of its arguments (arrays or `ShapeDtypeStruct`s) and returns an `Exported`.
+def export(
+    fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_checks: Sequence[DisabledSafetyCheck] = ()
+) -> Callable[..., Exported]:
+    """A function that traces `fun_jit` for the types of its arguments (arrays or `ShapeDtypeStruct`s) and returns an
+    `Exported`.
 
     Args:
         fun_jit: a function that `weft.jit` returned.
         platforms: where the program may run; the default device's platform if None. One file serves them all.
         disabled_checks: checks that calls leave out, see `DisabledSafetyCheck`.
 
-    Raises: ValueError where `fun_jit` is not jitted or a dimension variable does not follow from the arguments' shapes; NotPortable for programs with
-        callbacks or effects, with the line.
+    Raises: ValueError where `fun_jit` is not jitted or a dimension variable does not follow from the arguments' shapes;
+        NotPortable for programs with callbacks or effects, with the line.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -362,7 +434,9 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
     """
     if not isinstance(fun_jit, JitFunction) and not hasattr(fun_jit, "trace"):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
-    if platforms is not None and (isinstance(platforms, str) or not platforms or not all(isinstance(p, str) for p in platforms)):
+    if platforms is not None and (
+        isinstance(platforms, str) or not platforms or not all(isinstance(p, str) for p in platforms)
+    ):
         raise ValueError(f"platforms must be a non-empty sequence of names such as ('cpu', 'wasm'); got {platforms!r}.")
     for check in disabled_checks:
         if not isinstance(check, DisabledSafetyCheck):
@@ -372,21 +446,33 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
     def do_export(*args: PyTree, **kwargs: PyTree) -> Exported:
         where = tuple(platforms) if platforms is not None else (default_export_platform(),)
         return export_traced(fun_jit.trace(*args, **kwargs), where, tuple(disabled_checks))
+
     return do_export
 
 
 def export_traced(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Any, ...] = ()) -> Exported:
     """The exported form of what `weft.jit(f).trace(…)` returned."""
     if any(s is not None for given in traced.shardings if given is not None for s in given):
-        raise NotPortable(f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave them out of the function that is exported, "
-                          "and jit the call with them.")
+        raise NotPortable(
+            f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave"
+            " them out of the function that is exported, and jit the call with them."
+        )
     return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.out_tree, platforms, checks)
 
 
-def _from_traced(name: str, closed: ClosedJaxpr, in_tree: PyTreeDef, out_tree: PyTreeDef, platforms: tuple[Any, ...],
-                 checks: tuple[Any, ...], in_avals: tuple[Any, ...] | None = None,
-                 out_avals: tuple[Any, ...] | None = None) -> Exported:
-    """The exported form of a traced program; the types of its signature may have float0 where the program has nothing."""
+def _from_traced(
+    name: str,
+    closed: ClosedJaxpr,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    platforms: tuple[Any, ...],
+    checks: tuple[Any, ...],
+    in_avals: tuple[Any, ...] | None = None,
+    out_avals: tuple[Any, ...] | None = None,
+) -> Exported:
+    """The exported form of a traced program; the types of its signature may have float0 where the program has
+    nothing.
+    """
     if in_avals is None or out_avals is None:
         in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
         closed = without_valueless(closed)
@@ -398,19 +484,35 @@ def _from_traced(name: str, closed: ClosedJaxpr, in_tree: PyTreeDef, out_tree: P
         raise NotPortable(f"{name} can't be exported: {e}") from None
     for eqn in program.eqns:
         if eqn.effects:
-            raise NotPortable(f"{name} can't be exported: {eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, and a host function can't be "
-                              f"written to a file. Return the value instead, or leave the call out of what is exported.\n  at {eqn.source_info}")
+            raise NotPortable(
+                f"{name} can't be exported: {eqn.primitive.name} has the effect"
+                f" {', '.join(sorted(map(str, eqn.effects)))}, and a host function can't be written to a file. Return"
+                f" the value instead, or leave the call out of what is exported.\n  at {eqn.source_info}"
+            )
     values = [*more, *consts]
     n = len(values)
-    used = {a for eqn in program.eqns for a in eqn.invars if type(a) is not Literal} | {a for a in program.outvars if type(a) is not Literal}
+    used = {a for eqn in program.eqns for a in eqn.invars if type(a) is not Literal} | {
+        a for a in program.outvars if type(a) is not Literal
+    }
     places = [i for i, a in enumerate(in_avals) if a.dtype != dtypes.float0]
     kept = tuple(i for i, v in zip(places, program.invars[n:]) if v in used)
     raw = ClosedJaxpr(program.replace(constvars=program.invars[:n], invars=program.invars[n:]), values)
     scope = symbolic_scope(program) or symbolic_scope(closed.jaxpr)
-    return Exported(fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals, platforms=platforms,
-                    disabled_safety_checks=checks, calling_convention_version=maximum_supported_calling_convention_version,
-                    module_kept_var_idx=kept, closed=raw, scope=scope, x64=config.enable_x64,
-                    get_vjp=lambda exported: _export_vjp(exported, closed))
+    return Exported(
+        fun_name=name,
+        in_tree=in_tree,
+        in_avals=in_avals,
+        out_tree=out_tree,
+        out_avals=out_avals,
+        platforms=platforms,
+        disabled_safety_checks=checks,
+        calling_convention_version=maximum_supported_calling_convention_version,
+        module_kept_var_idx=kept,
+        closed=raw,
+        scope=scope,
+        x64=config.enable_x64,
+        get_vjp=lambda exported: _export_vjp(exported, closed),
+    )
 
 
 def _check_solvable(name: str, in_tree: PyTreeDef, in_avals: Any, scope: Any, closed: ClosedJaxpr) -> None:
@@ -420,7 +522,11 @@ def _check_solvable(name: str, in_tree: PyTreeDef, in_avals: Any, scope: Any, cl
     known: set[Any] = set()
     wanted = [n for a in in_avals for n in a.shape if isinstance(n, Dim)]
     while True:
-        new = {next(iter(rest)) for n in wanted if len(rest := n.variables() - known) == 1 and _is_linear(n, next(iter(rest)))}
+        new = {
+            next(iter(rest))
+            for n in wanted
+            if len(rest := n.variables() - known) == 1 and _is_linear(n, next(iter(rest)))
+        }
         if not new:
             break
         known |= new
@@ -429,8 +535,11 @@ def _check_solvable(name: str, in_tree: PyTreeDef, in_avals: Any, scope: Any, cl
         args, kwargs = in_tree.unflatten([object()] * len(in_avals))
         paths = [("args", "kwargs")[p[0].idx] + keystr(p[1:]) for p, _ in tree_flatten_with_path((args, kwargs))[0]]
         told = "; ".join(f"{p}.shape = {a.shape}" for p, a in zip(paths, in_avals) if a.shape)
-        raise ValueError(f"Cannot solve for values of dimension variables {set(sorted(unknown))} of {name} from the shapes of its arguments: {told or 'all are scalars'}. "
-                         "A variable is found from a dimension 'k*variable + c' in which it alone is unknown; add an argument or a dimension that has it in that form.")
+        raise ValueError(
+            f"Cannot solve for values of dimension variables {set(sorted(unknown))} of {name} from the shapes of its"
+            f" arguments: {told or 'all are scalars'}. A variable is found from a dimension 'k*variable + c' in which"
+            " it alone is unknown; add an argument or a dimension that has it in that form."
+        )
 
 
 def _is_linear(dim: Dim, name: str) -> bool:
@@ -458,8 +567,9 @@ def _all_variables(closed: ClosedJaxpr) -> frozenset[Any]:
 
 
 def _export_vjp(exported: Exported, closed: ClosedJaxpr) -> Exported:
-    """The derivative, traced from the program as the user wrote it, custom rules and all. What has no tangents (integers) is left out of
-    the program; its places in the signature have the dtype float0."""
+    """The derivative, traced from the program as the user wrote it, custom rules and all. What has no tangents
+    (integers) is left out of the program; its places in the signature have the dtype float0.
+    """
     n = len(closed.in_avals)
     moving = [tangent_aval(a).dtype != dtypes.float0 for a in closed.in_avals]
     shown = [tangent_aval(a).dtype != dtypes.float0 for a in closed.out_avals]
@@ -471,25 +581,37 @@ def _export_vjp(exported: Exported, closed: ClosedJaxpr) -> Exported:
             rest = iter(xs)
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *[next(rest) if m else p for m, p in zip(moving, primals)])
             return tuple([o for o, s in zip(outs, shown) if s])
+
         _, back = vjp(fun, *[p for m, p in zip(moving, primals) if m])
         return back(tuple(cts))
+
     fun_vjp.__name__ = f"{exported.fun_name}_vjp"
     avals = [*closed.in_avals, *[tangent_aval(a) for a, s in zip(closed.out_avals, shown) if s]]
     with enable_x64(exported._x64):
         traced = jit(fun_vjp).trace(*[ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals])
         in_avals = (*exported.in_avals, *map(tangent_aval, exported.out_avals))
         out_avals = tuple(map(tangent_aval, exported.in_avals))
-        return _from_traced(fun_vjp.__name__, traced.jaxpr, tree_structure((in_avals, {})), tree_structure(out_avals), exported.platforms,
-                            exported.disabled_safety_checks, in_avals, out_avals)
+        return _from_traced(
+            fun_vjp.__name__,
+            traced.jaxpr,
+            tree_structure((in_avals, {})),
+            tree_structure(out_avals),
+            exported.platforms,
+            exported.disabled_safety_checks,
+            in_avals,
+            out_avals,
+        )
 
 
-def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (),
-                        scope: SymbolicScope | None = None) -> Any:
+def symbolic_args_specs(
+    args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
+) -> Any:
     """`ShapeDtypeStruct`s for arguments, with shapes that are symbolic.
 
     Args:
         args: a pytree of arrays or of anything with a shape and a dtype.
-        shapes_specs: a pytree prefix of `args` with specs as `symbolic_shape` takes them; None and `...` take an argument's own sizes.
+        shapes_specs: a pytree prefix of `args` with specs as `symbolic_shape` takes them; None and `...` take an
+            argument's own sizes.
         constraints, scope: as for `symbolic_shape`.
 
     Example:
@@ -502,7 +624,21 @@ def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequenc
         raise ValueError("Cannot use both `scope` and `constraints` in symbolic_args_specs.")
     scope = SymbolicScope(constraints) if scope is None else scope
     leaves, tree = tree_flatten(args)
-    avals = [x if isinstance(x, ShapeDtypeStruct) else get_aval(x) if not (hasattr(x, "shape") and hasattr(x, "dtype")) else x for x in leaves]
-    specs = [shapes_specs] * len(leaves) if shapes_specs is None or isinstance(shapes_specs, str) else \
-        broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None or isinstance(x, str))
-    return tree.unflatten([ShapeDtypeStruct(symbolic_shape(s, like=tuple(a.shape), scope=scope), a.dtype) for s, a in zip(specs, avals)])
+    avals = [
+        (
+            x
+            if isinstance(x, ShapeDtypeStruct)
+            else get_aval(x)
+            if not (hasattr(x, "shape") and hasattr(x, "dtype"))
+            else x
+        )
+        for x in leaves
+    ]
+    specs = (
+        [shapes_specs] * len(leaves)
+        if shapes_specs is None or isinstance(shapes_specs, str)
+        else broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None or isinstance(x, str))
+    )
+    return tree.unflatten(
+        [ShapeDtypeStruct(symbolic_shape(s, like=tuple(a.shape), scope=scope), a.dtype) for s, a in zip(specs, avals)]
+    )

@@ -1,4 +1,7 @@
-"""All of the language, loaded: a program that comes as bytes may use any primitive and parameter, whichever modules this process has loaded by itself."""
+"""All of the language, loaded: a program that comes as bytes may use any primitive and parameter, whichever modules
+this process has loaded by itself.
+"""
+
 # ruff: noqa: F401
 import weft.primitives.collective
 import weft.primitives.conv

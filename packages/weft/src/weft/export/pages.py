@@ -1,4 +1,5 @@
 """Programs for pages without Python: a folder with WebAssembly, an ES module and its types."""
+
 from __future__ import annotations
 
 import inspect
@@ -27,34 +28,55 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
-_TYPED = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128")
+_TYPED = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 
 
 @api_boundary
-def web(fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.PathLike[str],
-        name: str | None = None) -> list[Path]:
+def web(
+    fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.PathLike[str], name: str | None = None
+) -> list[Path]:
     """Compiles a function to WebAssembly and writes what a page without Python needs to call it.
 
-    The folder then holds `name.wasm` (and `name.relaxed.wasm` for engines with relaxed SIMD), `name.bin` with the arrays that the function closes over, the ES module `name.js`
-    with its types `name.d.ts`, a page to try it, `name.html`, and `weft.js`, which all programs of a folder share. It depends on nothing outside. In JavaScript:
+    The folder then holds `name.wasm` (and `name.relaxed.wasm` for engines with relaxed SIMD), `name.bin` with the
+    arrays that the function closes over, the ES module `name.js` with its types `name.d.ts`, a page to try it,
+    `name.html`, and `weft.js`, which all programs of a folder share. It depends on nothing outside. In JavaScript:
 
         import { load } from "./name.js";
         const f = await load();
-        const y = f(x);             // typed arrays in and out; f.onDevice(x) leaves the results on the device, for loops
+        const y = f(x);             // typed arrays in and out; f.onDevice(x) leaves the results on the device, for
+        loops
 
-    Every argument is an input of the program; arrays that `fun` closes over, also by `functools.partial`, are part of the export: `web(partial(predict, params), x, path=…)`.
-    dicts, named tuples and dataclasses are objects, lists and tuples arrays, None is null, arrays without axes are numbers (booleans, bigints for 64 bits). Complex arrays are
-    interleaved. Where JavaScript has no typed array the nearest wider one stands: Float32Array for bfloat16, float16 and float8, Int8Array and Uint8Array for int4 and
-    its kin, Uint32Array for the words of a random key. Arguments that `fun`, if it is jitted, donates are consumed where they lie on the device.
+    Every argument is an input of the program; arrays that `fun` closes over, also by `functools.partial`, are part of
+    the export: `web(partial(predict, params), x, path=…)`. dicts, named tuples and dataclasses are objects, lists and
+    tuples arrays, None is null, arrays without axes are numbers (booleans, bigints for 64 bits). Complex arrays are
+    interleaved. Where JavaScript has no typed array the nearest wider one stands: Float32Array for bfloat16, float16
+    and float8, Int8Array and Uint8Array for int4 and its kin, Uint32Array for the words of a random key. Arguments that
+    `fun`, if it is jitted, donates are consumed where they lie on the device.
 
     Args:
         fun: a function of pytrees of arrays, jitted or not, or an `Exported`.
         *args: arrays or `ShapeDtypeStruct`s; only their shapes and dtypes count. None for an `Exported`.
         path: the folder. It is made if need be; files of an earlier export of that name are replaced.
-        name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a lambda).
+        name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a
+            lambda).
 
-    Returns: the paths of the files. Raises: NotPortable for programs that call Python (callbacks, debug.print), with the line; ValueError for symbolic shapes and for names that
-        can't be; BackendError where the compiler (weft-wasm) is not installed.
+    Returns: the paths of the files. Raises: NotPortable for programs that call Python (callbacks, debug.print), with
+        the line; ValueError for symbolic shapes and for names that can't be; BackendError where the compiler
+        (weft-wasm) is not installed.
 
     Example:
         >>> import tempfile, weft, weft.numpy as jnp
@@ -66,22 +88,35 @@ def web(fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.Pat
     """
     if isinstance(fun, Exported):
         if args:
-            raise ValueError(f"{fun.fun_name} is exported, so its arguments' types are known; give web no arguments beside it.")
+            raise ValueError(
+                f"{fun.fun_name} is exported, so its arguments' types are known; give web no arguments beside it."
+            )
         exported, donated, fixed = fun, (False,) * len(fun.in_avals), None
     else:
         jitted: Any = fun if hasattr(fun, "trace") else jit(fun)
         traced = jitted.trace(*args)
-        exported, donated, fixed = export_traced(traced, ("wasm",)), traced.donated, getattr(jitted, "static_argnums", ())
+        exported, donated, fixed = (
+            export_traced(traced, ("wasm",)),
+            traced.donated,
+            getattr(jitted, "static_argnums", ()),
+        )
     name = _name_of(fun) if name is None else name
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() == "weft":
-        raise ValueError(f"name must be an identifier of JavaScript other than weft, since files are called by it; got {name!r}.")
+        raise ValueError(
+            f"name must be an identifier of JavaScript other than weft, since files are called by it; got {name!r}."
+        )
     told = name if exported.fun_name == name else f"{name} ({exported.fun_name})"
     if exported._scope is not None:
-        raise ValueError(f"{told} has symbolic sizes ({', '.join(sorted(exported._variables))}), and a program of a page has numbers: give ShapeDtypeStructs with "
-                         "numbers, and export once for each size under a name of its own.")
+        raise ValueError(
+            f"{told} has symbolic sizes ({', '.join(sorted(exported._variables))}), and a program of a page has"
+            " numbers: give ShapeDtypeStructs with numbers, and export once for each size under a name of its own."
+        )
     arguments, keywords = exported.in_tree.children()
     if keywords.num_leaves:
-        raise ValueError(f"{told} takes keyword arguments, which JavaScript does not have; bind them with functools.partial, or make them positional.")
+        raise ValueError(
+            f"{told} takes keyword arguments, which JavaScript does not have; bind them with functools.partial, or make"
+            " them positional."
+        )
     if any(a.dtype == dtypes.float0 for a in (*exported.in_avals, *exported.out_avals)):
         raise ValueError(f"{told} takes or returns arrays of dtype float0, which hold nothing; leave them out.")
     inputs, outputs = [[_edge(a) for a in avals] for avals in (exported.in_avals, exported.out_avals)]
@@ -90,8 +125,13 @@ def web(fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.Pat
         program, consts = program_for(_with_edges(exported._closed, inputs, outputs), "wasm", wasm.branches_of)
         trees = _tree(arguments, told)
         names = _argument_names(fun, fixed, len(trees))
-        signature = {"name": name, "args": [{"name": n, "tree": t} for n, t in zip(names, trees)], "result": _tree(exported.out_tree, told),
-                     "inputs": [_spec(a) for a in inputs], "outputs": [_spec(a) for a in outputs]}
+        signature = {
+            "name": name,
+            "args": [{"name": n, "tree": t} for n, t in zip(names, trees)],
+            "result": _tree(exported.out_tree, told),
+            "inputs": [_spec(a) for a in inputs],
+            "outputs": [_spec(a) for a in outputs],
+        }
         notes = [_note(a, e) for a, e in zip((*exported.in_avals, *exported.out_avals), (*inputs, *outputs))]
         return wasm.write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
 
@@ -119,7 +159,7 @@ def _argument_names(fun: Callable[..., Any] | Exported, fixed: Sequence[int] | N
         try:
             parameters = inspect.signature(_plain(fun)).parameters.values()
             names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        except (TypeError, ValueError):      # a callable that doesn't say
+        except (TypeError, ValueError):  # a callable that doesn't say
             pass
         names = [n for i, n in enumerate(names) if i not in fixed]
     return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
@@ -143,7 +183,11 @@ def _with_edges(closed: ClosedJaxpr, inputs: Sequence[AbstractValue], outputs: S
 
     def fun(*leaves: Value) -> Any:
         inner = [x if x.dtype == a.dtype else convert(x, a.dtype) for x, a in zip(leaves, have)]
-        return [x if a.dtype == b.dtype else convert(x, b.dtype) for x, a, b in zip(eval_jaxpr(closed.jaxpr, closed.consts, *inner), give, outputs)]
+        return [
+            x if a.dtype == b.dtype else convert(x, b.dtype)
+            for x, a, b in zip(eval_jaxpr(closed.jaxpr, closed.consts, *inner), give, outputs)
+        ]
+
     return jit(fun).trace(*[ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inputs]).jaxpr
 
 
@@ -153,7 +197,11 @@ def _spec(aval: AbstractValue) -> dict[Any, Any]:
 
 def _note(aval: AbstractValue, edge: AbstractValue) -> str:
     own, shown = [f"{dtypes.name(a.dtype)}[{','.join(map(str, a.shape))}]" for a in (aval, edge)]
-    return shown + (", real and imaginary parts in turn" if shown.startswith("complex") else "") + (f" for {own}" if own != shown else "")
+    return (
+        shown
+        + (", real and imaginary parts in turn" if shown.startswith("complex") else "")
+        + (f" for {own}" if own != shown else "")
+    )
 
 
 def _tree(tree: PyTreeDef, told: str) -> Any:
@@ -179,5 +227,8 @@ def _json(x: Value, told: str) -> Any:
     keys = [k.key if isinstance(k, DictKey) else k.name for k, _ in children]
     for key in keys:
         if not isinstance(key, (str, int)) or key == "__proto__":
-            raise ValueError(f"{told} has a dict with the key {key!r}, which can't name a property of a JavaScript object; use strings or whole numbers.")
+            raise ValueError(
+                f"{told} has a dict with the key {key!r}, which can't name a property of a JavaScript object; use"
+                " strings or whole numbers."
+            )
     return {str(key): _json(c, told) for key, (_, c) in zip(keys, children)}

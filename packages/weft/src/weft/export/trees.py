@@ -1,4 +1,5 @@
 """The bytes of pytree structures: tuples, lists, dicts, None, and the classes that their owners registered for it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ _LEAF, _NONE, _TUPLE, _LIST, _DICT, _NODE = range(6)
 
 class Registration(NamedTuple):
     """How the structure of one class is written and read."""
+
     nodetype: type[Any]
     name: str
     write: Callable[[Any], bytes]
@@ -26,15 +28,21 @@ _by_type: dict[type[Any], Registration] = {}
 _by_name: dict[str, Registration] = {}
 
 
-def register_pytree_node_serialization(nodetype: type[Any], *, serialized_name: str,
-                                       serialize_auxdata: Callable[[Any], bytes],
-                                       deserialize_auxdata: Callable[[bytes], Any], from_children: Callable[[Any, Sequence[Any]], Any] | None = None) -> type[Any]:
+def register_pytree_node_serialization(
+    nodetype: type[Any],
+    *,
+    serialized_name: str,
+    serialize_auxdata: Callable[[Any], bytes],
+    deserialize_auxdata: Callable[[bytes], Any],
+    from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
+) -> type[Any]:
     """Lets structures with a registered pytree class be serialized.
 
     Args:
         nodetype: the class, registered with `weft.tree_util` already.
         serialized_name: what stands for it in files; it must mean the same where they are read.
-        serialize_auxdata, deserialize_auxdata: the auxiliary data as bytes, and back. Files may be hostile: don't unpickle.
+        serialize_auxdata, deserialize_auxdata: the auxiliary data as bytes, and back. Files may be hostile: don't
+            unpickle.
         from_children: (auxiliary data, children) -> value, where it is not the class's own rule.
 
     Returns: the class. Raises: ValueError for a class or name that is taken, or a class that is no pytree node.
@@ -46,13 +54,20 @@ def register_pytree_node_serialization(nodetype: type[Any], *, serialized_name: 
         ...     serialize_auxdata=lambda keys: ",".join(keys).encode(), deserialize_auxdata=lambda b: tuple(b.decode().split(",")))
     """
     if nodetype in _by_type:
-        raise ValueError(f"Duplicate serialization registration for type `{nodetype}`. Previous registration was with serialized_name `{_by_type[nodetype].name}`.")
+        raise ValueError(
+            f"Duplicate serialization registration for type `{nodetype}`. Previous registration was with"
+            f" serialized_name `{_by_type[nodetype].name}`."
+        )
     if serialized_name in _by_name:
-        raise ValueError(f"Duplicate serialization registration for serialized_name `{serialized_name}`. Previous registration was for type "
-                         f"`{_by_name[serialized_name].nodetype}`.")
+        raise ValueError(
+            f"Duplicate serialization registration for serialized_name `{serialized_name}`. Previous registration was"
+            f" for type `{_by_name[serialized_name].nodetype}`."
+        )
     if nodetype not in node_types and not _is_namedtuple(nodetype):
         raise ValueError(f"`{nodetype}` is no pytree node; register it first with weft.tree_util.register_pytree_node.")
-    _by_type[nodetype] = _by_name[serialized_name] = Registration(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children)
+    _by_type[nodetype] = _by_name[serialized_name] = Registration(
+        nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
+    )
     return nodetype
 
 
@@ -65,13 +80,24 @@ def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) ->
         >>> Pair = export.register_namedtuple_serialization(collections.namedtuple("Pair", "a b"), serialized_name="docs.Pair")
     """
     if not _is_namedtuple(nodetype):
-        raise ValueError(f"Use `export.register_pytree_node_serialization` for types other than `collections.namedtuple`; got {nodetype}.")
+        raise ValueError(
+            "Use `export.register_pytree_node_serialization` for types other than `collections.namedtuple`; got"
+            f" {nodetype}."
+        )
 
     def read(data: bytes) -> None:
         if data != ",".join(nodetype._fields).encode():
-            raise ValueError(f"the named tuple {serialized_name} has the fields {','.join(nodetype._fields)} here, and {data.decode(errors='replace')[:80]} in the file")
-    return register_pytree_node_serialization(nodetype, serialized_name=serialized_name, serialize_auxdata=lambda aux: ",".join(nodetype._fields).encode(),
-                                              deserialize_auxdata=read)
+            raise ValueError(
+                f"the named tuple {serialized_name} has the fields {','.join(nodetype._fields)} here, and"
+                f" {data.decode(errors='replace')[:80]} in the file"
+            )
+
+    return register_pytree_node_serialization(
+        nodetype,
+        serialized_name=serialized_name,
+        serialize_auxdata=lambda aux: ",".join(nodetype._fields).encode(),
+        deserialize_auxdata=read,
+    )
 
 
 def _is_namedtuple(cls: object) -> bool:
@@ -94,13 +120,17 @@ def write_tree(w: Writer, tree: PyTreeDef) -> None:
         w.unsigned(len(tree.nodes))
         for key in tree.aux:
             if not isinstance(key, str):
-                raise ValueError(f"only dicts with string keys can be serialized; got the key {key!r} of type {type(key).__name__}.")
+                raise ValueError(
+                    f"only dicts with string keys can be serialized; got the key {key!r} of type {type(key).__name__}."
+                )
             w.string(key)
     else:
         found = _by_type.get(tree.node)
         if found is None:
-            raise ValueError(f"Cannot serialize PyTreeDef containing an unregistered type `{tree.node}`. Use `export.register_pytree_node_serialization` or "
-                             "`export.register_namedtuple_serialization`.")
+            raise ValueError(
+                f"Cannot serialize PyTreeDef containing an unregistered type `{tree.node}`. Use"
+                " `export.register_pytree_node_serialization` or `export.register_namedtuple_serialization`."
+            )
         w.byte(_NODE)
         w.string(found.name)
         data = found.write(tree.aux)
@@ -133,11 +163,15 @@ def read_tree(r: Reader, depth: int = 0) -> PyTreeDef:
     name = r.string()
     found = _by_name.get(name)
     if found is None:
-        r.fail(f"the pytree class {name[:80]!r} is not registered here (export.register_pytree_node_serialization, or register_namedtuple_serialization)", start)
+        r.fail(
+            f"the pytree class {name[:80]!r} is not registered here (export.register_pytree_node_serialization, or"
+            " register_namedtuple_serialization)",
+            start,
+        )
     data = r.bytes()
     try:
         aux = found.read(data)
-    except Exception as e:      # a user's function, given bytes of a stranger
+    except Exception as e:  # a user's function, given bytes of a stranger
         r.fail(f"the data of the pytree class {name!r} can't be read: {type(e).__name__}: {e}", start)
     tree = PyTreeDef(found.nodetype, aux, _children(r, depth))
     fields = getattr(found.nodetype, "_fields", ())

@@ -1,4 +1,5 @@
 """jit as a primitive: a call of a jaxpr that is compiled as one program."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -22,12 +23,25 @@ if TYPE_CHECKING:
 jit_p = Primitive("jit", multiple_results=True)
 
 
-def bind_jit(closed: ClosedJaxpr, args: Sequence[Any], name: str, inline: bool = False, keep_unused: bool = False,
-             donated: tuple[bool, ...] | None = None) -> list[Any]:
+def bind_jit(
+    closed: ClosedJaxpr,
+    args: Sequence[Any],
+    name: str,
+    inline: bool = False,
+    keep_unused: bool = False,
+    donated: tuple[bool, ...] | None = None,
+) -> list[Any]:
     """Calls a closed jaxpr as one program under the current trace."""
-    (closed,), refs = hoist_refs(closed)      # what is written to them belongs to the outer program
+    (closed,), refs = hoist_refs(closed)  # what is written to them belongs to the outer program
     args, donated = [*refs, *args], donated and (*[False] * len(refs), *donated)
-    return jit_p.bind(*args, jaxpr=closed, name=name, donated_invars=tuple(donated or (False,) * len(args)), keep_unused=keep_unused, inline=inline)
+    return jit_p.bind(
+        *args,
+        jaxpr=closed,
+        name=name,
+        donated_invars=tuple(donated or (False,) * len(args)),
+        keep_unused=keep_unused,
+        inline=inline,
+    )
 
 
 def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
@@ -36,8 +50,16 @@ def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
     return trace.record(jit_p, args, params)
 
 
-def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: ClosedJaxpr, name: str,
-         donated_invars: tuple[bool, ...], keep_unused: bool, inline: bool) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: tuple[bool, ...],
+    keep_unused: bool,
+    inline: bool,
+) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     both, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
     outs = bind_jit(both, [*primals, *[t for t in tangents if type(t) is not Zero]], name, inline, keep_unused)
@@ -54,40 +76,84 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     n = len(outs) - split.num_handed_over
     residuals = split.residuals(known_args, outs[:n], outs[n:])
     inputs = [*residuals, *[x for x, u in zip(args, unknown) if u]]
-    staged = trace.staged.process(jit_p, tuple(inputs), dict(
-        jaxpr=split.staged, name=params["name"], donated_invars=(False,) * len(inputs), keep_unused=params["keep_unused"], inline=params["inline"])) \
-        if any(split.out_unknown) else []
+    staged = (
+        trace.staged.process(
+            jit_p,
+            tuple(inputs),
+            dict(
+                jaxpr=split.staged,
+                name=params["name"],
+                donated_invars=(False,) * len(inputs),
+                keep_unused=params["keep_unused"],
+                inline=params["inline"],
+            ),
+        )
+        if any(split.out_unknown)
+        else []
+    )
     known_outs, staged_outs = iter(outs[:n]), iter(staged)
     return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
 
 
-def _transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...],
-               keep_unused: bool, inline: bool) -> list[Value | None]:
+def _transpose(
+    cts: Sequence[Value],
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: tuple[bool, ...],
+    keep_unused: bool,
+    inline: bool,
+) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = transpose_jaxpr(jaxpr, linear, nonzero)
-    outs = iter(bind_jit(back, [*[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero]], name, inline, keep_unused))
+    outs = iter(
+        bind_jit(
+            back,
+            [*[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero]],
+            name,
+            inline,
+            keep_unused,
+        )
+    )
     return [next(outs) if lin else None for lin in linear]
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, name: str,
-           donated_invars: tuple[bool, ...], keep_unused: bool, inline: bool) -> tuple[Any, Any]:
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: tuple[bool, ...],
+    keep_unused: bool,
+    inline: bool,
+) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     new, out_batched = batch_jaxpr(jaxpr, axis, batched)
-    outs = bind_jit(new, [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], name, inline, keep_unused)
+    outs = bind_jit(
+        new, [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], name, inline, keep_unused
+    )
     return outs, [0 if b else None for b in out_batched]
 
 
 def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed: ClosedJaxpr = eqn.params["jaxpr"]
-    key = "dce", tuple(used_outputs)      # equations that share a jaxpr go on sharing one
+    key = "dce", tuple(used_outputs)  # equations that share a jaxpr go on sharing one
     if key not in closed.jaxpr.cache:
         closed.jaxpr.cache[key] = dce_jaxpr(closed.jaxpr, used_outputs)
     jaxpr, used_inputs = closed.jaxpr.cache[key]
-    params = dict(eqn.params, jaxpr=ClosedJaxpr(jaxpr, closed.consts),
-                  donated_invars=tuple(d for d, u in zip(eqn.params["donated_invars"], used_inputs) if u))
-    return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_inputs) if u],
-                       outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=params)
+    params = dict(
+        eqn.params,
+        jaxpr=ClosedJaxpr(jaxpr, closed.consts),
+        donated_invars=tuple(d for d, u in zip(eqn.params["donated_invars"], used_inputs) if u),
+    )
+    return eqn.replace(
+        invars=[a for a, u in zip(eqn.invars, used_inputs) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
+        params=params,
+    )
 
 
 def collective_names(*closeds: ClosedJaxpr) -> frozenset[Any]:
@@ -108,6 +174,13 @@ def collective_names(*closeds: ClosedJaxpr) -> frozenset[Any]:
 jit_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 jit_p.effects = lambda params: params["jaxpr"].effects
 jit_p.axis_names = lambda params: collective_names(params["jaxpr"])
-jit_p.stage, jit_p.jvp, jit_p.partial_eval, jit_p.transpose, jit_p.batch, jit_p.dce = _stage, _jvp, _partial_eval, _transpose, _batch, _dce
+jit_p.stage, jit_p.jvp, jit_p.partial_eval, jit_p.transpose, jit_p.batch, jit_p.dce = (
+    _stage,
+    _jvp,
+    _partial_eval,
+    _transpose,
+    _batch,
+    _dce,
+)
 jit_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 jit_p.reference = AsDecomposed(jit_p)

@@ -1,4 +1,5 @@
 """What loops and conditionals share: tracing their functions and checking that types agree."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -19,15 +20,19 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 
-def trace_open(fun: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[AbstractValue],
-               what: str) -> tuple[Jaxpr, list[Any], PyTreeDef]:
-    """Traces `fun(*unflattened)`: a jaxpr whose constants lead its arguments, those constants, and the result's structure."""
+def trace_open(
+    fun: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[AbstractValue], what: str
+) -> tuple[Jaxpr, list[Any], PyTreeDef]:
+    """Traces `fun(*unflattened)`: a jaxpr whose constants lead its arguments, those constants, and the result's
+    structure.
+    """
     box: list[Any] = []
 
     def flat(*xs: Value) -> list[Value]:
         leaves, tree = tree_flatten(fun(*in_tree.unflatten(xs)))
         box.append(tree)
         return leaves
+
     jaxpr, consts = stage(flat, avals, what)
     return consts_as_args(jaxpr), consts, box[0]
 
@@ -39,31 +44,46 @@ def close(jaxpr: Jaxpr) -> ClosedJaxpr:
 def reorder(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None = None) -> ClosedJaxpr:
     """The same program with its arguments (and results) in another order."""
     jaxpr = closed.jaxpr
-    return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in ins],
-                                     outvars=jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs]), closed.consts)
+    return ClosedJaxpr(
+        jaxpr.replace(
+            invars=[jaxpr.invars[i] for i in ins],
+            outvars=jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs],
+        ),
+        closed.consts,
+    )
 
 
-def describe_mismatch(tree: PyTree, have: Sequence[Any], want: Sequence[Any], have_tree: PyTreeDef,
-                      want_tree: PyTreeDef) -> str | None:
+def describe_mismatch(
+    tree: PyTree, have: Sequence[Any], want: Sequence[Any], have_tree: PyTreeDef, want_tree: PyTreeDef
+) -> str | None:
     """How two carries differ, by the path of the first difference; None if shapes and dtypes agree."""
     if have_tree != want_tree:
         return f"the structure is {have_tree} where {want_tree} is expected"
     paths = [keystr(p) for p, _ in tree_flatten_with_path(tree)[0]]
     for path, a, b in zip(paths, have, want):
         if a.shape != b.shape or a.dtype != b.dtype:
-            return f"the value{' at ' + path if path else ''} has type {a.str_short()} where {b.str_short()} is expected"
+            return (
+                f"the value{' at ' + path if path else ''} has type {a.str_short()} where {b.str_short()} is expected"
+            )
     return None
 
 
-def strengthen(values: Sequence[Any], avals: Sequence[AbstractValue],
-               outs: Sequence[AbstractValue]) -> tuple[list[Any], list[Any], bool]:
-    """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any changed)."""
+def strengthen(
+    values: Sequence[Any], avals: Sequence[AbstractValue], outs: Sequence[AbstractValue]
+) -> tuple[list[Any], list[Any], bool]:
+    """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any
+    changed).
+    """
     new_values, new_avals, changed = [], [], False
     for v, a, o in zip(values, avals, outs):
-        if a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape and \
-                dtypes.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype:      # 1.0 does not become an integer
+        if (
+            a.weak_type
+            and (not o.weak_type or a.dtype != o.dtype)
+            and a.shape == o.shape
+            and dtypes.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype
+        ):  # 1.0 does not become an integer
             v, a, changed = convert(v, o.dtype, o.weak_type), shaped(a.shape, o.dtype, o.weak_type), True
-        elif vma_of(o) - vma_of(a):      # the same everywhere at first, and then not
+        elif vma_of(o) - vma_of(a):  # the same everywhere at first, and then not
             v, changed = pvary_p.bind(v, axes=tuple(sorted(vma_of(o) - vma_of(a), key=str))), True
         new_values.append(v)
         new_avals.append(a)
@@ -80,16 +100,22 @@ def _widened(x: Value, where: frozenset[Any]) -> Value:
     if where <= vma_of(aval):
         return x
     if isinstance(aval, AbstractRef):
-        raise ValueError(at_user_line(f"cond: the choice differs between devices (along {', '.join(map(repr, sorted(where, key=str)))}), and the reference of type "
-                                      f"{aval.str_short()} that its branches take is the same on all. Cut the reference too, in shard_map's in_specs, or read it "
-                                      "before the choice."))
+        raise ValueError(
+            at_user_line(
+                f"cond: the choice differs between devices (along {', '.join(map(repr, sorted(where, key=str)))}), and"
+                f" the reference of type {aval.str_short()} that its branches take is the same on all. Cut the"
+                " reference too, in shard_map's in_specs, or read it before the choice."
+            )
+        )
     return pvary_p.bind(x, axes=tuple(sorted(where, key=str)))
 
 
-def widen(index: Value, operands: Sequence[Any],
-          branches: Sequence[ClosedJaxpr]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Operands and branches of a cond whose choice may differ between devices (see `transforms.vary`): operands vary then too, so that
-    devices which take different branches need not communicate in them to add up cotangents."""
+def widen(
+    index: Value, operands: Sequence[Any], branches: Sequence[ClosedJaxpr]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Operands and branches of a cond whose choice may differ between devices (see `transforms.vary`): operands vary
+    then too, so that devices which take different branches need not communicate in them to add up cotangents.
+    """
     where = vma_of(get_aval(index))
     if not where:
         return operands, branches

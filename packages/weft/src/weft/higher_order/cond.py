@@ -1,4 +1,5 @@
 """cond and switch: one of several programs, chosen by a traced integer."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
@@ -44,12 +45,13 @@ cond_p = Primitive("cond", multiple_results=True)
 
 
 def _bind_cond(index: Value, *args: Value, branches: Sequence[ClosedJaxpr]) -> list[Any]:
-    branches, refs = hoist_refs(*branches)      # of a custom derivative's rule that closes over them
+    branches, refs = hoist_refs(*branches)  # of a custom derivative's rule that closes over them
     return cond_p.bind(index, *refs, *args, branches=tuple(branches))
 
 
-def _cond_abstract(index: Value, *avals: AbstractValue, branches: Sequence[ClosedJaxpr],
-                   **_: Any) -> list[AbstractValue]:
+def _cond_abstract(
+    index: Value, *avals: AbstractValue, branches: Sequence[ClosedJaxpr], **_: Any
+) -> list[AbstractValue]:
     if index.shape or index.dtype != dtypes.int32:
         raise type_error(f"cond's index must be an int32 scalar, got {index}.")
     return list(branches[0].out_avals)
@@ -59,8 +61,9 @@ def _cond_reference(index: Value, *args: Value, branches: Sequence[ClosedJaxpr],
     return interpret(branches[min(max(int(index), 0), len(branches) - 1)], args)
 
 
-def _cond_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,
-              branches: Sequence[ClosedJaxpr]) -> tuple[Any, Any]:
+def _cond_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, branches: Sequence[ClosedJaxpr]
+) -> tuple[Any, Any]:
     index, *args = primals
     nonzero = [type(t) is not Zero for t in tangents[1:]]
     out_nz = [False] * len(branches[0].out_avals)
@@ -77,20 +80,32 @@ def _cond_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, branches: Sequ
     index, *ops = args
     batched = [d is not None for d in dims[1:]]
     ops = [x if d is None else to_front(axis, x, d) for x, d in zip(ops, dims[1:])]
-    if dims[0] is not None:      # elements choose differently: compute all, select
+    if dims[0] is not None:  # elements choose differently: compute all, select
         if any(any_io(b.effects) for b in branches):
-            raise NotImplementedError(at_user_line("IO effect not supported in vmap-of-cond: where elements choose differently all branches run, and the "
-                                                   "callback would be called for elements that do not choose its branch. Use lax.map over the elements."))
+            raise NotImplementedError(
+                at_user_line(
+                    "IO effect not supported in vmap-of-cond: where elements choose differently all branches run, and"
+                    " the callback would be called for elements that do not choose its branch. Use lax.map over the"
+                    " elements."
+                )
+            )
         index = to_front(axis, index, dims[0])
-        masked = [b and not isinstance(get_aval(x), AbstractRef) and dtypes.is_inexact(get_aval(x).dtype) for x, b in zip(ops, batched)]
+        masked = [
+            b and not isinstance(get_aval(x), AbstractRef) and dtypes.is_inexact(get_aval(x).dtype)
+            for x, b in zip(ops, batched)
+        ]
         which = ne(index, scalar_like(index, 0))
         if len(branches) != 2:
             index = which = clamp(scalar_like(index, 0), index, scalar_like(index, len(branches) - 1))
         results = []
         for k, b in enumerate(branches):
-            # derivatives of a branch at operands that did not choose it may be infinite: they must not reach those operands, not even times 0
+            # derivatives of a branch at operands that did not choose it may be infinite: they must not reach those
+            # operands, not even times 0
             mine = which if k and len(branches) == 2 else eq(index, scalar_like(index, k))
-            chosen = [select_n_p.bind(broadcast_in_dim(mine, shape_of(x), (0,)), stop_gradient_p.bind(x), x) if m else x for x, m in zip(ops, masked)]
+            chosen = [
+                select_n_p.bind(broadcast_in_dim(mine, shape_of(x), (0,)), stop_gradient_p.bind(x), x) if m else x
+                for x, m in zip(ops, masked)
+            ]
             new, _ = batch_jaxpr(b, axis, batched, True)
             results.append(eval_jaxpr(new.jaxpr, new.consts, *chosen))
         outs = [select_n_p.bind(broadcast_in_dim(which, shape_of(cases[0]), (0,)), *cases) for cases in zip(*results)]
@@ -113,18 +128,26 @@ def _cond_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
         out_u = [a or c for a, c in zip(out_u, split_jaxpr(b, unknown).out_unknown)]
     splits = [split_jaxpr(b, unknown, out_u) for b in branches]
     known_ops, unknown_ops = [x for x, u in zip(ops, unknown) if not u], [x for x, u in zip(ops, unknown) if u]
-    values = [j for j, x in enumerate(known_ops) if type(get_aval(x)) is not AbstractRef]      # what linear programs need of a reference has been read
-    # Every branch hands over as many residuals as the one with the most; branches share places. Known operands need no handing over.
+    # what linear programs need of a reference has been read
+    values = [j for j, x in enumerate(known_ops) if type(get_aval(x)) is not AbstractRef]
+    # Every branch hands over as many residuals as the one with the most; branches share places. Known operands need no
+    # handing over.
     own = [[i for i, (where, _) in enumerate(s.sources) if where != "arg"] for s in splits]
     slots, places = _slots([[s.staged.in_avals[i] for i in ids] for s, ids in zip(splits, own)])
     known_branches = [_known_branch(s, ids, at, slots) for s, ids, at in zip(splits, own, places)]
-    staged_branches = [_staged_branch(s, ids, at, slots, values, [get_aval(known_ops[j]) for j in values], [get_aval(x) for x in unknown_ops])
-                       for s, ids, at in zip(splits, own, places)]
+    staged_branches = [
+        _staged_branch(
+            s, ids, at, slots, values, [get_aval(known_ops[j]) for j in values], [get_aval(x) for x in unknown_ops]
+        )
+        for s, ids, at in zip(splits, own, places)
+    ]
     outs = _bind_cond(index, *known_ops, branches=tuple(known_branches))
     n = len(outs) - len(slots)
     if not any(out_u):
         return outs[:n]
-    staged = trace.staged.process(cond_p, (index, *outs[n:], *[known_ops[j] for j in values], *unknown_ops), dict(branches=tuple(staged_branches)))
+    staged = trace.staged.process(
+        cond_p, (index, *outs[n:], *[known_ops[j] for j in values], *unknown_ops), dict(branches=tuple(staged_branches))
+    )
     known_iter, staged_iter = iter(outs[:n]), iter(staged)
     return [next(staged_iter) if u else next(known_iter) for u in out_u]
 
@@ -135,25 +158,46 @@ def _known_branch(split: Any, own: Any, places: Any, slots: Any) -> ClosedJaxpr:
         n = len(outs) - split.num_handed_over
         mine = split.residuals(args, outs[:n], outs[n:])
         return [*outs[:n], *_placed([mine[i] for i in own], places, slots)]
+
     return stage_closed(run, split.known.in_avals)
 
 
-def _staged_branch(split: Any, own: Any, places: Any, slots: Any, values: Sequence[Value],
-                   known_avals: Sequence[AbstractValue], unknown_avals: Sequence[AbstractValue]) -> ClosedJaxpr:
+def _staged_branch(
+    split: Any,
+    own: Any,
+    places: Any,
+    slots: Any,
+    values: Sequence[Value],
+    known_avals: Sequence[AbstractValue],
+    unknown_avals: Sequence[AbstractValue],
+) -> ClosedJaxpr:
     def run(*args: Value) -> list[Any]:
-        handed, known, unknown = args[:len(slots)], args[len(slots):len(slots) + len(known_avals)], args[len(slots) + len(known_avals):]
+        handed, known, unknown = (
+            args[: len(slots)],
+            args[len(slots) : len(slots) + len(known_avals)],
+            args[len(slots) + len(known_avals) :],
+        )
         mine, held = {i: handed[at] for i, at in zip(own, places)}, dict(zip(values, known))
         residuals = [mine[i] if i in mine else held[j] for i, (_, j) in enumerate(split.sources)]
         return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *residuals, *unknown)
+
     return stage_closed(run, [*slots, *known_avals, *unknown_avals])
 
 
-def _cond_transpose(cts: Sequence[Value], index: Value, *args: Value,
-                    branches: Sequence[ClosedJaxpr]) -> list[Value | None]:
+def _cond_transpose(
+    cts: Sequence[Value], index: Value, *args: Value, branches: Sequence[ClosedJaxpr]
+) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = tuple(transpose_jaxpr(b, linear, nonzero) for b in branches)
-    outs = iter(_bind_cond(index, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero], branches=back))
+    outs = iter(
+        _bind_cond(
+            index,
+            *[x for x, lin in zip(args, linear) if not lin],
+            *[ct for ct in cts if type(ct) is not Zero],
+            branches=back,
+        )
+    )
     return [None, *[next(outs) if lin else None for lin in linear]]
 
 
@@ -163,8 +207,11 @@ def _cond_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     for b in branches:
         used = [a or c for a, c in zip(used, dce_jaxpr(b.jaxpr, used_outputs)[1])]
     new = tuple(ClosedJaxpr(dce_jaxpr(b.jaxpr, used_outputs, used)[0], b.consts) for b in branches)
-    return eqn.replace(invars=[eqn.invars[0], *[a for a, u in zip(eqn.invars[1:], used) if u]],
-                       outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=dict(eqn.params, branches=new))
+    return eqn.replace(
+        invars=[eqn.invars[0], *[a for a, u in zip(eqn.invars[1:], used) if u]],
+        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
+        params=dict(eqn.params, branches=new),
+    )
 
 
 def _cond_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
@@ -177,18 +224,30 @@ def _cond_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any,
             outs = eval_jaxpr(part.giving.jaxpr, part.giving.consts, *args)
             n = len(outs) - len(mine)
             return [*outs[:n], *_placed(outs[n:], mine, [a for a, _ in slots])]
+
         return stage_closed(run, avals)
 
     def taking(part: Any, mine: Any) -> ClosedJaxpr:
-        return stage_closed(lambda *args: eval_jaxpr(part.taking.jaxpr, part.taking.consts, *args[:-k or None], *[args[len(avals) + i] for i in mine]),
-                            [*avals, *[a for a, _ in slots]])
-    first = eqn.replace(outvars=[*eqn.outvars, *handed], params=dict(eqn.params, branches=tuple(map(giving, parts, places))))
-    second = eqn.replace(invars=[*eqn.invars, *handed], params=dict(eqn.params, branches=tuple(map(taking, parts, places))))
+        return stage_closed(
+            lambda *args: eval_jaxpr(
+                part.taking.jaxpr, part.taking.consts, *args[: -k or None], *[args[len(avals) + i] for i in mine]
+            ),
+            [*avals, *[a for a, _ in slots]],
+        )
+
+    first = eqn.replace(
+        outvars=[*eqn.outvars, *handed], params=dict(eqn.params, branches=tuple(map(giving, parts, places)))
+    )
+    second = eqn.replace(
+        invars=[*eqn.invars, *handed], params=dict(eqn.params, branches=tuple(map(taking, parts, places)))
+    )
     return {v: answer for v, (_, answer) in zip(handed, slots)}, [first], second
 
 
 def _slots(branches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
-    """The fewest places that hold what any one branch hands over, where equal kinds share places: these, and where each branch's values lie."""
+    """The fewest places that hold what any one branch hands over, where equal kinds share places: these, and where
+    each branch's values lie.
+    """
     slots: list[Any] = []
     places = []
     for kinds in branches:
@@ -225,12 +284,13 @@ cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["b
 cond_p.axis_names = lambda params: collective_names(*params["branches"])
 
 
-NO_OPERAND = object()      # None is an operand like any other
+NO_OPERAND = object()  # None is an operand like any other
 
 
 @api_boundary
-def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: PyTree,
-           operand: PyTree = NO_OPERAND) -> _T:
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: PyTree, operand: PyTree = NO_OPERAND
+) -> _T:
     """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
 
     All branches take the same operands and return pytrees of one structure, shapes and dtypes.
@@ -259,11 +319,18 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: P
 
 
 @api_boundary
-def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., _T], *operands: PyTree,
-         operand: PyTree = NO_OPERAND) -> _T:
-    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a select picks.
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., _T],
+    false_fun: Callable[..., _T],
+    *operands: PyTree,
+    operand: PyTree = NO_OPERAND,
+) -> _T:
+    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a
+    select picks.
 
-    Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun, false_operand, false_fun).
+    Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun,
+    false_operand, false_fun).
 
     Raises:
         TypeError: if `pred` is no scalar, the functions are none, or their results have different types.
@@ -273,8 +340,13 @@ def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., 
         >>> weft.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 5.0)
         Array(6., dtype=float32, weak_type=True)
     """
-    if len(operands) == 2 and callable(false_fun) and callable(operands[1]) and not (callable(true_fun) and not callable(operands[1])):
-        true_operand: Any = true_fun      # in the old form, where it stands
+    if (
+        len(operands) == 2
+        and callable(false_fun)
+        and callable(operands[1])
+        and not (callable(true_fun) and not callable(operands[1]))
+    ):
+        true_operand: Any = true_fun  # in the old form, where it stands
         on_true, false_operand, on_false = false_fun, operands[0], operands[1]
         return cond(pred, lambda ops: on_true(ops[0]), lambda ops: on_false(ops[1]), (true_operand, false_operand))
     if not (callable(true_fun) and callable(false_fun)):
@@ -284,7 +356,12 @@ def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., 
         raise TypeError(f"Pred must be a scalar of bool or number type, got {pred!r} of type {type(pred).__name__}.")
     aval = get_aval(pred)
     if aval.shape:
-        raise TypeError(at_user_line(f"Pred must be a scalar, got {pred} of shape {aval.shape}. (Use weft.numpy.where to choose elementwise.)"))
+        raise TypeError(
+            at_user_line(
+                f"Pred must be a scalar, got {pred} of shape {aval.shape}. (Use weft.numpy.where to choose"
+                " elementwise.)"
+            )
+        )
     if config.disable_jit and is_concrete(pred):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):
@@ -297,7 +374,10 @@ def _operands(who: str, operands: tuple[Any, ...], operand: PyTree) -> tuple[Any
     if operand is NO_OPERAND:
         return operands
     if operands:
-        raise TypeError(f"lax.{who}: if operand= is given there are no positional operands, got operand={operand!r} and {tuple(operands)!r}.")
+        raise TypeError(
+            f"lax.{who}: if operand= is given there are no positional operands, got operand={operand!r} and"
+            f" {tuple(operands)!r}."
+        )
     return (operand,)
 
 
@@ -315,7 +395,9 @@ def choose(index: Any, funs: Sequence[Callable[..., Any]], operands: Sequence[An
         example = tree_unflatten(first_tree, outs[0]) if first_tree.num_leaves else first_tree.unflatten([])
         problem = describe_mismatch(example, outs[i], outs[0], out_tree, first_tree)
         if problem and not (out_tree == first_tree and _equal_but_for_weakness(outs[0], outs[i])):
-            raise type_error(f"{who} branches must have equal output types: in the result of branch {i} {problem} (branch 0).")
+            raise type_error(
+                f"{who} branches must have equal output types: in the result of branch {i} {problem} (branch 0)."
+            )
     strong = [_common(column) for column in zip(*outs)]
     consts, closed = [], []
     for _, cs, _ in traced:
@@ -333,22 +415,25 @@ def _equal_but_for_weakness(a: Value, b: Value) -> bool:
 
 
 def _common(column: Any) -> tuple[Any, Any]:
-    dt, weak = dtypes.promote(*[(a.dtype, a.weak_type) for a in column]) if len({(a.dtype, a.weak_type) for a in column}) > 1 else \
-        (column[0].dtype, column[0].weak_type)
+    dt, weak = (
+        dtypes.promote(*[(a.dtype, a.weak_type) for a in column])
+        if len({(a.dtype, a.weak_type) for a in column}) > 1
+        else (column[0].dtype, column[0].weak_type)
+    )
     return dt, weak
 
 
-def _with_consts(jaxpr: Jaxpr, n: int, start: int, const_avals: Sequence[AbstractValue], avals: Sequence[AbstractValue],
-                 strong: Any) -> ClosedJaxpr:
+def _with_consts(
+    jaxpr: Jaxpr, n: int, start: int, const_avals: Sequence[AbstractValue], avals: Sequence[AbstractValue], strong: Any
+) -> ClosedJaxpr:
     """A branch that takes the constants of all branches, and gives results of the common types."""
     same = all((a.dtype, a.weak_type) == s for a, s in zip(jaxpr.out_avals, strong))
     if same and n == len(const_avals):
         return ClosedJaxpr(jaxpr, [])
 
     def run(*args: Value) -> list[Any]:
-        mine = args[start:start + n]
-        outs = eval_jaxpr(jaxpr, [], *mine, *args[len(const_avals):])
+        mine = args[start : start + n]
+        outs = eval_jaxpr(jaxpr, [], *mine, *args[len(const_avals) :])
         return [convert(o, dt, weak) for o, (dt, weak) in zip(outs, strong)]
+
     return stage_closed(run, [*const_avals, *avals])
-
-

@@ -1,4 +1,5 @@
 """custom_jvp: functions whose derivative the user gives by a rule; and what the primitives with rules share."""
+
 from __future__ import annotations
 
 from functools import update_wrapper
@@ -33,6 +34,7 @@ custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
 
 class Rule:
     """A flat derivative rule as a parameter of an equation; equal only to itself, shown by its name."""
+
     def __init__(self, name: str, fun: Callable[..., Any]):
         self.__name__, self.fun = name, fun
 
@@ -42,6 +44,7 @@ class Rule:
 
 class SymbolicZero:
     """A tangent or cotangent known to be zero, as rules with `symbolic_zeros=True` see it: a type without a value."""
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: AbstractValue):
@@ -80,16 +83,22 @@ def axis_names_of(form: Any) -> frozenset[Any]:
 
 def batched_call(form: Any, axis: Axis, dims: Dims) -> Callable[..., Any]:
     """A custom call's form on batched arguments, with all results batched along axis 0."""
+
     def batched(*args: Value) -> list[Any]:
         outs, out_dims = batch_flat(lambda *xs: call(form, xs), axis, args, dims)
         return [to_front(axis, x, d) for x, d in zip(outs, out_dims)]
+
     return batched
 
 
 def closed_over_error(what: str, name: str) -> UnexpectedTracerError:
-    return UnexpectedTracerError(at_user_line(
-        f"Detected differentiation of the {what} function {name} with respect to a closed-over value. Its rule says only how to differentiate with respect "
-        f"to its arguments: pass the closed-over value to {name} as an argument, and let the rule take it."))
+    return UnexpectedTracerError(
+        at_user_line(
+            f"Detected differentiation of the {what} function {name} with respect to a closed-over value. Its rule says"
+            f" only how to differentiate with respect to its arguments: pass the closed-over value to {name} as an"
+            " argument, and let the rule take it."
+        )
+    )
 
 
 def is_zero(t: Value) -> bool:
@@ -101,7 +110,9 @@ def is_float0(x: Value) -> bool:
 
 
 def unlike(t: Value, want: AbstractValue) -> str | None:
-    """In what a tangent or a cotangent differs from the type that it must have: "dtype" or "shape"; None where in nothing."""
+    """In what a tangent or a cotangent differs from the type that it must have: "dtype" or "shape"; None where in
+    nothing.
+    """
     have = t.aval if is_zero(t) else get_aval(t)
     return "dtype" if have.dtype != want.dtype else "shape" if have.shape != want.shape else None
 
@@ -118,8 +129,12 @@ def check_results(outs: Sequence[Value], call_jaxpr: Any, rule: str, name: str) 
     have, want = ([(a.shape, a.dtype) for a in avals] for avals in (map(get_aval, outs), call_jaxpr.out_avals))
     if have != want:
         show = lambda avals: f"({', '.join([a.str_short(short_dtypes=False) for a in avals])})"
-        raise TypeError(at_user_line(f"The {rule} rule of {name} gives results of types {show(map(get_aval, outs))}, and {name} itself {show(call_jaxpr.out_avals)}. "
-                                     "Give what the function gives."))
+        raise TypeError(
+            at_user_line(
+                f"The {rule} rule of {name} gives results of types {show(map(get_aval, outs))}, and {name} itself"
+                f" {show(call_jaxpr.out_avals)}. Give what the function gives."
+            )
+        )
 
 
 def zero_tangent(out: Value) -> Value:
@@ -131,7 +146,13 @@ def zero_tangent(out: Value) -> Value:
 def for_rule(t: Value, symbolic: bool) -> Any:
     """A tangent or cotangent as a user's rule takes it."""
     if type(t) is Zero:
-        return SymbolicZero(t.aval) if symbolic else dtypes.float0_zeros(t.aval.shape) if t.aval.dtype == dtypes.float0 else settled(zeros(t.aval))
+        return (
+            SymbolicZero(t.aval)
+            if symbolic
+            else dtypes.float0_zeros(t.aval.shape)
+            if t.aval.dtype == dtypes.float0
+            else settled(zeros(t.aval))
+        )
     return settled(t)
 
 
@@ -148,13 +169,21 @@ def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
         return trace.record(custom_jvp_call_p, args, params)
     jaxpr, consts = stage(form, [get_aval(x) for x in args], params["name"])
     n, rule = len(consts), params["jvp"]
-    shifted = Rule(rule.__name__, lambda *xs: rule(*xs[n:len(xs) // 2], *xs[len(xs) // 2 + n:])) if n else rule
+    shifted = Rule(rule.__name__, lambda *xs: rule(*xs[n : len(xs) // 2], *xs[len(xs) // 2 + n :])) if n else rule
     closed = ClosedJaxpr(consts_as_args(jaxpr), [])
     return trace.record(custom_jvp_call_p, [*consts, *args], dict(params, call_jaxpr=closed, jvp=shifted, num_consts=n))
 
 
-def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: ClosedJaxpr, jvp: Callable[..., Any],
-         name: str, num_consts: int, symbolic_zeros: bool) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    call_jaxpr: ClosedJaxpr,
+    jvp: Callable[..., Any],
+    name: str,
+    num_consts: int,
+    symbolic_zeros: bool,
+) -> tuple[Any, Any]:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_jvp", name)
     outs = jvp(*map(settled, primals), *[for_rule(t, symbolic_zeros) for t in tangents])
@@ -163,23 +192,35 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: Clo
     return list(outs[:n]), list(outs[n:])
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call_jaxpr: ClosedJaxpr, jvp: Callable[..., Any],
-           **params: Any) -> tuple[Any, Any]:
+def _batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, call_jaxpr: ClosedJaxpr, jvp: Callable[..., Any], **params: Any
+) -> tuple[Any, Any]:
     def batched_jvp(*xs: Value) -> list[Any]:
         """Tangents that are zero or of integers (float0) are not arrays that could carry a batch axis."""
         n = len(dims)
         args = [to_front(axis, x, d) if d is not None else x for x, d in zip(xs[:n], dims)]
-        ts = [to_front(axis, t, d) if d is not None and not is_float0(t) and not is_zero(t) else element_zero(axis, t, d is not None)
-              for t, d in zip(xs[n:], dims)]
+        ts = [
+            (
+                to_front(axis, t, d)
+                if d is not None and not is_float0(t) and not is_zero(t)
+                else element_zero(axis, t, d is not None)
+            )
+            for t, d in zip(xs[n:], dims)
+        ]
         arg_dims = [None if d is None else 0 for d in dims]
         t_dims = [None if is_float0(t) or is_zero(t) else d for t, d in zip(ts, arg_dims)]
         outs, out_dims = batch_flat(jvp, axis, [*args, *ts], [*arg_dims, *t_dims])
         return [x if is_zero(x) else to_front(axis, x, d) for x, d in zip(outs, out_dims)]
-    outs = custom_jvp_call_p.bind(*args, call_jaxpr=batched_call(call_jaxpr, axis, dims), jvp=Rule(jvp.__name__, batched_jvp), **params)
+
+    outs = custom_jvp_call_p.bind(
+        *args, call_jaxpr=batched_call(call_jaxpr, axis, dims), jvp=Rule(jvp.__name__, batched_jvp), **params
+    )
     return outs, [0] * len(outs)
 
 
-custom_jvp_call_p.transpose = lambda cts, *args, call_jaxpr, **_: backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, args, cts)
+custom_jvp_call_p.transpose = lambda cts, *args, call_jaxpr, **_: backward_pass(
+    call_jaxpr.jaxpr, call_jaxpr.consts, args, cts
+)
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
 custom_jvp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_jvp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])
@@ -190,10 +231,15 @@ custom_jvp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jax
 custom_jvp_call_p.reference = AsDecomposed(custom_jvp_call_p)
 
 
-def bind_custom_jvp(args: Sequence[Any], fun: Callable[..., Any], rule: Callable[..., Any], name: str,
-                    symbolic_zeros: bool = False) -> list[Any]:
-    """Calls the flat function `fun`, whose derivative is the flat `rule(*primals, *tangents) -> [*outs, *out_tangents]`."""
-    return custom_jvp_call_p.bind(*args, call_jaxpr=fun, jvp=rule, name=name, num_consts=0, symbolic_zeros=symbolic_zeros)
+def bind_custom_jvp(
+    args: Sequence[Any], fun: Callable[..., Any], rule: Callable[..., Any], name: str, symbolic_zeros: bool = False
+) -> list[Any]:
+    """Calls the flat function `fun`, whose derivative is the flat `rule(*primals, *tangents) -> [*outs,
+    *out_tangents]`.
+    """
+    return custom_jvp_call_p.bind(
+        *args, call_jaxpr=fun, jvp=rule, name=name, num_consts=0, symbolic_zeros=symbolic_zeros
+    )
 
 
 def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, ...]:
@@ -231,9 +277,9 @@ def static_positions(fun: Callable[..., Any], nums: Sequence[int], names: Sequen
 class custom_jvp(Generic[Args, Result]):
     """A function whose derivative is given by a rule of its own.
 
-    `defjvp(rule)` takes rule(primals, tangents) -> (primal_out, tangent_out); the tangent must be linear in the tangents.
-    `nondiff_argnums` (or `nondiff_argnames`) are passed to the rule as Python values before the two tuples. With
-    `symbolic_zeros=True` tangents that are zero come as `weft.custom_derivatives.SymbolicZero`.
+    `defjvp(rule)` takes rule(primals, tangents) -> (primal_out, tangent_out); the tangent must be linear in the
+    tangents. `nondiff_argnums` (or `nondiff_argnames`) are passed to the rule as Python values before the two tuples.
+    With `symbolic_zeros=True` tangents that are zero come as `weft.custom_derivatives.SymbolicZero`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -244,10 +290,12 @@ class custom_jvp(Generic[Args, Result]):
         >>> weft.grad(f)(1.0)
         Array(2., dtype=float32, weak_type=True)
     """
+
     __name__: str
 
-    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
         update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
         self.nondiff_argnums = static_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -260,7 +308,9 @@ class custom_jvp(Generic[Args, Result]):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Sets one rule for each argument: (tangent, result, *primals) -> its term of the result's tangent, or None for zero."""
+        """Sets one rule for each argument: (tangent, result, *primals) -> its term of the result's tangent, or None
+        for zero.
+        """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
@@ -275,23 +325,33 @@ class custom_jvp(Generic[Args, Result]):
             for term in terms[1:]:
                 total = tree_map(lambda a, b: a + b, total, term)
             return out, total
+
         self.defjvp(jvp)
 
     if TYPE_CHECKING:
+
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> custom_jvp[Args, Result]: ...
         @overload
-        def __get__(self: custom_jvp[Concatenate[Any, _Q], Result], obj: object,
-                    objtype: Any = None) -> Callable[_Q, Result]: ...
+        def __get__(
+            self: custom_jvp[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None
+        ) -> Callable[_Q, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
+
     else:
+
         def __get__(self, obj: object, objtype: type[Any] | None = None) -> Any:
             return self if obj is None else bound_method(self, obj)
 
     def __call__(self, *given: Args.args, **kwargs: Args.kwargs) -> Result:
         jvp = self.jvp
         if jvp is None:
-            raise AttributeError(at_user_line(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp. Give it its rule: f.defjvp(rule) with rule(primals, tangents)."))
+            raise AttributeError(
+                at_user_line(
+                    f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp. Give it its rule:"
+                    " f.defjvp(rule) with rule(primals, tangents)."
+                )
+            )
         args = resolve(self.fun, given, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         leaves, in_tree = tree_flatten(tuple(a for i, a in enumerate(args) if i not in static))
@@ -312,28 +372,43 @@ class custom_jvp(Generic[Args, Result]):
             pair = jvp(*static.values(), primals, tangents)
             rule, fun = name_of(jvp), name_of(self.fun)
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} returns (results, tangents of the results), and this one returned {type(pair).__name__}."))
+                raise TypeError(
+                    at_user_line(
+                        f"Custom JVP rule {rule} for function {fun} returns (results, tangents of the results), and"
+                        f" this one returned {type(pair).__name__}."
+                    )
+                )
             outs, out_tree = tree_flatten(pair[0])
             out_ts, t_tree = tree_flatten(pair[1])
             if out_tree != t_tree:
-                raise TypeError(f"Custom JVP rule {rule} for function {fun} must produce tangents in the structure of its results: these are {out_tree}, "
-                                f"the tangents {t_tree}.")
+                raise TypeError(
+                    f"Custom JVP rule {rule} for function {fun} must produce tangents in the structure of its results:"
+                    f" these are {out_tree}, the tangents {t_tree}."
+                )
             box.append(out_tree)
             return [*outs, *[_as_tangent(o, t, rule, fun) for o, t in zip(outs, out_ts)]]
+
         outs = bind_custom_jvp(leaves, flat, Rule(name_of(jvp), flat_jvp), name_of(self), self.symbolic_zeros)
         return tree_unflatten(box[-1], outs)
 
 
 def bound_method(custom: Any, obj: object) -> Callable[..., Any]:
     """`custom` as a method of `obj`."""
+
     def method(*args: Value, **kwargs: Any) -> Any:
         return custom(obj, *args, **kwargs)
+
     return method
 
 
 def _as_tangent(out: Value, t: Value, rule: str, fun: str) -> Value | Zero:
     want = tangent_aval(get_aval(out))
     if unlike(t, want):
-        raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with corresponding shapes and dtypes. A result of type "
-                                     f"{type_of(out)} has a tangent of type {want.str_short(short_dtypes=False)}, and the rule gives {type_of(t)}."))
+        raise TypeError(
+            at_user_line(
+                f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with corresponding"
+                f" shapes and dtypes. A result of type {type_of(out)} has a tangent of type"
+                f" {want.str_short(short_dtypes=False)}, and the rule gives {type_of(t)}."
+            )
+        )
     return Zero(want) if is_zero(t) or want.dtype == dtypes.float0 else t

@@ -1,4 +1,5 @@
 """custom_vjp: functions whose reverse-mode derivative the user gives by a forward and a backward rule."""
+
 from __future__ import annotations
 
 from functools import update_wrapper
@@ -17,7 +18,25 @@ from ..transforms.jvp import instantiate, jvp_jaxpr
 from ..transforms.stage import consts_as_args, stage
 from ..base.tree import register_pytree_node, tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
-from .custom_jvp import (Rule, SymbolicZero, axis_names_of, batched_call, bound_method, call, check_results, closed_over_error, effects_of, element_zero, for_rule, is_float0, is_zero, name_of, resolve, static_positions, zero_tangent)
+from .custom_jvp import (
+    Rule,
+    SymbolicZero,
+    axis_names_of,
+    batched_call,
+    bound_method,
+    call,
+    check_results,
+    closed_over_error,
+    effects_of,
+    element_zero,
+    for_rule,
+    is_float0,
+    is_zero,
+    name_of,
+    resolve,
+    static_positions,
+    zero_tangent,
+)
 
 if TYPE_CHECKING:
     from ..base.annotations import PyTree
@@ -37,6 +56,7 @@ custom_lin_p = Primitive("custom_lin", multiple_results=True)
 
 class CustomVJPPrimal:
     """An argument as a forward rule with `symbolic_zeros=True` sees it: its value, and whether it is differentiated."""
+
     __slots__ = ("value", "perturbed")
 
     def __init__(self, value: Any, perturbed: bool):
@@ -59,7 +79,8 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> Any:
 
 # the call ------------------------------------------------------------------------------------------------------------
 
-# Flat rules: fwd(perturbed, *primals) -> (residuals, results); bwd(*residuals, *cotangents) -> cotangents, None for zero.
+# Flat rules: fwd(perturbed, *primals) -> (residuals, results); bwd(*residuals, *cotangents) -> cotangents, None for
+# zero.
 
 
 def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
@@ -71,17 +92,37 @@ def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
     if n:
         fwd = Rule(fwd.__name__, lambda perturbed, *xs, fwd=fwd: fwd(perturbed[n:], *xs[n:]))
         bwd = Rule(bwd.__name__, lambda *xs, bwd=bwd: [None] * n + list(bwd(*xs)))
-    return trace.record(custom_vjp_call_p, [*consts, *args],
-                        dict(params, call_jaxpr=ClosedJaxpr(consts_as_args(jaxpr), []), fwd=fwd, bwd=bwd, num_consts=n))
+    return trace.record(
+        custom_vjp_call_p,
+        [*consts, *args],
+        dict(params, call_jaxpr=ClosedJaxpr(consts_as_args(jaxpr), []), fwd=fwd, bwd=bwd, num_consts=n),
+    )
 
 
-def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: ClosedJaxpr, fwd: Callable[..., Any],
-         bwd: Callable[..., Any], name: str, num_consts: int, symbolic_zeros: bool,
-         optimize_remat: bool) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    call_jaxpr: ClosedJaxpr,
+    fwd: Callable[..., Any],
+    bwd: Callable[..., Any],
+    name: str,
+    num_consts: int,
+    symbolic_zeros: bool,
+    optimize_remat: bool,
+) -> tuple[Any, Any]:
     perturbed = tuple([type(t) is not Zero for t in tangents])
     if not any(perturbed):
-        outs = custom_vjp_call_p.bind(*primals, call_jaxpr=call_jaxpr, fwd=fwd, bwd=bwd, name=name, num_consts=num_consts, symbolic_zeros=symbolic_zeros,
-                                      optimize_remat=optimize_remat)
+        outs = custom_vjp_call_p.bind(
+            *primals,
+            call_jaxpr=call_jaxpr,
+            fwd=fwd,
+            bwd=bwd,
+            name=name,
+            num_consts=num_consts,
+            symbolic_zeros=symbolic_zeros,
+            optimize_remat=optimize_remat,
+        )
         return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
     if any(perturbed[:num_consts]):
         raise closed_over_error("custom_vjp", name)
@@ -91,14 +132,36 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: Clo
         res, outs = fwd(perturbed, *map(settled, primals))
     check_results(outs, call_jaxpr, "fwd", name)
     out_avals = [tangent_aval(get_aval(o)) for o in outs]
-    in_zeros = tuple([not p if symbolic_zeros else type(t) is Zero and t.aval.dtype == dtypes.float0 for p, t in zip(perturbed, tangents)])
+    in_zeros = tuple(
+        [
+            not p if symbolic_zeros else type(t) is Zero and t.aval.dtype == dtypes.float0
+            for p, t in zip(perturbed, tangents)
+        ]
+    )
     ts = [instantiate(t) for t, zero in zip(tangents, in_zeros) if not zero]
-    out_ts = custom_lin_p.bind(*res, *ts, num_res=len(res), bwd=bwd, out_avals=tuple(out_avals), in_zeros=in_zeros, name=name, symbolic_zeros=symbolic_zeros)
+    out_ts = custom_lin_p.bind(
+        *res,
+        *ts,
+        num_res=len(res),
+        bwd=bwd,
+        out_avals=tuple(out_avals),
+        in_zeros=in_zeros,
+        name=name,
+        symbolic_zeros=symbolic_zeros,
+    )
     return outs, [Zero(a) if a.dtype == dtypes.float0 else t for a, t in zip(out_avals, out_ts)]
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call_jaxpr: ClosedJaxpr, fwd: Callable[..., Any],
-           bwd: Callable[..., Any], **params: Any) -> tuple[Any, Any]:
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    call_jaxpr: ClosedJaxpr,
+    fwd: Callable[..., Any],
+    bwd: Callable[..., Any],
+    **params: Any,
+) -> tuple[Any, Any]:
     def batched_fwd(perturbed: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
         box = []
 
@@ -106,20 +169,29 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call_jaxpr: ClosedJ
             res, outs = fwd(perturbed, *ys)
             box.append(len(res))
             return [*res, *outs]
+
         outs, out_dims = batch_flat(flat, axis, xs, dims)
         outs = [to_front(axis, x, d) for x, d in zip(outs, out_dims)]
-        return outs[:box[0]], outs[box[0]:]
+        return outs[: box[0]], outs[box[0] :]
 
-    def all_batched_bwd(*xs: Value) -> list[Any]:      # all residuals and cotangents are batched along axis 0
+    def all_batched_bwd(*xs: Value) -> list[Any]:  # all residuals and cotangents are batched along axis 0
         return _batched_bwd(bwd, axis, len(xs), dims)(*xs)
-    outs = custom_vjp_call_p.bind(*args, call_jaxpr=batched_call(call_jaxpr, axis, dims), fwd=Rule(fwd.__name__, batched_fwd),
-                                  bwd=Rule(bwd.__name__, all_batched_bwd), **params)
+
+    outs = custom_vjp_call_p.bind(
+        *args,
+        call_jaxpr=batched_call(call_jaxpr, axis, dims),
+        fwd=Rule(fwd.__name__, batched_fwd),
+        bwd=Rule(bwd.__name__, all_batched_bwd),
+        **params,
+    )
     return outs, [0] * len(outs)
 
 
 def _batched_bwd(bwd: Callable[..., Any], axis: Axis, n_res: int, in_dims: Dims) -> Callable[..., Any]:
-    """`bwd` for batched residuals and cotangents; the cotangent of an argument without batch axis is summed over it, and that
-    of another is batched where the argument is."""
+    """`bwd` for batched residuals and cotangents; the cotangent of an argument without batch axis is summed over it,
+    and that of another is batched where the argument is.
+    """
+
     def run(*xs: Value) -> list[Any]:
         given = [element_zero(axis, x, True) for x in xs]
         dims = [None if is_float0(x) or is_zero(x) else 0 for x in given]
@@ -133,6 +205,7 @@ def _batched_bwd(bwd: Callable[..., Any], axis: Axis, n_res: int, in_dims: Dims)
             else:
                 results.append(reduce_sum(broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0), (0,)))
         return results
+
     return run
 
 
@@ -148,7 +221,9 @@ custom_vjp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_vjp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])
 custom_vjp_call_p.impl = lambda *args, call_jaxpr, **_: call(call_jaxpr, args)
 custom_vjp_call_p.function_form = "call_jaxpr"
-custom_vjp_call_p.transpose = unsupported("a custom_vjp function is not known to be linear; its bwd differentiates it (weft.vjp, weft.grad)")
+custom_vjp_call_p.transpose = unsupported(
+    "a custom_vjp function is not known to be linear; its bwd differentiates it (weft.vjp, weft.grad)"
+)
 custom_vjp_call_p.stage, custom_vjp_call_p.jvp, custom_vjp_call_p.batch = _stage, _jvp, _batch
 custom_vjp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
 custom_vjp_call_p.reference = AsDecomposed(custom_vjp_call_p)
@@ -157,13 +232,23 @@ custom_vjp_call_p.reference = AsDecomposed(custom_vjp_call_p)
 # its linear part -----------------------------------------------------------------------------------------------------
 
 
-def _lin_transpose(cts: Sequence[Value], *args: Value, num_res: int, bwd: Callable[..., Any],
-                   out_avals: Sequence[AbstractValue], in_zeros: Sequence[bool], name: str,
-                   symbolic_zeros: bool) -> list[Value | None]:
+def _lin_transpose(
+    cts: Sequence[Value],
+    *args: Value,
+    num_res: int,
+    bwd: Callable[..., Any],
+    out_avals: Sequence[AbstractValue],
+    in_zeros: Sequence[bool],
+    name: str,
+    symbolic_zeros: bool,
+) -> list[Value | None]:
     res = args[:num_res]
     back = bwd(*map(settled, res), *[for_rule(ct, symbolic_zeros) for ct in cts])
     back = [ct for ct, zero in zip(back, in_zeros) if not zero]
-    return [*[None] * num_res, *[ct if ct is None else _as_cotangent(ct, x.aval) for ct, x in zip(back, args[num_res:])]]
+    return [
+        *[None] * num_res,
+        *[ct if ct is None else _as_cotangent(ct, x.aval) for ct, x in zip(back, args[num_res:])],
+    ]
 
 
 def _as_cotangent(ct: Value, aval: ShapedArray) -> Value | None:
@@ -173,34 +258,68 @@ def _as_cotangent(ct: Value, aval: ShapedArray) -> Value | None:
 
 
 def _check_cotangent(ct: Value, aval: ShapedArray, rule: str, fun: str) -> None:
-    """Raises unless a rule's cotangent has the shape of the argument; narrower and wider floats are converted, but no complex one to a real one."""
+    """Raises unless a rule's cotangent has the shape of the argument; narrower and wider floats are converted, but
+    no complex one to a real one.
+    """
     if ct is None:
         return
     if not is_zero(ct) and not is_array_like(ct):
-        raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} of {fun} gives a {type(ct).__name__} as the cotangent of an argument of type {aval}; give an array, or None for zero."))
+        raise TypeError(
+            at_user_line(
+                f"Custom VJP bwd rule {rule} of {fun} gives a {type(ct).__name__} as the cotangent of an argument of"
+                f" type {aval}; give an array, or None for zero."
+            )
+        )
     have = ct.aval if is_zero(ct) else get_aval(ct)
     if have.shape != aval.shape or dtypes.is_complex(have.dtype) and dtypes.is_float(aval.dtype):
         what = "the shapes must be equal" if have.shape != aval.shape else "take its real part"
-        raise ValueError(at_user_line(f"Custom VJP bwd rule {rule} of {fun} gives a cotangent of type {have.str_short()} for an argument of type {aval.str_short()}; {what}."))
+        raise ValueError(
+            at_user_line(
+                f"Custom VJP bwd rule {rule} of {fun} gives a cotangent of type {have.str_short()} for an argument of"
+                f" type {aval.str_short()}; {what}."
+            )
+        )
 
 
-_forward_mode_error = unsupported("can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name}. Define it with custom_jvp, or use reverse mode (grad, vjp).",
-                                  TypeError)
+_forward_mode_error = unsupported(
+    "can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name}. Define it with custom_jvp, or use"
+    " reverse mode (grad, vjp).",
+    TypeError,
+)
 
 
-def _lin_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, num_res: int, bwd: Callable[..., Any],
-               out_avals: Sequence[AbstractValue], in_zeros: Sequence[bool], name: str,
-               symbolic_zeros: bool) -> tuple[Any, Any]:
+def _lin_batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    num_res: int,
+    bwd: Callable[..., Any],
+    out_avals: Sequence[AbstractValue],
+    in_zeros: Sequence[bool],
+    name: str,
+    symbolic_zeros: bool,
+) -> tuple[Any, Any]:
     args = [to_front(axis, x, d) for x, d in zip(args, dims)]
     batched = _batched_bwd(bwd, axis, num_res, [0] * len(in_zeros))
     avals = tuple(shaped((axis.size, *a.shape), a.dtype, a.weak_type) for a in out_avals)
-    outs = custom_lin_p.bind(*args, num_res=num_res, bwd=Rule(bwd.__name__, batched), out_avals=avals, in_zeros=in_zeros, name=name, symbolic_zeros=symbolic_zeros)
+    outs = custom_lin_p.bind(
+        *args,
+        num_res=num_res,
+        bwd=Rule(bwd.__name__, batched),
+        out_avals=avals,
+        in_zeros=in_zeros,
+        name=name,
+        symbolic_zeros=symbolic_zeros,
+    )
     return outs, [0] * len(outs)
 
 
 custom_lin_p.abstract = lambda *avals, out_avals, **_: list(out_avals)
 custom_lin_p.impl = custom_lin_p.decompose = custom_lin_p.jvp = _forward_mode_error
-custom_lin_p.reference = unsupported("the derivative of a custom_vjp function is known in reverse only: custom_lin is transposed before a program runs")
+custom_lin_p.reference = unsupported(
+    "the derivative of a custom_vjp function is known in reverse only: custom_lin is transposed before a program runs"
+)
 custom_lin_p.transpose, custom_lin_p.batch, custom_lin_p.in_reverse_only = _lin_transpose, _lin_batch, True
 
 
@@ -209,10 +328,13 @@ custom_lin_p.transpose, custom_lin_p.batch, custom_lin_p.in_reverse_only = _lin_
 remat_opt_p = Primitive("remat_opt", multiple_results=True)
 
 
-def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any], perturbed: Sequence[bool],
-                    name: str) -> tuple[Any, Any]:
-    """The forward rule as one equation, which dead-code elimination turns back into the function where no residual is used
-    (as when a checkpoint computes the forward pass again). Residuals that are arguments are handed on, not computed."""
+def _bind_remat_opt(
+    primals: Sequence[Value], form: Any, fwd: Callable[..., Any], perturbed: Sequence[bool], name: str
+) -> tuple[Any, Any]:
+    """The forward rule as one equation, which dead-code elimination turns back into the function where no residual is
+    used (as when a checkpoint computes the forward pass again). Residuals that are arguments are handed on, not
+    computed.
+    """
     avals = [get_aval(x) for x in primals]
     box: list[Any] = []
 
@@ -220,6 +342,7 @@ def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any]
         res, outs = fwd(perturbed, *map(settled, xs))
         box.append(len(res))
         return [*res, *outs]
+
     jaxpr, consts = stage(flat, avals, f"the forward rule of {name}")
     fun_jaxpr, fun_consts = stage(lambda *xs: call(form, xs), avals, name)
     n, opened = box[0], consts_as_args(jaxpr)
@@ -228,10 +351,20 @@ def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any]
     own = [i for i, v in enumerate(opened.outvars[:n]) if v not in at]
     # both take the constants of both
     unused = [Var(v.aval) for v in fun_jaxpr.constvars]
-    whole = opened.replace(invars=[*jaxpr.constvars, *unused, *jaxpr.invars], outvars=[*[opened.outvars[i] for i in own], *opened.outvars[n:]])
-    plain = fun_jaxpr.replace(constvars=[], invars=[*[Var(v.aval) for v in jaxpr.constvars], *fun_jaxpr.constvars, *fun_jaxpr.invars])
-    outs = remat_opt_p.bind(*operands, fwd_jaxpr=ClosedJaxpr(whole, []), fun_jaxpr=ClosedJaxpr(plain, []),
-                            num_consts=len(consts) + len(fun_consts), num_res=len(own))
+    whole = opened.replace(
+        invars=[*jaxpr.constvars, *unused, *jaxpr.invars],
+        outvars=[*[opened.outvars[i] for i in own], *opened.outvars[n:]],
+    )
+    plain = fun_jaxpr.replace(
+        constvars=[], invars=[*[Var(v.aval) for v in jaxpr.constvars], *fun_jaxpr.constvars, *fun_jaxpr.invars]
+    )
+    outs = remat_opt_p.bind(
+        *operands,
+        fwd_jaxpr=ClosedJaxpr(whole, []),
+        fun_jaxpr=ClosedJaxpr(plain, []),
+        num_consts=len(consts) + len(fun_consts),
+        num_res=len(own),
+    )
     values = [*consts, *primals]
     computed = iter(outs)
     mine = {i: next(computed) for i in own}
@@ -239,8 +372,15 @@ def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any]
     return res, list(computed)
 
 
-def _opt_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, fwd_jaxpr: ClosedJaxpr,
-             fun_jaxpr: ClosedJaxpr, num_consts: int, num_res: int) -> tuple[Any, Any]:
+def _opt_jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    fwd_jaxpr: ClosedJaxpr,
+    fun_jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_res: int,
+) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     n_out = len(fwd_jaxpr.out_avals) - num_res
     both, out_nz = jvp_jaxpr(fwd_jaxpr, nonzeros, [False] * num_res + [True] * n_out)
@@ -250,27 +390,36 @@ def _opt_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, fwd_jaxpr: 
     order = [*range(num_res), *range(n, n + res_nz), *range(num_res, n), *range(n + res_nz, n + len(live))]
     both = ClosedJaxpr(both.jaxpr.replace(outvars=[both.jaxpr.outvars[i] for i in order]), both.consts)
     fun, _ = jvp_jaxpr(fun_jaxpr, nonzeros, out_nz[num_res:])
-    outs = remat_opt_p.bind(*primals, *[t for t in tangents if type(t) is not Zero], fwd_jaxpr=both, fun_jaxpr=fun, num_consts=num_consts,
-                            num_res=num_res + res_nz)
-    res, res_t = outs[:num_res], outs[num_res:num_res + res_nz]
-    rest = outs[num_res + res_nz:]
+    outs = remat_opt_p.bind(
+        *primals,
+        *[t for t in tangents if type(t) is not Zero],
+        fwd_jaxpr=both,
+        fun_jaxpr=fun,
+        num_consts=num_consts,
+        num_res=num_res + res_nz,
+    )
+    res, res_t = outs[:num_res], outs[num_res : num_res + res_nz]
+    rest = outs[num_res + res_nz :]
     ts = iter([*res_t, *rest[n_out:]])
     results = [*res, *rest[:n_out]]
     return results, [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(results, out_nz)]
 
 
-def _opt_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, fwd_jaxpr: ClosedJaxpr,
-               fun_jaxpr: ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
+def _opt_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, fwd_jaxpr: ClosedJaxpr, fun_jaxpr: ClosedJaxpr, **params: Any
+) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     new, _ = batch_jaxpr(fwd_jaxpr, axis, batched, True)
     fun, _ = batch_jaxpr(fun_jaxpr, axis, batched, True)
-    outs = remat_opt_p.bind(*[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], fwd_jaxpr=new, fun_jaxpr=fun, **params)
+    outs = remat_opt_p.bind(
+        *[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], fwd_jaxpr=new, fun_jaxpr=fun, **params
+    )
     return outs, [0] * len(outs)
 
 
 def _opt_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     num_res, fun = eqn.params["num_res"], eqn.params["fun_jaxpr"]
-    if any(used_outputs[:num_res]) or not num_res or eqn.effects or fun.effects:      # effects stay what they are
+    if any(used_outputs[:num_res]) or not num_res or eqn.effects or fun.effects:  # effects stay what they are
         return eqn
     params = dict(eqn.params, fwd_jaxpr=fun, num_res=0)
     return eqn.replace(outvars=eqn.outvars[num_res:], params=params)
@@ -288,7 +437,12 @@ remat_opt_p.impl = lambda *args, fwd_jaxpr, **_: eval_jaxpr(fwd_jaxpr.jaxpr, fwd
 remat_opt_p.decompose = remat_opt_p.impl
 remat_opt_p.reference = AsDecomposed(remat_opt_p)
 remat_opt_p.transpose = unsupported("the forward rule of a custom_vjp function is not known to be linear")
-remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = _opt_jvp, _opt_partial_eval, _opt_batch, _opt_dce
+remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = (
+    _opt_jvp,
+    _opt_partial_eval,
+    _opt_batch,
+    _opt_dce,
+)
 
 
 # the function --------------------------------------------------------------------------------------------------------
@@ -297,8 +451,9 @@ remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = 
 class custom_vjp(Generic[Args, Result]):
     """A function whose reverse-mode derivative is given by rules of its own.
 
-    `defvjp(fwd, bwd)`: fwd(*args) -> (out, residuals); bwd(residuals, ct) -> a tuple of cotangents, one for each differentiable
-    argument, None for zero. `nondiff_argnums` go to fwd in their places and to bwd first, as Python values.
+    `defvjp(fwd, bwd)`: fwd(*args) -> (out, residuals); bwd(residuals, ct) -> a tuple of cotangents, one for each
+    differentiable argument, None for zero. `nondiff_argnums` go to fwd in their places and to bwd first, as Python
+    values.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -309,8 +464,9 @@ class custom_vjp(Generic[Args, Result]):
         Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
         update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
         self.nondiff_argnums = static_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -318,33 +474,49 @@ class custom_vjp(Generic[Args, Result]):
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = self.optimize_remat = False
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
-               optimize_remat: bool = False) -> None:
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Sets the forward and backward rules.
 
-        With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`. With
-        `optimize_remat` a checkpoint that needs no residual of fwd runs the function instead of it, unless one of them has
-        effects; fwd must then be traceable.
+        With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`.
+        With `optimize_remat` a checkpoint that needs no residual of fwd runs the function instead of it, unless one of
+        them has effects; fwd must then be traceable.
         """
         if symbolic_zeros and optimize_remat:
-            raise NotImplementedError("optimize_remat for custom_vjp does not support symbolic zeros: choose one of the two.")
+            raise NotImplementedError(
+                "optimize_remat for custom_vjp does not support symbolic zeros: choose one of the two."
+            )
         self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
 
     if TYPE_CHECKING:
+
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> custom_vjp[Args, Result]: ...
         @overload
-        def __get__(self: custom_vjp[Concatenate[Any, _Q], Result], obj: object,
-                    objtype: Any = None) -> Callable[_Q, Result]: ...
+        def __get__(
+            self: custom_vjp[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None
+        ) -> Callable[_Q, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
+
     else:
+
         def __get__(self, obj: object, objtype: type[Any] | None = None) -> Any:
             return self if obj is None else bound_method(self, obj)
 
     def __call__(self, *given: Args.args, **kwargs: Args.kwargs) -> Result:
         fwd, bwd = self.fwd, self.bwd
         if fwd is None or bwd is None:
-            raise AttributeError(at_user_line(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp. Give it both rules: f.defvjp(forward, backward)."))
+            raise AttributeError(
+                at_user_line(
+                    f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp. Give it both rules:"
+                    " f.defvjp(forward, backward)."
+                )
+            )
         args = resolve(self.fun, given, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
@@ -364,11 +536,16 @@ class custom_vjp(Generic[Args, Result]):
             given = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)] if self.symbolic_zeros else xs
             pair = fwd(*put_back(in_tree.unflatten(given)))
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(at_user_line(f"Custom VJP fwd rule {name_of(fwd)} for function {name_of(self.fun)} returns (result, residuals), and this one returned "
-                                             f"{type(pair).__name__}."))
+                raise TypeError(
+                    at_user_line(
+                        f"Custom VJP fwd rule {name_of(fwd)} for function {name_of(self.fun)} returns (result,"
+                        f" residuals), and this one returned {type(pair).__name__}."
+                    )
+                )
             outs, trees["out"] = tree_flatten(pair[0])
             res, trees["res"] = tree_flatten(pair[1])
-            trees["known"] = {i: x for i, x in enumerate(res) if type(x) is bool}     # bwd may branch on what Python decided
+            # bwd may branch on what Python decided
+            trees["known"] = {i: x for i, x in enumerate(res) if type(x) is bool}
             return [x for i, x in enumerate(res) if i not in trees["known"]], outs
 
         def flat_bwd(*xs: Value) -> list[Any]:
@@ -379,8 +556,17 @@ class custom_vjp(Generic[Args, Result]):
             for ct, aval in zip(flat, trees["in"]):
                 _check_cotangent(ct, aval, name_of(bwd), name_of(self.fun))
             return flat
-        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=Rule(name_of(fwd), flat_fwd), bwd=Rule(name_of(bwd), flat_bwd),
-                                      name=name_of(self), num_consts=0, symbolic_zeros=self.symbolic_zeros, optimize_remat=self.optimize_remat)
+
+        outs = custom_vjp_call_p.bind(
+            *leaves,
+            call_jaxpr=flat,
+            fwd=Rule(name_of(fwd), flat_fwd),
+            bwd=Rule(name_of(bwd), flat_bwd),
+            name=name_of(self),
+            num_consts=0,
+            symbolic_zeros=self.symbolic_zeros,
+            optimize_remat=self.optimize_remat,
+        )
         return tree_unflatten(trees["out"], outs)
 
 
@@ -389,8 +575,13 @@ def _flat_cotangents(cts: Sequence[Value], in_tree: PyTreeDef, rule: str, fun: s
         cts = tuple(cts)
     n = len(in_tree.nodes)
     if not isinstance(cts, tuple) or len(cts) != n:
-        raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} for {fun} returns a tuple with a cotangent for each of the {n} arguments that are differentiated, and this one "
-                                     f"returned a {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}."))
+        raise TypeError(
+            at_user_line(
+                f"Custom VJP bwd rule {rule} for {fun} returns a tuple with a cotangent for each of the {n} arguments"
+                " that are differentiated, and this one returned a"
+                f" {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}."
+            )
+        )
     flat: list[Any] = []
     for ct, sub in zip(cts, in_tree.nodes):
         if ct is None:
@@ -403,12 +594,16 @@ def _flat_cotangents(cts: Sequence[Value], in_tree: PyTreeDef, rule: str, fun: s
                     raise ValueError(f"it gives {tree} for an argument of structure {sub}")
                 flat.extend(mine)
             except ValueError as e:
-                raise TypeError(f"Custom VJP bwd rule {rule} for {fun} gives a cotangent of another structure than the argument's: {e}") from e
+                raise TypeError(
+                    f"Custom VJP bwd rule {rule} for {fun} gives a cotangent of another structure than the"
+                    f" argument's: {e}"
+                ) from e
     return flat
 
 
 def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, Result]:
-    """A decorator for functions that return their value together with their pullback: fun(*args) -> (out, ct -> cotangents).
+    """A decorator for functions that return their value together with their pullback: fun(*args) -> (out, ct ->
+    cotangents).
 
     The pullback returns a tuple with a cotangent for each argument, or one cotangent where there is one argument.
 
@@ -423,6 +618,7 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
 
     def plain(*args: Value, **kwargs: Any) -> Any:
         return function(*args, **kwargs)[0]
+
     update_wrapper(plain, fun)
     wrapped = custom_vjp(plain)
 
@@ -439,26 +635,32 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
             xs, box_tree = tree_flatten(back)
             box.append(box_tree)
             return xs
+
         jaxpr, consts = stage(flat, [tangent_aval(get_aval(x)) for x in leaves], f"the pullback of {name_of(fun)}")
         return out, _Pullback(consts, (jaxpr, box[0]))
 
     def bwd(saved: Any, ct: Value) -> Any:
         jaxpr, tree = saved.program
         return tree_unflatten(tree, [settled(x) for x in eval_jaxpr(jaxpr, saved.consts, *tree_flatten(ct)[0])])
+
     wrapped.defvjp(fwd, bwd)
 
     @like(fun)
     def wrapped_fun(*args: Value, **kwargs: Any) -> Any:
         return wrapped(*resolve(fun, args, kwargs))
+
     return wrapped_fun
 
 
 class _Pullback:
     """A traced pullback: a pytree of the values that it closes over."""
+
     __slots__ = ("consts", "program")
 
     def __init__(self, consts: Sequence[Value], program: Any):
         self.consts, self.program = consts, program
 
 
-register_pytree_node(_Pullback, lambda p: (tuple(p.consts), p.program), lambda program, consts: _Pullback(consts, program))
+register_pytree_node(
+    _Pullback, lambda p: (tuple(p.consts), p.program), lambda program, consts: _Pullback(consts, program)
+)

@@ -1,4 +1,5 @@
 """custom_vmap: functions whose batching the user gives by a rule."""
+
 from __future__ import annotations
 
 from functools import update_wrapper
@@ -29,12 +30,21 @@ if TYPE_CHECKING:
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
 
-# `rule(axis_size, in_batched, *args) -> (outs, out_batched)` is flat; `in_tree` and `out_tree` are those of the user's function.
+# `rule(axis_size, in_batched, *args) -> (outs, out_batched)` is flat; `in_tree` and `out_tree` are those of the user's
+# function.
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call: ClosedJaxpr, rule: Callable[..., Any],
-           in_tree: PyTreeDef, out_tree: PyTreeDef) -> tuple[Any, Any]:
-    if all(d is None for d in dims):      # here only for a collective over the axis
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    call: ClosedJaxpr,
+    rule: Callable[..., Any],
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+) -> tuple[Any, Any]:
+    if all(d is None for d in dims):  # here only for a collective over the axis
         new, out_batched = batch_jaxpr(call, axis, [False] * len(args))
         return eval_jaxpr(new.jaxpr, new.consts, *args), [0 if b else None for b in out_batched]
     args = [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)]
@@ -42,8 +52,15 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call: ClosedJaxpr, 
     return outs, [0 if b else None for b in out_batched]
 
 
-def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call: ClosedJaxpr, rule: Callable[..., Any],
-         in_tree: PyTreeDef, out_tree: PyTreeDef) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    call: ClosedJaxpr,
+    rule: Callable[..., Any],
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+) -> tuple[Any, Any]:
     """The derivative is a call with a batching rule too: the derivative of the rule."""
     n, n_out = len(primals), len(call.out_avals)
     live = [i for i, t in enumerate(tangents) if not (type(t) is Zero and t.aval.dtype == dtypes.float0)]
@@ -57,20 +74,31 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call: ClosedJax
         batched = [b or tangent_b.get(i, False) for i, b in enumerate(primal_b)]
         spread = lambda x, have, want: x if have or not want else broadcast(x, axis_size)
         primals = [spread(x, have, want) for x, have, want in zip(primals, primal_b, batched)]
-        ts = [spread(tangents[i], tangent_b[i], batched[i]) if i in tangents else Zero(tangent_aval(get_aval(primals[i]))) for i in range(n)]
+        ts = [
+            spread(tangents[i], tangent_b[i], batched[i]) if i in tangents else Zero(tangent_aval(get_aval(primals[i])))
+            for i in range(n)
+        ]
         box: list[Any] = []
 
         def run(*ys: Value) -> Any:
             outs, out_batched = rule(axis_size, tuple(batched), *ys)
             box.append(out_batched)
             return outs
+
         outs, out_ts = jvp_flat(run, primals, ts)
         kept = [instantiate(t) for t, keep in zip(out_ts, out_live) if keep]
         return [*outs, *kept], [*box[0], *[b for b, keep in zip(box[0], out_live) if keep]]
+
     pair_in = treedef_tuple([in_tree, _of_leaves(in_tree, live, n)])
     pair_out = treedef_tuple([out_tree, _of_leaves(out_tree, [i for i, keep in enumerate(out_live) if keep], n_out)])
-    outs = custom_vmap_call_p.bind(*primals, *[instantiate(tangents[i]) for i in live], call=both, rule=Rule(f"jvp_of_{rule.__name__}", rule_jvp),
-                                   in_tree=pair_in, out_tree=pair_out)
+    outs = custom_vmap_call_p.bind(
+        *primals,
+        *[instantiate(tangents[i]) for i in live],
+        call=both,
+        rule=Rule(f"jvp_of_{rule.__name__}", rule_jvp),
+        in_tree=pair_in,
+        out_tree=pair_out,
+    )
     ts = iter(outs[n_out:])
     return outs[:n_out], [next(ts) if keep else Zero(tangent_aval(a)) for a, keep in zip(call.out_avals, out_live)]
 
@@ -87,15 +115,21 @@ def _of_leaves(tree: PyTreeDef, kept: Sequence[int], n: int) -> PyTreeDef:
 def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     if not any(trace.is_unknown(x) for x in args):
         return custom_vmap_call_p.bind(*args, **params)
-    raise ValueError(at_user_line("a function with a batching rule of its own (custom_vmap, sequential_vmap) can't be differentiated in reverse mode, because its "
-                                  "rule says nothing of the linear part. Take the gradient of its vmap instead of the vmap of its gradient, or give it a "
-                                  "derivative with custom_vjp around it."))
+    raise ValueError(
+        at_user_line(
+            "a function with a batching rule of its own (custom_vmap, sequential_vmap) can't be differentiated in"
+            " reverse mode, because its rule says nothing of the linear part. Take the gradient of its vmap instead of"
+            " the vmap of its gradient, or give it a derivative with custom_vjp around it."
+        )
+    )
 
 
 custom_vmap_call_p.abstract = lambda *avals, call, **_: list(call.out_avals)
 custom_vmap_call_p.effects = lambda params: params["call"].effects
 custom_vmap_call_p.axis_names = lambda params: collective_names(params["call"])
-custom_vmap_call_p.transpose = unsupported("a function with a batching rule of its own can't be transposed: the rule says nothing of its transpose")
+custom_vmap_call_p.transpose = unsupported(
+    "a function with a batching rule of its own can't be transposed: the rule says nothing of its transpose"
+)
 custom_vmap_call_p.impl = lambda *args, call, **_: eval_jaxpr(call.jaxpr, call.consts, *args)
 custom_vmap_call_p.decompose = custom_vmap_call_p.impl
 custom_vmap_call_p.reference = AsDecomposed(custom_vmap_call_p)
@@ -105,10 +139,12 @@ custom_vmap_call_p.jvp, custom_vmap_call_p.batch, custom_vmap_call_p.partial_eva
 class custom_vmap:
     """A function whose behaviour under `vmap` is given by a rule.
 
-    `def_vmap(rule)` takes rule(axis_size, in_batched, *args) -> (out, out_batched). Arguments that are batched have the axis first;
-    `in_batched` is a list with, for each argument, a pytree of booleans; `out_batched` is one for the result.
+    `def_vmap(rule)` takes rule(axis_size, in_batched, *args) -> (out, out_batched). Arguments that are batched have the
+    axis first; `in_batched` is a list with, for each argument, a pytree of booleans; `out_batched` is one for the
+    result.
 
-    Raises: AttributeError when called without a rule; ValueError where the rule's results do not have the function's structure.
+    Raises: AttributeError when called without a rule; ValueError where the rule's results do not have the function's
+        structure.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -138,7 +174,9 @@ class custom_vmap:
     def __call__(self, *args: Value, **kwargs: Any) -> Any:
         user_rule = self.vmap_rule
         if user_rule is None:
-            raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap.")
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap."
+            )
         args = resolve(self.fun, args, kwargs)
         leaves, in_tree = tree_flatten(args)
         box: list[Any] = []
@@ -147,6 +185,7 @@ class custom_vmap:
             out, tree = tree_flatten(self.fun(*in_tree.unflatten(xs)))
             box.append(tree)
             return out
+
         closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in leaves], f"the function {name_of(self.fun)}"))
         n, out_tree = len(outer), box[0]
         rule = Rule(name_of(user_rule), self._flat_rule(user_rule, in_tree, out_tree, n))
@@ -154,31 +193,47 @@ class custom_vmap:
         outs = custom_vmap_call_p.bind(*outer, *leaves, call=closed, rule=rule, in_tree=whole_tree, out_tree=out_tree)
         return tree_unflatten(out_tree, outs)
 
-    def _flat_rule(self, user_rule: Callable[..., Any], in_tree: PyTreeDef, out_tree: PyTreeDef,
-                   n: int) -> Callable[..., Any]:
+    def _flat_rule(
+        self, user_rule: Callable[..., Any], in_tree: PyTreeDef, out_tree: PyTreeDef, n: int
+    ) -> Callable[..., Any]:
         name = name_of(user_rule)
 
         def flat_rule(axis_size: int, in_batched: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
             if any(in_batched[:n]):
-                raise ValueError(at_user_line(f"the custom_vmap function {name_of(self.fun)} closes over a value that is mapped, which its rule {name} knows nothing of: "
-                                              "pass the value as an argument."))
+                raise ValueError(
+                    at_user_line(
+                        f"the custom_vmap function {name_of(self.fun)} closes over a value that is mapped, which its"
+                        f" rule {name} knows nothing of: pass the value as an argument."
+                    )
+                )
             flags = list(in_tree.unflatten(in_batched[n:]))
             result = user_rule(axis_size, flags, *in_tree.unflatten(xs[n:]))
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise ValueError(f"the custom vmap rule ({name}) must return a pair (output, output batching specification), got {type(result).__name__}.")
+                raise ValueError(
+                    f"the custom vmap rule ({name}) must return a pair (output, output batching specification), got"
+                    f" {type(result).__name__}."
+                )
             outs, tree = tree_flatten(result[0])
             out_flags, flags_tree = tree_flatten(result[1])
             if tree != flags_tree:
-                raise ValueError(f"structure of output value and output batching specification returned by custom vmap rule ({name}) do not match.\n"
-                                 f"Output values: {tree}\nBatching spec: {flags_tree}")
+                raise ValueError(
+                    f"structure of output value and output batching specification returned by custom vmap rule ({name})"
+                    f" do not match.\nOutput values: {tree}\nBatching spec: {flags_tree}"
+                )
             if tree != out_tree:
-                raise ValueError(f"structure of output returned by custom vmap rule ({name}) does not match that of original custom-vmapped function.\n"
-                                 f"Original output: {out_tree}\nRule output: {tree}")
+                raise ValueError(
+                    f"structure of output returned by custom vmap rule ({name}) does not match that of original"
+                    f" custom-vmapped function.\nOriginal output: {out_tree}\nRule output: {tree}"
+                )
             for x, batched in zip(outs, out_flags):
                 shape = get_aval(x).shape
                 if batched and shape[:1] != (axis_size,):
-                    raise ValueError(f"the custom vmap rule ({name}) says that an output of shape {shape} is batched; its first axis must have size {axis_size}.")
+                    raise ValueError(
+                        f"the custom vmap rule ({name}) says that an output of shape {shape} is batched; its first axis"
+                        f" must have size {axis_size}."
+                    )
             return outs, out_flags
+
         return flat_rule
 
 
@@ -201,6 +256,8 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         def one(moving: Any) -> Any:
             rest = iter(moving)
             return mapped(*tree_unflatten(tree, [next(rest) if b else x for x, b in zip(leaves, flags)]))
+
         out = map_(one, [x for x, b in zip(leaves, flags) if b])
         return out, tree_unflatten(tree_structure(out), [True] * tree_structure(out).num_leaves)
+
     return mapped

@@ -1,4 +1,7 @@
-"""reduce with a function of the user's: axes folded by a jaxpr that combines two elements. `window.py` folds windows with the same parts."""
+"""reduce with a function of the user's: axes folded by a jaxpr that combines two elements. `window.py` folds windows
+with the same parts.
+"""
+
 from __future__ import annotations
 
 import math
@@ -26,11 +29,12 @@ if TYPE_CHECKING:
 reduce_p = Primitive("reduce", multiple_results=True)
 
 
-# what folds share: operands come first, then an initial value for each ----------------------------------------------------
+# what folds share: operands come first, then an initial value for each
+# ----------------------------------------------------
 
 
 def halves(args: Sequence[Any]) -> tuple[Any, ...]:
-    return args[:len(args) // 2], args[len(args) // 2:]
+    return args[: len(args) // 2], args[len(args) // 2 :]
 
 
 def check_operands(name: str, args: Sequence[Any], error: Callable[..., Any] = type_error) -> Sequence[Any]:
@@ -38,7 +42,10 @@ def check_operands(name: str, args: Sequence[Any], error: Callable[..., Any] = t
     xs, inits = halves(args)
     for x, init in zip(xs, inits):
         if init.shape or init.dtype != x.dtype:
-            raise error(f"{name}: the initial value of an operand {x.str_short()} must be a scalar of its dtype, got {init.str_short()}.")
+            raise error(
+                f"{name}: the initial value of an operand {x.str_short()} must be a scalar of its dtype, got"
+                f" {init.str_short()}."
+            )
         if x.shape != xs[0].shape:
             raise error(f"{name}: operands must have one shape, got {', '.join(str(a.shape) for a in xs)}.")
     return xs
@@ -76,7 +83,10 @@ def fold_last(jaxpr: ClosedJaxpr, rows: Sequence[Any], inits: Sequence[Any]) -> 
 
 
 def derive(primitive: Primitive, folded: Callable[..., Any], with_axis: Callable[..., Any]) -> None:
-    """The rules that follow from `folded`, the fold in simpler primitives; `with_axis` gives parameters for operands with one more axis in front."""
+    """The rules that follow from `folded`, the fold in simpler primitives; `with_axis` gives parameters for operands
+    with one more axis in front.
+    """
+
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:
         if all(type(t) is Zero for t in tangents):
             outs = primitive.bind(*primals, **params)
@@ -89,6 +99,7 @@ def derive(primitive: Primitive, folded: Callable[..., Any], with_axis: Callable
             return batch_flat(lambda *ys: folded(*ys, **params), axis, args, dims)
         xs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(xs, x_dims)]
         return primitive.bind(*xs, *inits, **with_axis(params)), [0] * len(xs)
+
     primitive.jvp, primitive.batch, primitive.decompose = jvp, batch, folded
 
 
@@ -99,7 +110,10 @@ def _abstract(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> 
     xs = check_operands("reduce", args, ValueError)
     for x, out in zip(xs, jaxpr.out_avals):
         if out.shape or out.dtype != x.dtype:
-            raise type_error(f"reduce: the computation must return scalars of the operands' dtypes, got {out.str_short()} for {x.str_short()}.")
+            raise type_error(
+                f"reduce: the computation must return scalars of the operands' dtypes, got {out.str_short()} for"
+                f" {x.str_short()}."
+            )
     return [shaped(reduced_shape("reduce", x, dimensions), x.dtype, x.weak_type) for x in xs]
 
 
@@ -108,7 +122,12 @@ def _reference(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) ->
     if not dimensions:
         return list(xs)
     kept = [d for d in range(xs[0].ndim) if d not in dimensions]
-    flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), math.prod(x.shape[d] for d in dimensions)) for x in xs]
+    flat = [
+        np.transpose(x, [*kept, *dimensions]).reshape(
+            math.prod(x.shape[d] for d in kept), math.prod(x.shape[d] for d in dimensions)
+        )
+        for x in xs
+    ]
     rows = [fold_one(jaxpr, inits, row) for row in zip(*flat)]
     shape = tuple(xs[0].shape[d] for d in kept)
     return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]
@@ -116,7 +135,7 @@ def _reference(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) ->
 
 def _folded(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     xs, inits = halves(args)
-    if not dimensions:      # nothing is combined, not even with the initial values
+    if not dimensions:  # nothing is combined, not even with the initial values
         return list(xs)
     kept = [d for d in range(len(shape_of(xs[0]))) if d not in dimensions]
     return fold_last(jaxpr, [flatten_axes(x, kept, dimensions) for x in xs], inits)

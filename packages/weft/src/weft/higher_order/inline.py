@@ -1,4 +1,5 @@
 """Programs with the functions that they call written in place, so that each operation can be looked at for itself."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -14,7 +15,9 @@ def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
     if key not in closed.jaxpr.cache:
         consts: list[Any] = [*zip(closed.jaxpr.constvars, closed.consts)]
         eqns, outvars = _inlined(closed.jaxpr, {}, consts, False)
-        closed.jaxpr.cache[key] = ClosedJaxpr(closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts])
+        closed.jaxpr.cache[key] = ClosedJaxpr(
+            closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts]
+        )
     return closed.jaxpr.cache[key]
 
 
@@ -24,7 +27,9 @@ def inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _inlined(jaxpr: Jaxpr, env: dict[Any, Any], consts: list[Any], is_callee: bool) -> tuple[list[Any], list[Any]]:
-    """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added to `consts`."""
+    """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added
+    to `consts`.
+    """
     read = lambda a: env.get(a, a)
     eqns = []
     for eqn in jaxpr.eqns:
@@ -40,7 +45,7 @@ def _inlined(jaxpr: Jaxpr, env: dict[Any, Any], consts: list[Any], is_callee: bo
             env.update(zip(eqn.outvars, outs))
             continue
         outvars = eqn.outvars
-        if is_callee:      # it may be called twice
+        if is_callee:  # it may be called twice
             outvars = [DropVar(v.aval) if type(v) is DropVar else Var(v.aval) for v in eqn.outvars]
             env.update(zip(eqn.outvars, outvars))
         eqns.append(eqn.replace(invars=invars, outvars=outvars))

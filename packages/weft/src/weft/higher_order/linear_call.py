@@ -1,4 +1,5 @@
 """linear_call: a linear function whose transpose the user gives."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -29,23 +30,40 @@ linear_call_p = Primitive("linear_call", multiple_results=True)
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, num_res: int, **params: Any) -> tuple[Any, Any]:
     if any(type(t) is not Zero for t in tangents[:num_res]):
-        raise TypeError(at_user_line("linear_call can't be differentiated with respect to its residual_args (or what its functions close over): it says only "
-                                     "how the function depends on linear_args. Use custom_jvp or custom_vjp for the other derivative."))
+        raise TypeError(
+            at_user_line(
+                "linear_call can't be differentiated with respect to its residual_args (or what its functions close"
+                " over): it says only how the function depends on linear_args. Use custom_jvp or custom_vjp for the"
+                " other derivative."
+            )
+        )
     outs = linear_call_p.bind(*primals, num_res=num_res, **params)
     ts = linear_call_p.bind(*primals[:num_res], *map(instantiate, tangents[num_res:]), num_res=num_res, **params)
     return outs, ts
 
 
-def _transpose(cts: Sequence[Value], *args: Value, callee: Callable[..., Any], transpose: Callable[..., Any],
-               num_res: int) -> list[Value | None]:
+def _transpose(
+    cts: Sequence[Value], *args: Value, callee: Callable[..., Any], transpose: Callable[..., Any], num_res: int
+) -> list[Value | None]:
     if any(type(x) is UndefinedPrimal for x in args[:num_res]):
-        raise NotImplementedError("linear_call is linear in its linear_args only; it can't be transposed with respect to residual_args.")
-    back = linear_call_p.bind(*args[:num_res], *map(instantiate, cts), callee=transpose, transpose=callee, num_res=num_res)
+        raise NotImplementedError(
+            "linear_call is linear in its linear_args only; it can't be transposed with respect to residual_args."
+        )
+    back = linear_call_p.bind(
+        *args[:num_res], *map(instantiate, cts), callee=transpose, transpose=callee, num_res=num_res
+    )
     return [*[None] * num_res, *back]
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, callee: Callable[..., Any], transpose: Callable[..., Any],
-           num_res: int) -> tuple[Any, Any]:
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    callee: Callable[..., Any],
+    transpose: Callable[..., Any],
+    num_res: int,
+) -> tuple[Any, Any]:
     res = [x if d is None else to_front(axis, x, d) for x, d in zip(args[:num_res], dims)]
     linear = [to_front(axis, x, d) for x, d in zip(args[num_res:], dims[num_res:])]
     flags = [d is not None for d in dims[:num_res]]
@@ -64,11 +82,14 @@ linear_call_p.jvp, linear_call_p.transpose, linear_call_p.batch = _jvp, _transpo
 
 
 @api_boundary
-def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
-                linear_args: Any) -> Any:
-    """Calls `fun(residual_args, linear_args)`, which is linear in the second, and is transposed by `fun_transpose(residual_args, ct)`.
+def linear_call(
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+) -> Any:
+    """Calls `fun(residual_args, linear_args)`, which is linear in the second, and is transposed by
+    `fun_transpose(residual_args, ct)`.
 
-    Raises: TypeError where the transpose does not give what `linear_args` are, and for derivatives with respect to `residual_args`.
+    Raises: TypeError where the transpose does not give what `linear_args` are, and for derivatives with respect to
+        `residual_args`.
 
     Example:
         >>> import weft
@@ -83,19 +104,31 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
 
     def flat(f: Callable[..., Any], tree: PyTreeDef) -> Callable[..., Any]:
         def run(*xs: Value) -> Any:
-            out, out_tree = tree_flatten(f(tree_unflatten(res_tree, xs[:len(res)]), tree_unflatten(tree, xs[len(res):])))
+            out, out_tree = tree_flatten(
+                f(tree_unflatten(res_tree, xs[: len(res)]), tree_unflatten(tree, xs[len(res) :]))
+            )
             trees.append(out_tree)
             return out
+
         return run
+
     linear_avals = avals_of(linear)
     jaxpr, outer = hoist_tracers(*stage(flat(fun, linear_tree), [*avals_of(res), *linear_avals], name_of(fun)))
     ct_avals = [tangent_aval(a) for a in jaxpr.out_avals]
-    back, back_outer = hoist_tracers(*stage(flat(fun_transpose, trees[0]), [*avals_of(res), *ct_avals], name_of(fun_transpose)))
+    back, back_outer = hoist_tracers(
+        *stage(flat(fun_transpose, trees[0]), [*avals_of(res), *ct_avals], name_of(fun_transpose))
+    )
     if trees[1] != linear_tree:
-        raise TypeError(f"transpose output pytree structure must match that of linear inputs, got output structure {trees[1]} and input structure {linear_tree}.")
+        raise TypeError(
+            f"transpose output pytree structure must match that of linear inputs, got output structure {trees[1]} and"
+            f" input structure {linear_tree}."
+        )
     for have, want in zip(back.out_avals, linear_avals):
         if have.shape != want.shape or have.dtype != want.dtype:
-            raise TypeError(f"transpose output types must match those of linear inputs, got {have.str_short()} for an input of type {want.str_short()}.")
+            raise TypeError(
+                f"transpose output types must match those of linear inputs, got {have.str_short()} for an input of type"
+                f" {want.str_short()}."
+            )
     n, m = len(outer), len(back_outer)
     shared = [*outer, *back_outer, *res]
     jaxpr = _taking(jaxpr, [*range(n), *range(n + m, len(shared))], [get_aval(x) for x in shared])
@@ -109,5 +142,9 @@ def _taking(closed: ClosedJaxpr, used: list[int], shared: Any) -> ClosedJaxpr:
     if len(used) == len(shared):
         return closed
     n = len(used)
-    return ClosedJaxpr(*stage(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *[xs[i] for i in used], *xs[len(shared):]),
-                              [*shared, *closed.in_avals[n:]]))
+    return ClosedJaxpr(
+        *stage(
+            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *[xs[i] for i in used], *xs[len(shared) :]),
+            [*shared, *closed.in_avals[n:]],
+        )
+    )

@@ -1,4 +1,5 @@
 """scan, while_loop, fori_loop and what is built on them."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
@@ -54,34 +55,47 @@ scan_p = Primitive("scan", multiple_results=True)
 
 def _split3(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:
     values = list(values)
-    return values[:num_consts], values[num_consts:num_consts + num_carry], values[num_consts + num_carry:]
+    return values[:num_consts], values[num_consts : num_consts + num_carry], values[num_consts + num_carry :]
 
 
 def _bind_scan(*args: Value, jaxpr: ClosedJaxpr, num_consts: int, **params: Any) -> list[Any]:
-    (jaxpr,), refs = hoist_refs(jaxpr)      # of a custom derivative's rule that closes over them
+    (jaxpr,), refs = hoist_refs(jaxpr)  # of a custom derivative's rule that closes over them
     return scan_p.bind(*refs, *args, jaxpr=jaxpr, num_consts=len(refs) + num_consts, **params)
 
 
-def _scan_abstract(*avals: AbstractValue, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int,
-                   num_carry: int) -> list[AbstractValue]:
+def _scan_abstract(
+    *avals: AbstractValue, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int, num_carry: int
+) -> list[AbstractValue]:
     ys = [reshaped(a, (length, *a.shape)) for a in jaxpr.out_avals[num_carry:]]
     return [*jaxpr.out_avals[:num_carry], *ys]
 
 
-def _scan_reference(*args: Value, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int,
-                    num_carry: int) -> list[Any]:
+def _scan_reference(
+    *args: Value, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int, num_carry: int
+) -> list[Any]:
     consts, carry, xs = _split3(args, num_consts, num_carry)
     rows: list[Any] = [None] * length
-    for i in (reversed(range(length)) if reverse else range(length)):
+    for i in reversed(range(length)) if reverse else range(length):
         out = interpret(jaxpr, [*consts, *carry, *[x[i] for x in xs]])
         carry, rows[i] = out[:num_carry], out[num_carry:]
-    ys = [np.stack([r[k] for r in rows]) if length else np.zeros((0, *a.shape), a.dtype)
-          for k, a in enumerate(jaxpr.out_avals[num_carry:])]
+    ys = [
+        np.stack([r[k] for r in rows]) if length else np.zeros((0, *a.shape), a.dtype)
+        for k, a in enumerate(jaxpr.out_avals[num_carry:])
+    ]
     return [*carry, *ys]
 
 
-def _scan_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: ClosedJaxpr, length: Size, reverse: bool,
-              unroll: int, num_consts: int, num_carry: int) -> tuple[Any, Any]:
+def _scan_jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    jaxpr: ClosedJaxpr,
+    length: Size,
+    reverse: bool,
+    unroll: int,
+    num_consts: int,
+    num_carry: int,
+) -> tuple[Any, Any]:
     nonzero = [type(t) is not Zero for t in tangents]
     const_nz, carry_nz, xs_nz = _split3(nonzero, num_consts, num_carry)
     num_ys = len(jaxpr.out_avals) - num_carry
@@ -91,10 +105,10 @@ def _scan_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: Clo
         if grown == carry_nz:
             break
         carry_nz = grown
-    carry_t = [instantiate(t) if nz else t for t, nz in zip(tangents[num_consts:num_consts + num_carry], carry_nz)]
+    carry_t = [instantiate(t) if nz else t for t, nz in zip(tangents[num_consts : num_consts + num_carry], carry_nz)]
     const_t = [t for t in tangents[:num_consts] if type(t) is not Zero]
     carry_t = [t for t, nz in zip(carry_t, carry_nz) if nz]
-    xs_t = [t for t in tangents[num_consts + num_carry:] if type(t) is not Zero]
+    xs_t = [t for t in tangents[num_consts + num_carry :] if type(t) is not Zero]
     consts, carry, xs = _split3(primals, num_consts, num_carry)
     n_in, ct = len(jaxpr.in_avals), len(const_t)
     index = range(n_in + ct + len(carry_t) + len(xs_t))
@@ -102,19 +116,46 @@ def _scan_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: Clo
     dc, dk, dx = _split3(index[n_in:], ct, len(carry_t))
     n_out, live = len(jaxpr.out_avals), sum(out_nz[:num_carry])
     outs_index = range(n_out + sum(out_nz))
-    order = [*outs_index[:num_carry], *outs_index[n_out:n_out + live], *outs_index[num_carry:n_out], *outs_index[n_out + live:]]
+    order = [
+        *outs_index[:num_carry],
+        *outs_index[n_out : n_out + live],
+        *outs_index[num_carry:n_out],
+        *outs_index[n_out + live :],
+    ]
     body = reorder(both, [*c, *dc, *k, *dk, *x, *dx], order)
-    outs = _bind_scan(*consts, *const_t, *carry, *carry_t, *xs, *xs_t, jaxpr=body, length=length, reverse=reverse, unroll=unroll,
-                       num_consts=num_consts + ct, num_carry=num_carry + len(carry_t))
-    carry_out, carry_t_out = outs[:num_carry], outs[num_carry:num_carry + live]
-    ys, ys_t = outs[num_carry + live:num_carry + live + num_ys], outs[num_carry + live + num_ys:]
+    outs = _bind_scan(
+        *consts,
+        *const_t,
+        *carry,
+        *carry_t,
+        *xs,
+        *xs_t,
+        jaxpr=body,
+        length=length,
+        reverse=reverse,
+        unroll=unroll,
+        num_consts=num_consts + ct,
+        num_carry=num_carry + len(carry_t),
+    )
+    carry_out, carry_t_out = outs[:num_carry], outs[num_carry : num_carry + live]
+    ys, ys_t = outs[num_carry + live : num_carry + live + num_ys], outs[num_carry + live + num_ys :]
     results = [*carry_out, *ys]
     ts = iter([*carry_t_out, *ys_t])
     return results, [next(ts) if nz else Zero(tangent_aval(get_aval(r))) for r, nz in zip(results, out_nz)]
 
 
-def _scan_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, length: Size, reverse: bool,
-                unroll: int, num_consts: int, num_carry: int) -> tuple[Any, Any]:
+def _scan_batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    jaxpr: ClosedJaxpr,
+    length: Size,
+    reverse: bool,
+    unroll: int,
+    num_consts: int,
+    num_carry: int,
+) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     const_b, carry_b, xs_b = _split3(batched, num_consts, num_carry)
     num_ys = len(jaxpr.out_avals) - num_carry
@@ -129,7 +170,17 @@ def _scan_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJ
     consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(consts, dc)]
     carry = [to_front(axis, x, d) if b else x for x, d, b in zip(carry, dk, carry_b)]
     xs = [x if d is None else moveaxis(x, d, 1) for x, d in zip(xs, dx)]
-    outs = _bind_scan(*consts, *carry, *xs, jaxpr=body, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry)
+    outs = _bind_scan(
+        *consts,
+        *carry,
+        *xs,
+        jaxpr=body,
+        length=length,
+        reverse=reverse,
+        unroll=unroll,
+        num_consts=num_consts,
+        num_carry=num_carry,
+    )
     return outs, [(0 if i < num_carry else 1) if b else None for i, b in enumerate(out_b)]
 
 
@@ -148,7 +199,8 @@ def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     known = lambda values, flags: [v for v, u in zip(values, flags) if not u]
     held = lambda values, flags: [v for v, u in zip(values, flags) if u]
     k_consts, k_carry, k_xs = known(consts, const_u), known(carry, carry_u), known(xs, xs_u)
-    # A residual that is a constant of the loop, or follows from its constants, is handed on as one; any other is saved for each iteration.
+    # A residual that is a constant of the loop, or follows from its constants, is handed on as one; any other is saved
+    # for each iteration.
     body, n_known = split.known, len(split.known.out_avals) - split.num_handed_over
     residuals_of = lambda jaxpr: split.residuals(jaxpr.invars, jaxpr.outvars[:n_known], jaxpr.outvars[n_known:])
     prefix, fixed_vars = _loop_invariant(body.jaxpr, len(k_consts))
@@ -158,8 +210,8 @@ def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     atoms = residuals_of(body.jaxpr)
     invariant = [type(a) is Literal or a in fixed_vars for a in atoms]
     varying = [a for a, inv in zip(atoms, invariant) if not inv]
-    given = dict(zip(body.jaxpr.invars[len(k_consts) + len(k_carry):], k_xs))      # residuals that lie stacked already
-    results = dict(zip(body.jaxpr.outvars[len(k_carry):n_known], range(len(k_carry), n_known)))
+    given = dict(zip(body.jaxpr.invars[len(k_consts) + len(k_carry) :], k_xs))  # residuals that lie stacked already
+    results = dict(zip(body.jaxpr.outvars[len(k_carry) : n_known], range(len(k_carry), n_known)))
     saved = [a for a in dict.fromkeys(varying) if a not in given and a not in results]
     body = ClosedJaxpr(body.jaxpr.replace(outvars=[*body.jaxpr.outvars[:n_known], *saved]), body.consts)
     loop = dict(length=params["length"], reverse=params["reverse"], unroll=params["unroll"])
@@ -168,22 +220,28 @@ def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     stacked = {**{a: outs[i] for a, i in results.items()}, **given, **dict(zip(saved, outs[n_known:]))}
     if not any(split.out_unknown):
         return known_outs
-    first, _ = dce_jaxpr(prefix.replace(outvars=[a for a, inv in zip(atoms, invariant) if inv]), [True] * sum(invariant), True)
+    first, _ = dce_jaxpr(
+        prefix.replace(outvars=[a for a, inv in zip(atoms, invariant) if inv]), [True] * sum(invariant), True
+    )
     fixed = eval_jaxpr(first, body.consts, *k_consts)
     n_res = len(split.sources)
     inv_pos = [i for i, inv in enumerate(invariant) if inv]
     res_pos = [i for i, inv in enumerate(invariant) if not inv]
     nc, nk = sum(const_u), sum(carry_u)
     rest = range(n_res, len(split.staged.in_avals))
-    staged_body = reorder(split.staged, [*inv_pos, *rest[:nc + nk], *rest[nc + nk:], *res_pos])
+    staged_body = reorder(split.staged, [*inv_pos, *rest[: nc + nk], *rest[nc + nk :], *res_pos])
     inputs = [*fixed, *held(consts, const_u), *held(carry, carry_u), *held(xs, xs_u), *[stacked[a] for a in varying]]
-    staged = trace.staged.process(scan_p, tuple(inputs), dict(jaxpr=staged_body, num_consts=len(fixed) + nc, num_carry=nk, **loop))
+    staged = trace.staged.process(
+        scan_p, tuple(inputs), dict(jaxpr=staged_body, num_consts=len(fixed) + nc, num_carry=nk, **loop)
+    )
     known_iter, staged_iter = iter(known_outs), iter(staged)
     return [next(staged_iter) if u else next(known_iter) for u in split.out_unknown]
 
 
 def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set[Any]]:
-    """The equations of a loop's body that depend on its constants alone, as a jaxpr of these, and all variables that do."""
+    """The equations of a loop's body that depend on its constants alone, as a jaxpr of these, and all variables that
+    do.
+    """
     fixed: set[Any] = {*jaxpr.constvars, *jaxpr.invars[:num_consts]}
     eqns = []
     for eqn in jaxpr.eqns:
@@ -196,15 +254,31 @@ def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set[Any]]:
 def _hidden_in_calls(jaxpr: Jaxpr, residuals: Sequence[Any], fixed: set[Any]) -> bool:
     """Whether a residual may follow from constants alone, but comes out of a call that also takes what changes."""
     wanted = {a for a in residuals if type(a) is not Literal and a not in fixed}
-    return any(e.primitive.name == "jit" and any(v in wanted for v in e.outvars) and any(type(a) is not Literal and a in fixed for a in e.invars) for e in jaxpr.eqns)
+    return any(
+        e.primitive.name == "jit"
+        and any(v in wanted for v in e.outvars)
+        and any(type(a) is not Literal and a in fixed for a in e.invars)
+        for e in jaxpr.eqns
+    )
 
 
-def _scan_transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int,
-                    num_consts: int, num_carry: int) -> list[Value | None]:
+def _scan_transpose(
+    cts: Sequence[Value],
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    length: Size,
+    reverse: bool,
+    unroll: int,
+    num_consts: int,
+    num_carry: int,
+) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     const_l, carry_l, xs_l = _split3(linear, num_consts, num_carry)
-    if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):      # a counter, say: run first what is not linear
-        params = dict(jaxpr=jaxpr, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry)
+    # a counter, say: run first what is not linear
+    if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):
+        params = dict(
+            jaxpr=jaxpr, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry
+        )
         return transpose_known_first(scan_p, cts, args, params)
     consts, carry, xs = _split3(args, num_consts, num_carry)
     res_consts, res_xs = [x for x, lin in zip(consts, const_l) if not lin], [x for x, lin in zip(xs, xs_l) if not lin]
@@ -221,27 +295,50 @@ def _scan_transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, leng
     rc = [trace.new_arg(a) for a, lin in zip(c_avals, const_l) if not lin]
     acc = [trace.new_arg(a) for a in lin_const_avals]
     ck = [trace.new_arg(tangent_aval(a)) for a in jaxpr.out_avals[:num_carry]]
-    cy = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(jaxpr.out_avals[num_carry:], ys_nz)]
+    cy = [
+        trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a))
+        for a, nz in zip(jaxpr.out_avals[num_carry:], ys_nz)
+    ]
     rx = [trace.new_arg(a) for a, lin in zip(x_avals, xs_l) if not lin]
     rc_i, rx_i = iter(rc), iter(rx)
-    operands = [*[UndefinedPrimal(a) if lin else next(rc_i) for a, lin in zip(c_avals, const_l)],
-                *[UndefinedPrimal(a) for a in k_avals],
-                *[UndefinedPrimal(a) if lin else next(rx_i) for a, lin in zip(x_avals, xs_l)]]
+    operands = [
+        *[UndefinedPrimal(a) if lin else next(rc_i) for a, lin in zip(c_avals, const_l)],
+        *[UndefinedPrimal(a) for a in k_avals],
+        *[UndefinedPrimal(a) if lin else next(rx_i) for a, lin in zip(x_avals, xs_l)],
+    ]
     token = set_trace(trace)
     try:
         back = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, [*ck, *cy])
         back_c, back_k, back_x = _split3(back, num_consts, num_carry)
         new = [ct for ct, lin in zip(back_c, const_l) if lin]
         acc_out = [a if type(ct) is Zero else add_any(a, ct) for a, ct in zip(acc, new)]
-        outs = [*acc_out, *[instantiate(ct) for ct in back_k], *[instantiate(ct) for ct, lin in zip(back_x, xs_l) if lin]]
+        outs = [
+            *acc_out,
+            *[instantiate(ct) for ct in back_k],
+            *[instantiate(ct) for ct, lin in zip(back_x, xs_l) if lin],
+        ]
     finally:
         reset_trace(token)
     body = ClosedJaxpr(*trace.finish(outs))
-    results = _bind_scan(*res_consts, *ct_consts, *ct_carry, *ct_ys, *res_xs, jaxpr=body, length=length, reverse=not reverse,
-                          unroll=unroll, num_consts=n_rc, num_carry=n_cc + n_k)
-    out_c, out_k, out_x = iter(results[:n_cc]), iter(results[n_cc:n_cc + n_k]), iter(results[n_cc + n_k:])
-    return [*[next(out_c) if lin else None for lin in const_l], *[ct if lin else None for ct, lin in zip(out_k, carry_l)],
-            *[next(out_x) if lin else None for lin in xs_l]]
+    results = _bind_scan(
+        *res_consts,
+        *ct_consts,
+        *ct_carry,
+        *ct_ys,
+        *res_xs,
+        jaxpr=body,
+        length=length,
+        reverse=not reverse,
+        unroll=unroll,
+        num_consts=n_rc,
+        num_carry=n_cc + n_k,
+    )
+    out_c, out_k, out_x = iter(results[:n_cc]), iter(results[n_cc : n_cc + n_k]), iter(results[n_cc + n_k :])
+    return [
+        *[next(out_c) if lin else None for lin in const_l],
+        *[ct if lin else None for ct, lin in zip(out_k, carry_l)],
+        *[next(out_x) if lin else None for lin in xs_l],
+    ]
 
 
 def _scan_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
@@ -249,15 +346,24 @@ def _scan_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     used_carry, used_ys = list(used_outputs[:num_carry]), list(used_outputs[num_carry:])
     while True:
         jaxpr, used_in = dce_jaxpr(closed.jaxpr, [*used_carry, *used_ys])
-        grown = [a or b for a, b in zip(used_carry, used_in[num_consts:num_consts + num_carry])]
+        grown = [a or b for a, b in zip(used_carry, used_in[num_consts : num_consts + num_carry])]
         if grown == used_carry:
             break
         used_carry = grown
-    used_in = [*used_in[:num_consts], *used_carry, *used_in[num_consts + num_carry:]]
+    used_in = [*used_in[:num_consts], *used_carry, *used_in[num_consts + num_carry :]]
     jaxpr, _ = dce_jaxpr(closed.jaxpr, [*used_carry, *used_ys], used_in)
     keep = [*used_carry, *used_ys]
-    params = dict(eqn.params, jaxpr=ClosedJaxpr(jaxpr, closed.consts), num_consts=sum(used_in[:num_consts]), num_carry=sum(used_carry))
-    return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_in) if u], outvars=[v for v, u in zip(eqn.outvars, keep) if u], params=params)
+    params = dict(
+        eqn.params,
+        jaxpr=ClosedJaxpr(jaxpr, closed.consts),
+        num_consts=sum(used_in[:num_consts]),
+        num_carry=sum(used_carry),
+    )
+    return eqn.replace(
+        invars=[a for a, u in zip(eqn.invars, used_in) if u],
+        outvars=[v for v, u in zip(eqn.outvars, keep) if u],
+        params=params,
+    )
 
 
 def _scan_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
@@ -266,17 +372,30 @@ def _scan_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any,
     giving, taking, saved = apart(params["jaxpr"])
     body, n_out, m = giving.jaxpr, len(eqn.outvars), len(eqn.invars)
     prefix, fixed = _loop_invariant(body, n)
-    once, each = [v for v in saved if v in fixed and not body.constvars], [v for v in saved if v not in fixed or body.constvars]
+    once, each = (
+        [v for v in saved if v in fixed and not body.constvars],
+        [v for v in saved if v not in fixed or body.constvars],
+    )
     before, outside = inlined(dce_jaxpr(prefix.replace(outvars=once), [True] * len(once), True)[0], eqn.invars[:n])
     stacked = [Var(reshaped(v.aval, (params["length"], *v.aval.shape))) for v in each]
     inside = [e for e in body.eqns if not (e.outvars and all(v in once or type(v) is DropVar for v in e.outvars))]
-    giving = giving.replace(jaxpr=body.replace(invars=[*body.invars[:n], *once, *body.invars[n:]], eqns=inside, outvars=[*body.outvars[:n_out], *each]))
+    giving = giving.replace(
+        jaxpr=body.replace(
+            invars=[*body.invars[:n], *once, *body.invars[n:]], eqns=inside, outvars=[*body.outvars[:n_out], *each]
+        )
+    )
     where = dict(zip(saved, range(m, m + len(saved))))
     taking = reorder(taking, [*range(n), *[where[v] for v in once], *range(n, m), *[where[v] for v in each]])
     invars = [*eqn.invars[:n], *outside, *eqn.invars[n:]]
-    first = eqn.replace(invars=invars, outvars=[*eqn.outvars, *stacked], params=dict(params, jaxpr=giving, num_consts=n + len(once)))
+    first = eqn.replace(
+        invars=invars, outvars=[*eqn.outvars, *stacked], params=dict(params, jaxpr=giving, num_consts=n + len(once))
+    )
     second = eqn.replace(invars=[*invars, *stacked], params=dict(params, jaxpr=taking, num_consts=n + len(once)))
-    return {new: saved[v] for v, new in zip([*once, *each], [*outside, *stacked])}, [*before, _scan_dce([True] * len(first.outvars), first)], second
+    return (
+        {new: saved[v] for v, new in zip([*once, *each], [*outside, *stacked])},
+        [*before, _scan_dce([True] * len(first.outvars), first)],
+        second,
+    )
 
 
 scan_p.hand_over = _scan_hand_over
@@ -287,8 +406,15 @@ scan_p.axis_names = lambda params: collective_names(params["jaxpr"])
 
 
 @api_boundary
-def scan(f: Callable[[_C, _X], tuple[_C, _Y]], init: _C, xs: _X | None = None, length: int | None = None,
-         reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False) -> tuple[_C, _Y]:
+def scan(
+    f: Callable[[_C, _X], tuple[_C, _Y]],
+    init: _C,
+    xs: _X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[_C, _Y]:
     """Runs `carry, y = f(carry, x)` over the leading axis of `xs`: the last carry and the stacked ys.
 
     Args:
@@ -309,8 +435,9 @@ def scan(f: Callable[[_C, _X], tuple[_C, _Y]], init: _C, xs: _X | None = None, l
     return _scan("scan", f, init, xs, length, reverse, unroll)
 
 
-def _scan(who: str, f: Callable[..., Any], init: PyTree, xs: PyTree, length: Size | None, reverse: bool,
-          unroll: int | bool) -> tuple[Any, Any]:
+def _scan(
+    who: str, f: Callable[..., Any], init: PyTree, xs: PyTree, length: Size | None, reverse: bool, unroll: int | bool
+) -> tuple[Any, Any]:
     """`scan`, for the function that errors name."""
     xs_flat, xs_tree = tree_flatten(xs)
     xs_flat = [_as_array(x, "lax.scan") for x in xs_flat]
@@ -318,69 +445,127 @@ def _scan(who: str, f: Callable[..., Any], init: PyTree, xs: PyTree, length: Siz
     init_flat = [_as_array(x, "lax.scan") for x in init_flat]
     xs_avals = avals_of(xs_flat)
     if any(not a.shape for a in xs_avals):
-        raise ValueError("scan got value with no leading axis to scan over: " + ", ".join(a.str_short() for a in xs_avals if not a.shape))
+        raise ValueError(
+            "scan got value with no leading axis to scan over: "
+            + ", ".join(a.str_short() for a in xs_avals if not a.shape)
+        )
     lengths = {a.shape[0] for a in xs_avals}
     if length is not None:
         try:
             length = as_size(length)
         except TypeError as e:
-            raise ConcretizationTypeError(f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced.") from e
+            raise ConcretizationTypeError(
+                f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced."
+            ) from e
         if any(n != length for n in lengths):
-            raise ValueError(at_user_line(f"scan: length={length} disagrees with xs, whose leading axes have size {', '.join(map(str, sorted(lengths)))}. Leave length out, or cut xs to that length."))
+            raise ValueError(
+                at_user_line(
+                    f"scan: length={length} disagrees with xs, whose leading axes have size"
+                    f" {', '.join(map(str, sorted(lengths)))}. Leave length out, or cut xs to that length."
+                )
+            )
     elif not lengths:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     elif len(lengths) > 1:
-        raise ValueError(at_user_line(f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}. All leaves of xs are scanned together: cut them to one length."))
+        raise ValueError(
+            at_user_line(
+                f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}."
+                " All leaves of xs are scanned together: cut them to one length."
+            )
+        )
     else:
         length = lengths.pop()
     if config.disable_jit:
         return _scan_in_python(f, init, xs_flat, xs_tree, length, reverse)
     x_avals = [reshaped(a, a.shape[1:]) for a in xs_avals]
-    in_tree = tree_structure((init_tree.unflatten([0] * init_tree.num_leaves), xs_tree.unflatten([0] * xs_tree.num_leaves)))
+    in_tree = tree_structure(
+        (init_tree.unflatten([0] * init_tree.num_leaves), xs_tree.unflatten([0] * xs_tree.num_leaves))
+    )
     for _ in range(3):
         carry_avals = avals_of(init_flat)
-        jaxpr, consts, out_tree = trace_open(f, in_tree, [*carry_avals, *x_avals], f"the body of {who}, {getattr(f, '__name__', 'f')}")
+        jaxpr, consts, out_tree = trace_open(
+            f, in_tree, [*carry_avals, *x_avals], f"the body of {who}, {getattr(f, '__name__', 'f')}"
+        )
         children = out_tree.children()
         if out_tree.node is not tuple or len(children) != 2:
-            raise TypeError(at_user_line(f"scan body output must be a pair (carry, y), got {out_tree}. Return None as y if there is nothing to stack."))
+            raise TypeError(
+                at_user_line(
+                    f"scan body output must be a pair (carry, y), got {out_tree}. Return None as y if there is nothing"
+                    " to stack."
+                )
+            )
         carry_tree, ys_tree = children
         num_carry = init_tree.num_leaves
-        outs = jaxpr.out_avals[:carry_tree.num_leaves]
-        init_flat, _, changed = strengthen(init_flat, carry_avals, outs) if carry_tree == init_tree else (init_flat, None, False)
+        outs = jaxpr.out_avals[: carry_tree.num_leaves]
+        init_flat, _, changed = (
+            strengthen(init_flat, carry_avals, outs) if carry_tree == init_tree else (init_flat, None, False)
+        )
         if not changed:
             break
     if not isinstance(unroll, (bool, int)) or unroll < 0:
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
     problem = describe_mismatch(init, outs, avals_of(init_flat), carry_tree, init_tree)
     if problem:
-        raise type_error(f"{who} body function carry input and carry output must have equal types; in the carry that f returns {problem}. Return what has the type of the initial carry, or give an initial carry of the type that f returns.")
+        raise type_error(
+            f"{who} body function carry input and carry output must have equal types; in the carry that f returns"
+            f" {problem}. Return what has the type of the initial carry, or give an initial carry of the type that f"
+            " returns."
+        )
     length_ = max_dim(length, 0)
     if isinstance(length_, SymbolicSize) and unroll is True:
-        raise ValueError(f"scan can't unroll a loop of the symbolic length '{length_}'; give a number of iterations as `unroll`.")
+        raise ValueError(
+            f"scan can't unroll a loop of the symbolic length '{length_}'; give a number of iterations as `unroll`."
+        )
     steps = (length_ if unroll is True else 1 if unroll is False else unroll) or 1
-    same = _unchanged(jaxpr.outvars[:num_carry], jaxpr.invars[len(consts):], init_flat)
+    same = _unchanged(jaxpr.outvars[:num_carry], jaxpr.invars[len(consts) :], init_flat)
     jaxpr, consts, carry = _as_constants(jaxpr, consts, init_flat, same)
-    results = iter(_bind_scan(*consts, *carry, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
-                            num_consts=len(consts), num_carry=len(carry)))
+    results = iter(
+        _bind_scan(
+            *consts,
+            *carry,
+            *xs_flat,
+            jaxpr=close(jaxpr),
+            length=length_,
+            reverse=bool(reverse),
+            unroll=steps,
+            num_consts=len(consts),
+            num_carry=len(carry),
+        )
+    )
     last = [x if i in same else next(results) for i, x in enumerate(init_flat)]
     return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(results))
 
 
 def _unchanged(outvars: Sequence[Any], invars: Sequence[Any], values: Sequence[Any]) -> set[int]:
     """The positions of a carry's arrays that a body hands on as they are."""
-    return {i for i, (out, var, x) in enumerate(zip(outvars, invars, values)) if out is var and (isinstance(x, Tracer) or is_array(x))}
+    return {
+        i
+        for i, (out, var, x) in enumerate(zip(outvars, invars, values))
+        if out is var and (isinstance(x, Tracer) or is_array(x))
+    }
 
 
-def _as_constants(jaxpr: Jaxpr, consts: Sequence[Any], carry: Sequence[Any],
-                  same: set[int]) -> tuple[Jaxpr, list[Any], list[Any]]:
-    """A loop's jaxpr with parts of the carry, which do not change, as constants of it: the jaxpr, its constants, the carry that is left."""
+def _as_constants(
+    jaxpr: Jaxpr, consts: Sequence[Any], carry: Sequence[Any], same: set[int]
+) -> tuple[Jaxpr, list[Any], list[Any]]:
+    """A loop's jaxpr with parts of the carry, which do not change, as constants of it: the jaxpr, its constants, the
+    carry that is left.
+    """
     if not same:
         return jaxpr, list(consts), list(carry)
     n, m = len(consts), len(carry)
-    order = [*range(n), *[n + i for i in sorted(same)], *[n + i for i in range(m) if i not in same], *range(n + m, len(jaxpr.invars))]
+    order = [
+        *range(n),
+        *[n + i for i in sorted(same)],
+        *[n + i for i in range(m) if i not in same],
+        *range(n + m, len(jaxpr.invars)),
+    ]
     outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in same]
-    return (jaxpr.replace(invars=[jaxpr.invars[i] for i in order], outvars=outvars), [*consts, *[carry[i] for i in sorted(same)]],
-            [x for i, x in enumerate(carry) if i not in same])
+    return (
+        jaxpr.replace(invars=[jaxpr.invars[i] for i in order], outvars=outvars),
+        [*consts, *[carry[i] for i in sorted(same)]],
+        [x for i, x in enumerate(carry) if i not in same],
+    )
 
 
 def _as_array(x: Value, who: str) -> Value:
@@ -395,13 +580,16 @@ def row(x: Value, i: Value) -> Value:
     if isinstance(i, int):
         return squeeze(slice_(x, (i,) + (0,) * (len(shape) - 1), (i + 1, *shape[1:])), (0,))
     start = convert(i, dtypes.int32)
-    return squeeze(dynamic_slice_p.bind(x, start, *[scalar_like(start, 0)] * (len(shape) - 1), slice_sizes=(1, *shape[1:])), (0,))
+    return squeeze(
+        dynamic_slice_p.bind(x, start, *[scalar_like(start, 0)] * (len(shape) - 1), slice_sizes=(1, *shape[1:])), (0,)
+    )
 
 
-def _scan_in_python(f: Callable[..., Any], init: PyTree, xs_flat: Sequence[Value], xs_tree: PyTreeDef, length: Size,
-                    reverse: bool) -> tuple[Any, Any]:
+def _scan_in_python(
+    f: Callable[..., Any], init: PyTree, xs_flat: Sequence[Value], xs_tree: PyTreeDef, length: Size, reverse: bool
+) -> tuple[Any, Any]:
     carry, ys = init, []
-    for i in (reversed(range(length)) if reverse else range(length)):
+    for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, xs_tree.unflatten([row(x, i) for x in xs_flat]))
         ys.append(y)
     if reverse:
@@ -418,25 +606,43 @@ def _scan_in_python(f: Callable[..., Any], init: PyTree, xs_flat: Sequence[Value
 while_p = Primitive("while", multiple_results=True)
 
 
-def _bind_while(*args: Value, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
-                body_nconsts: int) -> list[Any]:
-    (cond_jaxpr,), cond_refs = hoist_refs(cond_jaxpr)      # of a custom derivative's rule that closes over them
+def _bind_while(
+    *args: Value, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int
+) -> list[Any]:
+    (cond_jaxpr,), cond_refs = hoist_refs(cond_jaxpr)  # of a custom derivative's rule that closes over them
     (body_jaxpr,), body_refs = hoist_refs(body_jaxpr)
     cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
-    return while_p.bind(*cond_refs, *cond_consts, *body_refs, *body_consts, *carry, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr,
-                        cond_nconsts=len(cond_refs) + cond_nconsts, body_nconsts=len(body_refs) + body_nconsts)
+    return while_p.bind(
+        *cond_refs,
+        *cond_consts,
+        *body_refs,
+        *body_consts,
+        *carry,
+        cond_jaxpr=cond_jaxpr,
+        body_jaxpr=body_jaxpr,
+        cond_nconsts=len(cond_refs) + cond_nconsts,
+        body_nconsts=len(body_refs) + body_nconsts,
+    )
 
 
-def _while_reference(*args: Value, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
-                     body_nconsts: int) -> list[Any]:
+def _while_reference(
+    *args: Value, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int
+) -> list[Any]:
     cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
     while bool(interpret(cond_jaxpr, [*cond_consts, *carry])[0]):
         carry = interpret(body_jaxpr, [*body_consts, *carry])
     return carry
 
 
-def _while_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr,
-               cond_nconsts: int, body_nconsts: int) -> tuple[Any, Any]:
+def _while_jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    cond_jaxpr: ClosedJaxpr,
+    body_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> tuple[Any, Any]:
     nonzero = [type(t) is not Zero for t in tangents]
     _, const_nz, carry_nz = _split3(nonzero, cond_nconsts, body_nconsts)
     for _ in range(len(carry_nz) + 1):
@@ -450,10 +656,21 @@ def _while_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, cond_jaxp
     const_t = [t for t in const_t if type(t) is not Zero]
     carry_t = [instantiate(t) for t, nz in zip(carry_t, carry_nz) if nz]
     n, m, k = body_nconsts, len(carry), len(const_t)
-    body = reorder(both, [*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, n + m + k + len(carry_t))])
+    body = reorder(
+        both, [*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, n + m + k + len(carry_t))]
+    )
     cond = _ignore_trailing(cond_jaxpr, [get_aval(t) for t in carry_t])
-    outs = _bind_while(*cond_consts, *body_consts, *const_t, *carry, *carry_t, cond_jaxpr=cond, body_jaxpr=body,
-                       cond_nconsts=cond_nconsts, body_nconsts=n + k)
+    outs = _bind_while(
+        *cond_consts,
+        *body_consts,
+        *const_t,
+        *carry,
+        *carry_t,
+        cond_jaxpr=cond,
+        body_jaxpr=body,
+        cond_nconsts=cond_nconsts,
+        body_nconsts=n + k,
+    )
     ts = iter(outs[m:])
     return outs[:m], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:m], carry_nz)]
 
@@ -464,14 +681,22 @@ def _ignore_trailing(closed: ClosedJaxpr, avals: Sequence[AbstractValue]) -> Clo
     args = [trace.new_arg(a) for a in [*closed.in_avals, *avals]]
     token = set_trace(trace)
     try:
-        outs = eval_jaxpr(closed.jaxpr, closed.consts, *args[:len(closed.in_avals)])
+        outs = eval_jaxpr(closed.jaxpr, closed.consts, *args[: len(closed.in_avals)])
     finally:
         reset_trace(token)
     return ClosedJaxpr(*trace.finish(outs))
 
 
-def _while_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr,
-                 cond_nconsts: int, body_nconsts: int) -> tuple[Any, Any]:
+def _while_batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    cond_jaxpr: ClosedJaxpr,
+    body_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     cc_b, bc_b, carry_b = _split3(batched, cond_nconsts, body_nconsts)
     pred_b = False
@@ -487,10 +712,14 @@ def _while_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, cond_jaxpr: C
     cond_consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(cond_consts, dcc)]
     body_consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(body_consts, dbc)]
     carry = [to_front(axis, x, d) if b else x for x, d, b in zip(carry, dk, carry_b)]
-    if pred_b:      # go on while any element does; elements that are done keep their carry
+    if pred_b:  # go on while any element does; elements that are done keep their carry
         if any_io(body_jaxpr.effects | cond_jaxpr.effects):
-            raise NotImplementedError(at_user_line("IO effect not supported in vmap of while_loop whose condition differs between elements: the callback would be "
-                                                   "called for elements that are done. Use lax.map over the elements."))
+            raise NotImplementedError(
+                at_user_line(
+                    "IO effect not supported in vmap of while_loop whose condition differs between elements: the"
+                    " callback would be called for elements that are done. Use lax.map over the elements."
+                )
+            )
         n_cc, n_bc = len(cond_consts), len(body_consts)
 
         def any_goes_on(*xs: Value) -> list[Any]:
@@ -502,19 +731,37 @@ def _while_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, cond_jaxpr: C
             (pred,) = eval_jaxpr(cond.jaxpr, cond.consts, *ccs, *old)
             new = eval_jaxpr(body.jaxpr, body.consts, *bcs, *old)
             return [select(broadcast_in_dim(pred, shape_of(n), (0,)), n, o) for n, o in zip(new, old)]
+
         carry_avals, cc_avals, bc_avals = avals_of(carry), avals_of(cond_consts), avals_of(body_consts)
         whole_cond = ClosedJaxpr(*stage(any_goes_on, [*cc_avals, *carry_avals]))
         whole_body = ClosedJaxpr(*stage(step, [*cc_avals, *bc_avals, *carry_avals]))
-        outs = _bind_while(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=whole_cond, body_jaxpr=whole_body, cond_nconsts=n_cc,
-                           body_nconsts=n_cc + n_bc)
+        outs = _bind_while(
+            *cond_consts,
+            *cond_consts,
+            *body_consts,
+            *carry,
+            cond_jaxpr=whole_cond,
+            body_jaxpr=whole_body,
+            cond_nconsts=n_cc,
+            body_nconsts=n_cc + n_bc,
+        )
         return outs, [0] * len(outs)
-    outs = _bind_while(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts, body_nconsts=body_nconsts)
+    outs = _bind_while(
+        *cond_consts,
+        *body_consts,
+        *carry,
+        cond_jaxpr=cond,
+        body_jaxpr=body,
+        cond_nconsts=cond_nconsts,
+        body_nconsts=body_nconsts,
+    )
     return outs, [0 if b else None for b in carry_b]
 
 
 def _while_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
-    """What does not depend on unknown values is computed now; the loop is staged whole for the rest, which is right though the
-    known part runs again, because how often it runs is not known when it is transposed (and so it can't be)."""
+    """What does not depend on unknown values is computed now; the loop is staged whole for the rest, which is right
+    though the known part runs again, because how often it runs is not known when it is transposed (and so it can't be).
+    """
     n_cc, n_bc = params["cond_nconsts"], params["body_nconsts"]
     unknown = [trace.is_unknown(x) for x in args]
     cc_u, bc_u, carry_u = _split3(unknown, n_cc, n_bc)
@@ -533,20 +780,38 @@ def _while_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Pa
     n_out = len(carry_u) - sum(carry_u)
     k_body, _ = dce_jaxpr(split.known.jaxpr, [True] * n_out + [False] * split.num_handed_over, True)
     k_cond = cond_split.known
-    outs = iter(_bind_while(*known(cond_consts, cc_u), *known(body_consts, bc_u), *known(carry, carry_u), cond_jaxpr=k_cond,
-                            body_jaxpr=ClosedJaxpr(k_body, split.known.consts), cond_nconsts=n_cc - sum(cc_u), body_nconsts=n_bc - sum(bc_u)))
+    outs = iter(
+        _bind_while(
+            *known(cond_consts, cc_u),
+            *known(body_consts, bc_u),
+            *known(carry, carry_u),
+            cond_jaxpr=k_cond,
+            body_jaxpr=ClosedJaxpr(k_body, split.known.consts),
+            cond_nconsts=n_cc - sum(cc_u),
+            body_nconsts=n_bc - sum(bc_u),
+        )
+    )
     staged = trace.staged.process(while_p, args, params)
     return [s if u else next(outs) for s, u in zip(staged, carry_u)]
 
 
 while_p.abstract = lambda *avals, body_jaxpr, **_: list(body_jaxpr.out_avals)
-while_p.reference, while_p.jvp, while_p.batch, while_p.partial_eval = _while_reference, _while_jvp, _while_batch, _while_partial_eval
+while_p.reference, while_p.jvp, while_p.batch, while_p.partial_eval = (
+    _while_reference,
+    _while_jvp,
+    _while_batch,
+    _while_partial_eval,
+)
 while_p.effects = lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects
 while_p.axis_names = lambda params: collective_names(params["cond_jaxpr"], params["body_jaxpr"])
 
 
-while_p.transpose = unsupported("Reverse-mode differentiation does not work for while_loop, nor for fori_loop with traced bounds: the number of iterations, and so "
-                                "the memory for the way back, is not known. Use lax.scan, or fori_loop with bounds that are numbers.", ValueError)
+while_p.transpose = unsupported(
+    "Reverse-mode differentiation does not work for while_loop, nor for fori_loop with traced bounds: the number of"
+    " iterations, and so the memory for the way back, is not known. Use lax.scan, or fori_loop with bounds that are"
+    " numbers.",
+    ValueError,
+)
 while_p.hand_over = whole
 
 
@@ -554,7 +819,8 @@ while_p.hand_over = whole
 def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C], init_val: _C) -> _C:
     """Runs `val = body_fun(val)` while `cond_fun(val)` is true; the last `val`.
 
-    Both take and the body returns pytrees of one structure, with fixed shapes and dtypes. It can be differentiated forwards only.
+    Both take and the body returns pytrees of one structure, with fixed shapes and dtypes. It can be differentiated
+    forwards only.
 
     Example:
         >>> import weft
@@ -571,28 +837,53 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
             if not go_on:
                 return val
             val = body_fun(val)
-            go_on = cond_fun(val)      # under vmap the condition may differ between elements: then it is staged after all
+            # under vmap the condition may differ between elements: then it is staged after all
+            go_on = cond_fun(val)
     in_tree = tree_structure((tree.unflatten([0] * tree.num_leaves),))
     for _ in range(3):
         avals = avals_of(init)
-        body, body_consts, out_tree = trace_open(body_fun, in_tree, avals, f"the body of while_loop, {getattr(body_fun, '__name__', 'f')}")
+        body, body_consts, out_tree = trace_open(
+            body_fun, in_tree, avals, f"the body of while_loop, {getattr(body_fun, '__name__', 'f')}"
+        )
         init, _, changed = strengthen(init, avals, body.out_avals) if out_tree == tree else (init, None, False)
         if not changed:
             break
     problem = describe_mismatch(init_val, body.out_avals, avals_of(init), out_tree, tree)
     if problem:
-        raise type_error(f"while_loop body function carry input and carry output must have equal types; in what body_fun returns {problem}. Return what has the type of init_val.")
-    cond, cond_consts, cond_tree = trace_open(cond_fun, in_tree, avals_of(init), f"the condition of while_loop, {getattr(cond_fun, '__name__', 'f')}")
+        raise type_error(
+            "while_loop body function carry input and carry output must have equal types; in what body_fun returns"
+            f" {problem}. Return what has the type of init_val."
+        )
+    cond, cond_consts, cond_tree = trace_open(
+        cond_fun, in_tree, avals_of(init), f"the condition of while_loop, {getattr(cond_fun, '__name__', 'f')}"
+    )
     if not treedef_is_leaf(cond_tree):
         raise type_error(f"cond_fun must return a boolean scalar, but got pytree {cond_tree}.")
     if cond.out_avals[0].shape or not dtypes.is_bool(cond.out_avals[0].dtype):
-        raise type_error(f"cond_fun must return a boolean scalar, but got {', '.join(a.str_short() for a in cond.out_avals)}.")
-    read = {a for eqn in cond.eqns for a in eqn.invars if type(a) is not Literal} | {a for a in cond.outvars if type(a) is not Literal}
-    same = {i for i in _unchanged(body.outvars, body.invars[len(body_consts):], init) if cond.invars[len(cond_consts) + i] not in read}
+        raise type_error(
+            f"cond_fun must return a boolean scalar, but got {', '.join(a.str_short() for a in cond.out_avals)}."
+        )
+    read = {a for eqn in cond.eqns for a in eqn.invars if type(a) is not Literal} | {
+        a for a in cond.outvars if type(a) is not Literal
+    }
+    same = {
+        i
+        for i in _unchanged(body.outvars, body.invars[len(body_consts) :], init)
+        if cond.invars[len(cond_consts) + i] not in read
+    }
     cond = cond.replace(invars=[v for i, v in enumerate(cond.invars) if i - len(cond_consts) not in same])
     body, body_consts, carry = _as_constants(body, body_consts, init, same)
-    outs = iter(_bind_while(*cond_consts, *body_consts, *carry, cond_jaxpr=close(cond), body_jaxpr=close(body), cond_nconsts=len(cond_consts),
-                            body_nconsts=len(body_consts)))
+    outs = iter(
+        _bind_while(
+            *cond_consts,
+            *body_consts,
+            *carry,
+            cond_jaxpr=close(cond),
+            body_jaxpr=close(body),
+            cond_nconsts=len(cond_consts),
+            body_nconsts=len(body_consts),
+        )
+    )
     return tree_unflatten(tree, [x if i in same else next(outs) for i, x in enumerate(init)])
 
 
@@ -608,8 +899,14 @@ def _concrete_int(x: Value) -> Any:
 
 
 @api_boundary
-def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _C], _C], init_val: _C, *,
-              unroll: int | bool | None = None) -> _C:
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, _C], _C],
+    init_val: _C,
+    *,
+    unroll: int | bool | None = None,
+) -> _C:
     """`val = body_fun(i, val)` for i from `lower` to `upper` - 1; the last `val`.
 
     With bounds known while tracing it is a `scan` (and so can be differentiated backwards), otherwise a `while_loop`.
@@ -626,16 +923,23 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _C], 
             raise TypeError(f"lower and upper arguments to fori_loop must be integer scalars, got {bound!r}.")
     a, b = get_aval(lower), get_aval(upper)
     if a.dtype != b.dtype and not a.weak_type and not b.weak_type:
-        raise TypeError(f"lower and upper arguments to fori_loop must have equal types, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must have equal types, got {dtypes.name(a.dtype)} and"
+            f" {dtypes.name(b.dtype)}."
+        )
     lo, hi = _concrete_int(lower), _concrete_int(upper)
     if lo is not None and hi is not None:
+
         def step(carry: Sequence[Value], _: object) -> tuple[Any, Any]:
             i, x = carry
             return (add(i, scalar_like(i, 1)), body_fun(i, x)), None
+
         if config.disable_jit and hi <= lo:
             return init_val
         first = lower if not isinstance(lower, (int, SymbolicSize)) else as_value(lo)
-        (_, result), _ = _scan("fori_loop", step, (first, init_val), None, max_dim(hi - lo, 0), False, 1 if unroll is None else unroll)
+        (_, result), _ = _scan(
+            "fori_loop", step, (first, init_val), None, max_dim(hi - lo, 0), False, 1 if unroll is None else unroll
+        )
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("fori_loop can be unrolled only when its bounds are known while tracing.")
@@ -647,9 +951,12 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _C], 
     def body(val: Value) -> tuple[Any, Any, Any]:
         i, end, x = val
         return add(i, scalar_like(i, 1)), end, body_fun(i, x)
+
     return while_loop(go_on, body, (lower, upper, init_val))[2]
 
 
 def _common_int(a: Value, b: Value) -> tuple[Any, Any]:
     dt = dtypes.promote((get_aval(a).dtype, get_aval(a).weak_type), (get_aval(b).dtype, get_aval(b).weak_type))[0]
-    return convert(a, dt, get_aval(a).weak_type and get_aval(b).weak_type), convert(b, dt, get_aval(a).weak_type and get_aval(b).weak_type)
+    return convert(a, dt, get_aval(a).weak_type and get_aval(b).weak_type), convert(
+        b, dt, get_aval(a).weak_type and get_aval(b).weak_type
+    )

@@ -1,4 +1,5 @@
 """Checkpoint policies: which results may be kept, or moved to another memory, instead of being computed again."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 class _Verdict:
     """What a policy says of a result."""
+
     __slots__ = ("name",)
 
     def __init__(self, name: str):
@@ -22,12 +24,13 @@ class _Verdict:
         return self.name
 
 
-Saveable = _Verdict("Saveable")         # keep it
-Recompute = _Verdict("Recompute")       # compute it again
+Saveable = _Verdict("Saveable")  # keep it
+Recompute = _Verdict("Recompute")  # compute it again
 
 
 class Offloadable(NamedTuple):
     """Keep it in the memory `dst` of its device and fetch it back to `src` when it is needed."""
+
     src: Any
     dst: Any
 
@@ -60,8 +63,14 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 def offload_dot_with_no_batch_dims(offload_src: Any, offload_dst: Any) -> Callable[..., Any]:
     """Move the results of matrix products without batch dimensions to another memory, such as "pinned_host"."""
+
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
-        return Offloadable(offload_src, offload_dst) if dots_with_no_batch_dims_saveable(prim, *args, **params) else Recompute
+        return (
+            Offloadable(offload_src, offload_dst)
+            if dots_with_no_batch_dims_saveable(prim, *args, **params)
+            else Recompute
+        )
+
     return policy
 
 
@@ -75,6 +84,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., A
 
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
         return _names(prim, params) not in refused
+
     return policy
 
 
@@ -84,6 +94,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
 
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
         return prim.name == "name" and params["name"] not in refused
+
     return policy
 
 
@@ -93,29 +104,39 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
 
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
         return _names(prim, params) in kept
+
     return policy
 
 
-def save_and_offload_only_these_names(*, names_which_can_be_saved: Sequence[str],
-                                      names_which_can_be_offloaded: Sequence[str], offload_src: Any,
-                                      offload_dst: Any) -> Callable[..., Any]:
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: Any,
+    offload_dst: Any,
+) -> Callable[..., Any]:
     """Keep values named so by checkpoint_name, and move others to another memory, such as "pinned_host"."""
     kept, moved = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
     if kept & moved:
-        raise ValueError("save_and_offload_only_these_names: a value is either saved or offloaded. names_which_can_be_saved and names_which_can_be_offloaded "
-                         f"both have {sorted(kept & moved)}.")
+        raise ValueError(
+            "save_and_offload_only_these_names: a value is either saved or offloaded. names_which_can_be_saved and"
+            f" names_which_can_be_offloaded both have {sorted(kept & moved)}."
+        )
 
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
         name = _names(prim, params)
         return Offloadable(offload_src, offload_dst) if name in moved else Saveable if name in kept else Recompute
+
     return policy
 
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
     """Keep what either policy keeps; policies that move values to another memory can't be joined so."""
+
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
         answers = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
         if any(isinstance(a, Offloadable) for a in answers):
             raise ValueError("save_from_both_policies takes policies that save or compute again; one of them offloads.")
         return any(a is True or a is Saveable for a in answers)
+
     return policy

@@ -1,4 +1,7 @@
-"""associative_scan: running combinations in logarithmically many parallel steps; and map, an element (or a few) at a time."""
+"""associative_scan: running combinations in logarithmically many parallel steps; and map, an element (or a few) at a
+time.
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
@@ -33,7 +36,7 @@ def _interleave(even: Value, odd: Value, axis: int) -> Value:
     n = shape_of(odd)[axis]
     pairs = concatenate([expand_dims(_take(even, axis, 0, n), (axis + 1,)), expand_dims(odd, (axis + 1,))], axis + 1)
     shape = shape_of(odd)
-    joined = reshape(pairs, (*shape[:axis], 2 * n, *shape[axis + 1:]))
+    joined = reshape(pairs, (*shape[:axis], 2 * n, *shape[axis + 1 :]))
     rest = shape_of(even)[axis] - n
     return concatenate([joined, _take(even, axis, n, n + 1)], axis) if rest else joined
 
@@ -47,8 +50,8 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
         elems: pytree of arrays with one size along `axis`.
         reverse: combine from the end.
 
-    The algorithm is the work-efficient one of Blelloch, "Prefix sums and their applications" (1990): neighbours are combined, the
-    half as long problem is solved, and the elements between are filled in.
+    The algorithm is the work-efficient one of Blelloch, "Prefix sums and their applications" (1990): neighbours are
+    combined, the half as long problem is solved, and the elements between are filled in.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -62,14 +65,21 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
         return elems
     ranks = [len(get_aval(x).shape) for x in leaves]
     if any(not -r <= axis < r for r in ranks):
-        raise ValueError(f"associative_scan: axis {axis} is out of range for arrays of shapes {[get_aval(x).shape for x in leaves]}.")
+        raise ValueError(
+            f"associative_scan: axis {axis} is out of range for arrays of shapes {[get_aval(x).shape for x in leaves]}."
+        )
     axes = [axis % r for r in ranks]
     if len({a for a in axes}) != 1:
-        raise ValueError("associative_scan: a negative axis must mean the same position in every array; use a positive one.")
+        raise ValueError(
+            "associative_scan: a negative axis must mean the same position in every array; use a positive one."
+        )
     at = axes[0]
     sizes = {get_aval(x).shape[at] for x in leaves}
     if len(sizes) != 1:
-        raise ValueError(f"Array inputs to associative_scan must have the same first dimension. (saw: {[get_aval(x).shape for x in leaves]})")
+        raise ValueError(
+            "Array inputs to associative_scan must have the same first dimension. (saw:"
+            f" {[get_aval(x).shape for x in leaves]})"
+        )
 
     def combine(a: Sequence[Value], b: Sequence[Value]) -> Sequence[Value]:
         out, out_tree = tree_flatten(fn(tree.unflatten(a), tree.unflatten(b)))
@@ -90,6 +100,7 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
         else:
             even = [_take(x, at, 0, 1) for x in xs]
         return [_interleave(e, o, at) for e, o in zip(even, odd)]
+
     if reverse:
         leaves = [rev(x, (at,)) for x in leaves]
     outs = go(leaves)
@@ -100,7 +111,8 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
 def map_(f: Callable[[_X], _Y], xs: _X, *, batch_size: int | None = None) -> _Y:
     """Applies `f` to each element of the leading axis of `xs` and stacks the results.
 
-    Elements are taken one after another, or `batch_size` at a time under `vmap`: less memory than `vmap` over all, more speed than one by one.
+    Elements are taken one after another, or `batch_size` at a time under `vmap`: less memory than `vmap` over all, more
+    speed than one by one.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -122,16 +134,20 @@ def map_(f: Callable[[_X], _Y], xs: _X, *, batch_size: int | None = None) -> _Y:
             out, out_tree = tree_flatten(f(tree.unflatten(ys)))
             box.append(out_tree)
             return out
+
         axis = Axis(None, size)
         outs, dims = batch_flat(flat, axis, part, [0] * len(part))
         return box[0].unflatten([to_front(axis, x, d) for x, d in zip(outs, dims)])
+
     results = []
-    if whole or not n:      # of no elements, as many times nothing: a program of no rows at all may be none
+    if whole or not n:  # of no elements, as many times nothing: a program of no rows at all may be none
         blocks = [reshape(_take(x, 0, 0, whole * batch_size), (whole, batch_size, *shape_of(x)[1:])) for x in leaves]
         stacked = scan(lambda _, part: ((), batched(part, batch_size)), (), blocks)[1]
         out, out_tree = tree_flatten(stacked)
         results.append([reshape(x, (whole * batch_size, *shape_of(x)[2:])) for x in out])
     if n % batch_size:
-        out, out_tree = tree_flatten(batched([_take(x, 0, whole * batch_size, n) for x in leaves], n - whole * batch_size))
+        out, out_tree = tree_flatten(
+            batched([_take(x, 0, whole * batch_size, n) for x in leaves], n - whole * batch_size)
+        )
         results.append(out)
     return out_tree.unflatten([concatenate(list(parts), 0) for parts in zip(*results)])

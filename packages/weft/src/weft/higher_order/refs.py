@@ -1,4 +1,5 @@
 """How the primitives that carry jaxprs discharge references, and how reads and writes at batched places are batched."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -41,13 +42,18 @@ def _staged(fun: Callable[..., Any], n: int, avals: Sequence[Any]) -> ClosedJaxp
     return stage_closed(lambda *xs: [x for part in fun(xs[:n], xs[n:]) for x in part], avals)
 
 
-def _parts(atoms: Sequence[Any], values: Sequence[Any],
-           *closeds: ClosedJaxpr) -> tuple[list[Any], list[Any], list[Any]]:
+def _parts(
+    atoms: Sequence[Any], values: Sequence[Any], *closeds: ClosedJaxpr
+) -> tuple[list[Any], list[Any], list[Any]]:
     """The references among atoms, what they hold before the other values, and programs of these."""
     refs = unique_refs(atoms)
     held, others = _split(atoms, values, refs)
     inputs = [*held, *others]
-    return refs, inputs, [_staged(discharged_function(closed, atoms, refs), len(refs), _avals(inputs)) for closed in closeds]
+    return (
+        refs,
+        inputs,
+        [_staged(discharged_function(closed, atoms, refs), len(refs), _avals(inputs)) for closed in closeds],
+    )
 
 
 def _results(eqn: JaxprEqn, outs: Sequence[Any], refs: Sequence[Any]) -> tuple[Sequence[Any], dict[Any, Any]]:
@@ -57,12 +63,16 @@ def _results(eqn: JaxprEqn, outs: Sequence[Any], refs: Sequence[Any]) -> tuple[S
 
 def _jit(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["jaxpr"])
-    return _results(eqn, jit_p.bind(*inputs, **dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(inputs))), refs)
+    return _results(
+        eqn, jit_p.bind(*inputs, **dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(inputs))), refs
+    )
 
 
 def _remat(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     refs, inputs, (closed,) = _parts(eqn.invars, values, ClosedJaxpr(eqn.params["jaxpr"], []))
-    return _results(eqn, remat_p.bind(*closed.consts, *inputs, **dict(eqn.params, jaxpr=consts_as_args(closed.jaxpr))), refs)
+    return _results(
+        eqn, remat_p.bind(*closed.consts, *inputs, **dict(eqn.params, jaxpr=consts_as_args(closed.jaxpr))), refs
+    )
 
 
 def _cond(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
@@ -82,15 +92,29 @@ def _shard_map(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], d
     specs: dict[Any, Any] = {}
     for atom, spec in zip(atoms, p["in_specs"]):
         if is_ref(atom) and specs.setdefault(atom, spec) != spec:
-            raise ValueError(f"shard_map: one mutable reference is passed with two specs, {specs[atom]} and {spec} (at {eqn.source_info}).")
+            raise ValueError(
+                f"shard_map: one mutable reference is passed with two specs, {specs[atom]} and {spec} (at"
+                f" {eqn.source_info})."
+            )
     refs = unique_refs(atoms)
     held, others = _split(atoms, values, refs)
     local = {a: v.aval.inner if is_ref(v) else v.aval for a, v in zip(atoms, p["jaxpr"].jaxpr.invars)}
     rest = [(v.aval, s) for a, v, s in zip(atoms, p["jaxpr"].jaxpr.invars, p["in_specs"]) if not is_ref(a)]
     with scope(p["mesh"], p["newly_manual_axes"], p["check_vma"]):
-        closed = _staged(discharged_function(p["jaxpr"], atoms, refs), len(refs), [*[local[r] for r in refs], *[aval for aval, _ in rest]])
-    outs = bind_shard_map([*held, *others], closed, p["mesh"], [*[specs[r] for r in refs], *[s for _, s in rest]],
-                          [*p["out_specs"], *[specs[r] for r in refs]], p["check_vma"], p["newly_manual_axes"])
+        closed = _staged(
+            discharged_function(p["jaxpr"], atoms, refs),
+            len(refs),
+            [*[local[r] for r in refs], *[aval for aval, _ in rest]],
+        )
+    outs = bind_shard_map(
+        [*held, *others],
+        closed,
+        p["mesh"],
+        [*[specs[r] for r in refs], *[s for _, s in rest]],
+        [*p["out_specs"], *[specs[r] for r in refs]],
+        p["check_vma"],
+        p["newly_manual_axes"],
+    )
     return _results(eqn, outs, refs)
 
 
@@ -98,7 +122,10 @@ def _scan(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     p, atoms = eqn.params, eqn.invars
     k, m = p["num_consts"], p["num_consts"] + p["num_carry"]
     if any(map(is_ref, atoms[k:])):
-        raise ValueError(f"scan: a mutable reference can't be part of the carry or of xs (at {eqn.source_info}). Let the body close over it.")
+        raise ValueError(
+            f"scan: a mutable reference can't be part of the carry or of xs (at {eqn.source_info}). Let the body close"
+            " over it."
+        )
     refs = unique_refs(atoms)
     held, others = _split(atoms, values, refs)
     consts = k - sum(map(is_ref, atoms[:k]))
@@ -106,12 +133,17 @@ def _scan(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     body = lambda *xs: _scan_step(fun, xs, consts, len(refs))
     rows = [shaped(a.shape[1:], a.dtype, a.weak_type) for a in _avals(values[m:])]
     closed = stage_closed(body, _avals([*others[:consts], *held, *values[k:m]]) + rows)
-    outs = scan_p.bind(*others[:consts], *held, *values[k:], **dict(p, jaxpr=closed, num_consts=consts, num_carry=len(refs) + p["num_carry"]))
-    return outs[len(refs):], dict(zip(refs, outs[:len(refs)]))
+    outs = scan_p.bind(
+        *others[:consts],
+        *held,
+        *values[k:],
+        **dict(p, jaxpr=closed, num_consts=consts, num_carry=len(refs) + p["num_carry"]),
+    )
+    return outs[len(refs) :], dict(zip(refs, outs[: len(refs)]))
 
 
 def _scan_step(fun: Callable[..., Any], xs: Sequence[Value], consts: int, n: int) -> list[Any]:
-    outs, held = fun(xs[consts:consts + n], [*xs[:consts], *xs[consts + n:]])
+    outs, held = fun(xs[consts : consts + n], [*xs[:consts], *xs[consts + n :]])
     return [*held, *outs]
 
 
@@ -119,34 +151,58 @@ def _while(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     p, atoms = eqn.params, eqn.invars
     a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     if any(map(is_ref, atoms[b:])):
-        raise ValueError(f"while_loop: a mutable reference can't be part of the carry (at {eqn.source_info}). Let the body close over it.")
+        raise ValueError(
+            f"while_loop: a mutable reference can't be part of the carry (at {eqn.source_info}). Let the body close"
+            " over it."
+        )
     refs = unique_refs(atoms)
     held, _ = _split(atoms, values, refs)
     n, carry = len(refs), values[b:]
-    cond_consts, body_consts = [[v for x, v in zip(atoms[i:j], values[i:j]) if not is_ref(x)] for i, j in ((0, a), (a, b))]
+    cond_consts, body_consts = [
+        [v for x, v in zip(atoms[i:j], values[i:j]) if not is_ref(x)] for i, j in ((0, a), (a, b))
+    ]
     test = discharged_function(p["cond_jaxpr"], [*atoms[:a], *atoms[b:]], refs)
     step = discharged_function(p["body_jaxpr"], atoms[a:], refs)
 
     def cond(*xs: Value) -> list[Any]:
         c = len(cond_consts)
-        given = xs[c:c + n]
-        (out,), after = test(given, [*xs[:c], *xs[c + n:]])
+        given = xs[c : c + n]
+        (out,), after = test(given, [*xs[:c], *xs[c + n :]])
         if any(x is not y for x, y in zip(after, given)):
-            raise ValueError(f"while_loop: the condition writes to a mutable reference (at {eqn.source_info}). Write in the body.")
+            raise ValueError(
+                f"while_loop: the condition writes to a mutable reference (at {eqn.source_info}). Write in the body."
+            )
         return [out]
 
     def body(*xs: Value) -> list[Any]:
         c = len(body_consts)
-        outs, after = step(xs[c:c + n], [*xs[:c], *xs[c + n:]])
+        outs, after = step(xs[c : c + n], [*xs[:c], *xs[c + n :]])
         return [*after, *outs]
+
     loop = _avals([*held, *carry])
-    outs = while_p.bind(*cond_consts, *body_consts, *held, *carry, **dict(
-        p, cond_jaxpr=stage_closed(cond, _avals(cond_consts) + loop), cond_nconsts=len(cond_consts),
-        body_jaxpr=stage_closed(body, _avals(body_consts) + loop), body_nconsts=len(body_consts)))
+    outs = while_p.bind(
+        *cond_consts,
+        *body_consts,
+        *held,
+        *carry,
+        **dict(
+            p,
+            cond_jaxpr=stage_closed(cond, _avals(cond_consts) + loop),
+            cond_nconsts=len(cond_consts),
+            body_jaxpr=stage_closed(body, _avals(body_consts) + loop),
+            body_nconsts=len(body_consts),
+        ),
+    )
     return outs[n:], dict(zip(refs, outs[:n]))
 
 
-jit_p.discharge, remat_p.discharge, scan_p.discharge, while_p.discharge, cond_p.discharge = _jit, _remat, _scan, _while, _cond
+jit_p.discharge, remat_p.discharge, scan_p.discharge, while_p.discharge, cond_p.discharge = (
+    _jit,
+    _remat,
+    _scan,
+    _while,
+    _cond,
+)
 custom_jvp_call_p.discharge = custom_vjp_call_p.discharge = _custom
 shard_map_p.discharge = _shard_map
 
@@ -154,15 +210,21 @@ shard_map_p.discharge = _shard_map
 
 
 def _inserted(index: Value, dim: int, size: int, operands: Sequence[Value]) -> tuple[tuple[Any, ...], int]:
-    """An index of the batched array, and where the batch axis is in what it picks; for places that are the same in all elements."""
+    """An index of the batched array, and where the batch axis is in what it picks; for places that are the same in
+    all elements.
+    """
     wider = (*index[:dim], ("slice", 0, size, 1), *index[dim:])
     lead = len(result_shape(index, [get_aval(o) for o in operands])) - sum(e[0] == "slice" for e in index)
     return wider, lead + sum(e[0] == "slice" for e in index[:dim])
 
 
 def _unbatched(name: str, ref: Any) -> Exception:
-    return ValueError(at_user_line(f"{name}: a vmapped value is written to a reference of type {get_aval(ref).str_short()} that is not. "
-                                   "Make the reference an argument of the vmapped function, or make it inside."))
+    return ValueError(
+        at_user_line(
+            f"{name}: a vmapped value is written to a reference of type {get_aval(ref).str_short()} that is not. "
+            "Make the reference an argument of the vmapped function, or make it inside."
+        )
+    )
 
 
 def _at_places(axis: Axis, fun: Callable[..., Any], index: Value, values: Sequence[Value], dims: Dims) -> Value:
@@ -186,7 +248,9 @@ def _swap_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, index: Value) 
         raise _unbatched("set or swap", ref)
     if all(d is None for d in dims[2:]):
         wider, dim = _inserted(index, dims[0], axis.size, operands)
-        value = moveaxis(broadcast_to_axis(value, axis.size), 0, dim) if dims[1] is None else moveaxis(value, dims[1], dim)
+        value = (
+            moveaxis(broadcast_to_axis(value, axis.size), 0, dim) if dims[1] is None else moveaxis(value, dims[1], dim)
+        )
         return swap_p.bind(ref, value, *operands, index=wider), dim
     everything = whole(get_aval(ref).shape)
     old = get_p.bind(ref, index=everything)
@@ -201,11 +265,19 @@ def _addupdate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, index: Va
         raise _unbatched("addupdate", ref)
     if all(d is None for d in dims[2:]):
         wider, dim = _inserted(index, dims[0], axis.size, operands)
-        value = moveaxis(broadcast_to_axis(value, axis.size), 0, dim) if dims[1] is None else moveaxis(value, dims[1], dim)
+        value = (
+            moveaxis(broadcast_to_axis(value, axis.size), 0, dim) if dims[1] is None else moveaxis(value, dims[1], dim)
+        )
         return addupdate_p.bind(ref, value, *operands, index=wider), []
     everything = whole(get_aval(ref).shape)
     old = get_p.bind(ref, index=everything)
-    new = _at_places(axis, lambda x, v, *ops: write(x, index, ops, add_any(read(x, index, ops), v)), index, [old, value, *operands], dims)
+    new = _at_places(
+        axis,
+        lambda x, v, *ops: write(x, index, ops, add_any(read(x, index, ops), v)),
+        index,
+        [old, value, *operands],
+        dims,
+    )
     swap_p.bind(ref, moveaxis(new, 0, dims[0]), index=everything)
     return [], []
 

@@ -1,4 +1,5 @@
 """checkpoint: functions whose intermediate values are computed again on the way back, but for what a policy saves."""
+
 from __future__ import annotations
 
 from functools import update_wrapper
@@ -48,26 +49,38 @@ def _open(closed: ClosedJaxpr) -> Jaxpr:
 
 
 def _protected(params: dict[Any, Any], *groups: Any) -> dict[Any, Any]:
-    """The parameters for other operands: each group is a number of new ones, or positions of old ones. `prevent_cse` may say of each operand
-    whether the compiler must not see through it."""
+    """The parameters for other operands: each group is a number of new ones, or positions of old ones. `prevent_cse`
+    may say of each operand whether the compiler must not see through it.
+    """
     flags = params["prevent_cse"]
     if isinstance(flags, bool):
         return params
-    return dict(params, prevent_cse=tuple([f for g in groups for f in ([True] * g if isinstance(g, int) else [flags[i] for i in g])]))
+    return dict(
+        params,
+        prevent_cse=tuple([f for g in groups for f in ([True] * g if isinstance(g, int) else [flags[i] for i in g])]),
+    )
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     both, out_nz = jvp_jaxpr(_closed(jaxpr), nonzeros)
     params = _protected(params, len(both.consts), range(len(primals)), [i for i, nz in enumerate(nonzeros) if nz])
-    outs = remat_p.bind(*both.consts, *primals, *[t for t in tangents if type(t) is not Zero], jaxpr=consts_as_args(both.jaxpr), **params)
+    outs = remat_p.bind(
+        *both.consts,
+        *primals,
+        *[t for t in tangents if type(t) is not Zero],
+        jaxpr=consts_as_args(both.jaxpr),
+        **params,
+    )
     n = len(out_nz)
     live = iter(outs[n:])
     return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nz, jaxpr.out_avals)]
 
 
 def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
-    """Known results are computed now; what the rest needs of the known part is computed again later, but for what the policy saves."""
+    """Known results are computed now; what the rest needs of the known part is computed again later, but for what
+    the policy saves.
+    """
     policy = params["policy"]
     unknown = [trace.is_unknown(x) for x in args]
     split = split_jaxpr(_closed(under(policy, params["jaxpr"])), unknown)
@@ -76,19 +89,25 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     n_known = len(known.outvars) - split.num_handed_over
     residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
     now, again, verdicts = equations(policy, known.eqns)
-    again = without_inspections(known.replace(eqns=again))[0].eqns      # what was looked at lies where it lay
+    again = without_inspections(known.replace(eqns=again))[0].eqns  # what was looked at lies where it lay
     moved = {v: verdict for v, verdict in verdicts.items() if isinstance(verdict, Offloadable)}
     known = known.replace(eqns=now)
     saved = [*verdicts]
     # the known part that must be computed again, then the staged part, as one program
-    back = {v: Var(v.aval) for v in saved if v in moved}      # what offloaded values are until they are fetched
+    back = {v: Var(v.aval) for v in saved if v in moved}  # what offloaded values are until they are fetched
     fetch = [JaxprEqn([back[v]], [v], to_memory_p, dict(memory=moved[v].src)) for v in back]
     swap: dict[Atom, Atom] = dict(zip(staged.invars, residuals))
     at: Callable[[Atom], Atom] = lambda atom: swap.get(atom, atom)
     later = [e.replace(invars=[at(a) for a in e.invars]) for e in staged.eqns]
-    rest = staged.invars[len(residuals):]
-    whole = Jaxpr([], [*[back.get(v, v) for v in saved], *known.constvars, *known.invars, *staged.constvars, *rest], [at(v) for v in staged.outvars],
-                  [*fetch, *again, *later], staged.effects | known.effects, params["jaxpr"].debug_info)
+    rest = staged.invars[len(residuals) :]
+    whole = Jaxpr(
+        [],
+        [*[back.get(v, v) for v in saved], *known.constvars, *known.invars, *staged.constvars, *rest],
+        [at(v) for v in staged.outvars],
+        [*fetch, *again, *later],
+        staged.effects | known.effects,
+        params["jaxpr"].debug_info,
+    )
     whole, used = dce_jaxpr(whole, [True] * len(whole.outvars))
     kept = [v for v, u in zip(saved, used) if u]
     first, _ = dce_jaxpr(known.replace(outvars=[*known.outvars[:n_known], *kept]), [True] * (n_known + len(kept)), True)
@@ -96,12 +115,20 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     outs = eval_jaxpr(first, known_closed.consts, *known_args)
     kept_values = [to_memory_p.bind(x, memory=moved[v].dst) if v in moved else x for v, x in zip(kept, outs[n_known:])]
     others = [*known_closed.consts, *known_args, *split.staged.consts, *[x for x, u in zip(args, unknown) if u]]
-    inputs = [*kept_values, *[x for x, u in zip(others, used[len(saved):]) if u]]
-    places = [*[None] * len(known_closed.consts), *[i for i, u in enumerate(unknown) if not u], *[None] * len(split.staged.consts),
-              *[i for i, u in enumerate(unknown) if u]]
-    left = [i for i, u in zip(places, used[len(saved):]) if u]
+    inputs = [*kept_values, *[x for x, u in zip(others, used[len(saved) :]) if u]]
+    places = [
+        *[None] * len(known_closed.consts),
+        *[i for i, u in enumerate(unknown) if not u],
+        *[None] * len(split.staged.consts),
+        *[i for i, u in enumerate(unknown) if u],
+    ]
+    left = [i for i, u in zip(places, used[len(saved) :]) if u]
     params = _protected(params, len(kept_values), *[1 if i is None else [i] for i in left])
-    staged_outs = iter(trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=whole, differentiated=True)) if any(split.out_unknown) else [])
+    staged_outs = iter(
+        trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=whole, differentiated=True))
+        if any(split.out_unknown)
+        else []
+    )
     known_outs = iter(outs[:n_known])
     return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
 
@@ -110,7 +137,11 @@ def _transpose(cts: Sequence[Value], *args: Value, jaxpr: Jaxpr, **params: Any) 
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = transpose_jaxpr(_closed(jaxpr), linear, nonzero)
-    inputs = [*back.consts, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero]]
+    inputs = [
+        *back.consts,
+        *[x for x, lin in zip(args, linear) if not lin],
+        *[ct for ct in cts if type(ct) is not Zero],
+    ]
     params = _protected(params, len(back.consts), [i for i, lin in enumerate(linear) if not lin], sum(nonzero))
     outs = iter(remat_p.bind(*inputs, jaxpr=consts_as_args(back.jaxpr), **params))
     return [next(outs) if lin else None for lin in linear]
@@ -119,7 +150,12 @@ def _transpose(cts: Sequence[Value], *args: Value, jaxpr: Jaxpr, **params: Any) 
 def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
     new, out_b = batch_jaxpr(_closed(jaxpr), axis, [d is not None for d in dims])
     params = _protected(params, len(new.consts), range(len(args)))
-    outs = remat_p.bind(*new.consts, *[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], jaxpr=consts_as_args(new.jaxpr), **params)
+    outs = remat_p.bind(
+        *new.consts,
+        *[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)],
+        jaxpr=consts_as_args(new.jaxpr),
+        **params,
+    )
     return outs, [0 if b else None for b in out_b]
 
 
@@ -127,8 +163,10 @@ def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]
     giving, taking, saved = apart(_closed(eqn.params["jaxpr"]))
     handed = {v: Var(v.aval) for v in saved}
     first = eqn.replace(outvars=[*eqn.outvars, *handed.values()], params=dict(eqn.params, jaxpr=_open(giving)))
-    second = eqn.replace(invars=[*eqn.invars, *handed.values()],
-                         params=dict(_protected(eqn.params, range(len(eqn.invars)), len(handed)), jaxpr=_open(taking)))
+    second = eqn.replace(
+        invars=[*eqn.invars, *handed.values()],
+        params=dict(_protected(eqn.params, range(len(eqn.invars)), len(handed)), jaxpr=_open(taking)),
+    )
     return {handed[v]: answer for v, answer in saved.items()}, [first], second
 
 
@@ -136,13 +174,22 @@ def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     jaxpr, used = dce_jaxpr(eqn.params["jaxpr"], used_outputs)
     if not jaxpr.eqns and not any(used_outputs):
         return None
-    return eqn.replace(invars=[a for a, u in zip(eqn.invars, used) if u], outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
-                       params=dict(_protected(eqn.params, [i for i, u in enumerate(used) if u]), jaxpr=jaxpr))
+    return eqn.replace(
+        invars=[a for a, u in zip(eqn.invars, used) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
+        params=dict(_protected(eqn.params, [i for i, u in enumerate(used) if u]), jaxpr=jaxpr),
+    )
 
 
 remat_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 remat_p.impl = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
-remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce = _jvp, _partial_eval, _transpose, _batch, _dce
+remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce = (
+    _jvp,
+    _partial_eval,
+    _transpose,
+    _batch,
+    _dce,
+)
 remat_p.hand_over = _hand_over
 remat_p.effects = lambda params: params["jaxpr"].effects
 remat_p.axis_names = lambda params: collective_names(_closed(params["jaxpr"]))
@@ -151,24 +198,42 @@ remat_p.reference = AsDecomposed(remat_p)
 
 
 @overload
-def checkpoint(fun: Callable[Args, Result], *, prevent_cse: bool | Sequence[bool] = True,
-               policy: Callable[..., Any] | None = None,
-               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
-               concrete: None = None) -> Function[Args, Result]: ...
+def checkpoint(
+    fun: Callable[Args, Result],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: None = None,
+) -> Function[Args, Result]: ...
 @overload
-def checkpoint(fun: None = None, *, prevent_cse: bool | Sequence[bool] = True, policy: Callable[..., Any] | None = None,
-               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
-               concrete: None = None) -> Decorator: ...
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: None = None,
+) -> Decorator: ...
 @api_boundary
-def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Sequence[bool] = True,
-               policy: Callable[..., Any] | None = None, static_argnums: int | Sequence[int] = (),
-               static_argnames: str | Sequence[str] = (), concrete: Any = None) -> Any:
+def checkpoint(
+    fun: Callable[..., Any] | None = None,
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: Any = None,
+) -> Any:
     """`fun` whose intermediate values are computed again on the way back instead of being kept.
 
     Args:
-        prevent_cse: keep the compiler from merging the second computation with the first; may be False inside `scan`. A sequence
-            says it for each argument.
-        policy: `policy(primitive, *avals, **params)` says which results may be kept all the same; see `weft.checkpoint_policies`.
+        prevent_cse: keep the compiler from merging the second computation with the first; may be False inside `scan`. A
+            sequence says it for each argument.
+        policy: `policy(primitive, *avals, **params)` says which results may be kept all the same; see
+            `weft.checkpoint_policies`.
         static_argnums, static_argnames: arguments that are Python values and are not traced.
 
     Example:
@@ -177,9 +242,13 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
         Array(1., dtype=float32, weak_type=True)
     """
     if concrete is not None:
-        raise NotImplementedError("checkpoint takes no `concrete` any more: name the arguments that must be Python values in static_argnums.")
+        raise NotImplementedError(
+            "checkpoint takes no `concrete` any more: name the arguments that must be Python values in static_argnums."
+        )
     if fun is None:
-        return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames)
+        return lambda f: checkpoint(
+            f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames
+        )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
@@ -189,25 +258,52 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     def wrapped(*args: Value, **kwargs: Any) -> Any:
         for i in argnums:
             if not -len(args) <= i < len(args):
-                raise ValueError(f"the static_argnums {argnums} of checkpoint name an argument that the call of {name_of(fun)} with {len(args)} positional arguments lacks.")
+                raise ValueError(
+                    f"the static_argnums {argnums} of checkpoint name an argument that the call of {name_of(fun)} with"
+                    f" {len(args)} positional arguments lacks."
+                )
         static = {i % len(args): args[i] for i in argnums}
         static_kw = {k: v for k, v in kwargs.items() if k in argnames}
-        leaves, tree = tree_flatten(([a for i, a in enumerate(args) if i not in static], {k: v for k, v in kwargs.items() if k not in argnames}))
+        leaves, tree = tree_flatten(
+            ([a for i, a in enumerate(args) if i not in static], {k: v for k, v in kwargs.items() if k not in argnames})
+        )
         box: list[Any] = []
 
         def flat(*xs: Value) -> list[Value]:
             inner, kw = tree.unflatten(xs)
             rest = iter(inner)
-            out, out_tree = tree_flatten(fun(*[static[i] if i in static else next(rest) for i in range(len(args))], **kw, **static_kw))
+            out, out_tree = tree_flatten(
+                fun(*[static[i] if i in static else next(rest) for i in range(len(args))], **kw, **static_kw)
+            )
             box.append(out_tree)
             return out
-        closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in leaves], f"the checkpointed function {name_of(fun)}"))
+
+        closed, outer = hoist_tracers(
+            *stage(flat, [get_aval(x) for x in leaves], f"the checkpointed function {name_of(fun)}")
+        )
         if any_io(closed.effects):
-            raise NotImplementedError(at_user_line("checkpoint: effects of io_callback are not supported in the function, since it runs again on the way back and would call it twice. "
-                                                   "Call it outside of the checkpointed function."))
-        flags = prevent_cse if isinstance(prevent_cse, bool) else (*[True] * (len(closed.consts) + len(outer)), *_flags_of_leaves(prevent_cse, tree, leaves))
-        outs = remat_p.bind(*closed.consts, *outer, *leaves, jaxpr=consts_as_args(closed.jaxpr), prevent_cse=flags, differentiated=False, policy=policy)
+            raise NotImplementedError(
+                at_user_line(
+                    "checkpoint: effects of io_callback are not supported in the function, since it runs again on the"
+                    " way back and would call it twice. Call it outside of the checkpointed function."
+                )
+            )
+        flags = (
+            prevent_cse
+            if isinstance(prevent_cse, bool)
+            else (*[True] * (len(closed.consts) + len(outer)), *_flags_of_leaves(prevent_cse, tree, leaves))
+        )
+        outs = remat_p.bind(
+            *closed.consts,
+            *outer,
+            *leaves,
+            jaxpr=consts_as_args(closed.jaxpr),
+            prevent_cse=flags,
+            differentiated=False,
+            policy=policy,
+        )
         return tree_unflatten(box[0], outs)
+
     update_wrapper(wrapped, fun)
     return wrapped
 
@@ -218,7 +314,10 @@ def _flags_of_leaves(prevent_cse: Sequence[bool], tree: PyTreeDef, leaves: Seque
     try:
         return [*broadcast_prefix(list(prevent_cse), args), *[True] * len(tree_flatten(kwargs)[0])]
     except ValueError as e:
-        raise ValueError(f"checkpoint's prevent_cse must be a bool, or have one for each argument (a tree prefix of them); got {prevent_cse}: {e}") from e
+        raise ValueError(
+            "checkpoint's prevent_cse must be a bool, or have one for each argument (a tree prefix of them); got"
+            f" {prevent_cse}: {e}"
+        ) from e
 
 
 # names, and memories -------------------------------------------------------------------------------------------------
@@ -227,7 +326,8 @@ name_p = Primitive("name")
 name_p.abstract = lambda x, *, name: x
 name_p.reference = lambda x, *, name: x
 name_p.decompose = name_p.impl = lambda x, *, name: x
-name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(primals[0], name=name), tangents[0])      # the tangent is another value
+# the tangent is another value
+name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(primals[0], name=name), tangents[0])
 name_p.transpose = lambda ct, x, *, name: [ct]
 name_p.batch = lambda axis, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0])
 

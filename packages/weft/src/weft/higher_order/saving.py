@@ -1,8 +1,10 @@
 """What a checkpoint policy saves of a program, at whatever depth it is computed.
 
-A primitive that carries jaxprs has a rule `hand_over(eqn, apart) -> (verdicts, equations, eqn)`: the equations that compute its results and hand out
-what is saved inside, what the policy says of the variables that they add, and the equation that computes the results again from these.
+A primitive that carries jaxprs has a rule `hand_over(eqn, apart) -> (verdicts, equations, eqn)`: the equations that
+compute its results and hand out what is saved inside, what the policy says of the variables that they add, and the
+equation that computes the results again from these.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
@@ -25,24 +27,34 @@ def verdict(policy: Callable[..., Any], primitive: Primitive, avals: Sequence[An
     if isinstance(answer, Offloadable):
         for memory in answer:
             if memory not in MEMORIES:
-                raise ValueError(f"a checkpoint policy offloads from {answer.src!r} to {answer.dst!r}; memories are called {', '.join(MEMORIES)}.")
+                raise ValueError(
+                    f"a checkpoint policy offloads from {answer.src!r} to {answer.dst!r}; memories are called"
+                    f" {', '.join(MEMORIES)}."
+                )
     if answer is Saveable or answer is Recompute or isinstance(answer, Offloadable):
         return answer
     if not isinstance(answer, bool):
-        raise TypeError(f"a checkpoint policy answers with a bool, ad_checkpoint.Recompute, ad_checkpoint.Saveable or ad_checkpoint.Offloadable(src, dst); "
-                        f"for {primitive} it answered {answer!r} of type {type(answer).__name__}.")
+        raise TypeError(
+            "a checkpoint policy answers with a bool, ad_checkpoint.Recompute, ad_checkpoint.Saveable or"
+            f" ad_checkpoint.Offloadable(src, dst); for {primitive} it answered {answer!r} of type"
+            f" {type(answer).__name__}."
+        )
     return Saveable if answer else Recompute
 
 
 class Apart(NamedTuple):
-    """A program taken apart: `giving` hands out saved values behind its results, `taking` computes the results from these, behind its arguments."""
+    """A program taken apart: `giving` hands out saved values behind its results, `taking` computes the results from
+    these, behind its arguments.
+    """
+
     giving: ClosedJaxpr
     taking: ClosedJaxpr
-    saved: dict[Any, Any]      # variable of `giving` -> what the policy says of it
+    saved: dict[Any, Any]  # variable of `giving` -> what the policy says of it
 
 
-def equations(policy: Callable[..., Any] | None,
-              eqns: Iterable[JaxprEqn]) -> tuple[list[Any], list[Any], dict[Any, Any]]:
+def equations(
+    policy: Callable[..., Any] | None, eqns: Iterable[JaxprEqn]
+) -> tuple[list[Any], list[Any], dict[Any, Any]]:
     """The equations as they are computed first; those that are computed again; what is saved, by variable."""
     if policy is None:
         return [*eqns], [*eqns], {}
@@ -52,7 +64,8 @@ def equations(policy: Callable[..., Any] | None,
         if eqn.primitive.hand_over is not None:
             found, first, second = eqn.primitive.hand_over(eqn, apart)
             second = _shrunk(second)
-        elif eqn.primitive.name == "broadcast_in_dim" and type(eqn.invars[0]) is Literal:      # zeros that stand for what another branch saves, say
+        # zeros that stand for what another branch saves, say
+        elif eqn.primitive.name == "broadcast_in_dim" and type(eqn.invars[0]) is Literal:
             found, first, second = {}, [eqn], eqn
         else:
             answer = verdict(policy, eqn.primitive, [a.aval for a in eqn.invars], eqn.params)
@@ -61,7 +74,7 @@ def equations(policy: Callable[..., Any] | None,
             found, first, second = {} if answer is Recompute else dict.fromkeys(kept, answer), [eqn], eqn
         saved.update(found)
         now += first
-        if not (second.outvars and all(v in saved for v in second.outvars)):      # prints too
+        if not (second.outvars and all(v in saved for v in second.outvars)):  # prints too
             again.append(second)
     return now, again, {v: answer for v, answer in saved.items() if type(v) is not DropVar}
 
@@ -75,8 +88,11 @@ def take_apart(policy: Callable[..., Any], closed: ClosedJaxpr) -> Apart:
     closed = without_calls(closed)
     body = closed.jaxpr
     now, again, saved = equations(policy, body.eqns)
-    return Apart(closed.replace(jaxpr=body.replace(eqns=now, outvars=[*body.outvars, *saved])),
-                 closed.replace(jaxpr=body.replace(eqns=again, invars=[*body.invars, *saved])), saved)
+    return Apart(
+        closed.replace(jaxpr=body.replace(eqns=now, outvars=[*body.outvars, *saved])),
+        closed.replace(jaxpr=body.replace(eqns=again, invars=[*body.invars, *saved])),
+        saved,
+    )
 
 
 def whole(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[dict[Any, Any], list[Any], JaxprEqn]:
@@ -88,7 +104,9 @@ def whole(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[dict[Any, Any], lis
 
 
 def under(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
-    """A program whose own checkpoints hand over what `policy` saves too, so that it can be saved by the checkpoint around them."""
+    """A program whose own checkpoints hand over what `policy` saves too, so that it can be saved by the checkpoint
+    around them.
+    """
     if policy is None or not _has_checkpoints(jaxpr):
         return jaxpr
     if ("under", policy) not in jaxpr.cache:
@@ -97,7 +115,10 @@ def under(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _under(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
-    params = {k: map_jaxprs(v, lambda closed: closed.replace(jaxpr=under(policy, closed.jaxpr))) for k, v in eqn.params.items()}
+    params = {
+        k: map_jaxprs(v, lambda closed: closed.replace(jaxpr=under(policy, closed.jaxpr)))
+        for k, v in eqn.params.items()
+    }
     if eqn.primitive.name == "remat2":
         params["policy"] = _either(policy, params["policy"])
     return eqn.replace(params=params)
@@ -106,12 +127,15 @@ def _under(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
 def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Callable[..., Any]:
     def policy(prim: Primitive, *avals: AbstractValue, **params: Any) -> Any:
         if verdict(outer, prim, avals, params) is not Recompute:
-            return Saveable      # where to is for the outer one to say
+            return Saveable  # where to is for the outer one to say
         return Recompute if inner is None else inner(prim, *avals, **params)
+
     return policy
 
 
 def _has_checkpoints(jaxpr: Jaxpr) -> bool:
     if "checkpoints" not in jaxpr.cache:
-        jaxpr.cache["checkpoints"] = any(e.primitive.name == "remat2" or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns)
+        jaxpr.cache["checkpoints"] = any(
+            e.primitive.name == "remat2" or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns
+        )
     return jaxpr.cache["checkpoints"]

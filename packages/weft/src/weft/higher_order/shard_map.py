@@ -1,8 +1,9 @@
 """shard_map as a primitive: a program of what one device does, over all devices of a mesh.
 
-`pmap` is the same primitive over a mesh of one axis. Inside another one its mesh has no devices (`AbstractMesh`): whoever lowers the outer one
-gives it an axis of the outer mesh.
+`pmap` is the same primitive over a mesh of one axis. Inside another one its mesh has no devices (`AbstractMesh`):
+whoever lowers the outer one gives it an axis of the outer mesh.
 """
+
 from __future__ import annotations
 
 import math
@@ -38,14 +39,27 @@ if TYPE_CHECKING:
 shard_map_p = Primitive("shard_map", multiple_results=True)
 
 
-def bind_shard_map(args: Sequence[Any], jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
-                   in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
-                   manual: frozenset[Any]) -> list[Any]:
+def bind_shard_map(
+    args: Sequence[Any],
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    check_vma: bool,
+    manual: frozenset[Any],
+) -> list[Any]:
     """Runs `jaxpr`, a program of one device's parts, under the current trace."""
     (jaxpr,), refs = hoist_refs(jaxpr)
     args, in_specs = [*refs, *args], [*[P()] * len(refs), *in_specs]
-    return shard_map_p.bind(*args, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs), check_vma=check_vma,
-                            newly_manual_axes=manual)
+    return shard_map_p.bind(
+        *args,
+        jaxpr=jaxpr,
+        mesh=mesh,
+        in_specs=tuple(in_specs),
+        out_specs=tuple(out_specs),
+        check_vma=check_vma,
+        newly_manual_axes=manual,
+    )
 
 
 def scope(mesh: Mesh | AbstractMesh, manual: Collection[Any], check_vma: bool = False) -> ContextManager[None]:
@@ -62,9 +76,12 @@ def inside() -> bool:
     return any(a.manual for a in axis_env())
 
 
-def local_aval(aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh,
-               check_vma: bool = False) -> AbstractValue:
-    """One device's part of an aval; ValueError where an axis can't be cut evenly. With `check_vma` its type says along which axes it varies."""
+def local_aval(
+    aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh, check_vma: bool = False
+) -> AbstractValue:
+    """One device's part of an aval; ValueError where an axis can't be cut evenly. With `check_vma` its type says
+    along which axes it varies.
+    """
     if len(spec) > len(aval.shape):
         raise ValueError(f"the spec {spec} has more entries than the value of shape {aval.shape} has axes.")
     if type(aval) is AbstractRef:
@@ -77,15 +94,18 @@ def _local_array(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMe
     for i, part in enumerate(spec):
         n = math.prod(sizes[a] for a in axes_of(part))
         if shape[i] % n:
-            raise ValueError(f"axis {i} of a value of shape {aval.shape} can't be cut evenly by {spec}: its size {shape[i]} must be a multiple of {n}, "
-                             f"the number of devices along {part!r}.")
+            raise ValueError(
+                f"axis {i} of a value of shape {aval.shape} can't be cut evenly by {spec}: its size {shape[i]} must be"
+                f" a multiple of {n}, the number of devices along {part!r}."
+            )
         shape[i] //= n
     vma = aval.vma.union(a for part in spec for a in axes_of(part)) if check_vma else aval.vma
     return shaped(tuple(shape), aval.dtype, aval.weak_type, vma)
 
 
-def global_aval(aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh,
-                manual: frozenset[Any] = frozenset()) -> ShapedArray:
+def global_aval(
+    aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh, manual: frozenset[Any] = frozenset()
+) -> ShapedArray:
     """The whole of which `aval` is one device's part."""
     aval, sizes = array_aval(aval), mesh.shape
     if len(spec) > len(aval.shape):
@@ -102,53 +122,84 @@ def unmentioned(spec: PartitionSpec, mesh: Mesh | AbstractMesh, manual: frozense
     return tuple(n for n in mesh.axis_names if n in manual and n not in named)
 
 
-def _abstract(*avals: AbstractValue, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_specs: Sequence[PartitionSpec],
-              out_specs: Sequence[PartitionSpec], check_vma: bool,
-              newly_manual_axes: frozenset[Any]) -> list[AbstractValue]:
+def _abstract(
+    *avals: AbstractValue,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    check_vma: bool,
+    newly_manual_axes: frozenset[Any],
+) -> list[AbstractValue]:
     return [global_aval(a, spec, mesh, newly_manual_axes) for a, spec in zip(jaxpr.out_avals, out_specs)]
 
 
 # derivatives ---------------------------------------------------------------------------------------------------------
 
 
-def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
-         in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
-         newly_manual_axes: frozenset[Any]) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    check_vma: bool,
+    newly_manual_axes: frozenset[Any],
+) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     with scope(mesh, newly_manual_axes, check_vma):
         both, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
     live = lambda values, flags: [v for v, nz in zip(values, flags) if nz]
-    outs = bind_shard_map([*primals, *live(tangents, nonzeros)], both, mesh, [*in_specs, *live(in_specs, nonzeros)],
-                          [*out_specs, *live(out_specs, out_nonzeros)], check_vma, newly_manual_axes)
+    outs = bind_shard_map(
+        [*primals, *live(tangents, nonzeros)],
+        both,
+        mesh,
+        [*in_specs, *live(in_specs, nonzeros)],
+        [*out_specs, *live(out_specs, out_nonzeros)],
+        check_vma,
+        newly_manual_axes,
+    )
     n = len(out_nonzeros)
     moving = iter(outs[n:])
     return outs[:n], [next(moving) if nz else Zero(tangent_aval(get_aval(o))) for nz, o in zip(out_nonzeros, outs)]
 
 
 def _split(closed: ClosedJaxpr, unknown: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The body taken apart. What the known part hands over differs from device to device: it gets a leading axis, along which devices lie."""
+    """The body taken apart. What the known part hands over differs from device to device: it gets a leading axis,
+    along which devices lie.
+    """
     key = ("shard_split", unknown)
     if key not in closed.jaxpr.cache:
         split = split_jaxpr(closed, unknown)
         n = len(split.known.out_avals) - split.num_handed_over
 
-        handed = [where == "res" for where, _ in split.sources] + [False] * (len(split.staged.in_avals) - len(split.sources))
+        handed = [where == "res" for where, _ in split.sources] + [False] * (
+            len(split.staged.in_avals) - len(split.sources)
+        )
         closed.jaxpr.cache[key] = split, n, _wide_out(split.known, n), _wide_in(split.staged, handed)
     return closed.jaxpr.cache[key]
 
 
 def _wide_out(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
     """A body whose results from the n-th on have the leading axis along which devices lie."""
+
     def run(*args: Value) -> list[Value]:
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         return [*outs[:n], *[expand_dims(x, (0,)) for x in outs[n:]]]
+
     return stage_closed(run, closed.in_avals)
 
 
 def _wide_in(closed: ClosedJaxpr, handed: Sequence[bool]) -> ClosedJaxpr:
     """A body that takes the arguments that were handed over so."""
-    return stage_closed(lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *[squeeze(x, (0,)) if h else x for x, h in zip(args, handed)]),
-                        [reshaped(a, (1, *a.shape)) if h else a for a, h in zip(closed.in_avals, handed)])
+    return stage_closed(
+        lambda *args: eval_jaxpr(
+            closed.jaxpr, closed.consts, *[squeeze(x, (0,)) if h else x for x, h in zip(args, handed)]
+        ),
+        [reshaped(a, (1, *a.shape)) if h else a for a, h in zip(closed.in_avals, handed)],
+    )
 
 
 def _everywhere(mesh: Mesh | AbstractMesh, manual: frozenset[Any]) -> P:
@@ -156,30 +207,58 @@ def _everywhere(mesh: Mesh | AbstractMesh, manual: frozenset[Any]) -> P:
 
 
 def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
-    mesh, manual, in_specs, out_specs = params["mesh"], params["newly_manual_axes"], params["in_specs"], params["out_specs"]
+    mesh, manual, in_specs, out_specs = (
+        params["mesh"],
+        params["newly_manual_axes"],
+        params["in_specs"],
+        params["out_specs"],
+    )
     unknown, check_vma = tuple([trace.is_unknown(x) for x in args]), params["check_vma"]
     with scope(mesh, manual, check_vma):
         split, n, known, staged = _split(params["jaxpr"], unknown)
     of = lambda values, flags, want: [v for v, f in zip(values, flags) if f is want]
     everywhere = _everywhere(mesh, manual)
-    known_args, known_specs, known_out_specs = of(args, unknown, False), of(in_specs, unknown, False), of(out_specs, split.out_unknown, False)
-    outs = bind_shard_map(known_args, known, mesh, known_specs, known_out_specs + [everywhere] * split.num_handed_over, check_vma, manual)
+    known_args, known_specs, known_out_specs = (
+        of(args, unknown, False),
+        of(in_specs, unknown, False),
+        of(out_specs, split.out_unknown, False),
+    )
+    outs = bind_shard_map(
+        known_args, known, mesh, known_specs, known_out_specs + [everywhere] * split.num_handed_over, check_vma, manual
+    )
     residuals = split.residuals(known_args, outs[:n], outs[n:])
     residual_specs = split.residuals(known_specs, known_out_specs, [everywhere] * split.num_handed_over)
     staged_outs: list[Any] = []
     if any(split.out_unknown):
-        staged_outs = trace.staged.process(shard_map_p, (*residuals, *of(args, unknown, True)), dict(
-            jaxpr=staged, mesh=mesh, in_specs=(*residual_specs, *of(in_specs, unknown, True)), out_specs=tuple(of(out_specs, split.out_unknown, True)),
-            check_vma=check_vma, newly_manual_axes=manual))
+        staged_outs = trace.staged.process(
+            shard_map_p,
+            (*residuals, *of(args, unknown, True)),
+            dict(
+                jaxpr=staged,
+                mesh=mesh,
+                in_specs=(*residual_specs, *of(in_specs, unknown, True)),
+                out_specs=tuple(of(out_specs, split.out_unknown, True)),
+                check_vma=check_vma,
+                newly_manual_axes=manual,
+            ),
+        )
     known_outs, later = iter(outs[:n]), iter(staged_outs)
     return [next(later) if u else next(known_outs) for u in split.out_unknown]
 
 
-def _transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
-               in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
-               newly_manual_axes: frozenset[Any]) -> list[Value | None]:
-    """Copies of a result share its cotangent; the cotangents of an argument's copies are added up. Where types say what is a copy, the cotangents
-    of copies are copies."""
+def _transpose(
+    cts: Sequence[Value],
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    check_vma: bool,
+    newly_manual_axes: frozenset[Any],
+) -> list[Value | None]:
+    """Copies of a result share its cotangent; the cotangents of an argument's copies are added up. Where types say what
+    is a copy, the cotangents of copies are copies.
+    """
     manual, sizes = newly_manual_axes, mesh.shape
     linear, nonzero = tuple([type(x) is UndefinedPrimal for x in args]), tuple([type(ct) is not Zero for ct in cts])
     key = ("shard_transpose", linear, nonzero, mesh, in_specs, out_specs, manual, check_vma)
@@ -199,15 +278,23 @@ def _transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, mesh: Mes
                 ct = instantiate(ct)
                 results.append(psum_p.bind(ct, axes=copies, axis_index_groups=None)[0] if copies else ct)
         return results
+
     with scope(mesh, manual, check_vma):
         if key not in jaxpr.jaxpr.cache:
             plain = [a for a, lin in zip(jaxpr.in_avals, linear) if not lin]
-            jaxpr.jaxpr.cache[key] = stage_closed(back, [*plain, *[_ct_aval(a, s, manual, check_vma) for a, s, nz in zip(jaxpr.out_avals, out_specs, nonzero)
-                                                                           if nz]])
+            jaxpr.jaxpr.cache[key] = stage_closed(
+                back,
+                [
+                    *plain,
+                    *[_ct_aval(a, s, manual, check_vma) for a, s, nz in zip(jaxpr.out_avals, out_specs, nonzero) if nz],
+                ],
+            )
         program = jaxpr.jaxpr.cache[key]
     inputs = [x for x, lin in zip(args, linear) if not lin] + [ct for ct in cts if type(ct) is not Zero]
     specs = [s for s, lin in zip(in_specs, linear) if not lin] + [s for s, nz in zip(out_specs, nonzero) if nz]
-    outs = iter(bind_shard_map(inputs, program, mesh, specs, [s for s, lin in zip(in_specs, linear) if lin], check_vma, manual))
+    outs = iter(
+        bind_shard_map(inputs, program, mesh, specs, [s for s, lin in zip(in_specs, linear) if lin], check_vma, manual)
+    )
     return [next(outs) if lin else None for lin in linear]
 
 
@@ -220,36 +307,68 @@ def _ct_aval(aval: AbstractValue, spec: PartitionSpec, manual: frozenset[Any], c
 # batching and the rest -----------------------------------------------------------------------------------------------
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
-           in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
-           newly_manual_axes: frozenset[Any]) -> tuple[Any, Any]:
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    check_vma: bool,
+    newly_manual_axes: frozenset[Any],
+) -> tuple[Any, Any]:
     """The new axis leads; it lies whole on each device, or along the mesh axes of `vmap(spmd_axis_name=…)`."""
     along = tuple(a for a in axis.spmd if a in mesh.axis_names)
     parts = math.prod(mesh.shape[a] for a in along)
     if axis.size % parts:
-        raise ValueError(f"vmap(spmd_axis_name={along!r}): the mapped axis of size {axis.size} can't be cut evenly over {parts} devices.")
+        raise ValueError(
+            f"vmap(spmd_axis_name={along!r}): the mapped axis of size {axis.size} can't be cut evenly over {parts}"
+            " devices."
+        )
     with scope(mesh, newly_manual_axes, check_vma and not along):
         new, out_batched = batch_jaxpr(jaxpr, axis._replace(size=axis.size // parts), [d is not None for d in dims])
     lead = along if len(along) > 1 else along[0] if along else None
     wider = lambda specs, flags: [P(lead, *s) if b else s for s, b in zip(specs, flags)]
-    outs = bind_shard_map([x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], new, mesh,
-                          wider(in_specs, [d is not None for d in dims]), wider(out_specs, out_batched), check_vma and not along,
-                          newly_manual_axes | set(along))
+    outs = bind_shard_map(
+        [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)],
+        new,
+        mesh,
+        wider(in_specs, [d is not None for d in dims]),
+        wider(out_specs, out_batched),
+        check_vma and not along,
+        newly_manual_axes | set(along),
+    )
     return outs, [0 if b else None for b in out_batched]
 
 
 def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed, params = eqn.params["jaxpr"], eqn.params
     jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs)
-    params = dict(params, jaxpr=ClosedJaxpr(jaxpr, closed.consts), in_specs=tuple(s for s, u in zip(params["in_specs"], used_inputs) if u),
-                  out_specs=tuple(s for s, u in zip(params["out_specs"], used_outputs) if u))
-    return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_inputs) if u],
-                       outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=params)
+    params = dict(
+        params,
+        jaxpr=ClosedJaxpr(jaxpr, closed.consts),
+        in_specs=tuple(s for s, u in zip(params["in_specs"], used_inputs) if u),
+        out_specs=tuple(s for s, u in zip(params["out_specs"], used_outputs) if u),
+    )
+    return eqn.replace(
+        invars=[a for a, u in zip(eqn.invars, used_inputs) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
+        params=params,
+    )
 
 
-def by_vmap(*args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_specs: Sequence[PartitionSpec],
-            out_specs: Sequence[PartitionSpec], newly_manual_axes: frozenset[Any],
-            evaluate: Callable[..., Any] = eval_jaxpr, **_: Any) -> list[Any]:
+def by_vmap(
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    newly_manual_axes: frozenset[Any],
+    evaluate: Callable[..., Any] = eval_jaxpr,
+    **_: Any,
+) -> list[Any]:
     """The same result on one device: the devices' parts as batch axes."""
     axes = manual_axes(mesh, newly_manual_axes)
     parts = [_cut(x, spec, axes) for x, spec in zip(args, in_specs)]
@@ -258,8 +377,13 @@ def by_vmap(*args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_spec
         if k == len(axes):
             return evaluate(jaxpr.jaxpr, jaxpr.consts, *values)
         name = axes[k].name
-        outs, dims = batch_flat(lambda *xs: run(k + 1, xs), axes[k], values, [0 if _names(spec, name) else None for spec in in_specs])
-        return [to_front(axes[k], x, d) if _names(spec, name) else _first(x, d) for x, d, spec in zip(outs, dims, out_specs)]
+        outs, dims = batch_flat(
+            lambda *xs: run(k + 1, xs), axes[k], values, [0 if _names(spec, name) else None for spec in in_specs]
+        )
+        return [
+            to_front(axes[k], x, d) if _names(spec, name) else _first(x, d) for x, d, spec in zip(outs, dims, out_specs)
+        ]
+
     return [_join(x, spec, axes) for x, spec in zip(run(0, parts), out_specs)]
 
 
@@ -303,13 +427,13 @@ def _cut(x: Value, spec: PartitionSpec, axes: Sequence[Axis]) -> Value:
 def _join(x: Value, spec: PartitionSpec, axes: Sequence[Axis]) -> Value:
     """The inverse of `_cut`."""
     order, shape = [name for name, *_ in _order(spec, axes)], shape_of(x)
-    local = shape[len(order):]
+    local = shape[len(order) :]
     permutation, out = [], []
     for i, n in enumerate(local):
         names = axes_of(spec[i]) if i < len(spec) else ()
         permutation += [order.index(a) for a in names] + [len(order) + i]
         out.append(n * math.prod(shape[order.index(a)] for a in names))
-    for k in range(len(permutation)):      # bring each axis to its place, from the first on
+    for k in range(len(permutation)):  # bring each axis to its place, from the first on
         source = permutation[k]
         x = moveaxis(x, source, k)
         permutation = [p + 1 if k <= p < source else p for p in permutation]
@@ -333,9 +457,18 @@ def nested_sizes(jaxpr: Jaxpr) -> tuple[Any, ...]:
     return jaxpr.cache["nested_sizes"]
 
 
-def on_outer_axis(*args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_specs: Sequence[PartitionSpec],
-                  out_specs: Sequence[PartitionSpec], newly_manual_axes: frozenset[Any], **_: Any) -> list[Any]:
-    """A nested pmap on an axis of the outer mesh, along which all devices hold the same values: each takes its part, and all give theirs back."""
+def on_outer_axis(
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    newly_manual_axes: frozenset[Any],
+    **_: Any,
+) -> list[Any]:
+    """A nested pmap on an axis of the outer mesh, along which all devices hold the same values: each takes its part,
+    and all give theirs back.
+    """
     (axis,) = manual_axes(mesh, newly_manual_axes)
 
     def part(x: Value, spec: PartitionSpec) -> Value:
@@ -350,7 +483,10 @@ def on_outer_axis(*args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, i
         if not _names(spec, axis.name):
             return x
         d = next(i for i, p in enumerate(spec) if axis.name in axes_of(p))
-        return all_gather_p.bind(x, axis_name=(axis.name,), all_gather_dimension=d, axis_size=axis.size, tiled=True, axis_index_groups=None)
+        return all_gather_p.bind(
+            x, axis_name=(axis.name,), all_gather_dimension=d, axis_size=axis.size, tiled=True, axis_index_groups=None
+        )
+
     outs = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *[part(x, s) for x, s in zip(args, in_specs)])
     return [whole(x, s) for x, s in zip(outs, out_specs)]
 
@@ -364,14 +500,26 @@ def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]
         giving, taking = _wide_out(part.giving, n), _wide_in(part.taking, [False] * m + [True] * len(part.saved))
     everywhere = _everywhere(mesh, manual)
     handed = [Var(global_aval(a, everywhere, mesh, manual)) for a in giving.out_avals[n:]]
-    first = eqn.replace(outvars=[*eqn.outvars, *handed], params=dict(params, jaxpr=giving, out_specs=(*params["out_specs"], *[everywhere] * len(handed))))
-    second = eqn.replace(invars=[*eqn.invars, *handed], params=dict(params, jaxpr=taking, in_specs=(*params["in_specs"], *[everywhere] * len(handed))))
+    first = eqn.replace(
+        outvars=[*eqn.outvars, *handed],
+        params=dict(params, jaxpr=giving, out_specs=(*params["out_specs"], *[everywhere] * len(handed))),
+    )
+    second = eqn.replace(
+        invars=[*eqn.invars, *handed],
+        params=dict(params, jaxpr=taking, in_specs=(*params["in_specs"], *[everywhere] * len(handed))),
+    )
     return dict(zip(handed, part.saved.values())), [first], second
 
 
 shard_map_p.hand_over = _hand_over
 shard_map_p.abstract, shard_map_p.reference = _abstract, AsDecomposed(shard_map_p)
-shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.batch, shard_map_p.dce = _jvp, _partial_eval, _transpose, _batch, _dce
+shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.batch, shard_map_p.dce = (
+    _jvp,
+    _partial_eval,
+    _transpose,
+    _batch,
+    _dce,
+)
 shard_map_p.decompose = by_vmap
 shard_map_p.effects = lambda params: params["jaxpr"].effects
 shard_map_p.axis_names = lambda params: collective_names(params["jaxpr"]) - params["newly_manual_axes"]

@@ -3,6 +3,7 @@
 How a solution was found need not be differentiable: from A x = b follows A dx = db - dA x, and from f(x, p) = 0 follows
 f_x dx = -f_p dp, each again a linear system.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence, TypeVar, overload
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Value
 
-_Tree = TypeVar("_Tree")      # a pytree like the right-hand side,
-_Aux = TypeVar("_Aux")        # and what a solver tells besides
+_Tree = TypeVar("_Tree")  # a pytree like the right-hand side,
+_Aux = TypeVar("_Aux")  # and what a solver tells besides
+
 
 class _LinearSolveTuple(NamedTuple):
-    """One thing for each of the four functions of a solve; those of the transposed system are None where it can't be solved."""
+    """One thing for each of the four functions of a solve; those of the transposed system are None where it can't be
+    solved.
+    """
+
     matvec: Any
     vecmat: Any
     solve: Any
@@ -51,7 +56,7 @@ def _consts_of(args: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_Linear
     """The constants of each function, and the right-hand side."""
     groups, at = [], 0
     for n in lengths:
-        groups.append(list(args[at:at + n]))
+        groups.append(list(args[at : at + n]))
         at += n
     return _LinearSolveTuple(*groups), list(args[at:])
 
@@ -61,55 +66,76 @@ def _evaluate(*args: Value, const_lengths: _LinearSolveTuple, jaxprs: _LinearSol
     return eval_jaxpr(jaxprs.solve.jaxpr, jaxprs.solve.consts, *consts.solve, *b)
 
 
-def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, const_lengths: _LinearSolveTuple,
-         jaxprs: _LinearSolveTuple) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple
+) -> tuple[Any, Any]:
     outs = custom_linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     (consts, b), (consts_t, b_t) = _consts_of(primals, const_lengths), _consts_of(tangents, const_lengths)
-    x = outs[:len(b)]
+    x = outs[: len(b)]
     rhs = [instantiate(t) for t in b_t]
     if any(type(t) is not Zero for t in consts_t.matvec):
         both, nonzero = jvp_jaxpr(jaxprs.matvec, [*[type(t) is not Zero for t in consts_t.matvec], *[False] * len(x)])
-        moved = iter(eval_jaxpr(both.jaxpr, both.consts, *consts.matvec, *x, *[t for t in consts_t.matvec if type(t) is not Zero])[len(x):])
+        moved = iter(
+            eval_jaxpr(
+                both.jaxpr, both.consts, *consts.matvec, *x, *[t for t in consts_t.matvec if type(t) is not Zero]
+            )[len(x) :]
+        )
         rhs = [sub(r, next(moved)) if nz else r for r, nz in zip(rhs, nonzero)]
     elif all(type(t) is Zero for t in b_t):
         return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
-    all_consts = primals[:sum(const_lengths)]
-    x_t = custom_linear_solve_p.bind(*all_consts, *rhs, const_lengths=const_lengths, jaxprs=jaxprs)[:len(b)]
-    return outs, [*x_t, *[Zero(tangent_aval(get_aval(o))) for o in outs[len(b):]]]
+    all_consts = primals[: sum(const_lengths)]
+    x_t = custom_linear_solve_p.bind(*all_consts, *rhs, const_lengths=const_lengths, jaxprs=jaxprs)[: len(b)]
+    return outs, [*x_t, *[Zero(tangent_aval(get_aval(o))) for o in outs[len(b) :]]]
 
 
-def _transpose(cts: Sequence[Value], *args: Value, const_lengths: _LinearSolveTuple,
-               jaxprs: _LinearSolveTuple) -> list[Value | None]:
+def _transpose(
+    cts: Sequence[Value], *args: Value, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple
+) -> list[Value | None]:
     consts, b = _consts_of(args, const_lengths)
     if any(type(c) is UndefinedPrimal for group in consts for c in group):
-        raise NotImplementedError("custom_linear_solve is linear in its right-hand side only: it can't be transposed with respect to what matvec closes over.")
+        raise NotImplementedError(
+            "custom_linear_solve is linear in its right-hand side only: it can't be transposed with respect to what"
+            " matvec closes over."
+        )
     if jaxprs.transpose_solve is None:
-        raise TypeError("transpose_solve required for backwards mode automatic differentiation of custom_linear_solve. "
-                        "Pass transpose_solve, or symmetric=True where the system is.")
-    ct_x = [instantiate(ct) for ct in cts[:len(b)]]
+        raise TypeError(
+            "transpose_solve required for backwards mode automatic differentiation of custom_linear_solve. "
+            "Pass transpose_solve, or symmetric=True where the system is."
+        )
+    ct_x = [instantiate(ct) for ct in cts[: len(b)]]
     swapped = consts.transposed()
-    back = custom_linear_solve_p.bind(*[c for group in swapped for c in group], *ct_x, const_lengths=const_lengths.transposed(), jaxprs=jaxprs.transposed())
-    return [*[None] * sum(const_lengths), *back[:len(b)]]
+    back = custom_linear_solve_p.bind(
+        *[c for group in swapped for c in group],
+        *ct_x,
+        const_lengths=const_lengths.transposed(),
+        jaxprs=jaxprs.transposed(),
+    )
+    return [*[None] * sum(const_lengths), *back[: len(b)]]
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, const_lengths: _LinearSolveTuple,
-           jaxprs: _LinearSolveTuple) -> tuple[Any, Any]:
+def _batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple
+) -> tuple[Any, Any]:
     """Where anything differs between elements, the solution is taken to, and so is the right-hand side."""
     args = [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)]
     consts, b = _consts_of(args, const_lengths)
     flags, _ = _consts_of([d is not None for d in dims], const_lengths)
-    b = [to_front(axis, x, 0 if d is not None else None) for x, d in zip(b, dims[len(dims) - len(b):])]
+    b = [to_front(axis, x, 0 if d is not None else None) for x, d in zip(b, dims[len(dims) - len(b) :])]
     n, out_batched = len(b), [True] * len(jaxprs.solve.out_avals)
     new: list[ClosedJaxpr | None] = []
     for which, jaxpr, mine in zip(jaxprs._fields, jaxprs, flags):
         if jaxpr is None:
             new.append(None)
             continue
-        batched, out_b = batch_jaxpr(jaxpr, axis, [*mine, *[True] * n], [True] * n + [False] * (len(jaxpr.out_avals) - n))
+        batched, out_b = batch_jaxpr(
+            jaxpr, axis, [*mine, *[True] * n], [True] * n + [False] * (len(jaxpr.out_avals) - n)
+        )
         new.append(batched)
         if which == "solve":
             out_batched = out_b
-    outs = custom_linear_solve_p.bind(*[c for group in consts for c in group], *b, const_lengths=const_lengths, jaxprs=_LinearSolveTuple(*new))
+    outs = custom_linear_solve_p.bind(
+        *[c for group in consts for c in group], *b, const_lengths=const_lengths, jaxprs=_LinearSolveTuple(*new)
+    )
     return outs, [0 if f else None for f in out_batched]
 
 
@@ -128,40 +154,65 @@ def _checked_arrays(leaves: Sequence[Any], who: str) -> list[Any]:
     return list(leaves)
 
 
-def _check_like(value: Value, tree: PyTreeDef, avals: Sequence[AbstractValue], have_tree: PyTreeDef,
-                have: Sequence[Any], who: str, like: str) -> None:
+def _check_like(
+    value: Value,
+    tree: PyTreeDef,
+    avals: Sequence[AbstractValue],
+    have_tree: PyTreeDef,
+    have: Sequence[Any],
+    who: str,
+    like: str,
+) -> None:
     problem = describe_mismatch(value, have, avals, have_tree, tree)
     if problem:
         error = TypeError if have_tree != tree else ValueError
         raise error(at_user_line(f"{who} must give what {like} is; in its result {problem}."))
 
 
-def _checked(fun: Callable[..., Any], example: PyTree, tree: PyTreeDef, avals: Sequence[AbstractValue], who: str,
-             like: str) -> Callable[..., Any]:
+def _checked(
+    fun: Callable[..., Any], example: PyTree, tree: PyTreeDef, avals: Sequence[AbstractValue], who: str, like: str
+) -> Callable[..., Any]:
     """`fun` that raises where its result is not of the given structure and types."""
+
     def checked(x: PyTree) -> Any:
         out = fun(x)
         leaves, out_tree = tree_flatten(out)
         _check_like(example, tree, avals, out_tree, avals_of(leaves), who, like)
         return out
+
     return checked
 
 
 @overload
-def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree,
-                        solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
-                        transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree] | None = None, symmetric: bool = False,
-                        has_aux: Literal[False] = False) -> _Tree: ...
+def custom_linear_solve(
+    matvec: Callable[[_Tree], _Tree],
+    b: _Tree,
+    solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+    transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree] | None = None,
+    symmetric: bool = False,
+    has_aux: Literal[False] = False,
+) -> _Tree: ...
 @overload
-def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree,
-                        solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
-                        transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]] | None = None, symmetric: bool = False, *,
-                        has_aux: Literal[True]) -> tuple[_Tree, _Aux]: ...
+def custom_linear_solve(
+    matvec: Callable[[_Tree], _Tree],
+    b: _Tree,
+    solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
+    transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]] | None = None,
+    symmetric: bool = False,
+    *,
+    has_aux: Literal[True],
+) -> tuple[_Tree, _Aux]: ...
 @api_boundary
-def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[..., Any],
-                        transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False,
-                        has_aux: bool = False) -> Any:
-    """The solution x of the linear system matvec(x) = b, as `solve` finds it; its derivatives are solutions of linear systems too.
+def custom_linear_solve(
+    matvec: Callable[..., Any],
+    b: PyTree,
+    solve: Callable[..., Any],
+    transpose_solve: Callable[..., Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The solution x of the linear system matvec(x) = b, as `solve` finds it; its derivatives are solutions of linear
+    systems too.
 
     Args:
         matvec: a linear function from pytrees like `b` to the same.
@@ -186,19 +237,38 @@ def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[.
     leaves = _checked_arrays(leaves, "custom_linear_solve")
     avals = avals_of(leaves)
     in_tree = tree_flatten((b,))[1]
-    matvec_jaxpr, matvec_consts, out_tree = trace_open(matvec, in_tree, avals, "the function matvec of custom_linear_solve")
-    _check_like(b, tree, avals, out_tree, matvec_jaxpr.out_avals, "the function matvec of custom_linear_solve", "its argument b")
+    matvec_jaxpr, matvec_consts, out_tree = trace_open(
+        matvec, in_tree, avals, "the function matvec of custom_linear_solve"
+    )
+    _check_like(
+        b, tree, avals, out_tree, matvec_jaxpr.out_avals, "the function matvec of custom_linear_solve", "its argument b"
+    )
 
     def solver(how: Callable[..., Any], system: Callable[..., Any], who: str) -> tuple[Any, Any, Any]:
-        system = _checked(system, b, tree, avals, f"the function given to {who} of custom_linear_solve", "the right-hand side")
-        jaxpr, consts, solved_tree = trace_open(lambda rhs: how(system, rhs), in_tree, avals, f"the function {who} of custom_linear_solve")
+        system = _checked(
+            system, b, tree, avals, f"the function given to {who} of custom_linear_solve", "the right-hand side"
+        )
+        jaxpr, consts, solved_tree = trace_open(
+            lambda rhs: how(system, rhs), in_tree, avals, f"the function {who} of custom_linear_solve"
+        )
         x_tree = solved_tree
         if has_aux:
             if solved_tree.node is not tuple or len(solved_tree.children()) != 2:
-                raise TypeError(f"custom_linear_solve with has_aux: {who} must return a pair (solution, aux), got {solved_tree}.")
+                raise TypeError(
+                    f"custom_linear_solve with has_aux: {who} must return a pair (solution, aux), got {solved_tree}."
+                )
             x_tree = solved_tree.children()[0]
-        _check_like(b, tree, avals, x_tree, jaxpr.out_avals[:x_tree.num_leaves], f"the function {who} of custom_linear_solve", "the right-hand side")
+        _check_like(
+            b,
+            tree,
+            avals,
+            x_tree,
+            jaxpr.out_avals[: x_tree.num_leaves],
+            f"the function {who} of custom_linear_solve",
+            "the right-hand side",
+        )
         return close(jaxpr), consts, solved_tree
+
     solve_jaxpr, solve_consts, solved_tree = solver(solve, matvec, "solve")
     vecmat_jaxpr = transpose_jaxpr_ = None
     vecmat_consts: list[Any] = []
@@ -209,36 +279,60 @@ def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[.
         else:
             n = len(matvec_consts)
             vecmat_consts = matvec_consts
-            vecmat_jaxpr = transpose_jaxpr(close(matvec_jaxpr), [False] * n + [True] * len(leaves), [True] * len(leaves))
+            vecmat_jaxpr = transpose_jaxpr(
+                close(matvec_jaxpr), [False] * n + [True] * len(leaves), [True] * len(leaves)
+            )
 
             def vecmat(x: PyTree) -> Any:
-                return tree_unflatten(tree, eval_jaxpr(vecmat_jaxpr.jaxpr, vecmat_jaxpr.consts, *matvec_consts, *tree_flatten(x)[0]))
+                return tree_unflatten(
+                    tree, eval_jaxpr(vecmat_jaxpr.jaxpr, vecmat_jaxpr.consts, *matvec_consts, *tree_flatten(x)[0])
+                )
+
         transpose_jaxpr_, transpose_consts, _ = solver(transpose_solve, vecmat, "transpose_solve")
     groups = (matvec_consts, vecmat_consts, solve_consts, transpose_consts)
-    outs = custom_linear_solve_p.bind(*[c for group in groups for c in group], *leaves, const_lengths=_LinearSolveTuple(*map(len, groups)),
-                                      jaxprs=_LinearSolveTuple(close(matvec_jaxpr), vecmat_jaxpr, solve_jaxpr, transpose_jaxpr_))
+    outs = custom_linear_solve_p.bind(
+        *[c for group in groups for c in group],
+        *leaves,
+        const_lengths=_LinearSolveTuple(*map(len, groups)),
+        jaxprs=_LinearSolveTuple(close(matvec_jaxpr), vecmat_jaxpr, solve_jaxpr, transpose_jaxpr_),
+    )
     return tree_unflatten(solved_tree, outs)
 
 
 @overload
-def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree,
-                solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
-                tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree], has_aux: Literal[False] = False) -> _Tree: ...
+def custom_root(
+    f: Callable[[_Tree], _Tree],
+    initial_guess: _Tree,
+    solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+    tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+    has_aux: Literal[False] = False,
+) -> _Tree: ...
 @overload
-def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree,
-                solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
-                tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree], has_aux: Literal[True]) -> tuple[_Tree, _Aux]: ...
+def custom_root(
+    f: Callable[[_Tree], _Tree],
+    initial_guess: _Tree,
+    solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
+    tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+    has_aux: Literal[True],
+) -> tuple[_Tree, _Aux]: ...
 @api_boundary
-def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..., Any],
-                tangent_solve: Callable[..., Any], has_aux: bool = False) -> Any:
+def custom_root(
+    f: Callable[..., Any],
+    initial_guess: PyTree,
+    solve: Callable[..., Any],
+    tangent_solve: Callable[..., Any],
+    has_aux: bool = False,
+) -> Any:
     """A root of `f`, as `solve` finds it; its derivative follows from the implicit function theorem.
 
     Args:
-        f: a function from pytrees like `initial_guess` to the same; derivatives are with respect to what it closes over.
+        f: a function from pytrees like `initial_guess` to the same; derivatives are with respect to what it closes
+            over.
         initial_guess: where `solve` begins.
         solve: (f, initial_guess) -> root; it is not differentiated.
         tangent_solve: (g, y) -> x with g(x) = y for the linear function g, `f` linearized at the root. For scalars
-            `lambda g, y: y / g(1.0)`; for vectors a linear solve, such as `custom_linear_solve` with a matrix-free method.
+            `lambda g, y: y / g(1.0)`; for vectors a linear solve, such as `custom_linear_solve` with a matrix-free
+            method.
         has_aux: `solve` returns (root, anything); no derivatives flow through the second.
 
     Raises: TypeError where a function's result is not like `initial_guess`.
@@ -254,15 +348,27 @@ def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..
     guess = _checked_arrays(guess, "custom_root")
     avals, in_tree = avals_of(guess), tree_flatten((initial_guess,))[1]
     f_jaxpr, f_consts, out_tree = trace_open(f, in_tree, avals, "the function f of custom_root")
-    _check_like(initial_guess, tree, avals, out_tree, f_jaxpr.out_avals, "the function f of custom_root", "its initial_guess")
+    _check_like(
+        initial_guess, tree, avals, out_tree, f_jaxpr.out_avals, "the function f of custom_root", "its initial_guess"
+    )
     checked = _checked(f, initial_guess, tree, avals, "the function given to solve of custom_root", "the initial_guess")
-    solve_jaxpr, solve_consts, solved_tree = trace_open(lambda x: solve(checked, x), in_tree, avals, "the function solve of custom_root")
+    solve_jaxpr, solve_consts, solved_tree = trace_open(
+        lambda x: solve(checked, x), in_tree, avals, "the function solve of custom_root"
+    )
     x_tree = solved_tree
     if has_aux:
         if solved_tree.node is not tuple or len(solved_tree.children()) != 2:
             raise TypeError(f"custom_root with has_aux: solve must return a pair (root, aux), got {solved_tree}.")
         x_tree = solved_tree.children()[0]
-    _check_like(initial_guess, tree, avals, x_tree, solve_jaxpr.out_avals[:x_tree.num_leaves], "the function solve of custom_root", "the initial_guess")
+    _check_like(
+        initial_guess,
+        tree,
+        avals,
+        x_tree,
+        solve_jaxpr.out_avals[: x_tree.num_leaves],
+        "the function solve of custom_root",
+        "the initial_guess",
+    )
 
     def linearize_and_solve(x: PyTree, y: PyTree) -> Any:
         at, n = tree_flatten(x)[0], len(guess)
@@ -270,12 +376,39 @@ def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..
 
         def g(t: PyTree) -> Any:
             live = iter(eval_jaxpr(linear, consts, *tree_flatten(t)[0]))
-            return tree_unflatten(tree, [next(live) if nz else instantiate(Zero(tangent_aval(a))) for a, nz in zip(f_jaxpr.out_avals[:n], nonzero)])
-        return tangent_solve(_checked(g, initial_guess, tree, avals, "the function given to tangent_solve of custom_root", "its argument"), y)
+            return tree_unflatten(
+                tree,
+                [
+                    next(live) if nz else instantiate(Zero(tangent_aval(a)))
+                    for a, nz in zip(f_jaxpr.out_avals[:n], nonzero)
+                ],
+            )
+
+        return tangent_solve(
+            _checked(
+                g, initial_guess, tree, avals, "the function given to tangent_solve of custom_root", "its argument"
+            ),
+            y,
+        )
+
     pair_tree = tree_flatten((initial_guess, initial_guess))[1]
-    step_jaxpr, step_consts, step_tree = trace_open(linearize_and_solve, pair_tree, [*avals, *avals], "the function tangent_solve of custom_root")
-    _check_like(initial_guess, tree, avals, step_tree, step_jaxpr.out_avals, "the function tangent_solve of custom_root", "the initial_guess")
-    at_f, at_solve, at_step = len(f_consts), len(f_consts) + len(solve_consts), len(f_consts) + len(solve_consts) + len(step_consts)
+    step_jaxpr, step_consts, step_tree = trace_open(
+        linearize_and_solve, pair_tree, [*avals, *avals], "the function tangent_solve of custom_root"
+    )
+    _check_like(
+        initial_guess,
+        tree,
+        avals,
+        step_tree,
+        step_jaxpr.out_avals,
+        "the function tangent_solve of custom_root",
+        "the initial_guess",
+    )
+    at_f, at_solve, at_step = (
+        len(f_consts),
+        len(f_consts) + len(solve_consts),
+        len(f_consts) + len(solve_consts) + len(step_consts),
+    )
 
     def run(*args: Value) -> list[Any]:
         return eval_jaxpr(solve_jaxpr, [], *args[at_f:at_solve], *args[at_step:])
@@ -284,13 +417,16 @@ def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..
         n = len(args) // 2
         primals, tangents = args[:n], args[n:]
         outs = bind_custom_jvp(primals, run, rule, "_custom_root")
-        x = outs[:x_tree.num_leaves]
-        _, rhs = jvp_flat(lambda *consts: eval_jaxpr(f_jaxpr, [], *consts, *x), primals[:at_f], [_tangent(t) for t in tangents[:at_f]])
-        zero_aux = [Zero(tangent_aval(get_aval(o))) for o in outs[len(x):]]
+        x = outs[: x_tree.num_leaves]
+        _, rhs = jvp_flat(
+            lambda *consts: eval_jaxpr(f_jaxpr, [], *consts, *x), primals[:at_f], [_tangent(t) for t in tangents[:at_f]]
+        )
+        zero_aux = [Zero(tangent_aval(get_aval(o))) for o in outs[len(x) :]]
         if all(type(r) is Zero for r in rhs):
             return [*outs, *[Zero(tangent_aval(get_aval(o))) for o in outs]]
         step = eval_jaxpr(step_jaxpr, [], *primals[at_solve:at_step], *x, *[instantiate(r) for r in rhs])
         return [*outs, *[neg(s) for s in step], *zero_aux]
+
     rule = Rule("_root_jvp", root_jvp)
     outs = bind_custom_jvp([*f_consts, *solve_consts, *step_consts, *guess], run, rule, "_custom_root")
     return tree_unflatten(solved_tree, outs)

@@ -1,4 +1,5 @@
 """weft.image: arrays resampled along their axes."""
+
 from .resampling import ResizeMethod, resize, scale_and_translate
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]

@@ -1,4 +1,5 @@
 """approx_max_k and approx_min_k of `weft.lax`."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["approx_max_k", "approx_min_k"]
 
 
-def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
-    """The k largest elements along an axis, largest first, and their indices; where hardware is faster so, most of them.
+def approx_max_k(
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
+    """The k largest elements along an axis, largest first, and their indices; where hardware is faster so, most of
+    them.
 
     Args:
-        recall_target: the expected share of the true k among those found. CPU, WebAssembly and WebGPU always find all of them.
-        reduction_input_size_override: the size to reckon with where the array is a part of a larger one; -1 for its own.
+        recall_target: the expected share of the true k among those found. CPU, WebAssembly and WebGPU always find all
+            of them.
+        reduction_input_size_override: the size to reckon with where the array is a part of a larger one; -1 for its
+            own.
         aggregate_to_topk: False for all candidates that a TPU would pick the k from.
 
     Raises:
@@ -32,11 +42,26 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, reca
         >>> values, indices
         (Array([4., 3.], dtype=float32), Array([4, 3], dtype=int32))
     """
-    return _bind("approx_max_k", True, operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
+    return _bind(
+        "approx_max_k",
+        True,
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
 
 
-def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+def approx_min_k(
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
     """The k smallest elements along an axis, smallest first, and their indices; arguments as of `approx_max_k`.
 
     Example:
@@ -44,11 +69,36 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, reca
         >>> lax.approx_min_k(lax.iota('float32', 5), 2)[0]
         Array([0., 1.], dtype=float32)
     """
-    return _bind("approx_min_k", False, operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
+    return _bind(
+        "approx_min_k",
+        False,
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
 
 
-def _bind(name: str, is_max_k: bool, operand: Value, k: int, axis: int, recall_target: float, size_override: int,
-          aggregate: bool) -> tuple[Any, ...]:
-    return tuple(approx_top_k_p.bind(checked(name, operand), k=static_int("k", k), reduction_dimension=static_int("reduction_dimension", axis),
-                                     recall_target=float(recall_target), is_max_k=is_max_k, reduction_input_size_override=static_int(
-                                         "reduction_input_size_override", size_override), aggregate_to_topk=bool(aggregate)))
+def _bind(
+    name: str,
+    is_max_k: bool,
+    operand: Value,
+    k: int,
+    axis: int,
+    recall_target: float,
+    size_override: int,
+    aggregate: bool,
+) -> tuple[Any, ...]:
+    return tuple(
+        approx_top_k_p.bind(
+            checked(name, operand),
+            k=static_int("k", k),
+            reduction_dimension=static_int("reduction_dimension", axis),
+            recall_target=float(recall_target),
+            is_max_k=is_max_k,
+            reduction_input_size_override=static_int("reduction_input_size_override", size_override),
+            aggregate_to_topk=bool(aggregate),
+        )
+    )

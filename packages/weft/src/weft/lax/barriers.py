@@ -1,4 +1,5 @@
 """Functions of `weft.lax` that compute nothing: barriers, sinks, tokens, and stage."""
+
 from __future__ import annotations
 
 
@@ -22,21 +23,26 @@ def optimization_barrier(operand: Tree, /) -> Tree:
         (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     flat, tree = tree_flatten(operand)
-    return tree_unflatten(tree, ops.optimization_barrier_p.bind(*[on_device(checked("optimization_barrier", x)) for x in flat]))
+    return tree_unflatten(
+        tree, ops.optimization_barrier_p.bind(*[on_device(checked("optimization_barrier", x)) for x in flat])
+    )
 
 
 def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Keeps what computes the arrays of a pytree in traced programs, though nobody uses them.
 
     Args:
-        prevent_mlir_dce: keep it in the compiled program too, which needs the CPU backend with a custom call named dce_sink.
+        prevent_mlir_dce: keep it in the compiled program too, which needs the CPU backend with a custom call named
+            dce_sink.
 
     Example:
         >>> import weft
         >>> str(weft.make_jaxpr(weft.lax.dce_sink)(1.0))
         '{ lambda ; a:f32[]. let dce_sink[prevent_mlir_dce=False] a in () }'
     """
-    ops.dce_sink_p.bind(*[checked("dce_sink", x) for x in tree_flatten(val)[0]], prevent_mlir_dce=bool(prevent_mlir_dce))
+    ops.dce_sink_p.bind(
+        *[checked("dce_sink", x) for x in tree_flatten(val)[0]], prevent_mlir_dce=bool(prevent_mlir_dce)
+    )
 
 
 def create_token(_: object = None) -> Array:
@@ -63,7 +69,8 @@ def after_all(*operands: ArrayLike) -> Array:
 
 
 def stage(x: Tree, /) -> Tree:
-    """The value as one of the program that is being traced, even where it is known already; outside of tracing the value itself.
+    """The value as one of the program that is being traced, even where it is known already; outside of tracing the
+    value itself.
 
     Example:
         >>> import weft

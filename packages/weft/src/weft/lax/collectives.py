@@ -1,4 +1,5 @@
 """Communication over named axes (`vmap(axis_name=…)` and its siblings). Arguments may be pytrees."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -18,16 +19,31 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
     from ..core.types import Value
 
-__all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",
-           "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes"]
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+]
 
 
 def _names(axis_name: AxisName) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def _groups(name: str, axis_index_groups: Sequence[Sequence[int]] | None,
-            axis_name: AxisName) -> tuple[Any, ...] | None:
+def _groups(
+    name: str, axis_index_groups: Sequence[Sequence[int]] | None, axis_name: AxisName
+) -> tuple[Any, ...] | None:
     """The groups as tuples; they must name each member once and be of one size."""
     if axis_index_groups is None:
         return None
@@ -36,7 +52,10 @@ def _groups(name: str, axis_index_groups: Sequence[Sequence[int]] | None,
         raise ValueError(f"{name}: axis_index_groups goes with named axes only, got axis_name={axis_name!r}.")
     members, n = sorted(m for group in groups for m in group), ops.axis_size(_names(axis_name))
     if members != list(range(n)):
-        raise ValueError(f"{name}: axis_index_groups must name each of the {n} members of {axis_name!r} exactly once, got {axis_index_groups}.")
+        raise ValueError(
+            f"{name}: axis_index_groups must name each of the {n} members of {axis_name!r} exactly once, got"
+            f" {axis_index_groups}."
+        )
     if len({len(group) for group in groups}) != 1:
         raise ValueError(f"{name}: the groups of axis_index_groups must have one size, got {axis_index_groups}.")
     return groups
@@ -48,8 +67,9 @@ def _checked(primitive: Primitive, x: Value, **params: Any) -> Value:
     return primitive.bind(x, **params)
 
 
-def _all_reduce(name: str, primitive: Primitive, x: PyTree, axis_name: AxisName,
-                axis_index_groups: Sequence[Sequence[int]] | None) -> Any:
+def _all_reduce(
+    name: str, primitive: Primitive, x: PyTree, axis_name: AxisName, axis_index_groups: Sequence[Sequence[int]] | None
+) -> Any:
     leaves, tree = tree_flatten(x)
     leaves = [operand(name, leaf) for leaf in leaves]
     rank = {len(shape_of(leaf)) for leaf in leaves}
@@ -118,6 +138,7 @@ def pmean(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[
         if not dtypes.is_inexact(aval.dtype):
             leaf = linear.convert(leaf, dtypes.canonicalize(float))
         return on_device(div(leaf, scalar_like(leaf, n)))
+
     return tree_map(mean, total)
 
 
@@ -149,17 +170,26 @@ def axis_size(axis_name: AxisName) -> int:
     return ops.axis_size(tuple(axis_name) if isinstance(axis_name, list) else axis_name)
 
 
-def all_gather(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None, axis: int = 0,
-               tiled: bool = False, to: str = "varying") -> Tree:
+def all_gather(
+    x: Tree,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Tree:
     """The values of all members, stacked along `axis` (or concatenated, when `tiled`), on every member.
 
     Args:
-        to: what the result's type says inside `shard_map`: that it may be 'varying' over the members, whose cotangents are then added up, or, 'invarying',
-            that it is the same on all of them, so that it may leave where `out_specs` does not name the axis, and its cotangent is taken once.
+        to: what the result's type says inside `shard_map`: that it may be 'varying' over the members, whose cotangents
+            are then added up, or, 'invarying', that it is the same on all of them, so that it may leave where
+            `out_specs` does not name the axis, and its cotangent is taken once.
 
     Raises:
         ValueError: if `to` is another word.
-        NotImplementedError: for 'reduced', a type that weft does not have, and for groups of which each has a result of its own, which are not the same.
+        NotImplementedError: for 'reduced', a type that weft does not have, and for groups of which each has a result of
+            its own, which are not the same.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -167,26 +197,44 @@ def all_gather(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequ
         Array([3., 3., 3.], dtype=float32)
     """
     if to == "reduced":
-        raise NotImplementedError("all_gather: weft has no types that say 'reduced'; gather to='varying' or to='invarying'.")
+        raise NotImplementedError(
+            "all_gather: weft has no types that say 'reduced'; gather to='varying' or to='invarying'."
+        )
     if to not in ("varying", "invarying"):
         raise ValueError(f"all_gather: `to` must be 'varying' or 'invarying', got {to!r}.")
     if to == "invarying" and axis_index_groups is not None:
-        raise NotImplementedError("all_gather: what groups gather differs among them, so it can't be to='invarying'; leave axis_index_groups out, or gather to='varying'.")
+        raise NotImplementedError(
+            "all_gather: what groups gather differs among them, so it can't be to='invarying'; leave axis_index_groups"
+            " out, or gather to='varying'."
+        )
     names, groups = _names(axis_name), _groups("all_gather", axis_index_groups, axis_name)
 
     def one(leaf: Value) -> Value:
         leaf = operand("all_gather", leaf)
         d = canonical_axis(axis, len(shape_of(leaf)) + (not tiled))
-        params = {"axis_name": names, "all_gather_dimension": d, "axis_size": ops.group_size(names, groups), "tiled": bool(tiled)}
+        params = {
+            "axis_name": names,
+            "all_gather_dimension": d,
+            "axis_size": ops.group_size(names, groups),
+            "tiled": bool(tiled),
+        }
         if to == "invarying":
             return ops.all_gather_invariant_p.bind(leaf, **params)
         return ops.all_gather_p.bind(leaf, **params, axis_index_groups=groups)
+
     return tree_map(one, x)
 
 
-def psum_scatter(x: Tree, axis_name: AxisName, *, scatter_dimension: int = 0,
-                 axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False) -> Tree:
-    """The sum over members, of which each keeps its own part of `scatter_dimension`: the parts of `all_gather(psum_scatter(x))` make `psum(x)`.
+def psum_scatter(
+    x: Tree,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
+) -> Tree:
+    """The sum over members, of which each keeps its own part of `scatter_dimension`: the parts of
+    `all_gather(psum_scatter(x))` make `psum(x)`.
 
     The scattered axis must have one entry for each member, and is removed; `tiled`, it is cut into as many equal parts.
 
@@ -205,17 +253,33 @@ def psum_scatter(x: Tree, axis_name: AxisName, *, scatter_dimension: int = 0,
         if dtypes.is_bool(get_aval(leaf).dtype):
             leaf = linear.convert(leaf, dtypes.int32)
         d = canonical_axis(scatter_dimension, len(shape_of(leaf)))
-        return _checked(ops.reduce_scatter_p, leaf, axis_name=names, scatter_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
-                        axis_index_groups=groups)
+        return _checked(
+            ops.reduce_scatter_p,
+            leaf,
+            axis_name=names,
+            scatter_dimension=d,
+            axis_size=ops.group_size(names, groups),
+            tiled=bool(tiled),
+            axis_index_groups=groups,
+        )
+
     return tree_map(one, x)
 
 
-def all_to_all(x: Tree, axis_name: AxisName, split_axis: int, concat_axis: int, *,
-               axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False) -> Tree:
-    """Member j sends its i-th part along `split_axis` to member i, which joins what it gets along `concat_axis`, in the order of members.
+def all_to_all(
+    x: Tree,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
+) -> Tree:
+    """Member j sends its i-th part along `split_axis` to member i, which joins what it gets along `concat_axis`, in the
+    order of members.
 
-    The split axis must have one entry for each member: it goes, and the axis of members stands at `concat_axis`. `tiled`, the split axis is
-    cut into equal parts, and these are concatenated.
+    The split axis must have one entry for each member: it goes, and the axis of members stands at `concat_axis`.
+    `tiled`, the split axis is cut into equal parts, and these are concatenated.
 
     Raises:
         WeftTypeError: if the axis can't be cut so.
@@ -232,13 +296,22 @@ def all_to_all(x: Tree, axis_name: AxisName, split_axis: int, concat_axis: int, 
         leaf = operand("all_to_all", leaf)
         rank = len(shape_of(leaf))
         split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
-        return _checked(ops.all_to_all_p, leaf, axis_name=tuple(axis_name) if isinstance(axis_name, list) else axis_name, split_axis=split,
-                        concat_axis=concat, axis_index_groups=groups, tiled=bool(tiled))
+        return _checked(
+            ops.all_to_all_p,
+            leaf,
+            axis_name=tuple(axis_name) if isinstance(axis_name, list) else axis_name,
+            split_axis=split,
+            concat_axis=concat,
+            axis_index_groups=groups,
+            tiled=bool(tiled),
+        )
+
     return tree_map(one, x)
 
 
-def pswapaxes(x: Tree, axis_name: AxisName, axis: int, *,
-              axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
+def pswapaxes(
+    x: Tree, axis_name: AxisName, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Tree:
     """Exchanges the named axis with the axis `axis` of `x`, which must have the same size.
 
     Example:
@@ -261,7 +334,12 @@ def pbroadcast(x: Tree, axis_name: AxisName, source: int) -> Tree:
     n = ops.axis_size(_names(axis_name))
     if not 0 <= source < n:
         raise ValueError(f"pbroadcast: source {source} is no member of {axis_name!r}, which has {n}.")
-    return tree_map(lambda leaf: ops.pbroadcast_p.bind(operand("pbroadcast", leaf), axis_name=_names(axis_name), source=int(source)), x)
+    return tree_map(
+        lambda leaf: ops.pbroadcast_p.bind(
+            operand("pbroadcast", leaf), axis_name=_names(axis_name), source=int(source)
+        ),
+        x,
+    )
 
 
 def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Tree:
@@ -276,8 +354,12 @@ def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T
     if len({a for a, _ in pairs}) != len(pairs) or len({b for _, b in pairs}) != len(pairs):
         raise ValueError(f"ppermute: sources and destinations must each be distinct, got {pairs}.")
     if any(not 0 <= m < n for pair in pairs for m in pair):
-        raise ValueError(f"ppermute: sources and destinations must be members of {axis_name!r}, 0 to {n - 1}, got {pairs}.")
-    return tree_map(lambda leaf: ops.ppermute_p.bind(operand("ppermute", leaf), axis_name=_names(axis_name), perm=pairs), x)
+        raise ValueError(
+            f"ppermute: sources and destinations must be members of {axis_name!r}, 0 to {n - 1}, got {pairs}."
+        )
+    return tree_map(
+        lambda leaf: ops.ppermute_p.bind(operand("ppermute", leaf), axis_name=_names(axis_name), perm=pairs), x
+    )
 
 
 def pshuffle(x: Tree, axis_name: AxisName, perm: Sequence[int]) -> Tree:
@@ -294,9 +376,11 @@ def pshuffle(x: Tree, axis_name: AxisName, perm: Sequence[int]) -> Tree:
 
 
 def pcast(x: Tree, axis_name: AxisName, *, to: str) -> Tree:
-    """`x` (a pytree), whose type says from here on that it may vary along named axes of `shard_map`; its cotangents are then added up over them.
+    """`x` (a pytree), whose type says from here on that it may vary along named axes of `shard_map`; its cotangents are
+    then added up over them.
 
-    Values are made varying by themselves where they meet varying ones. `to` is 'varying'; other kinds of types weft does not have.
+    Values are made varying by themselves where they meet varying ones. `to` is 'varying'; other kinds of types weft
+    does not have.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -305,7 +389,9 @@ def pcast(x: Tree, axis_name: AxisName, *, to: str) -> Tree:
         Array([2., 2.], dtype=float32)
     """
     if to != "varying":
-        raise ValueError(f"pcast: `to` must be 'varying', got {to!r}; weft's types have no values that are unreduced or reduced.")
+        raise ValueError(
+            f"pcast: `to` must be 'varying', got {to!r}; weft's types have no values that are unreduced or reduced."
+        )
     names = _names(axis_name)
     ops.axis_size(names)
     return tree_map(lambda leaf: ops.pvary_p.bind(operand("pcast", leaf), axes=names), x)

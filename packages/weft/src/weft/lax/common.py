@@ -1,4 +1,5 @@
 """Argument checks that the functions of `weft.lax` and `weft.numpy` share."""
+
 from __future__ import annotations
 
 import operator
@@ -22,7 +23,9 @@ _HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.g
 
 
 def operand(name: str, x: Any, any_int: bool = False) -> Value:
-    """`x` if it is an array, a tracer or a number; a TypeError that names the function otherwise. An int must fit the default dtype, but for `any_int`."""
+    """`x` if it is an array, a tracer or a number; a TypeError that names the function otherwise. An int must fit
+    the default dtype, but for `any_int`.
+    """
     if type(x) in aval_of or isinstance(x, Tracer):
         if type(x) is int and not any_int:
             check_range(name, x)
@@ -32,7 +35,9 @@ def operand(name: str, x: Any, any_int: bool = False) -> Value:
     if any(base in aval_of for base in type(x).__mro__[:-1]):
         return x
     hint = " Make an array of it first: weft.numpy.asarray(…)." if isinstance(x, (list, tuple)) else ""
-    raise TypeError(at_user_line(f"{name} requires array or scalar arguments, got a value of type {type(x).__name__}.{hint}"))
+    raise TypeError(
+        at_user_line(f"{name} requires array or scalar arguments, got a value of type {type(x).__name__}.{hint}")
+    )
 
 
 def on_device(x: Any) -> Any:
@@ -43,17 +48,25 @@ def on_device(x: Any) -> Any:
 def only(name: str, **keywords: object) -> None:
     """Raises for keywords of JAX's signatures that have no meaning here when they are given a value."""
     for key, value in keywords.items():
-        if value is not None and not (isinstance(value, NamedSharding) and not value.mesh.axis_names):     # over no axes: what types say
+        # over no axes: what types say
+        if value is not None and not (isinstance(value, NamedSharding) and not value.mesh.axis_names):
             raise NotImplementedError(f"{name}: {key}={value!r} has no effect on weft's backends; leave {key} out.")
 
 
 def static_int(what: str, value: Any) -> int:
     """A concrete integer."""
     if isinstance(value, Tracer):
-        raise TracerIntegerConversionError(at_user_line(f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument "
-                                                        "with static_argnums."))
+        raise TracerIntegerConversionError(
+            at_user_line(
+                f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument "
+                "with static_argnums."
+            )
+        )
     if isinstance(value, SymbolicSize):
-        raise type_error(f"{what} must be an integer, got the symbolic dimension '{value}', whose value is not known before the program is called.")
+        raise type_error(
+            f"{what} must be an integer, got the symbolic dimension '{value}', whose value is not known before the"
+            " program is called."
+        )
     try:
         return operator.index(value)
     except TypeError:
@@ -68,14 +81,24 @@ def static_size(what: str, value: Any) -> Size:
 def canonical_shape(shape: Any) -> tuple[Size, ...]:
     """A shape as a tuple of ints; an int is a shape of rank 1."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
-        raise ConcretizationTypeError(at_user_line(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
-                        "mark the argument that it comes from with static_argnums, or derive it from x.shape."))
+        raise ConcretizationTypeError(
+            at_user_line(
+                f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is"
+                " traced. Under jit, mark the argument that it comes from with static_argnums, or derive it from"
+                " x.shape."
+            )
+        )
     if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1) > 0):
         shape = (shape,)
     try:
         sizes = tuple([n if type(n) is int else as_size(n) for n in shape])
     except TypeError:
-        raise TypeError(at_user_line(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.")) from None
+        raise TypeError(
+            at_user_line(
+                f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use"
+                " static_argnums."
+            )
+        ) from None
     if any(n < 0 for n in sizes):
         raise TypeError(f"sizes of a shape must not be negative, got {sizes}.")
     return sizes
@@ -85,7 +108,12 @@ def canonical_axis(axis: Any, rank: int, what: str = "axis") -> int:
     """A non-negative axis; AxisError when it is out of range."""
     axis = static_int(what, axis)
     if not -rank <= axis < rank:
-        raise AxisError(at_user_line(f"{what} {axis} is out of bounds for an array of dimension {rank}: axes count from 0, or from the end with negative numbers."))
+        raise AxisError(
+            at_user_line(
+                f"{what} {axis} is out of bounds for an array of dimension {rank}: axes count from 0, or from the end"
+                " with negative numbers."
+            )
+        )
     return axis + rank if axis < 0 else axis
 
 
@@ -109,7 +137,10 @@ def value_dtype(dtype: DTypeLike) -> ElementType:
 def same_dtypes(name: str, *args: Value) -> None:
     found = {get_aval(a).dtype for a in args}
     if len(found) > 1:
-        raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(get_aval(a).dtype) for a in args)}.")
+        raise type_error(
+            f"{name} requires arguments to have the same dtypes, got"
+            f" {', '.join(dtypes.name(get_aval(a).dtype) for a in args)}."
+        )
 
 
 def ints(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -118,6 +149,7 @@ def ints(values: Iterable[Any]) -> tuple[Any, ...]:
 
 def elementwise_example(call: str) -> Callable[[_F], _F]:
     """Completes the docstring of an elementwise function by what all of them have in common, and a call."""
+
     def complete(function: _F) -> _F:
         function.__doc__ = f"""{function.__doc__}
 
@@ -131,4 +163,5 @@ def elementwise_example(call: str) -> Callable[[_F], _F]:
         >>> y = lax.{call}
     """
         return function
+
     return complete

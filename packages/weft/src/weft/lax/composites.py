@@ -1,4 +1,5 @@
 """composite of `weft.lax`, which loads when it is first used."""
+
 from ..higher_order.composite import composite as composite
 
 __all__ = ["composite"]

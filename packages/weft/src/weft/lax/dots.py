@@ -1,4 +1,5 @@
 """Products of `weft.lax`: dot, dot_general, batch_matmul."""
+
 from __future__ import annotations
 
 import enum
@@ -13,13 +14,22 @@ from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import only, operand
 
-__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike", "batch_matmul",
-           "dot", "dot_general"]
+__all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "DotDimensionNumbers",
+    "Precision",
+    "PrecisionLike",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+]
 
 
 @param_type
 class Precision(enum.Enum):
     """How exactly products are computed on hardware that has faster, coarser ways."""
+
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
@@ -39,15 +49,29 @@ class Precision(enum.Enum):
         return cls.DEFAULT if value is None else _WORDS.get(value)
 
 
-PrecisionLike = None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+PrecisionLike = (
+    None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+)
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
-_WORDS = {"default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT, "high": Precision.HIGH,
-          "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "highest": Precision.HIGHEST, "float32": Precision.HIGHEST}
+_WORDS = {
+    "default": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+}
 
 
-def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None:
-    """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`; an algorithm or a preset's name as that algorithm."""
+def canonical_precision(
+    precision: PrecisionLike,
+) -> tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None:
+    """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`; an algorithm or a preset's
+    name as that algorithm.
+    """
     if precision is None:
         precision = config.default_matmul_precision
         if precision is None:
@@ -71,18 +95,28 @@ def _one(p: object) -> Precision:
         return Precision.DEFAULT
     if isinstance(p, str) and p.lower() in _WORDS:
         return _WORDS[p.lower()]
-    raise ValueError(f"unknown precision {p!r}; use None, a lax.Precision or one of {', '.join(sorted(_WORDS))}, a pair of these, "
-                     f"a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name: {', '.join(DotAlgorithmPreset.__members__)}.")
+    raise ValueError(
+        f"unknown precision {p!r}; use None, a lax.Precision or one of {', '.join(sorted(_WORDS))}, a pair of these, "
+        f"a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name: {', '.join(DotAlgorithmPreset.__members__)}."
+    )
 
 
-def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,
-                preferred_element_type: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
+def dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Contracts two arrays: `dimension_numbers` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
 
     The result has the batch axes, then the free axes of lhs, then those of rhs.
 
     Args:
-        precision: how exactly hardware with several ways computes: a `Precision`, its name or a pair of them, or a `DotAlgorithm(Preset)`.
+        precision: how exactly hardware with several ways computes: a `Precision`, its name or a pair of them, or a
+            `DotAlgorithm(Preset)`.
         preferred_element_type: the dtype of the result; by default the one that those of the operands promote to.
 
     Raises:
@@ -95,12 +129,24 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     """
     only("dot_general", out_sharding=out_sharding)
     lhs, rhs = operand("dot_general", lhs), operand("dot_general", rhs)
-    return ops.dot_general(lhs, rhs, dimension_numbers, precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
+    return ops.dot_general(
+        lhs,
+        rhs,
+        dimension_numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type,
+    )
 
 
-def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
-        precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-        out_sharding: OutSharding = None) -> Array:
+def dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """The product of vectors and matrices of one dtype.
 
     Raises:
@@ -131,7 +177,8 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     lhs, rhs = operand("batch_matmul", lhs), operand("batch_matmul", rhs)
     rank = len(shape_of(lhs))
     if rank < 2 or rank != len(shape_of(rhs)):
-        raise ValueError(f"batch_matmul takes arrays of one rank of at least 2, got shapes {shape_of(lhs)} and {shape_of(rhs)}.")
+        raise ValueError(
+            f"batch_matmul takes arrays of one rank of at least 2, got shapes {shape_of(lhs)} and {shape_of(rhs)}."
+        )
     batch = tuple(range(rank - 2))
     return dot_general(lhs, rhs, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
-

@@ -1,4 +1,5 @@
 """Elementwise functions of `weft.lax`: operands of one dtype; scalars and sizes of 1 broadcast, ranks do not."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,10 +13,38 @@ from ..primitives.rules import dtype_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .common import elementwise_example as example, on_device, operand as checked
 
-__all__ = ["add", "atan2", "bitcast_convert_type", "bitwise_and", "bitwise_or", "bitwise_xor", "clamp", "complex",
-           "convert_element_type", "div", "eq", "ge", "gt", "integer_pow", "le", "lt", "max", "min", "mul", "mulhi",
-           "ne", "nextafter", "pow", "rem", "select", "select_n", "shift_left", "shift_right_arithmetic",
-           "shift_right_logical", "sub"]
+__all__ = [
+    "add",
+    "atan2",
+    "bitcast_convert_type",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "clamp",
+    "complex",
+    "convert_element_type",
+    "div",
+    "eq",
+    "ge",
+    "gt",
+    "integer_pow",
+    "le",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "mulhi",
+    "ne",
+    "nextafter",
+    "pow",
+    "rem",
+    "select",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sub",
+]
 
 
 @example("add(1.5, 2.0)")
@@ -139,7 +168,8 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """x * y, of arrays that share one dtype and shape (sizes of 1 broadcast); with `out_dtype`, both are converted to it first.
+    """x * y, of arrays that share one dtype and shape (sizes of 1 broadcast); with `out_dtype`, both are converted to
+    it first.
 
     Raises:
         TypeError: for a dtype that has no product, or shapes that do not fit.
@@ -153,7 +183,10 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     if out_dtype is None:
         return ops.mul_p.bind(x, y)
     if dtype_of(x) != dtype_of(y):
-        raise type_error(f"mul requires arguments to have the same dtypes, got {dtypes.name(dtype_of(x))}, {dtypes.name(dtype_of(y))}.")
+        raise type_error(
+            f"mul requires arguments to have the same dtypes, got {dtypes.name(dtype_of(x))},"
+            f" {dtypes.name(dtype_of(y))}."
+        )
     dtype = dtypes.canonicalize(out_dtype)
     return ops.mul_p.bind(linear.convert(x, dtype), linear.convert(y, dtype))
 
@@ -256,7 +289,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         Array(1, dtype=int32)
     """
     if new_dtype is None:
-        raise ValueError(at_user_line("convert_element_type needs a dtype, got None; name one, such as weft.numpy.float32."))
+        raise ValueError(
+            at_user_line("convert_element_type needs a dtype, got None; name one, such as weft.numpy.float32.")
+        )
     x = checked("convert_element_type", operand)
     return convert(x, new_dtype)
 

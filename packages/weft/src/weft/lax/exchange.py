@@ -1,4 +1,5 @@
 """Communication that few programs need: parts of different sizes, and sending apart from receiving."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -26,13 +27,22 @@ if TYPE_CHECKING:
 __all__ = ["precv", "psend", "ragged_all_to_all"]
 
 
-def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: ArrayLike, send_sizes: ArrayLike,
-                      output_offsets: ArrayLike, recv_sizes: ArrayLike, *, axis_name: AxisName,
-                      axis_index_groups: Sequence[Sequence[int]] | None = None) -> Array:
-    """Member i sends `operand[input_offsets[j]:][:send_sizes[j]]` to member j, where it stands at `output_offsets[j]` of what is otherwise `output`.
+def ragged_all_to_all(
+    operand: ArrayLike,
+    output: ArrayLike,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
+    *,
+    axis_name: AxisName,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> Array:
+    """Member i sends `operand[input_offsets[j]:][:send_sizes[j]]` to member j, where it stands at `output_offsets[j]`
+    of what is otherwise `output`.
 
-    The four vectors of integers have one entry for each member; `output_offsets` are positions at the receiver, and `recv_sizes` what it is sent.
-    It is computed with `all_gather`, so each member holds all operands for a while.
+    The four vectors of integers have one entry for each member; `output_offsets` are positions at the receiver, and
+    `recv_sizes` what it is sent. It is computed with `all_gather`, so each member holds all operands for a while.
 
     Raises:
         WeftTypeError: if shapes or dtypes do not fit.
@@ -49,18 +59,28 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
     names, groups = _names(axis_name), _groups("ragged_all_to_all", axis_index_groups, axis_name)
     have, want, n = get_aval(operand), get_aval(out), ops.group_size(names, groups)
     if have.dtype != want.dtype or have.shape[1:] != want.shape[1:] or not have.shape or not want.shape:
-        raise type_error(f"ragged_all_to_all: operand and output must have the same dtype and the same axes after the first, got {have.str_short()} and "
-                         f"{want.str_short()}.")
+        raise type_error(
+            "ragged_all_to_all: operand and output must have the same dtype and the same axes after the first, got"
+            f" {have.str_short()} and {want.str_short()}."
+        )
     vectors = []
-    for name, v in (("input_offsets", input_offsets), ("send_sizes", send_sizes), ("output_offsets", output_offsets), ("recv_sizes", recv_sizes)):
+    for name, v in (
+        ("input_offsets", input_offsets),
+        ("send_sizes", send_sizes),
+        ("output_offsets", output_offsets),
+        ("recv_sizes", recv_sizes),
+    ):
         v = checked("ragged_all_to_all", v)
         if shape_of(v) != (n,) or not dtypes.is_int(get_aval(v).dtype):
-            raise type_error(f"ragged_all_to_all: {name} must be a vector of {n} integers, one for each member, got {get_aval(v).str_short()}.")
+            raise type_error(
+                f"ragged_all_to_all: {name} must be a vector of {n} integers, one for each member, got"
+                f" {get_aval(v).str_short()}."
+            )
         vectors.append(linear.convert(v, dtypes.int32))
     everybody = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
     begins, sizes, places = (all_gather(v, axis_name, axis_index_groups=axis_index_groups) for v in vectors[:3])
     me = axis_index(axis_name)
-    if groups is not None:      # the position in the group
+    if groups is not None:  # the position in the group
         order = [group.index(m) for m in range(ops.axis_size(names)) for group in groups if m in group]
         me = _row(from_flat(order, (len(order),), dtypes.int32), me)
     rows, length, rest = want.shape[0], have.shape[0], want.shape[1:]
@@ -70,8 +90,14 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
     for i in range(n):
         begin, size, place = (_row(_row(table, full((), i, dtypes.int32)), me) for table in (begins, sizes, places))
         offset = sub(at, spread(place))
-        source = clamp(spread(full((), 0, dtypes.int32)), add(offset, spread(begin)), spread(full((), max(length - 1, 0), dtypes.int32)))
-        sent = gather(_row(everybody, full((), i, dtypes.int32)), linear.reshape(source, (rows, 1)), numbers, (1, *rest))
+        source = clamp(
+            spread(full((), 0, dtypes.int32)),
+            add(offset, spread(begin)),
+            spread(full((), max(length - 1, 0), dtypes.int32)),
+        )
+        sent = gather(
+            _row(everybody, full((), i, dtypes.int32)), linear.reshape(source, (rows, 1)), numbers, (1, *rest)
+        )
         mine = and_p.bind(ge(offset, spread(full((), 0, dtypes.int32))), lt(offset, spread(size)))
         out = select(broadcast_in_dim(mine, want.shape, (0,)), sent, out)
     return out
@@ -86,6 +112,7 @@ def _row(table: Value, i: Value) -> Value:
 
 class Sent:
     """What `psend` returns and `precv` takes: a value on its way."""
+
     __slots__ = ("value", "route")
 
     def __init__(self, value: Value, route: tuple[Any, ...]):
@@ -109,7 +136,8 @@ def psend(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
 
 
 def precv(token: Sent, out_shape: ShapeDtypeStruct, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array:
-    """The value that a `psend` along the same pairs has sent; zeros for members that receive nothing. `out_shape` has its shape and dtype.
+    """The value that a `psend` along the same pairs has sent; zeros for members that receive nothing. `out_shape` has
+    its shape and dtype.
 
     Raises:
         ValueError: if the token is none of `psend`, or the pairs or the type are others than those of the value sent.
@@ -120,7 +148,10 @@ def precv(token: Sent, out_shape: ShapeDtypeStruct, axis_name: AxisName, perm: S
     want = shaped(tuple(out_shape.shape), dtypes.canonicalize(out_shape.dtype))
     have = get_aval(token.value)
     if route != token.route:
-        raise ValueError(f"precv: the value was sent along {token.route[1]} of {token.route[0]}, and is received along {route[1]} of {route[0]}.")
+        raise ValueError(
+            f"precv: the value was sent along {token.route[1]} of {token.route[0]}, and is received along {route[1]} of"
+            f" {route[0]}."
+        )
     if (have.shape, have.dtype) != (want.shape, want.dtype):
         raise ValueError(f"precv: a value of type {have.str_short()} was sent, and out_shape is {want.str_short()}.")
     return token.value

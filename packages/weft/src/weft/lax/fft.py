@@ -1,4 +1,5 @@
 """The Fourier transform of `weft.lax`."""
+
 from __future__ import annotations
 
 from typing import Sequence
@@ -17,8 +18,8 @@ __all__ = ["FftType", "fft"]
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform over the last one to three axes.
 
-    fft_type is an `FftType` or its name: 'fft' and 'ifft' (complex), 'rfft' (of real values; the last axis becomes n // 2 + 1) and 'irfft' (its inverse).
-    `fft_lengths` are the sizes of those axes on the real side.
+    fft_type is an `FftType` or its name: 'fft' and 'ifft' (complex), 'rfft' (of real values; the last axis becomes n //
+    2 + 1) and 'irfft' (its inverse). `fft_lengths` are the sizes of those axes on the real side.
 
     Raises:
         ValueError: for an unknown type, more than three lengths, or lengths that do not fit.

@@ -1,4 +1,5 @@
 """Random bits of `weft.lax`: XLA's own generators. Programs mostly want `weft.random`."""
+
 from __future__ import annotations
 
 
@@ -12,9 +13,14 @@ from .common import canonical_shape, on_device, only, operand
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
 
 
-def rng_bit_generator(key: ArrayLike, shape: Shape, dtype: DTypeLike = dtypes.uint32,
-                      algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT, *,
-                      out_sharding: OutSharding = None) -> tuple[Array, Array]:
+def rng_bit_generator(
+    key: ArrayLike,
+    shape: Shape,
+    dtype: DTypeLike = dtypes.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: OutSharding = None,
+) -> tuple[Array, Array]:
     """The next key, and random bits of `shape` from `key`; on every backend the same bits.
 
     Args:
@@ -32,7 +38,14 @@ def rng_bit_generator(key: ArrayLike, shape: Shape, dtype: DTypeLike = dtypes.ui
         Array([1, 2, 5, 4], dtype=uint32)
     """
     only("rng_bit_generator", out_sharding=out_sharding)
-    return tuple(ops.rng_bit_generator(on_device(operand("rng_bit_generator", key)), canonical_shape(shape), dtypes.canonicalize(dtype), RandomAlgorithm(algorithm)))
+    return tuple(
+        ops.rng_bit_generator(
+            on_device(operand("rng_bit_generator", key)),
+            canonical_shape(shape),
+            dtypes.canonicalize(dtype),
+            RandomAlgorithm(algorithm),
+        )
+    )
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:

@@ -1,4 +1,5 @@
 """Dynamic slices, gather and scatter of `weft.lax`."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -21,10 +22,26 @@ from .common import canonical_axes, canonical_axis, canonical_shape, on_device, 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
-           "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
-           "dynamic_update_slice_in_dim", "gather", "index_take", "scatter", "scatter_add", "scatter_apply",
-           "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "gather",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+]
 
 
 def _starts(name: str, x: Value, start_indices: Any, allow_negative_indices: bool | Sequence[bool]) -> list[Any]:
@@ -40,24 +57,38 @@ def _starts(name: str, x: Value, start_indices: Any, allow_negative_indices: boo
     if any(not dtypes.is_int(a.dtype) or a.shape for a in avals):
         raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(format, avals))}.")
     dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
-    wrap = [allow_negative_indices] * len(shape) if isinstance(allow_negative_indices, bool) else list(allow_negative_indices)
+    wrap = (
+        [allow_negative_indices] * len(shape)
+        if isinstance(allow_negative_indices, bool)
+        else list(allow_negative_indices)
+    )
     if len(wrap) != len(shape):
-        raise type_error(f"{name}: allow_negative_indices must be one boolean, or one for each of the {len(shape)} axes, got {wrap}.")
+        raise type_error(
+            f"{name}: allow_negative_indices must be one boolean, or one for each of the {len(shape)} axes, got {wrap}."
+        )
     if dt is not None:
         dt = holding(dt, *[n for n, w in zip(shape, wrap) if w])
     for s, w in zip(starts, wrap):
         value = known_index(s)
         if not w and value is not None and value < 0:
-            raise ValueError(f"{name}: the start index {value} is negative, which allow_negative_indices=False rules out.")
+            raise ValueError(
+                f"{name}: the start index {value} is negative, which allow_negative_indices=False rules out."
+            )
     return [narrowed(wrap_index(s, n) if w else s, dt) for s, n, w in zip(starts, shape, wrap)]
 
 
-def dynamic_slice(operand: ArrayLike, start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike],
-                  slice_sizes: Sequence[int], *, allow_negative_indices: bool | Sequence[bool] = True) -> Array:
+def dynamic_slice(
+    operand: ArrayLike,
+    start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike],
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """A slice of static size at indices that may be traced; indices out of bounds are moved in.
 
     Args:
-        allow_negative_indices: whether (along each axis) negative indices count from the end; False spares the test where they never are.
+        allow_negative_indices: whether (along each axis) negative indices count from the end; False spares the test
+            where they never are.
 
     Example:
         >>> from weft import lax
@@ -65,12 +96,18 @@ def dynamic_slice(operand: ArrayLike, start_indices: Array | np.ndarray[Any, Any
         Array([3, 4], dtype=int32)
     """
     x = checked("dynamic_slice", operand)
-    return ops.dynamic_slice_p.bind(x, *_starts("dynamic_slice", x, start_indices, allow_negative_indices), slice_sizes=canonical_shape(slice_sizes))
+    return ops.dynamic_slice_p.bind(
+        x, *_starts("dynamic_slice", x, start_indices, allow_negative_indices), slice_sizes=canonical_shape(slice_sizes)
+    )
 
 
-def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
-                         start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike], *,
-                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:
+def dynamic_update_slice(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """The array with `update` written at indices that may be traced.
 
     Example:
@@ -79,11 +116,14 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
         Array([0, 9, 9, 3], dtype=int32)
     """
     x, update = checked("dynamic_update_slice", operand), checked("dynamic_update_slice", update)
-    return ops.dynamic_update_slice_p.bind(x, update, *_starts("dynamic_update_slice", x, start_indices, allow_negative_indices))
+    return ops.dynamic_update_slice_p.bind(
+        x, update, *_starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
+    )
 
 
-def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Array:
+def dynamic_slice_in_dim(
+    operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Array:
     """A slice of static size along one axis at an index that may be traced.
 
     Example:
@@ -99,8 +139,9 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Array:
+def dynamic_index_in_dim(
+    operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Array:
     """The element(s) along one axis at an index that may be traced.
 
     Example:
@@ -112,8 +153,9 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     return out if keepdims else linear.squeeze(out, (canonical_axis(axis, len(shape_of(out))),))
 
 
-def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *,
-                                allow_negative_indices: bool = True) -> Array:
+def dynamic_update_slice_in_dim(
+    operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """The array with `update` written along one axis at an index that may be traced.
 
     Example:
@@ -127,8 +169,9 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *,
-                                allow_negative_indices: bool = True) -> Array:
+def dynamic_update_index_in_dim(
+    operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """The array with one element (or slice) along an axis replaced.
 
     Example:
@@ -145,7 +188,8 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
 
 
 def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """The elements at the places where `idxs[i]` is the index along `axes[i]`; the result has one axis of places, then the other axes.
+    """The elements at the places where `idxs[i]` is the index along `axes[i]`; the result has one axis of places, then
+    the other axes.
 
     Indices are taken modulo the sizes.
 
@@ -160,23 +204,40 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     """
     x, shape = on_device(checked("index_take", src)), shape_of(checked("index_take", src))
     columns, axes = [on_device(checked("index_take", i)) for i in idxs], canonical_axes(tuple(axes), len(shape), "axes")
-    if len(columns) != len(axes) or not columns or any(len(shape_of(c)) != 1 or not dtypes.is_int(dtype_of(c)) for c in columns):
-        raise type_error(f"index_take: idxs must be one vector of integers for each of the axes {axes}, got {', '.join(format(get_aval(c)) for c in columns)}.")
+    if (
+        len(columns) != len(axes)
+        or not columns
+        or any(len(shape_of(c)) != 1 or not dtypes.is_int(dtype_of(c)) for c in columns)
+    ):
+        raise type_error(
+            f"index_take: idxs must be one vector of integers for each of the axes {axes}, got"
+            f" {', '.join(format(get_aval(c)) for c in columns)}."
+        )
     wrapped = []
     for column, axis in zip(columns, axes):
         column = wide_index(column, shape[axis])
         rest = wrap_index(el.rem(column, scalar_like(column, shape[axis])), shape[axis])
         wrapped.append(linear.expand_dims(rest, (1,)))
     dt = holding(dtypes.int32, *[shape[axis] for axis in axes])
-    indices = concatenate([linear.convert(w, dt) for w in wrapped] if len({dtype_of(w) for w in wrapped}) > 1 else wrapped, 1)
+    indices = concatenate(
+        [linear.convert(w, dt) for w in wrapped] if len({dtype_of(w) for w in wrapped}) > 1 else wrapped, 1
+    )
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(sorted(axes)), axes)
     sizes = [1 if d in axes else n for d, n in enumerate(shape)]
     return ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
-           slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
-           mode: Mode = None, fill_value: ArrayLike | None = None) -> Array:
+def gather(
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Mode = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Slices of `slice_sizes` at `start_indices`, arranged by `dimension_numbers` as in XLA.
 
     Example:
@@ -189,21 +250,53 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
     parsed = GatherScatterMode.from_any(mode)
     if parsed == GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = ops.gather_fill(dtype_of(x), None)
-    return ops.gather(x, checked("gather", start_indices), dimension_numbers, canonical_shape(slice_sizes), mode=parsed,
-                      unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value)
+    return ops.gather(
+        x,
+        checked("gather", start_indices),
+        dimension_numbers,
+        canonical_shape(slice_sizes),
+        mode=parsed,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        fill_value=fill_value,
+    )
 
 
-def _scatter(name: str, primitive: Primitive, operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-             dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool, mode: Mode) -> Array:
+def _scatter(
+    name: str,
+    primitive: Primitive,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Mode,
+) -> Array:
     x, new = checked(name, operand), checked(name, updates)
-    return primitive.bind(x, checked(name, scatter_indices), new, dimension_numbers=dimension_numbers,
-                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-                          mode=GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=())
+    return primitive.bind(
+        x,
+        checked(name, scatter_indices),
+        new,
+        dimension_numbers=dimension_numbers,
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        update_jaxpr=None,
+        update_consts=(),
+    )
 
 
-def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-            dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Mode = None) -> Array:
+def scatter(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `updates` written at `scatter_indices`; dimension numbers as in XLA.
 
     Example:
@@ -211,13 +304,29 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
         >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
         >>> y = lax.scatter(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
     """
-    return _scatter("scatter", ops.scatter_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
-                    unique_indices, mode)
+    return _scatter(
+        "scatter",
+        ops.scatter_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
-def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Mode = None) -> Array:
+def scatter_add(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `updates` added at `scatter_indices`; dimension numbers as in XLA.
 
     Example:
@@ -225,13 +334,29 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
         >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
         >>> y = lax.scatter_add(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
     """
-    return _scatter("scatter_add", ops.scatter_add_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
-                    unique_indices, mode)
+    return _scatter(
+        "scatter_add",
+        ops.scatter_add_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
-def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Mode = None) -> Array:
+def scatter_mul(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `updates` multiplied in at `scatter_indices`; dimension numbers as in XLA.
 
     Example:
@@ -239,13 +364,29 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
         >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
         >>> y = lax.scatter_mul(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
     """
-    return _scatter("scatter_mul", ops.scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
-                    unique_indices, mode)
+    return _scatter(
+        "scatter_mul",
+        ops.scatter_mul_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
-def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Mode = None) -> Array:
+def scatter_min(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `updates` taken the minimum with at `scatter_indices`; dimension numbers as in XLA.
 
     Example:
@@ -253,13 +394,29 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
         >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
         >>> y = lax.scatter_min(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
     """
-    return _scatter("scatter_min", ops.scatter_min_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
-                    unique_indices, mode)
+    return _scatter(
+        "scatter_min",
+        ops.scatter_min_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
-def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Mode = None) -> Array:
+def scatter_max(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `updates` taken the maximum with at `scatter_indices`; dimension numbers as in XLA.
 
     Example:
@@ -267,13 +424,29 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
         >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
         >>> y = lax.scatter_max(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
     """
-    return _scatter("scatter_max", ops.scatter_max_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
-                    unique_indices, mode)
+    return _scatter(
+        "scatter_max",
+        ops.scatter_max_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
-def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Mode = None) -> Array:
+def scatter_sub(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `updates` subtracted at `scatter_indices`; dimension numbers as in XLA.
 
     Example:
@@ -281,14 +454,30 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
         >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
         >>> y = lax.scatter_sub(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
     """
-    return _scatter("scatter_sub", ops.scatter_sub_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
-                    unique_indices, mode)
+    return _scatter(
+        "scatter_sub",
+        ops.scatter_sub_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
-def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Array], Array],
-                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
-                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                  mode: Mode = None) -> Array:
+def scatter_apply(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Array], Array],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
     """The array with `func` (elementwise) applied once at each place of `scatter_indices`.
 
     Example:
@@ -300,9 +489,26 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
     x, indices, dn = checked("scatter_apply", operand), checked("scatter_apply", scatter_indices), dimension_numbers
     parsed = GatherScatterMode.from_any(mode)
     window = iter(dn.update_window_dims)
-    sizes = [1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)] for d in range(len(shape_of(x)))]
-    numbers = GatherDimensionNumbers(dn.update_window_dims, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims,
-                                     dn.operand_batching_dims, dn.scatter_indices_batching_dims)
-    here = ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.CLIP if parsed == GatherScatterMode.FILL_OR_DROP else parsed)
-    return scatter(x, indices, linear.convert(func(here), dtype_of(x)), dn, indices_are_sorted=indices_are_sorted,
-                   unique_indices=unique_indices, mode=parsed)
+    sizes = [
+        1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)]
+        for d in range(len(shape_of(x)))
+    ]
+    numbers = GatherDimensionNumbers(
+        dn.update_window_dims,
+        dn.inserted_window_dims,
+        dn.scatter_dims_to_operand_dims,
+        dn.operand_batching_dims,
+        dn.scatter_indices_batching_dims,
+    )
+    here = ops.gather(
+        x, indices, numbers, sizes, mode=GatherScatterMode.CLIP if parsed == GatherScatterMode.FILL_OR_DROP else parsed
+    )
+    return scatter(
+        x,
+        indices,
+        linear.convert(func(here), dtype_of(x)),
+        dn,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=parsed,
+    )

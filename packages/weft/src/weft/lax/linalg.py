@@ -1,4 +1,5 @@
 """weft.lax.linalg: factorisations and triangular systems, on stacks of matrices of shape [..., m, n]."""
+
 from __future__ import annotations
 
 import enum
@@ -10,9 +11,28 @@ from ..base.errors import warn
 from ..primitives import linalg as ops
 from ..primitives import linear
 from ..primitives import matrix, spectral, tridiagonal as _tridiagonal
-from ..primitives.linalg import (cholesky_p as cholesky_p, cholesky_update_p as cholesky_update_p, householder_product_p as householder_product_p, lu_p as lu_p, lu_pivots_to_permutation_p as lu_pivots_to_permutation_p, ormqr_p as ormqr_p, qr_p as qr_p, symmetric_product_p as symmetric_product_p, triangular_solve_p as triangular_solve_p)
+from ..primitives.linalg import (
+    cholesky_p as cholesky_p,
+    cholesky_update_p as cholesky_update_p,
+    householder_product_p as householder_product_p,
+    lu_p as lu_p,
+    lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
+    ormqr_p as ormqr_p,
+    qr_p as qr_p,
+    symmetric_product_p as symmetric_product_p,
+    triangular_solve_p as triangular_solve_p,
+)
 from ..primitives.rules import dtype_of, shape_of
-from ..primitives.spectral import (EighImplementation as EighImplementation, EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm, eig_p as eig_p, eigh_p as eigh_p, hessenberg_p as hessenberg_p, schur_p as schur_p, svd_p as svd_p)
+from ..primitives.spectral import (
+    EighImplementation as EighImplementation,
+    EigImplementation as EigImplementation,
+    SvdAlgorithm as SvdAlgorithm,
+    eig_p as eig_p,
+    eigh_p as eigh_p,
+    hessenberg_p as hessenberg_p,
+    schur_p as schur_p,
+    svd_p as svd_p,
+)
 from ..primitives.tridiagonal import tridiagonal_p as tridiagonal_p, tridiagonal_solve_p as tridiagonal_solve_p
 from ..typing import Array, ArrayLike
 from .common import on_device, operand
@@ -22,12 +42,44 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
     from ..core.types import Value
 
-__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
-           "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",
-           "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr",
-           "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p", "symmetric_product",
-           "symmetric_product_p", "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p",
-           "tridiagonal_solve", "tridiagonal_solve_p"]
+__all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
+    "cholesky",
+    "cholesky_p",
+    "cholesky_update",
+    "cholesky_update_p",
+    "eig",
+    "eig_p",
+    "eigh",
+    "eigh_p",
+    "hessenberg",
+    "hessenberg_p",
+    "householder_product",
+    "householder_product_p",
+    "lu",
+    "lu_p",
+    "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
+    "ormqr",
+    "ormqr_p",
+    "qdwh",
+    "qr",
+    "qr_p",
+    "schur",
+    "schur_p",
+    "svd",
+    "svd_p",
+    "symmetric_product",
+    "symmetric_product_p",
+    "triangular_solve",
+    "triangular_solve_p",
+    "tridiagonal",
+    "tridiagonal_p",
+    "tridiagonal_solve",
+    "tridiagonal_solve_p",
+]
 
 
 def _matrix(name: str, x: Value) -> Value:
@@ -59,14 +111,16 @@ def _choice(name: str, keyword: str, kind: type[enum.Enum], value: object) -> An
     try:
         return value if value is None else kind(value)
     except ValueError:
-        raise ValueError(f"{name}: {keyword} must be None or one of {', '.join(str(k) for k in kind)}, got {value!r}.") from None
+        raise ValueError(
+            f"{name}: {keyword} must be None or one of {', '.join(str(k) for k in kind)}, got {value!r}."
+        ) from None
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L Lᴴ = x, for Hermitian positive-definite x of shape [..., n, n].
 
-    Where x is not positive-definite the result is NaN. With `symmetrize_input` (x + xᴴ) / 2 is factored, and so derivatives are symmetric;
-    without, only the lower triangle is read.
+    Where x is not positive-definite the result is NaN. With `symmetrize_input` (x + xᴴ) / 2 is factored, and so
+    derivatives are symmetric; without, only the lower triangle is read.
 
     Raises:
         TypeError: if x is not square. NotImplementedError: for 16-bit floats.
@@ -80,12 +134,20 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return matrix.tril(ops.cholesky_p.bind(_symmetrized("cholesky", x, symmetrize_input)))
 
 
-def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False,
-                     transpose_a: bool = False, conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:
+def triangular_solve(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Array:
     """X with op(A) X = B (`left_side`) or X op(A) = B; A is [..., n, n] and triangular, only that triangle is read.
 
-    op transposes and conjugates as asked; a vector b ([..., n], one dimension less than a) is one column (row). With `unit_diagonal` the diagonal of a
-    counts as ones.
+    op transposes and conjugates as asked; a vector b ([..., n], one dimension less than a) is one column (row). With
+    `unit_diagonal` the diagonal of a counts as ones.
 
     Raises:
         TypeError: if dtypes differ or a is not square. ValueError: if sizes do not fit.
@@ -99,16 +161,23 @@ def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, low
     a, b = _matrix("triangular_solve", a), on_device(operand("triangular_solve", b))
     single = len(shape_of(b)) == len(shape_of(a)) - 1
     axis = len(shape_of(b)) if left_side else len(shape_of(b)) - 1
-    out = ops.triangular_solve(a, linear.expand_dims(b, (axis,)) if single else b, left_side=left_side, lower=lower, transpose_a=transpose_a,
-                               conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)
+    out = ops.triangular_solve(
+        a,
+        linear.expand_dims(b, (axis,)) if single else b,
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a,
+        unit_diagonal=unit_diagonal,
+    )
     return linear.squeeze(out, (axis,)) if single else out
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """(LU, pivots, permutation) with x[permutation] = L U, by partial pivoting.
 
-    LU holds L below its diagonal (L has ones there) and U on and above it; pivots[i] is the row swapped with row i. Singular matrices have zeros on
-    the diagonal of U.
+    LU holds L below its diagonal (L has ones there) and U on and above it; pivots[i] is the row swapped with row i.
+    Singular matrices have zeros on the diagonal of U.
 
     Example:
         >>> import weft.numpy as jnp
@@ -128,15 +197,20 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
         >>> lax.linalg.lu_pivots_to_permutation(jnp.array([1, 2, 2]), 4).tolist()
         [1, 2, 0, 3]
     """
-    return ops.lu_pivots_to_permutation_p.bind(on_device(operand("lu_pivots_to_permutation", pivots)), permutation_size=int(permutation_size))
+    return ops.lu_pivots_to_permutation_p.bind(
+        on_device(operand("lu_pivots_to_permutation", pivots)), permutation_size=int(permutation_size)
+    )
 
 
-def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
-       use_magma: bool | None = None) -> tuple[Array, Array] | tuple[Array, Array, Array]:
-    """(Q, R) with x = Q R, Q unitary and R upper triangular; with `pivoting` (Q, R, P), where x[:, P] = Q R and R's diagonal falls in size.
+def qr(
+    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Array, Array] | tuple[Array, Array, Array]:
+    """(Q, R) with x = Q R, Q unitary and R upper triangular; with `pivoting` (Q, R, P), where x[:, P] = Q R and R's
+    diagonal falls in size.
 
-    Q is [..., m, m] and R [..., m, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). P is int32, [..., n].
-    `use_magma` says whether a GPU pivots with MAGMA's kernel; None leaves it to the size. Derivatives need m >= n, and full_matrices=False unless m = n.
+    Q is [..., m, m] and R [..., m, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). P is
+    int32, [..., n]. `use_magma` says whether a GPU pivots with MAGMA's kernel; None leaves it to the size. Derivatives
+    need m >= n, and full_matrices=False unless m = n.
 
     Raises:
         TypeError: if x has no rows and columns, or for a dtype that is not float or complex.
@@ -148,11 +222,19 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
         >>> bool(jnp.allclose(q @ r, jnp.array([[3., 1.], [4., 2.]]), atol=1e-5))
         True
     """
-    return tuple(ops.qr_p.bind(_matrix("qr", x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=None if use_magma is None else bool(use_magma)))
+    return tuple(
+        ops.qr_p.bind(
+            _matrix("qr", x),
+            pivoting=bool(pivoting),
+            full_matrices=bool(full_matrices),
+            use_magma=None if use_magma is None else bool(use_magma),
+        )
+    )
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The first n columns of H₁ H₂ … H_k, reflections 1 - tau v vᴴ whose v stand in the columns of a ([..., m, n], m >= n) below the diagonal.
+    """The first n columns of H₁ H₂ … H_k, reflections 1 - tau v vᴴ whose v stand in the columns of a ([..., m, n], m >=
+    n) below the diagonal.
 
     Example:
         >>> import weft.numpy as jnp
@@ -160,14 +242,17 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
         >>> lax.linalg.householder_product(jnp.zeros((3, 2)), jnp.zeros(2)).shape
         (3, 2)
     """
-    return ops.householder_product_p.bind(_matrix("householder_product", a), on_device(operand("householder_product", taus)))
+    return ops.householder_product_p.bind(
+        _matrix("householder_product", a), on_device(operand("householder_product", taus))
+    )
 
 
 def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
     """Q c, for the Q of a QR factorisation that is given by its reflections, without forming it.
 
-    a [..., m, n] holds the reflections below its diagonal and taus [..., k] their factors, as `weft.numpy.linalg.qr(x, mode='raw')` gives them (a transposed);
-    c has m rows, or m columns where the result is c Q (`left` False). `transpose` takes Qᴴ for Q.
+    a [..., m, n] holds the reflections below its diagonal and taus [..., k] their factors, as `weft.numpy.linalg.qr(x,
+    mode='raw')` gives them (a transposed); c has m rows, or m columns where the result is c Q (`left` False).
+    `transpose` takes Qᴴ for Q.
 
     Raises:
         ValueError: if sizes do not fit. TypeError: if dtypes or batch dimensions differ.
@@ -186,7 +271,8 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular R' with R'ᵀ R' = Rᵀ R + w wᵀ, for upper triangular R [n, n] and w [n], in O(n²).
 
     Raises:
-        TypeError: for complex numbers, or an R of another rank than 2. ValueError: if R is not square or w not of its size.
+        TypeError: for complex numbers, or an R of another rank than 2. ValueError: if R is not square or w not of its
+            size.
 
     Example:
         >>> import weft.numpy as jnp
@@ -196,7 +282,10 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """
     r, w = _matrix("cholesky_update", r_matrix), on_device(operand("cholesky_update", w_vector))
     if len(shape_of(r)) != 2 or len(shape_of(w)) != 1:
-        raise TypeError(f"cholesky_update takes one matrix and one vector, got shapes {shape_of(r)} and {shape_of(w)}; use weft.vmap for stacks of them.")
+        raise TypeError(
+            f"cholesky_update takes one matrix and one vector, got shapes {shape_of(r)} and {shape_of(w)}; use"
+            " weft.vmap for stacks of them."
+        )
     return _single(ops.cholesky_update_p, r, w)
 
 
@@ -208,8 +297,9 @@ def _single(primitive: Primitive, *xs: Value, **params: Any) -> Value:
     return linear.convert(primitive.bind(*[linear.convert(x, dtypes.float32) for x in xs], **params), narrow.pop())
 
 
-def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0,
-                      symmetrize_output: bool = False) -> Array:
+def symmetric_product(
+    a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Array:
     """alpha A Aᵀ + beta C, for A [..., m, k] and symmetric C [..., m, m].
 
     Example:
@@ -226,13 +316,20 @@ def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float 
     return out
 
 
-def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
-         subset_by_index: tuple[int, int] | None = None,
-         implementation: EighImplementation | None = None) -> tuple[Array, Array]:
+def eigh(
+    x: ArrayLike,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Array, Array]:
     """(eigenvectors, eigenvalues) of Hermitian matrices [..., n, n]: columns v[:, i] and real w[i], ascending.
 
-    `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with NaN gives NaN. The CPU has the
-    `implementation` QR, a GPU that and JACOBI; others are NotImplementedErrors when the program is compiled.
+    `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with
+    NaN gives NaN. The CPU has the `implementation` QR, a GPU that and JACOBI; others are NotImplementedErrors when the
+    program is compiled.
 
     Example:
         >>> import weft.numpy as jnp
@@ -242,20 +339,31 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sor
     """
     implementation = _choice("eigh", "implementation", EighImplementation, implementation)
     x = _symmetrized("eigh", x, symmetrize_input)
-    subset = None if subset_by_index is None or tuple(subset_by_index) == (0, shape_of(x)[-1]) else tuple(map(int, subset_by_index))
-    v, w = spectral.eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset,
-                              algorithm=implementation)
+    subset = (
+        None
+        if subset_by_index is None or tuple(subset_by_index) == (0, shape_of(x)[-1])
+        else tuple(map(int, subset_by_index))
+    )
+    v, w = spectral.eigh_p.bind(
+        x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset, algorithm=implementation
+    )
     return v, w
 
 
-def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
-        subset_by_index: tuple[int, int] | None = None,
-        algorithm: SvdAlgorithm | None = None) -> Array | tuple[Array, Array, Array]:
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Array | tuple[Array, Array, Array]:
     """(U, s, Vᴴ) with x = U diag(s) Vᴴ and s descending; s alone without `compute_uv`.
 
-    U is [..., m, m] and Vᴴ [..., n, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). Derivatives of U and V need
-    full_matrices=False and distinct singular values. The CPU has the algorithms QR and DIVIDE_AND_CONQUER (its default), a GPU QR, JACOBI and POLAR; others
-    are NotImplementedErrors when the program is compiled.
+    U is [..., m, m] and Vᴴ [..., n, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n).
+    Derivatives of U and V need full_matrices=False and distinct singular values. The CPU has the algorithms QR and
+    DIVIDE_AND_CONQUER (its default), a GPU QR, JACOBI and POLAR; others are NotImplementedErrors when the program is
+    compiled.
 
     Example:
         >>> import weft.numpy as jnp
@@ -265,18 +373,30 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     """
     algorithm, x = _choice("svd", "algorithm", SvdAlgorithm, algorithm), _matrix("svd", x)
     size = min(shape_of(x)[-2:])
-    subset = None if subset_by_index is None or tuple(subset_by_index) == (0, size) else tuple(map(int, subset_by_index))
-    out = spectral.svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset, algorithm=algorithm)
+    subset = (
+        None if subset_by_index is None or tuple(subset_by_index) == (0, size) else tuple(map(int, subset_by_index))
+    )
+    out = spectral.svd_p.bind(
+        x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset, algorithm=algorithm
+    )
     return (out[1], out[0], out[2]) if compute_uv else out[0]
 
 
-def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
-        use_magma: bool | None = None) -> list[Array]:
-    """[eigenvalues, left eigenvectors, right eigenvectors] of square matrices, all complex; vectors as asked for, in columns of length 1.
+def eig(
+    x: ArrayLike,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Array]:
+    """[eigenvalues, left eigenvectors, right eigenvectors] of square matrices, all complex; vectors as asked for, in
+    columns of length 1.
 
-    The eigenvalues are differentiable where they are distinct, and so are the vectors if `enable_eigvec_derivs` says that they are. The CPU has the
-    `implementation` LAPACK; a GPU runs that on the host, or MAGMA's. `use_magma` is the old way to ask for one of these two.
+    The eigenvalues are differentiable where they are distinct, and so are the vectors if `enable_eigvec_derivs` says
+    that they are. The CPU has the `implementation` LAPACK; a GPU runs that on the host, or MAGMA's. `use_magma` is the
+    old way to ask for one of these two.
 
     Example:
         >>> import weft.numpy as jnp
@@ -289,13 +409,18 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_e
     if use_magma is not None:
         warn("eig: use_magma is deprecated, pass implementation=EigImplementation.MAGMA or LAPACK.", DeprecationWarning)
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
-    return spectral.eig_p.bind(_matrix("eig", x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
-                               compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs),
-                               implementation=implementation)
+    return spectral.eig_p.bind(
+        _matrix("eig", x),
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=implementation,
+    )
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """(H, taus): a = Q H Qᴴ with H zero below its first subdiagonal, and Q's reflections stored there as for `householder_product`.
+    """(H, taus): a = Q H Qᴴ with H zero below its first subdiagonal, and Q's reflections stored there as for
+    `householder_product`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -307,11 +432,18 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     return h, taus
 
 
-def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Callable[..., bool] | None = None) -> tuple[Array, Array]:
-    """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone, in a tuple, without `compute_schur_vectors`.
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., bool] | None = None,
+) -> tuple[Array, Array]:
+    """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone, in a tuple,
+    without `compute_schur_vectors`.
 
-    No backend sorts eigenvalues: with `sort_eig_vals` the program can be traced, and compiling it is a NotImplementedError.
+    No backend sorts eigenvalues: with `sort_eig_vals` the program can be traced, and compiling it is a
+    NotImplementedError.
 
     Example:
         >>> import weft.numpy as jnp
@@ -319,14 +451,22 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
         >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0].tolist()
         [[1.0, 2.0], [0.0, 3.0]]
     """
-    return tuple(spectral.schur_p.bind(_matrix("schur", x), compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=bool(sort_eig_vals),
-                                       select_callable=select_callable))
+    return tuple(
+        spectral.schur_p.bind(
+            _matrix("schur", x),
+            compute_schur_vectors=bool(compute_schur_vectors),
+            sort_eig_vals=bool(sort_eig_vals),
+            select_callable=select_callable,
+        )
+    )
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
-    """[a', d, e, taus]: Hermitian a [..., n, n] turned by reflections into the tridiagonal matrix with the real diagonals d [..., n] and e [..., n-1].
+    """[a', d, e, taus]: Hermitian a [..., n, n] turned by reflections into the tridiagonal matrix with the real
+    diagonals d [..., n] and e [..., n-1].
 
-    Only the lower (or upper) triangle of a is read. a' holds d and e, and beyond them the reflections whose factors are taus.
+    Only the lower (or upper) triangle of a is read. a' holds d and e, and beyond them the reflections whose factors are
+    taus.
 
     Raises:
         ValueError: if a is not square, or has no rows. TypeError: for a dtype that is not float or complex.
@@ -340,9 +480,11 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return _tridiagonal.tridiagonal_p.bind(_matrix("tridiagonal", a), lower=bool(lower))
 
 
-def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *,
-                      perturb_singular: bool = False) -> Array:
-    """X with A X = b, for the tridiagonal A with the diagonals dl, d, du [..., m] (dl[0] and du[m-1] are not read) and b [..., m, n].
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
+    """X with A X = b, for the tridiagonal A with the diagonals dl, d, du [..., m] (dl[0] and du[m-1] are not read) and
+    b [..., m, n].
 
     Singular matrices give NaN, or with `perturb_singular` what a tiny change of their zero pivots gives.
 

@@ -1,4 +1,5 @@
 """Where values lie."""
+
 from __future__ import annotations
 
 from ..primitives.placement import constrain
@@ -12,7 +13,8 @@ __all__ = ["with_sharding_constraint"]
 
 
 def with_sharding_constraint(x: Tree, shardings: Sharding | PartitionSpec | PyTree) -> Tree:
-    """`x` (a pytree), which inside a compiled program lies as `shardings` (a pytree prefix of shardings or specs) says; outside, it is moved.
+    """`x` (a pytree), which inside a compiled program lies as `shardings` (a pytree prefix of shardings or specs) says;
+    outside, it is moved.
 
     Raises: ValueError where an axis can't be cut evenly, RuntimeError for a spec without a mesh.
 

@@ -1,4 +1,5 @@
 """platform_dependent of `weft.lax`."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
@@ -20,9 +21,11 @@ _T = TypeVar("_T")
 
 
 @api_boundary
-def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None,
-                       **per_platform: Callable[..., _T]) -> _T:
-    """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else `default`.
+def platform_dependent(
+    *args: PyTree, default: Callable[..., _T] | None = None, **per_platform: Callable[..., _T]
+) -> _T:
+    """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else
+    `default`.
 
     All functions are traced and give the same types; only the chosen one is compiled.
 
@@ -47,5 +50,6 @@ def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None,
 
     def call(*operands: Value) -> Any:
         return choose(platform_index_p.bind(platforms=tuple(platforms)), funs, operands, "platform_dependent")
+
     # where it runs is known once a program is compiled
     return call(*args) if isinstance(current_trace(), JaxprTrace) else inner_jit(call, name="platform_dependent")(*args)

@@ -1,4 +1,5 @@
 """The polar decomposition by the dynamically weighted Halley iteration."""
+
 from __future__ import annotations
 
 import math
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 
 def _weights(low: float) -> tuple[float, float, float]:
-    """Halley's weights (a, b, c) for singular values of `low`..1: Y. Nakatsukasa, Z. Bai, F. Gygi, "Optimizing Halley's iteration for computing the
-    matrix polar decomposition" (2010), equation 3.10."""
-    d = (4 * (1 - low ** 2) / low ** 4) ** (1 / 3)
-    a = math.sqrt(1 + d) + 0.5 * math.sqrt(8 - 4 * d + 8 * (2 - low ** 2) / (low ** 2 * math.sqrt(1 + d)))
+    """Halley's weights (a, b, c) for singular values of `low`..1: Y. Nakatsukasa, Z. Bai, F. Gygi, "Optimizing Halley's
+    iteration for computing the matrix polar decomposition" (2010), equation 3.10.
+    """
+    d = (4 * (1 - low**2) / low**4) ** (1 / 3)
+    a = math.sqrt(1 + d) + 0.5 * math.sqrt(8 - 4 * d + 8 * (2 - low**2) / (low**2 * math.sqrt(1 + d)))
     b = (a - 1) ** 2 / 4
     return a, b, a + b - 1
 
@@ -36,7 +38,9 @@ def _weights_of(low: Value) -> tuple[Value, Value, Value]:
     square = mul(low, low)
     d = cbrt(div(_scaled(sub(one, square), 4), mul(square, square)))
     root = sqrt(add(one, d))
-    inner = add(sub(scalar_like(low, 8), _scaled(d, 4)), div(_scaled(sub(scalar_like(low, 2), square), 8), mul(square, root)))
+    inner = add(
+        sub(scalar_like(low, 8), _scaled(d, 4)), div(_scaled(sub(scalar_like(low, 2), square), 8), mul(square, root))
+    )
     a = add(root, _scaled(sqrt(inner), 0.5))
     rest = sub(a, one)
     b = _scaled(mul(rest, rest), 0.25)
@@ -45,7 +49,7 @@ def _weights_of(low: Value) -> tuple[Value, Value, Value]:
 
 def _grown(low: Value, a: Value, b: Value, c: Value) -> Value:
     """The bound on the singular values after a step: low (a + b low²) / (1 + c low²)."""
-    return low * (a + b * low ** 2) / (1 + c * low ** 2)
+    return low * (a + b * low**2) / (1 + c * low**2)
 
 
 def _size(x: Value) -> Value:
@@ -58,9 +62,16 @@ def _scaled(x: Value, value: float) -> Value:
 
 
 def _by_qr(u: Value, a: float, b: float, c: float) -> Value:
-    """(b/c) u + (a - b/c) Q₁ Q₂ᴴ / √c, for the QR factorisation of √c u above the identity: stable however small singular values are."""
+    """(b/c) u + (a - b/c) Q₁ Q₂ᴴ / √c, for the QR factorisation of √c u above the identity: stable however small
+    singular values are.
+    """
     m, n = shape_of(u)
-    q, _ = ops.qr_p.bind(concatenate([_scaled(u, math.sqrt(c)), eye((n, n), dtype_of(u))], 0), pivoting=False, full_matrices=False, use_magma=None)
+    q, _ = ops.qr_p.bind(
+        concatenate([_scaled(u, math.sqrt(c)), eye((n, n), dtype_of(u))], 0),
+        pivoting=False,
+        full_matrices=False,
+        use_magma=None,
+    )
     product = matmul(slice_(q, (0, 0), (m, n)), mH(slice_(q, (m, 0), (m + n, n))))
     return add(_scaled(u, b / c), _scaled(product, (a - b / c) / math.sqrt(c)))
 
@@ -79,13 +90,14 @@ def _by_cholesky(u: Value, a: Value, b: Value, c: Value) -> Value:
 @inner_jit(name="qdwh", static_argnums=(1, 2, 3))
 def _qdwh(x: Value, max_iterations: int, eps: float, masked: bool, *sizes: Value) -> tuple[Value, Value, Value, Value]:
     m, n = shape_of(x)
-    if masked:      # what is outside the true shape counts as zero
+    if masked:  # what is outside the true shape counts as zero
         rows, columns = [broadcast_in_dim(convert(size, dtypes.int32), (m, n), ()) for size in sizes]
         inside = and_(lt(index((m, n), 0), rows), lt(index((m, n), 1), columns))
         x = select(inside, x, full((m, n), 0, dtype_of(x)))
     size = real_part(mul(x, conjugate(x)))
     entries = sqrt(size)
-    bound = sqrt(mul(reduce_max(reduce_sum(entries, (0,)), (0,)), reduce_max(reduce_sum(entries, (1,)), (0,))))     # ‖x‖₂² <= ‖x‖₁ ‖x‖_∞
+    # ‖x‖₂² <= ‖x‖₁ ‖x‖_∞
+    bound = sqrt(mul(reduce_max(reduce_sum(entries, (0,)), (0,)), reduce_max(reduce_sum(entries, (1,)), (0,))))
     u = div(x, convert(select(gt(bound, scalar_like(bound, 0)), bound, full((), 1, dtype_of(bound))), dtype_of(x)))
     # how small singular values may be, and so the first steps, are known beforehand
     low, count, moved = float(dtypes.finfo(dtype_of(x)).eps), 0, full((), math.inf, dtype_of(bound))
@@ -106,18 +118,27 @@ def _qdwh(x: Value, max_iterations: int, eps: float, masked: bool, *sizes: Value
         new, square = _by_cholesky(u, a, b, c), mul(low, low)
         low = div(mul(low, add(a, mul(b, square))), add(mul(c, square), scalar_like(c, 1)))
         return add(k, scalar_like(k, 1)), new, min_(low, scalar_like(low, 1)), _size(sub(new, u))
+
     k, u, _, moved = while_loop(proceed, advance, (count, u, full((), min(low, 1.0), dtype_of(bound)), moved))
     # one Newton-Schulz step makes u unitary to the last digits
     u = sub(_scaled(u, 1.5), _scaled(matmul(u, matmul(mH(u), u)), 0.5))
     return u, symmetrized(matmul(mH(u), x)), k, le(moved, _scaled(_size(u), tolerance))
 
 
-def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
-         dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None) -> tuple[Array, Array, Array, Array]:
-    """(u, h, iterations, converged): the polar decomposition x = u h of a matrix [m, n] with m >= n, u with orthonormal columns and h Hermitian.
+def qdwh(
+    x: ArrayLike,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """(u, h, iterations, converged): the polar decomposition x = u h of a matrix [m, n] with m >= n, u with orthonormal
+    columns and h Hermitian.
 
-    It stops after `max_iterations` (10), or when a step changes u by less than (4 eps)^(1/3) of its size. `dynamic_shape` (rows, columns) says what part of x
-    counts; the rest of u is zero. `is_hermitian` changes nothing: the iteration is the same for all matrices.
+    It stops after `max_iterations` (10), or when a step changes u by less than (4 eps)^(1/3) of its size.
+    `dynamic_shape` (rows, columns) says what part of x counts; the rest of u is zero. `is_hermitian` changes nothing:
+    the iteration is the same for all matrices.
 
     Raises:
         ValueError: if x is no matrix with m >= n, or for a dtype that is not float or complex.
@@ -137,4 +158,6 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
         kind = NotImplementedError if dtypes.is_inexact(dtype_of(x)) else ValueError
         raise kind(f"qdwh does not accept dtype {dtypes.name(dtype_of(x))}; it takes {', '.join(ops.LAPACK_DTYPES)}.")
     eps = float(dtypes.finfo(dtype_of(x)).eps) if eps is None else float(eps)
-    return _qdwh(x, 10 if max_iterations is None else int(max_iterations), eps, dynamic_shape is not None, *(dynamic_shape or ()))
+    return _qdwh(
+        x, 10 if max_iterations is None else int(max_iterations), eps, dynamic_shape is not None, *(dynamic_shape or ())
+    )

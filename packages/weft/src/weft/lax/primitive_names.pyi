@@ -1,4 +1,5 @@
 """The primitives that `weft.lax` finds by name when they are first asked for."""
+
 from ..core.primitive import Primitive
 
 abs_p: Primitive

@@ -1,4 +1,5 @@
 """The primitives by the names under which jax.lax exports them: `weft.lax.add_p` and so on."""
+
 from __future__ import annotations
 
 from ..higher_order import composite, solve, window  # noqa: F401  their primitives enter the registry
@@ -6,8 +7,14 @@ from ..core.primitive import Primitive, registry
 from ..primitives import collective, conv, fft, generator, ragged, sort, special  # noqa: F401
 
 # names that differ
-_NAMES = {"linear_solve": "custom_linear_solve", "scatter_add": "scatter-add", "scatter_max": "scatter-max", "scatter_min": "scatter-min",
-          "scatter_mul": "scatter-mul", "scatter_sub": "scatter-sub"}
+_NAMES = {
+    "linear_solve": "custom_linear_solve",
+    "scatter_add": "scatter-add",
+    "scatter_max": "scatter-max",
+    "scatter_min": "scatter-min",
+    "scatter_mul": "scatter-mul",
+    "scatter_sub": "scatter-sub",
+}
 
 
 def find(name: str) -> Primitive:

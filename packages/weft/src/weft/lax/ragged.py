@@ -1,4 +1,5 @@
 """Products of `weft.lax` with groups or scales: ragged_dot, ragged_dot_general, scaled_dot."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -21,17 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]
 
 
-def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
-                       ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None,
-                       preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None,
-                       out_sharding: OutSharding = None) -> Array:
+def ragged_dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """`dot_general` where an axis of lhs falls into consecutive groups of `group_sizes`.
 
-    A free axis: each group meets its own matrix along rhs's group axis. A contracted one: the result has an axis of groups in front, one product for
-    each. A batch axis: groups make no difference.
+    A free axis: each group meets its own matrix along rhs's group axis. A contracted one: the result has an axis of
+    groups in front, one product for each. A batch axis: groups make no difference.
 
     Args:
-        group_sizes: integers (g,), or (…, g) with the sizes of lhs's batch axes (and free or contracted ones before the ragged axis).
+        group_sizes: integers (g,), or (…, g) with the sizes of lhs's batch axes (and free or contracted ones before the
+            ragged axis).
 
     Raises:
         TypeError: if sizes or dimension numbers do not fit.
@@ -44,18 +52,35 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     """
     name = "ragged_dot_general"
     only(name, out_sharding=out_sharding, group_offset=group_offset)
-    (contracting, batch), ragged, groups = ragged_dot_dimension_numbers[0], ragged_dot_dimension_numbers[1], ragged_dot_dimension_numbers[2]
+    (contracting, batch), ragged, groups = (
+        ragged_dot_dimension_numbers[0],
+        ragged_dot_dimension_numbers[1],
+        ragged_dot_dimension_numbers[2],
+    )
     pairs = lambda ds: (ints(ds[0]), ints(ds[1]))
     numbers = RaggedDotDimensionNumbers((pairs(contracting), pairs(batch)), ints(ragged), ints(groups))
     dtype = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
-    return ragged_dot_general_p.bind(*[on_device(operand(name, x)) for x in (lhs, rhs, group_sizes)], ragged_dot_dimension_numbers=numbers,
-                                     precision=canonical_precision(precision), preferred_element_type=dtype, group_offset=None, out_sharding=None)
+    return ragged_dot_general_p.bind(
+        *[on_device(operand(name, x)) for x in (lhs, rhs, group_sizes)],
+        ragged_dot_dimension_numbers=numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=dtype,
+        group_offset=None,
+        out_sharding=None,
+    )
 
 
-def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: PrecisionLike = None,
-               preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None,
-               out_sharding: OutSharding = None) -> Array:
-    """Rows of `lhs` (m, k) times matrices of `rhs` (g, k, n), the first group_sizes[0] rows times rhs[0] and so on: (m, n).
+def ragged_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Rows of `lhs` (m, k) times matrices of `rhs` (g, k, n), the first group_sizes[0] rows times rhs[0] and so on: (m,
+    n).
 
     Rows after the last group give zeros.
 
@@ -68,7 +93,9 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision
         [[2.0], [2.0], [0.0]]
     """
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
-    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding)
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding
+    )
 
 
 def _scaled(name: str, side: str, x: Value, scale: Value, contracting: Any, dtype: ElementType) -> Value:
@@ -78,24 +105,37 @@ def _scaled(name: str, side: str, x: Value, scale: Value, contracting: Any, dtyp
         return x
     shape, blocks = shape_of(x), shape_of(scale)
     if len(shape) != len(blocks):
-        raise type_error(f"{name}: the {side} scale must have the rank of its operand, got shapes {blocks} and {shape}.")
+        raise type_error(
+            f"{name}: the {side} scale must have the rank of its operand, got shapes {blocks} and {shape}."
+        )
     for d, (n, m) in enumerate(zip(shape, blocks)):
         if n != m and (d not in contracting or m == 0 or n % m):
-            raise type_error(f"{name}: {side} has shape {shape} and scale {blocks}: axis {d} must have the same size in both"
-                             + (", or a multiple of that of the scale." if d in contracting else "."))
+            raise type_error(
+                f"{name}: {side} has shape {shape} and scale {blocks}: axis {d} must have the same size in both"
+                + (", or a multiple of that of the scale." if d in contracting else ".")
+            )
     wide = [v for n, m in zip(shape, blocks) for v in (m, n // m if m else 1)]
     spread = linear.broadcast_in_dim(linear.convert(scale, dtype), wide, range(0, 2 * len(shape), 2))
     return el.mul(x, linear.reshape(spread, shape))
 
 
-def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None,
-               rhs_scale: ArrayLike | None = None, dimension_numbers: DotDimensionNumbers | None = None,
-               preferred_element_type: DTypeLike | None = None) -> Array:
-    """The product of arrays in narrow floats with scales for blocks of them (microscaling): bfloat16 unless another dtype is preferred.
+def scaled_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
+    """The product of arrays in narrow floats with scales for blocks of them (microscaling): bfloat16 unless another
+    dtype is preferred.
 
     Args:
-        lhs_scale, rhs_scale: arrays like their operands but for the contracted axes, whose sizes divide those of the operand.
-        dimension_numbers: as of `dot_general`; by default the last axis of lhs with the last but one of rhs, axes before them batched.
+        lhs_scale, rhs_scale: arrays like their operands but for the contracted axes, whose sizes divide those of the
+            operand.
+        dimension_numbers: as of `dot_general`; by default the last axis of lhs with the last but one of rhs, axes
+            before them batched.
 
     Raises:
         TypeError: for operands of rank below 2, or a scale that does not fit.

@@ -1,4 +1,5 @@
 """Reductions, cumulative operations, sorting and arg-reductions of `weft.lax`."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
@@ -22,13 +23,31 @@ from .common import canonical_axes, canonical_axis, only, operand as checked
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "reduce", "reduce_and",
-           "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor", "sort", "sort_key_val",
-           "top_k"]
+__all__ = [
+    "argmax",
+    "argmin",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+    "sort",
+    "sort_key_val",
+    "top_k",
+]
 
 
-def _over(name: str, reduction: Callable[[Any, tuple[int, ...]], Array], operand: ArrayLike,
-          axes: Sequence[int]) -> Array:
+def _over(
+    name: str, reduction: Callable[[Any, tuple[int, ...]], Array], operand: ArrayLike, axes: Sequence[int]
+) -> Array:
     x = checked(name, operand)
     return reduction(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
 
@@ -116,20 +135,42 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _over("reduce_xor", ops.reduce_xor, operand, axes)
 
 
-_MONOIDS = {"add": reduce_sum, "max": reduce_max, "min": reduce_min, "mul": reduce_prod, "and": reduce_and, "or": reduce_or,
-            "xor": reduce_xor}
+_MONOIDS = {
+    "add": reduce_sum,
+    "max": reduce_max,
+    "min": reduce_min,
+    "mul": reduce_prod,
+    "and": reduce_and,
+    "or": reduce_or,
+    "xor": reduce_xor,
+}
 
 
 @overload
-def reduce(operands: ArrayLike, init_values: ArrayLike, computation: Callable[[Array, Array], ArrayLike],
-           dimensions: Sequence[int],
-           out_sharding: OutSharding = None) -> Array: ...
+def reduce(
+    operands: ArrayLike,
+    init_values: ArrayLike,
+    computation: Callable[[Array, Array], ArrayLike],
+    dimensions: Sequence[int],
+    out_sharding: OutSharding = None,
+) -> Array: ...
 @overload
-def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
-           out_sharding: OutSharding = None) -> Any: ...
-def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
-           out_sharding: OutSharding = None) -> Any:
-    """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`; over none it gives the operands.
+def reduce(
+    operands: PyTree,
+    init_values: PyTree,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: OutSharding = None,
+) -> Any: ...
+def reduce(
+    operands: PyTree,
+    init_values: PyTree,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: OutSharding = None,
+) -> Any:
+    """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`;
+    over none it gives the operands.
 
     Raises:
         TypeError: if dtypes of operands, initial values and results of the computation differ.
@@ -155,6 +196,7 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, An
         if out_tree != tree:
             raise TypeError(f"reduce: computation must return the structure of its arguments {tree}, got {out_tree}.")
         return out
+
     jaxpr = stage_closed(combine, scalars, "reduce")
     if len(xs) == 1 and len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in _MONOIDS:
         eqn = jaxpr.eqns[0]
@@ -164,7 +206,9 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, An
             return tree.unflatten([eqn.primitive.bind(out, init) if dims else out])
     for x, i in zip(xs, inits):
         if dtype_of(x) != dtype_of(i):
-            raise type_error(f"reduce: operands and initial values must have the same dtypes, got {get_aval(x)} and {get_aval(i)}.")
+            raise type_error(
+                f"reduce: operands and initial values must have the same dtypes, got {get_aval(x)} and {get_aval(i)}."
+            )
     return tree.unflatten(reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
 
 
@@ -256,10 +300,12 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 @overload
 def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array: ...
 @overload
-def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
-         num_keys: int = 1) -> tuple[Array, ...]: ...
-def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
-         num_keys: int = 1) -> Array | tuple[Array, ...]:
+def sort(
+    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Array, ...]: ...
+def sort(
+    operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array | tuple[Array, ...]:
     """The array sorted upwards along `dimension` (NaN last); of several arrays the first `num_keys` decide the order.
 
     Example:
@@ -273,12 +319,18 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
         raise TypeError("sort requires at least one array.")
     if len({shape_of(x) for x in xs}) > 1:
         raise type_error(f"sort: operands must have one shape, got {[shape_of(x) for x in xs]}.")
-    out = sort_ops.sort_p.bind(*xs, dimension=canonical_axis(dimension, len(shape_of(xs[0])), "dimension"), is_stable=bool(is_stable), num_keys=int(num_keys))
+    out = sort_ops.sort_p.bind(
+        *xs,
+        dimension=canonical_axis(dimension, len(shape_of(xs[0])), "dimension"),
+        is_stable=bool(is_stable),
+        num_keys=int(num_keys),
+    )
     return tuple(out) if many else out[0]
 
 
-def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
-                 is_stable: bool = True) -> tuple[Array, Array]:
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """`keys` sorted along `dimension`, and `values` in the same order.
 
     Example:
@@ -304,4 +356,3 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if k < 0:
         raise ValueError(f"top_k: k must not be negative, got {k}.")
     return sort_ops.top_k_p.bind(x, k=int(k), axis=canonical_axis(axis, len(shape_of(x))))
-

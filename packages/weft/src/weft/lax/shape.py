@@ -1,4 +1,5 @@
 """Functions of `weft.lax` that make arrays and move elements: iota, reshape, broadcast, slice, pad, concatenate, …"""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -15,12 +16,47 @@ from ..primitives import shape as ops
 from ..primitives.rules import dtype_of, shape_of
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
-from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int, static_size
+from .common import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    ints,
+    on_device,
+    only,
+    operand as checked,
+    static_int,
+    static_size,
+)
 
-__all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
-           "broadcasted_iota", "collapse", "concatenate", "dtype", "empty", "expand_dims", "full", "full_like",
-           "index_in_dim", "iota", "pad", "reshape", "rev", "shape_as_value", "slice", "slice_in_dim", "split",
-           "squeeze", "stack", "tile", "transpose", "unstack"]
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "dtype",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "shape_as_value",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+]
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
@@ -47,8 +83,13 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
     return ops.iota(dtype, shape, canonical_axis(dimension, len(shape), "dimension"))
 
 
-def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
-         sharding: Sharding | PartitionSpec | None = None) -> Array:
+def full(
+    shape: Shape,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Sharding | PartitionSpec | None = None,
+) -> Array:
     """An array of `shape` with one value everywhere; `dtype` defaults to that of the value.
 
     Example:
@@ -62,12 +103,20 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got an array of shape {aval.shape}.")
     dt, weak = (aval.dtype, aval.weak_type) if dtype is None else (dtypes.canonicalize(dtype), False)
-    return linear.broadcast_in_dim(linear.convert(value, dt, weak), shape) if shape or not isinstance(value, Tracer) \
+    return (
+        linear.broadcast_in_dim(linear.convert(value, dt, weak), shape)
+        if shape or not isinstance(value, Tracer)
         else linear.convert(value, dt, weak)
+    )
 
 
-def full_like(x: ArrayLike | ShapeDtypeStruct, fill_value: ArrayLike, dtype: DTypeLike | None = None,
-              shape: Shape | None = None, sharding: Sharding | None = None) -> Array:
+def full_like(
+    x: ArrayLike | ShapeDtypeStruct,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    sharding: Sharding | None = None,
+) -> Array:
     """An array like `x` (its shape, and dtype unless given) with one value everywhere.
 
     Example:
@@ -99,8 +148,9 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutShar
     return on_device(linear.broadcast_in_dim(x, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape)))))
 
 
-def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *,
-                     out_sharding: OutSharding = None) -> Array:
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *, out_sharding: OutSharding = None
+) -> Array:
     """The array with its axes at `broadcast_dimensions` of `shape`, repeated along the others.
 
     Raises:
@@ -112,7 +162,11 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
         [[0, 0, 0], [1, 1, 1]]
     """
     only("broadcast_in_dim", out_sharding=out_sharding)
-    return on_device(linear.broadcast_in_dim(checked("broadcast_in_dim", operand), canonical_shape(shape), ints(broadcast_dimensions)))
+    return on_device(
+        linear.broadcast_in_dim(
+            checked("broadcast_in_dim", operand), canonical_shape(shape), ints(broadcast_dimensions)
+        )
+    )
 
 
 def broadcast_shapes(*shapes: Shape) -> tuple[Size, ...]:
@@ -137,8 +191,9 @@ def broadcast_shapes(*shapes: Shape) -> tuple[Size, ...]:
     return tuple(result)
 
 
-def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *,
-            out_sharding: OutSharding = None) -> Array:
+def reshape(
+    operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """The same elements in row-major order with another shape.
 
     Example:
@@ -192,7 +247,10 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     shape = shape_of(x)
     dims = canonical_axes(tuple(dimensions), len(shape), "dimensions")
     if any(shape[d] != 1 for d in dims):
-        raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and dimensions={dims}.")
+        raise ValueError(
+            f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and"
+            f" dimensions={dims}."
+        )
     return on_device(linear.squeeze(x, dims))
 
 
@@ -208,7 +266,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     shape = shape_of(x)
     lo, hi, _ = slice_(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
-        raise ValueError(f"collapse: start_dimension {start_dimension} lies after stop_dimension {stop_dimension} for shape {shape}.")
+        raise ValueError(
+            f"collapse: start_dimension {start_dimension} lies after stop_dimension {stop_dimension} for shape {shape}."
+        )
     size = 1
     for n in shape[lo:hi]:
         size *= n
@@ -218,8 +278,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 slice_ = slice
 
 
-def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Array:
+def slice(
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Array:
     """`x[start:limit:stride]` along every axis, with static bounds.
 
     Raises:
@@ -230,11 +291,19 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
         >>> lax.slice(lax.iota('int32', 5), (1,), (4,), (2,))
         Array([1, 3], dtype=int32)
     """
-    return on_device(ops.slice_(checked("slice", operand), ints(start_indices), ints(limit_indices), None if strides is None else ints(strides)))
+    return on_device(
+        ops.slice_(
+            checked("slice", operand),
+            ints(start_indices),
+            ints(limit_indices),
+            None if strides is None else ints(strides),
+        )
+    )
 
 
-def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0) -> Array:
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """`x[start:limit:stride]` along one axis; negative bounds count from the end.
 
     Example:

@@ -1,4 +1,7 @@
-"""Special functions of `weft.lax` beyond erf and lgamma: zeta and polygamma, Bessel functions, incomplete gamma and beta functions."""
+"""Special functions of `weft.lax` beyond erf and lgamma: zeta and polygamma, Bessel functions, incomplete gamma and
+beta functions.
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -16,8 +19,17 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
     from ..core.types import Value
 
-__all__ = ["bessel_i0e", "bessel_i1e", "betainc", "igamma", "igamma_grad_a", "igammac", "polygamma",
-           "random_gamma_grad", "zeta"]
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "polygamma",
+    "random_gamma_grad",
+    "zeta",
+]
 
 
 def _bind(primitive: Primitive, *args: Value) -> Value:
@@ -33,7 +45,8 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Differentiable in x.
 
     Raises:
-        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect to m.
+        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect
+            to m.
 
     Example:
         >>> from weft import lax
@@ -86,7 +99,8 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function, the integral of exp(-t) tᵃ⁻¹ from 0 to x over Γ(a); NaN for negative a or x.
+    """The regularized lower incomplete gamma function, the integral of exp(-t) tᵃ⁻¹ from 0 to x over Γ(a); NaN for
+    negative a or x.
 
     Raises:
         TypeError: for a dtype that is no float, or shapes that do not fit.
@@ -143,17 +157,23 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     same_dtype("random_gamma_grad", avals)
     check_kind("random_gamma_grad", avals[0], "f")
     shape = broadcast_shapes(avals[0].shape, avals[1].shape)
-    wide = [v if aval.shape == shape else broadcast_in_dim(v, shape, tuple(range(len(shape) - len(aval.shape), len(shape)))) for v, aval in zip((a, x), avals)]
+    wide = [
+        v if aval.shape == shape else broadcast_in_dim(v, shape, tuple(range(len(shape) - len(aval.shape), len(shape))))
+        for v, aval in zip((a, x), avals)
+    ]
     return _random_gamma_grad(*wide)
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function, the integral of tᵃ⁻¹ (1-t)ᵇ⁻¹ from 0 to x over B(a, b), for x in 0..1. Differentiable in x.
+    """The regularized incomplete beta function, the integral of tᵃ⁻¹ (1-t)ᵇ⁻¹ from 0 to x over B(a, b), for x in 0..1.
+    Differentiable in x.
 
-    Parameters may be large: where real jax loses all digits, or gives inf, this and its derivative are right. A result is NaN where nothing is known of it.
+    Parameters may be large: where real jax loses all digits, or gives inf, this and its derivative are right. A result
+    is NaN where nothing is known of it.
 
     Raises:
-        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect to a or b.
+        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect
+            to a or b.
 
     Example:
         >>> from weft import lax
@@ -163,5 +183,11 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return _bind(ops.regularized_incomplete_beta_p, a, b, x)
 
 
-bessel_i0e_p, bessel_i1e_p, igamma_p, igammac_p, igamma_grad_a_p = ops.bessel_i0e_p, ops.bessel_i1e_p, ops.igamma_p, ops.igammac_p, ops.igamma_grad_a_p
+bessel_i0e_p, bessel_i1e_p, igamma_p, igammac_p, igamma_grad_a_p = (
+    ops.bessel_i0e_p,
+    ops.bessel_i1e_p,
+    ops.igamma_p,
+    ops.igammac_p,
+    ops.igamma_grad_a_p,
+)
 polygamma_p, zeta_p, regularized_incomplete_beta_p = ops.polygamma_p, ops.zeta_p, ops.regularized_incomplete_beta_p

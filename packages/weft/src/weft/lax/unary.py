@@ -1,4 +1,5 @@
 """Elementwise functions of `weft.lax` of one operand."""
+
 from __future__ import annotations
 
 import enum
@@ -19,11 +20,54 @@ from .common import elementwise_example as example, operand as checked
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["AccuracyMode", "RoundingMethod", "Tolerance", "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh",
-           "bitwise_not", "cbrt", "ceil", "clz", "conj", "cos", "cosh", "digamma", "erf", "erf_inv", "erfc", "exp",
-           "exp2", "expm1", "floor", "imag", "is_finite", "lgamma", "log", "log1p", "logistic", "neg",
-           "population_count", "real", "reciprocal", "reduce_precision", "round", "rsqrt", "sign", "sin", "sinh",
-           "sqrt", "square", "stop_gradient", "tan", "tanh"]
+__all__ = [
+    "AccuracyMode",
+    "RoundingMethod",
+    "Tolerance",
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_not",
+    "cbrt",
+    "ceil",
+    "clz",
+    "conj",
+    "cos",
+    "cosh",
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "imag",
+    "is_finite",
+    "lgamma",
+    "log",
+    "log1p",
+    "logistic",
+    "neg",
+    "population_count",
+    "real",
+    "reciprocal",
+    "reduce_precision",
+    "round",
+    "rsqrt",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "stop_gradient",
+    "tan",
+    "tanh",
+]
 
 Accuracy: TypeAlias = AccuracyMode | Tolerance | None
 
@@ -31,6 +75,7 @@ Accuracy: TypeAlias = AccuracyMode | Tolerance | None
 @param_type
 class RoundingMethod(enum.IntEnum):
     """How `round` treats halves."""
+
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
@@ -279,7 +324,9 @@ def abs(x: ArrayLike) -> Array:
     """
     x = checked("abs", x)
     if dtypes.is_unsigned(dtype_of(x)):
-        raise type_error(f"abs does not accept dtype {dtypes.name(dtype_of(x))}: it takes signed ints, floats and complex numbers.")
+        raise type_error(
+            f"abs does not accept dtype {dtypes.name(dtype_of(x))}: it takes signed ints, floats and complex numbers."
+        )
     return ops.abs_p.bind(x)
 
 
@@ -324,7 +371,9 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
         >>> from weft import lax
         >>> y = lax.reduce_precision(1.1, 8, 7)
     """
-    return ops.reduce_precision_p.bind(checked("reduce_precision", operand), exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+    return ops.reduce_precision_p.bind(
+        checked("reduce_precision", operand), exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+    )
 
 
 def stop_gradient(x: Tree) -> Tree:
@@ -335,7 +384,9 @@ def stop_gradient(x: Tree) -> Tree:
         >>> float(lax.stop_gradient(1.5))
         1.5
     """
+
     def stop(leaf: Value) -> Value:
         leaf = checked("stop_gradient", leaf)
         return linear.stop_gradient_p.bind(leaf) if dtypes.is_inexact(get_aval(leaf).dtype) else leaf
+
     return tree_map(stop, x)

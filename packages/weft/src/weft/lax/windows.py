@@ -1,4 +1,5 @@
 """Windows of `weft.lax`: reduce_window and its shapes, and what a padding's name stands for."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
 # What a computation is when its jaxpr is one operation, and the initial value that makes it so.
-_MONOIDS = {"add": (ops.reduce_window_sum_p, lambda dt: 0), "max": (ops.reduce_window_max_p, ops.lowest), "min": (ops.reduce_window_min_p, ops.highest)}
+_MONOIDS = {
+    "add": (ops.reduce_window_sum_p, lambda dt: 0),
+    "max": (ops.reduce_window_max_p, ops.lowest),
+    "min": (ops.reduce_window_min_p, ops.highest),
+}
 
 
-def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
-                    padding: str) -> list[tuple[int, int]]:
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
     """The (low, high) padding of each axis that 'VALID', 'SAME' or 'SAME_LOWER' stands for.
 
-    With 'SAME' the result has one element for each stride; what must be added unevenly goes to the end, with 'SAME_LOWER' to the start.
+    With 'SAME' the result has one element for each stride; what must be added unevenly goes to the end, with
+    'SAME_LOWER' to the start.
 
     Raises:
         RuntimeError: for another name. ValueError: if a stride is not positive.
@@ -46,7 +53,9 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(f"unknown padding {padding!r}: expected 'VALID', 'SAME', 'SAME_LOWER', or a (low, high) pair for each axis.")
+        raise RuntimeError(
+            f"unknown padding {padding!r}: expected 'VALID', 'SAME', 'SAME_LOWER', or a (low, high) pair for each axis."
+        )
     if any(s < 1 for s in window_strides):
         raise ValueError(f"window_strides must be positive, got {tuple(window_strides)}.")
     pads = []
@@ -62,39 +71,75 @@ def pairs(name: str, padding: Any) -> tuple[Any, ...]:
     try:
         return tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
     except (TypeError, ValueError):
-        raise TypeError(f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or a sequence of (low, high) pairs, got {padding!r}.") from None
+        raise TypeError(
+            f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or a sequence of (low, high) pairs, got"
+            f" {padding!r}."
+        ) from None
 
 
-def _canonical(shape: tuple[Size, ...], window_dimensions: Sequence[Any], window_strides: Any, padding: Any,
-               base_dilation: Sequence[int] | None, window_dilation: Sequence[int] | None) -> dict[Any, Any]:
+def _canonical(
+    shape: tuple[Size, ...],
+    window_dimensions: Sequence[Any],
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[Any, Any]:
     ones = (1,) * len(window_dimensions)
-    window, strides, base, dilation = [ints(v) if v is not None else ones for v in (window_dimensions, window_strides, base_dilation, window_dilation)]
+    window, strides, base, dilation = [
+        ints(v) if v is not None else ones for v in (window_dimensions, window_strides, base_dilation, window_dilation)
+    ]
     if isinstance(padding, str) or hasattr(padding, "name"):
         sizes = [ops.dilated(n, b) for n, b in zip(shape, base)]
         padding = padtype_to_pads(sizes, [ops.dilated(w, d) for w, d in zip(window, dilation)], strides, padding)
-    return dict(window_dimensions=window, window_strides=strides, padding=pairs("reduce_window", padding), base_dilation=base, window_dilation=dilation)
+    return dict(
+        window_dimensions=window,
+        window_strides=strides,
+        padding=pairs("reduce_window", padding),
+        base_dilation=base,
+        window_dilation=dilation,
+    )
 
 
 @overload
-def reduce_window(operand: ArrayLike, init_value: ArrayLike, computation: Callable[[Array, Array], ArrayLike],
-                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-                  padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
-                  window_dilation: Sequence[int] | None = None) -> Array: ...
+def reduce_window(
+    operand: ArrayLike,
+    init_value: ArrayLike,
+    computation: Callable[[Array, Array], ArrayLike],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Array: ...
 @overload
-def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[Any, Any], Any],
-                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-                  padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
-                  window_dilation: Sequence[int] | None = None) -> Any: ...
-def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[Any, Any], Any],
-                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-                  padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
-                  window_dilation: Sequence[int] | None = None) -> Any:
+def reduce_window(
+    operand: PyTree,
+    init_value: PyTree,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any: ...
+def reduce_window(
+    operand: PyTree,
+    init_value: PyTree,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
     """Folds `computation` over every window of an array, or of several of one shape (pytrees allowed).
 
     Args:
         init_value: where each fold starts, and what padding is filled with; an identity of `computation`.
-        computation: an associative function of two elements. `lax.add`, `lax.max` and `lax.min` with their identities become
-            reduce_window_sum, _max and _min, which are differentiable in their own right; any other function is differentiated through.
+        computation: an associative function of two elements. `lax.add`, `lax.max` and `lax.min` with their identities
+            become reduce_window_sum, _max and _min, which are differentiable in their own right; any other function is
+            differentiated through.
         window_dimensions, window_strides, base_dilation, window_dilation: one number for each axis.
         padding: 'VALID', 'SAME', 'SAME_LOWER' or a (low, high) pair for each axis.
 
@@ -109,7 +154,9 @@ def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[An
     xs, tree = tree_flatten(operand)
     inits, init_tree = tree_flatten(init_value)
     if tree != init_tree:
-        raise TypeError(f"reduce_window: operands and initial values must have one structure, got {tree} and {init_tree}.")
+        raise TypeError(
+            f"reduce_window: operands and initial values must have one structure, got {tree} and {init_tree}."
+        )
     if not xs:
         raise TypeError("reduce_window requires at least one array.")
     xs, inits = [checked("reduce_window", x) for x in xs], [checked("reduce_window", x) for x in inits]
@@ -117,16 +164,24 @@ def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[An
     params = _canonical(shape_of(xs[0]), window_dimensions, window_strides, padding, base_dilation, window_dilation)
 
     def combine(*flat: Value) -> Value:
-        out, out_tree = tree_flatten(computation(tree.unflatten(flat[:len(xs)]), tree.unflatten(flat[len(xs):])))
+        out, out_tree = tree_flatten(computation(tree.unflatten(flat[: len(xs)]), tree.unflatten(flat[len(xs) :])))
         if out_tree != tree:
-            raise TypeError(f"reduce_window: computation must return the structure of its arguments {tree}, got {out_tree}.")
+            raise TypeError(
+                f"reduce_window: computation must return the structure of its arguments {tree}, got {out_tree}."
+            )
         return out
+
     jaxpr = stage_closed(combine, [get_aval(i) for i in inits] * 2, "reduce_window")
     have, want = [(a.shape, a.dtype) for a in jaxpr.out_avals], [((), dtype_of(x)) for x in xs]
     if have != want:
-        raise type_error(f"reduce_window: computation must return scalars of the dtypes of its operands, got {', '.join(a.str_short() for a in jaxpr.out_avals)}.")
+        raise type_error(
+            "reduce_window: computation must return scalars of the dtypes of its operands, got"
+            f" {', '.join(a.str_short() for a in jaxpr.out_avals)}."
+        )
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise TypeError("reduce_window: computation uses a value that is being traced; give it as an operand of its own.")
+        raise TypeError(
+            "reduce_window: computation uses a value that is being traced; give it as an operand of its own."
+        )
     if len(xs) == 1 and len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in _MONOIDS:
         (eqn,), inner = jaxpr.eqns, jaxpr.jaxpr
         primitive, identity = _MONOIDS[eqn.primitive.name]
@@ -141,12 +196,18 @@ def _is(x: Value, value: Value) -> bool:
         return False
     if type(x) is TypedScalar:
         x = x.val
-    return bool((x.item() if hasattr(x, "item") else x) == value)      # an array's own == would be recorded in the program that is traced
+    # an array's own == would be recorded in the program that is traced
+    return bool((x.item() if hasattr(x, "item") else x) == value)
 
 
-def reduce_window_shape_tuple(operand_shape: Shape, window_dimensions: Shape, window_strides: Sequence[int],
-                              padding: str | Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
-                              window_dilation: Sequence[int] | None = None) -> tuple[Size, ...]:
+def reduce_window_shape_tuple(
+    operand_shape: Shape,
+    window_dimensions: Shape,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[Size, ...]:
     """The shape that `reduce_window` gives.
 
     Example:
@@ -154,5 +215,7 @@ def reduce_window_shape_tuple(operand_shape: Shape, window_dimensions: Shape, wi
         >>> lax.reduce_window_shape_tuple((5, 6), (3, 3), (1, 2), ((0, 0), (1, 1)))
         (3, 3)
     """
-    params = _canonical(tuple(operand_shape), window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    params = _canonical(
+        tuple(operand_shape), window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
     return ops.window_shape("reduce_window", tuple(operand_shape), **params)

@@ -1,21 +1,57 @@
 """weft.nn: activation functions, normalisations, attention and initial values for neural networks."""
+
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from . import initializers
 from .activations import *
 
-if TYPE_CHECKING:      # what loads when it is first used
+if TYPE_CHECKING:  # what loads when it is first used
     from .attention import *
     from .scaled import *
 
 # families that load when they are first used
-_LAZY = {"dot_product_attention": "attention", **dict.fromkeys(("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"), "scaled")}
+_LAZY = {
+    "dot_product_attention": "attention",
+    **dict.fromkeys(("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"), "scaled"),
+}
 
-if not TYPE_CHECKING:      # which would take any name that this module lacks for one that `__getattr__` knows
-    __all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "initializers",
-               "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
-               "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh", *_LAZY]
+if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+    __all__ = [
+        "celu",
+        "elu",
+        "gelu",
+        "glu",
+        "hard_sigmoid",
+        "hard_silu",
+        "hard_swish",
+        "hard_tanh",
+        "identity",
+        "initializers",
+        "leaky_relu",
+        "log1mexp",
+        "log_sigmoid",
+        "log_softmax",
+        "logmeanexp",
+        "logsumexp",
+        "mish",
+        "one_hot",
+        "relu",
+        "relu6",
+        "selu",
+        "sigmoid",
+        "silu",
+        "soft_sign",
+        "softmax",
+        "softplus",
+        "sparse_plus",
+        "sparse_sigmoid",
+        "squareplus",
+        "standardize",
+        "swish",
+        "tanh",
+        *_LAZY,
+    ]
 
     def __getattr__(name: str):
         if name not in _LAZY:

@@ -1,4 +1,5 @@
 """Activation functions and their normalising relatives."""
+
 from __future__ import annotations
 
 import math
@@ -27,10 +28,39 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from ..base.dtypes import ElementType
 
-__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
-           "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot",
-           "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
-           "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"]
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "standardize",
+    "swish",
+    "tanh",
+]
 
 
 def _float(name: str, x: Value) -> Value:
@@ -78,7 +108,9 @@ def relu6(x: ArrayLike) -> Array:
     return ufuncs.minimum(ufuncs.maximum(x, 0), 6.0)
 
 
-relu6.defjvps(lambda t, out, x: el.select(el.and_(el.gt(x, scalar_like(x, 0)), el.lt(x, scalar_like(x, 6))), t, scalar_like(t, 0)))
+relu6.defjvps(
+    lambda t, out, x: el.select(el.and_(el.gt(x, scalar_like(x, 0)), el.lt(x, scalar_like(x, 6))), t, scalar_like(t, 0))
+)
 
 
 def sigmoid(x: ArrayLike) -> Array:
@@ -219,7 +251,9 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> weft.nn.celu(jnp.array([-2., 0., 2.]))
         Array([-0.86466473,  0.        ,  2.        ], dtype=float32)
     """
-    return ufuncs.add(ufuncs.maximum(x, 0.0), ufuncs.multiply(alpha, elementary.expm1(ufuncs.divide(ufuncs.minimum(x, 0.0), alpha))))
+    return ufuncs.add(
+        ufuncs.maximum(x, 0.0), ufuncs.multiply(alpha, elementary.expm1(ufuncs.divide(ufuncs.minimum(x, 0.0), alpha)))
+    )
 
 
 @inner_jit(name="selu")
@@ -260,7 +294,11 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 def _glu(x: Value, axis: Any) -> Value:
     shape = shape_of(x)
     n = shape[axis]
-    part = lambda lo, hi: slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else m for d, m in enumerate(shape)))
+    part = lambda lo, hi: slice_(
+        x,
+        tuple(lo if d == axis else 0 for d in range(len(shape))),
+        tuple(hi if d == axis else m for d, m in enumerate(shape)),
+    )
     return el.mul(part(0, n // 2), el.logistic(part(n // 2, n)))
 
 
@@ -329,7 +367,11 @@ def sparse_plus(x: ArrayLike) -> Array:
         >>> weft.nn.sparse_plus(jnp.array([-2., 0., 2.]))
         Array([0.  , 0.25, 2.  ], dtype=float32)
     """
-    return where(comparisons.less_equal(x, -1.0), 0.0, where(comparisons.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)))
+    return where(
+        comparisons.less_equal(x, -1.0),
+        0.0,
+        where(comparisons.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)),
+    )
 
 
 def sparse_sigmoid(x: ArrayLike) -> Array:
@@ -355,7 +397,11 @@ def log1mexp(x: ArrayLike) -> Array:
     """
     (x,) = promote_inexact("log1mexp", x)
     c = math.log(2.0)
-    return where(comparisons.less(x, c), elementary.log(ufuncs.negative(elementary.expm1(ufuncs.negative(x)))), elementary.log1p(ufuncs.negative(elementary.exp(ufuncs.negative(x)))))
+    return where(
+        comparisons.less(x, c),
+        elementary.log(ufuncs.negative(elementary.expm1(ufuncs.negative(x)))),
+        elementary.log1p(ufuncs.negative(elementary.exp(ufuncs.negative(x)))),
+    )
 
 
 def _logits(name: str, x: Value) -> Any:
@@ -366,8 +412,12 @@ def _logits(name: str, x: Value) -> Any:
 
 def _shifted(x: Value, axes: tuple[int, ...], where_: Value, names: tuple[Any, ...] = ()) -> Value:
     """(x minus its maximum without derivative)."""
-    top = reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_) if where_ is not None else _max_with_floor(x, axes)
-    if where_ is not None:      # what is masked gives no derivative, even where nothing is left
+    top = (
+        reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_)
+        if where_ is not None
+        else _max_with_floor(x, axes)
+    )
+    if where_ is not None:  # what is masked gives no derivative, even where nothing is left
         x = where(where_, x, -math.inf)
     top = linear.stop_gradient_p.bind(linear.expand_dims(top, axes))
     return el.sub(x, pmax(top, names) if names else top)
@@ -442,26 +492,46 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
         Array(1., dtype=float32)
     """
     out = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
-    count = reductions.count_nonzero(linear.full(shape_of(x), True, dtypes.bool_) if where is None else where, axis, keepdims)
+    count = reductions.count_nonzero(
+        linear.full(shape_of(x), True, dtypes.bool_) if where is None else where, axis, keepdims
+    )
     return ufuncs.subtract(out, elementary.log(linear.convert(count, dtype_of(out))))
 
 
 @inner_jit(name="standardize", static_argnums=(1, 2, 3))
-def _standardize(x: Value, axes: tuple[int, ...], epsilon: float, algorithm: str, mean: Value = None,
-                 variance: Value = None, where_: Value = None) -> Value:
+def _standardize(
+    x: Value,
+    axes: tuple[int, ...],
+    epsilon: float,
+    algorithm: str,
+    mean: Value = None,
+    variance: Value = None,
+    where_: Value = None,
+) -> Value:
     mean = reductions.mean(x, axes, keepdims=True, where=where_) if mean is None else mean
     if variance is None and algorithm == "stable":
         variance = reductions.mean(ufuncs.square(ufuncs.subtract(x, mean)), axes, keepdims=True, where=where_)
     elif variance is None:
-        variance = ufuncs.subtract(reductions.mean(ufuncs.square(x), axes, keepdims=True, where=where_), ufuncs.square(mean))
+        variance = ufuncs.subtract(
+            reductions.mean(ufuncs.square(x), axes, keepdims=True, where=where_), ufuncs.square(mean)
+        )
     return ufuncs.multiply(ufuncs.subtract(x, mean), el.rsqrt(ufuncs.add(variance, epsilon)))
 
 
-def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None, variance: ArrayLike | None = None,
-                epsilon: float = 1e-5, where: ArrayLike | None = None, *, algorithm: str = "fast") -> Array:
+def standardize(
+    x: ArrayLike,
+    axis: Axis = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: float = 1e-5,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: str = "fast",
+) -> Array:
     """x with mean 0 and variance 1 along an axis.
 
-    The variance is the mean of x² less the square of the mean, or with `algorithm='stable'` the mean of (x - mean)², exact where the mean is large.
+    The variance is the mean of x² less the square of the mean, or with `algorithm='stable'` the mean of (x - mean)²,
+    exact where the mean is large.
 
     Raises:
         ValueError: for another algorithm. IndexError: for an axis out of range.
@@ -475,9 +545,13 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None, va
         raise ValueError(at_user_line(f"standardize: algorithm is 'fast' or 'stable', got {algorithm!r}."))
     x = on_device(_float("standardize", x))
     if dtypes.is_complex(dtype_of(x)):
-        raise ValueError(at_user_line(f"standardize takes real numbers, got {get_aval(x)}. Pass real and imaginary parts."))
+        raise ValueError(
+            at_user_line(f"standardize takes real numbers, got {get_aval(x)}. Pass real and imaginary parts.")
+        )
     axis, names = split_names(axis)
-    return _standardize(x, (*_of_rank("standardize", axis, len(shape_of(x))), *names), float(epsilon), algorithm, mean, variance, where)
+    return _standardize(
+        x, (*_of_rank("standardize", axis, len(shape_of(x))), *names), float(epsilon), algorithm, mean, variance, where
+    )
 
 
 @inner_jit(name="_one_hot", static_argnums=(1, 2, 3))
@@ -500,7 +574,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     x = asarray(x)
     x = linear.convert(x, dtype_of(x))
     dt = dtypes.canonicalize(float if dtype is None else dtype)
-    if isinstance(axis, str):       # a mapped axis: each member gets its own class
+    if isinstance(axis, str):  # a mapped axis: each member gets its own class
         if axis_size_of(axis) != num_classes:
             raise ValueError(f"one_hot: axis {axis!r} has size {axis_size_of(axis)}, not num_classes={num_classes}.")
         here = linear.convert(axis_index(axis), dtype_of(x))

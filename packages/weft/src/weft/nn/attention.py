@@ -1,4 +1,5 @@
 """Scaled dot-product attention."""
+
 from __future__ import annotations
 
 import math
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dot_product_attention"]
 _NAME = "dot_product_attention"
-_LOW = -0.7 * 3.4028234663852886e38      # lower than any logit; two of them still have a difference
+_LOW = -0.7 * 3.4028234663852886e38  # lower than any logit; two of them still have a difference
 
 
 def _error(text: str) -> ValueError:
@@ -36,15 +37,22 @@ def _rank4(name: str, x: Value) -> Value:
     x = asarray(x)
     rank = len(shape_of(x))
     if rank > 4:
-        raise _error(f"{name} has axes (batch, length, heads, size), or is an array that broadcasts to (batch, heads, length, length); got shape {shape_of(x)}.")
+        raise _error(
+            f"{name} has axes (batch, length, heads, size), or is an array that broadcasts to (batch, heads, length,"
+            f" length); got shape {shape_of(x)}."
+        )
     return linear.expand_dims(x, tuple(range(4 - rank))) if rank < 4 else x
 
 
 def _per_head(name: str, x: Value, sizes: tuple[Any, ...], groups: int) -> Value:
-    """A bias or mask (batch, heads, queries, keys) as one that broadcasts to (batch, key heads, groups, queries, keys)."""
+    """A bias or mask (batch, heads, queries, keys) as one that broadcasts to (batch, key heads, groups, queries,
+    keys).
+    """
     x = _rank4(name, x)
     if any(n not in (1, m) for n, m in zip(shape_of(x), sizes)):
-        raise type_error(f"{_NAME}: {name} of shape {shape_of(x)} does not broadcast to (batch, heads, queries, keys) = {sizes}.")
+        raise type_error(
+            f"{_NAME}: {name} of shape {shape_of(x)} does not broadcast to (batch, heads, queries, keys) = {sizes}."
+        )
     b, n, t, s = shape_of(x)
     return linear.reshape(x, (b, 1, 1, t, s) if n == 1 else (b, n // groups, groups, t, s))
 
@@ -53,8 +61,14 @@ def _lengths(name: str, lengths: Value, batch: int, size: int) -> Value:
     """(batch, size): which places lie before the length of their sequence."""
     lengths = on_device(operand(_NAME, lengths))
     if dtype_of(lengths) != dtypes.int32 or shape_of(lengths) != (batch,):
-        raise _error(f"{name} is an int32 array of shape ({batch},), got {dtypes.name(dtype_of(lengths))}{list(shape_of(lengths))}.")
-    return el.lt(linear.broadcast_in_dim(iota(dtypes.int32, (size,), 0), (batch, size), (1,)), linear.broadcast_in_dim(lengths, (batch, size), (0,)))
+        raise _error(
+            f"{name} is an int32 array of shape ({batch},), got"
+            f" {dtypes.name(dtype_of(lengths))}{list(shape_of(lengths))}."
+        )
+    return el.lt(
+        linear.broadcast_in_dim(iota(dtypes.int32, (size,), 0), (batch, size), (1,)),
+        linear.broadcast_in_dim(lengths, (batch, size), (0,)),
+    )
 
 
 def _window(window: Any) -> tuple[Any, ...]:
@@ -62,21 +76,34 @@ def _window(window: Any) -> tuple[Any, ...]:
     return left, right
 
 
-def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None,
-                          mask: ArrayLike | None = None, *, scale: float | None = None, is_causal: bool = False,
-                          query_seq_lengths: ArrayLike | None = None, key_value_seq_lengths: ArrayLike | None = None,
-                          local_window_size: int | tuple[int, int] | None = None, implementation: str | None = None,
-                          return_residual: bool = False) -> Array | tuple[Array, Array]:
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Array | tuple[Array, Array]:
     """softmax(query keyᵀ scale + bias) value, for each head.
 
-    query: (batch, queries, heads, size); key and value: (batch, keys, key heads, size), all of one dtype. Without the batch axis the result has none.
-    Where heads are a multiple of the key heads, as many neighbouring ones share a key head. `bias` and the boolean `mask` broadcast to
-    (batch, heads, queries, keys). `is_causal` lets a query see keys up to its own place, `local_window_size` those at most (left, right) places away,
-    and the int32 sequence lengths (batch,) those within their sequences; queries beyond theirs give zeros. `scale` is 1/√size by default. With
-    `return_residual`, the log of each softmax's denominator (batch, queries, heads) comes with the result, without derivative.
+    query: (batch, queries, heads, size); key and value: (batch, keys, key heads, size), all of one dtype. Without the
+        batch axis the result has none.
+    Where heads are a multiple of the key heads, as many neighbouring ones share a key head. `bias` and the boolean
+    `mask` broadcast to (batch, heads, queries, keys). `is_causal` lets a query see keys up to its own place,
+    `local_window_size` those at most (left, right) places away, and the int32 sequence lengths (batch,) those within
+    their sequences; queries beyond theirs give zeros. `scale` is 1/√size by default. With `return_residual`, the log of
+    each softmax's denominator (batch, queries, heads) comes with the result, without derivative.
 
     Raises:
-        ValueError: for shapes or dtypes that do not fit, or an unknown implementation. TypeError: for a bias or mask that does not broadcast. RuntimeError: for 'cudnn', which is not there.
+        ValueError: for shapes or dtypes that do not fit, or an unknown implementation. TypeError: for a bias or mask
+            that does not broadcast. RuntimeError: for 'cudnn', which is not there.
 
     Example:
         >>> import weft
@@ -94,14 +121,24 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bi
     (b, t, n, h), (_, s, heads, _) = shape_of(q), shape_of(k)
     dt = dtype_of(k)
     if shape_of(k) != (b, s, heads, h) or shape_of(v) != shape_of(k):
-        raise _error(f"query, key and value are (batch, length, heads, size), with one batch and size, key and value of one shape; got {shape_of(q)}, {shape_of(k)}, {shape_of(v)}.")
+        raise _error(
+            "query, key and value are (batch, length, heads, size), with one batch and size, key and value of one"
+            f" shape; got {shape_of(q)}, {shape_of(k)}, {shape_of(v)}."
+        )
     if not dtype_of(q) == dt == dtype_of(v):
-        raise _error(f"query, key and value have one dtype, got {', '.join(dtypes.name(dtype_of(x)) for x in (q, k, v))}. Convert them with astype.")
+        raise _error(
+            f"query, key and value have one dtype, got {', '.join(dtypes.name(dtype_of(x)) for x in (q, k, v))}."
+            " Convert them with astype."
+        )
     if not heads or n % heads:
-        raise _error(f"the number of query heads must be a multiple of that of key and value heads, got {n} and {heads}.")
+        raise _error(
+            f"the number of query heads must be a multiple of that of key and value heads, got {n} and {heads}."
+        )
     groups = n // heads
     sizes = (b, n, t, s)
-    logits = einsum("btkgh,bskh->bkgts", linear.reshape(q, (b, t, heads, groups, h)), k, preferred_element_type=dtypes.float32)
+    logits = einsum(
+        "btkgh,bskh->bkgts", linear.reshape(q, (b, t, heads, groups, h)), k, preferred_element_type=dtypes.float32
+    )
     logits = ufuncs.multiply(logits, 1 / math.sqrt(h) if scale is None else scale)
     if bias is not None:
         logits = ufuncs.add(logits, _per_head("bias", bias, sizes, groups))
@@ -110,7 +147,9 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bi
     if mask is not None:
         mask = _per_head("mask", mask, sizes, groups)
         if not dtypes.is_bool(dtype_of(mask)):
-            raise _error(f"mask is a bool array, got {dtypes.name(dtype_of(mask))}. Add numbers to the logits with `bias`.")
+            raise _error(
+                f"mask is a bool array, got {dtypes.name(dtype_of(mask))}. Add numbers to the logits with `bias`."
+            )
         keep.append(mask)
     row, column = [linear.broadcast_in_dim(iota(dtypes.int32, (m,), 0), (t, s), (d,)) for d, m in enumerate((t, s))]
     if is_causal:

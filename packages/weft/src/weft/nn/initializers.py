@@ -1,4 +1,5 @@
 """Initial values of parameters: functions (key, shape, dtype) -> array."""
+
 from __future__ import annotations
 
 import math
@@ -18,16 +19,36 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from ..base.dtypes import ElementType
 
-__all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-           "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
-           "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros"]
+__all__ = [
+    "Initializer",
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
 
 
 class Initializer(Protocol):
     """A function that makes the initial values of a parameter."""
 
-    def __call__(self, key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
-                 out_sharding: OutSharding = None) -> Array: ...
+    def __call__(
+        self, key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
+    ) -> Array: ...
 
 
 Axes: TypeAlias = int | Sequence[int]
@@ -67,9 +88,11 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
         >>> weft.nn.initializers.constant(2.)(weft.random.key(0), (2,))
         Array([2., 2.], dtype=float32)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         from_dtype = _dtype(dtype)
         return broadcast_to(linear.convert(value, from_dtype), canonical_shape(shape))
+
     return init
 
 
@@ -81,9 +104,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         >>> weft.nn.initializers.uniform()(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         out = random.uniform(key, shape, _dtype(dtype))
         return el.mul(out, linear.convert(scale, _dtype(dtype)))
+
     return init
 
 
@@ -95,13 +120,16 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         >>> weft.nn.initializers.normal(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         return el.mul(random.normal(key, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
+
     return init
 
 
-def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0,
-                     upper: ArrayLike = 2.0) -> Initializer:
+def truncated_normal(
+    stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0, upper: ArrayLike = 2.0
+) -> Initializer:
     """Normal numbers with a standard deviation, cut at `lower` and `upper` standard deviations.
 
     Example:
@@ -109,22 +137,34 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, l
         >>> weft.nn.initializers.truncated_normal()(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
-        return el.mul(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
+        return el.mul(
+            random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype))
+        )
+
     return init
 
 
 def _fans(shape: Sequence[Any], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
     if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D.")
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D."
+        )
     size = lambda axes: math.prod(shape[a] for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
     receptive = math.prod(shape) / size(in_axis) / size(out_axis) / size(batch_axis)
     return size(in_axis) * receptive, size(out_axis) * receptive
 
 
-def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Axes = -2,
-                     out_axis: Axes = -1, batch_axis: Axes = (),
-                     dtype: DTypeLike | None = None) -> Initializer:
+def variance_scaling(
+    scale: ArrayLike,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Numbers whose variance is scale / n, where n is the number of inputs, of outputs, or their mean.
 
     Raises:
@@ -136,6 +176,7 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Ax
         >>> init(weft.random.key(0), (4, 2)).shape
         (4, 2)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         shape, dt = canonical_shape(shape), _dtype(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
@@ -143,11 +184,18 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Ax
         if mode == "fan_geo_avg":
             n = math.sqrt(fan_in * fan_out)
         if n is None:
-            raise ValueError(f"invalid mode for variance scaling initializer: {mode!r}; use 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'.")
+            raise ValueError(
+                f"invalid mode for variance scaling initializer: {mode!r}; use 'fan_in', 'fan_out', 'fan_avg' or"
+                " 'fan_geo_avg'."
+            )
         real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
         variance = linear.convert(scale / n, real)
         if dtypes.is_complex(dt) and distribution in ("uniform", "truncated_normal"):
-            stddev = el.sqrt(linear.convert(2 * scale / n, real)) if distribution == "uniform" else el.div(el.sqrt(variance), linear.convert(0.95311164380491208, real))
+            stddev = (
+                el.sqrt(linear.convert(2 * scale / n, real))
+                if distribution == "uniform"
+                else el.div(el.sqrt(variance), linear.convert(0.95311164380491208, real))
+            )
             return el.mul(_in_disk(key, shape, dt, distribution == "uniform"), linear.convert(stddev, dt))
         if distribution == "normal":
             return el.mul(random.normal(key, shape, dt), _root(variance, dt))
@@ -157,7 +205,11 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Ax
             # the standard deviation of a standard normal cut at two standard deviations
             stddev = el.div(el.sqrt(variance), linear.convert(0.87962566103423978, real))
             return el.mul(random.truncated_normal(key, -2, 2, shape, dt), linear.convert(stddev, dt))
-        raise ValueError(f"invalid distribution for variance scaling initializer: {distribution!r}; use 'normal', 'uniform' or 'truncated_normal'.")
+        raise ValueError(
+            f"invalid distribution for variance scaling initializer: {distribution!r}; use 'normal', 'uniform' or"
+            " 'truncated_normal'."
+        )
+
     return init
 
 
@@ -176,8 +228,9 @@ def _root(variance: Value, dt: ElementType) -> Value:
     return linear.convert(el.sqrt(variance), dt)
 
 
-def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-                   dtype: DTypeLike | None = None) -> Initializer:
+def glorot_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """Glorot and Bengio's uniform initialization (2010).
 
     Example:
@@ -188,8 +241,9 @@ def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-                  dtype: DTypeLike | None = None) -> Initializer:
+def glorot_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """Glorot and Bengio's normal initialization (2010).
 
     Example:
@@ -200,8 +254,9 @@ def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = ()
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-                  dtype: DTypeLike | None = None) -> Initializer:
+def lecun_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """LeCun's uniform initialization (1998).
 
     Example:
@@ -212,8 +267,9 @@ def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = ()
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-                 dtype: DTypeLike | None = None) -> Initializer:
+def lecun_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """LeCun's normal initialization (1998).
 
     Example:
@@ -224,8 +280,9 @@ def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-               dtype: DTypeLike | None = None) -> Initializer:
+def he_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """He's uniform initialization (2015).
 
     Example:
@@ -236,8 +293,9 @@ def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-              dtype: DTypeLike | None = None) -> Initializer:
+def he_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """He's normal initialization (2015).
 
     Example:
@@ -255,9 +313,11 @@ kaiming_normal = he_normal
 
 
 def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """Orthogonal matrices times `scale`: flattened but for `column_axis`, the weights have orthonormal columns, or rows where those are fewer.
+    """Orthogonal matrices times `scale`: flattened but for `column_axis`, the weights have orthonormal columns, or rows
+    where those are fewer.
 
-    Saxe, McClelland & Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (2014).
+    Saxe, McClelland & Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
+    (2014).
 
     Raises:
         ValueError: for shapes of rank below 2, or a dtype that is neither float nor complex.
@@ -267,16 +327,18 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
         >>> weft.nn.initializers.orthogonal()(weft.random.key(0), (4, 2)).shape
         (4, 2)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         shape, dt = canonical_shape(shape), _dtype(dtype)
         if len(shape) < 2:
             raise ValueError(f"orthogonal initializer: weights must have at least two axes, got the shape {shape}.")
         m = shape[column_axis]
         axis = column_axis % len(shape)
-        rest = shape[:axis] + shape[axis + 1:]
+        rest = shape[:axis] + shape[axis + 1 :]
         out = random.orthogonal(key, math.prod(rest), (), dt, m)
         out = linear.moveaxis(linear.reshape(out, (*rest, m)), len(rest), axis)
         return el.mul(linear.convert(scale, dt), out)
+
     return init
 
 
@@ -293,14 +355,21 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
         >>> weft.nn.initializers.delta_orthogonal()(weft.random.key(0), (3, 2, 4)).shape
         (3, 2, 4)
     """
+
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         shape, dt = canonical_shape(shape), _dtype(dtype)
         if len(shape) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal initializer: kernels have 3, 4 or 5 axes, got the shape {shape}.")
         if shape[-1] < shape[-2]:
-            raise ValueError(f"delta_orthogonal initializer: there must not be more inputs than outputs, got {shape[-2]} and {shape[-1]}.")
+            raise ValueError(
+                f"delta_orthogonal initializer: there must not be more inputs than outputs, got {shape[-2]} and"
+                f" {shape[-1]}."
+            )
         matrix = orthogonal(scale, column_axis, dt)(key, shape[-2:])
         low = [(n - 1) // 2 for n in shape[:-2]]
         matrix = linear.expand_dims(matrix, tuple(range(len(low))))
-        return pad(matrix, linear.convert(0, dt), tuple((a, n - 1 - a, 0) for a, n in zip(low, shape)) + ((0, 0, 0),) * 2)
+        return pad(
+            matrix, linear.convert(0, dt), tuple((a, n - 1 - a, 0) for a, n in zip(low, shape)) + ((0, 0, 0),) * 2
+        )
+
     return init

@@ -2,6 +2,7 @@
 
 Families load when they are first used.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -10,13 +11,28 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..base import dtypes as _dtypes
-from ..base.dtypes import (ComplexWarning as ComplexWarning, character as character, complexfloating as complexfloating, finfo as finfo, flexible as flexible, floating as floating, generic as generic, iinfo as iinfo, inexact as inexact, integer as integer, number as number, object_ as object_, signedinteger as signedinteger, unsignedinteger as unsignedinteger)
+from ..base.dtypes import (
+    ComplexWarning as ComplexWarning,
+    character as character,
+    complexfloating as complexfloating,
+    finfo as finfo,
+    flexible as flexible,
+    floating as floating,
+    generic as generic,
+    iinfo as iinfo,
+    inexact as inexact,
+    integer as integer,
+    number as number,
+    object_ as object_,
+    signedinteger as signedinteger,
+    unsignedinteger as unsignedinteger,
+)
 from ..base.host import has_numpy as _has_numpy
 from ..runtime.array import Array as _Array
 from . import array_methods as _array_methods
 from . import creation as _creation
 
-if TYPE_CHECKING:      # what loads when it is first used
+if TYPE_CHECKING:  # what loads when it is first used
     from . import fft, linalg
     from .comparisons import *
     from .creation import *
@@ -50,37 +66,58 @@ if TYPE_CHECKING:      # what loads when it is first used
 ndarray = _Array
 
 _FAMILIES = {
-    "creation": """arange array asarray copy empty empty_like eye frombuffer from_dlpack fromfunction full full_like geomspace identity indices linspace
-        logspace meshgrid ones ones_like tri zeros zeros_like""",
-    "elementary": """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad degrees
-        exp exp2 expm1 log log10 log1p log2 rad2deg radians sin sinc sinh sqrt tan tanh""",
+    "creation": (
+        """arange array asarray copy empty empty_like eye frombuffer from_dlpack fromfunction full full_like geomspace identity indices linspace
+        logspace meshgrid ones ones_like tri zeros zeros_like"""
+    ),
+    "elementary": (
+        """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad degrees
+        exp exp2 expm1 log log10 log1p log2 rad2deg radians sin sinc sinh sqrt tan tanh"""
+    ),
     "rounding": """around ceil fix floor modf rint round trunc""",
     "comparisons": """equal greater greater_equal isfinite isinf isnan less less_equal logical_not not_equal signbit""",
-    "ufuncs": """abs absolute angle arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not
+    "ufuncs": (
+        """abs absolute angle arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not
         bitwise_right_shift clip conj conjugate divide divmod fabs float_power floor_divide fmax fmin fmod hypot imag
         invert left_shift mod nextafter positive pow power real reciprocal remainder right_shift sign square
-        true_divide""",
-    "universal": """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
-        multiply negative subtract frompyfunc ufunc""",
-    "numeric": "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num spacing",
+        true_divide"""
+    ),
+    "universal": (
+        """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
+        multiply negative subtract frompyfunc ufunc"""
+    ),
+    "numeric": (
+        "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num"
+        " spacing"
+    ),
     "padding": "pad",
-    "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean
-        min prod ptp std sum var""",
+    "reductions": (
+        """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean
+        min prod ptp std sum var"""
+    ),
     "nan_reductions": """nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar""",
-    "shapes": """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr flipud isscalar
+    "shapes": (
+        """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr flipud isscalar
         matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis rot90 shape size squeeze stack swapaxes tile
-        transpose unstack""",
+        transpose unstack"""
+    ),
     "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
     "splitting": "array_split dsplit hsplit split vsplit",
-    "selecting": """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
+    "selecting": (
+        """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
         flatnonzero insert nonzero put put_along_axis ravel_multi_index select take take_along_axis trace tril tril_indices tril_indices_from
-        triu triu_indices triu_indices_from unravel_index where""",
+        triu triu_indices triu_indices_from unravel_index where"""
+    ),
     "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
     "einsum": "einsum einsum_path",
-    "sorting": """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort sort_complex union1d unique
-        unique_all unique_counts unique_inverse unique_values""",
-    "statistics": """bincount convolve correlate corrcoef cov diff ediff1d gradient histogram histogram_bin_edges interp median nanmedian nanpercentile
-        nanquantile percentile polyval quantile trapezoid unwrap vander""",
+    "sorting": (
+        """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort sort_complex union1d unique
+        unique_all unique_counts unique_inverse unique_values"""
+    ),
+    "statistics": (
+        """bincount convolve correlate corrcoef cov diff ediff1d gradient histogram histogram_bin_edges interp median nanmedian nanpercentile
+        nanquantile percentile polyval quantile trapezoid unwrap vander"""
+    ),
     "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
     "standard": "__array_namespace_info__",
     "vectorizing": "vectorize",
@@ -96,7 +133,8 @@ _family_of = {name: family for family, names in _FAMILIES.items() for name in na
 _MODULES = ("fft", "linalg")
 
 
-if not TYPE_CHECKING:      # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+
     def __getattr__(name: str):
         if name in _MODULES:
             return importlib.import_module(f"{__name__}.{name}")
@@ -108,7 +146,13 @@ if not TYPE_CHECKING:      # which would take any name that this module lacks fo
         return value
 
     def __dir__():
-        own = {n for n in globals() if not n.startswith("_")} - {"TYPE_CHECKING", "annotations", "importlib", "math", "sys"}
+        own = {n for n in globals() if not n.startswith("_")} - {
+            "TYPE_CHECKING",
+            "annotations",
+            "importlib",
+            "math",
+            "sys",
+        }
         return sorted({*own, *_family_of, *_MODULES})
 
 
@@ -119,19 +163,38 @@ __array_api_version__ = "2025.12"
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, 0.5772156649015329, math.inf, math.nan, None
 bool_ = _dtypes.scalar_type("bool")
 bool = bool_
-int1, int2, int4, int8, int16, int32, int64 = map(_dtypes.scalar_type, ("int1", "int2", "int4", "int8", "int16", "int32", "int64"))
-uint1, uint2, uint4, uint8, uint16, uint32, uint64 = map(_dtypes.scalar_type, ("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64"))
-float4_e2m1fn, float6_e2m3fn, float6_e3m2fn = map(_dtypes.scalar_type, ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"))
-float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e5m2 = map(_dtypes.scalar_type, ("float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"))
+int1, int2, int4, int8, int16, int32, int64 = map(
+    _dtypes.scalar_type, ("int1", "int2", "int4", "int8", "int16", "int32", "int64")
+)
+uint1, uint2, uint4, uint8, uint16, uint32, uint64 = map(
+    _dtypes.scalar_type, ("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64")
+)
+float4_e2m1fn, float6_e2m3fn, float6_e3m2fn = map(
+    _dtypes.scalar_type, ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
+)
+float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e5m2 = map(
+    _dtypes.scalar_type, ("float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
+)
 float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = map(
-    _dtypes.scalar_type, ("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"))
+    _dtypes.scalar_type, ("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+)
 bfloat16, float16, float32, float64 = map(_dtypes.scalar_type, ("bfloat16", "float16", "float32", "float64"))
 complex64, complex128 = map(_dtypes.scalar_type, ("complex64", "complex128"))
-single, double, csingle, cdouble, int_, uint, float_, complex_ = float32, float64, complex64, complex128, int64, uint64, float64, complex128
+single, double, csingle, cdouble, int_, uint, float_, complex_ = (
+    float32,
+    float64,
+    complex64,
+    complex128,
+    int64,
+    uint64,
+    float64,
+    complex128,
+)
 
 if TYPE_CHECKING or _has_numpy:
     from numpy import dtype as dtype
 else:
+
     def dtype(spec, *args, **kwargs):
         """The dtype that a name, a type or an array stands for (a `numpy.dtype` where NumPy is installed).
 

@@ -1,4 +1,5 @@
 """The operators, methods and properties of arrays, written once and installed on tracers and every array class."""
+
 from __future__ import annotations
 
 from functools import partial
@@ -7,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, NoReturn
 
 from ..base import dtypes
 from ..core.trace import Tracer, aval_of
-from ..base.errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
+from ..base.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    at_user_line,
+)
 from ..base.host import from_bytes, np, to_bytes
 from ..primitives import elementwise as el
 from ..runtime import dispatch
@@ -26,16 +33,25 @@ if TYPE_CHECKING:
 
 
 def _is_operand(x: object) -> bool:
-    return isinstance(x, Tracer) or type(x) in aval_of or hasattr(x, "__jax_array__") or any(b in aval_of for b in type(x).__mro__[:-1])
+    return (
+        isinstance(x, Tracer)
+        or type(x) in aval_of
+        or hasattr(x, "__jax_array__")
+        or any(b in aval_of for b in type(x).__mro__[:-1])
+    )
 
 
 def _operator(function: Callable[..., Any], reflected: bool = False) -> Callable[..., Any]:
     if reflected:
+
         def method(self: Value, other: object) -> Any:
             return function(other, self) if _is_operand(other) else NotImplemented
+
     else:
+
         def method(self: Value, other: object) -> Any:
             return function(self, other) if _is_operand(other) else NotImplemented
+
     method.__name__ = f"__{function.__name__}__"
     return method
 
@@ -46,11 +62,29 @@ def _power(self: Value, other: Any, modulo: object = None) -> Value:
     return ufuncs.power(self, other) if _is_operand(other) else NotImplemented
 
 
-_BINARY = {"add": ufuncs.add, "sub": ufuncs.subtract, "mul": ufuncs.multiply, "truediv": ufuncs.divide, "floordiv": ufuncs.floor_divide,
-           "mod": ufuncs.remainder, "divmod": ufuncs.divmod, "and": ufuncs.bitwise_and, "or": ufuncs.bitwise_or, "xor": ufuncs.bitwise_xor,
-           "lshift": ufuncs.left_shift, "rshift": ufuncs.right_shift, "matmul": products.matmul}
-_COMPARE = {"eq": comparisons.equal, "ne": comparisons.not_equal, "lt": comparisons.less, "le": comparisons.less_equal, "gt": comparisons.greater,
-            "ge": comparisons.greater_equal}
+_BINARY = {
+    "add": ufuncs.add,
+    "sub": ufuncs.subtract,
+    "mul": ufuncs.multiply,
+    "truediv": ufuncs.divide,
+    "floordiv": ufuncs.floor_divide,
+    "mod": ufuncs.remainder,
+    "divmod": ufuncs.divmod,
+    "and": ufuncs.bitwise_and,
+    "or": ufuncs.bitwise_or,
+    "xor": ufuncs.bitwise_xor,
+    "lshift": ufuncs.left_shift,
+    "rshift": ufuncs.right_shift,
+    "matmul": products.matmul,
+}
+_COMPARE = {
+    "eq": comparisons.equal,
+    "ne": comparisons.not_equal,
+    "lt": comparisons.less,
+    "le": comparisons.less_equal,
+    "gt": comparisons.greater,
+    "ge": comparisons.greater_equal,
+}
 
 
 def _concrete(self: Value, error: type[Any], what: str) -> Any:
@@ -68,12 +102,20 @@ def _scalar(self: Value, error: type[Any], what: str) -> Value:
 
 
 def __bool__(self: Value) -> bool:
-    value = _concrete(self, TracerBoolConversionError,
-                      "a Python bool was needed (in an if, while, and, or, not); use weft.lax.cond, weft.lax.while_loop or weft.numpy.where")
+    value = _concrete(
+        self,
+        TracerBoolConversionError,
+        "a Python bool was needed (in an if, while, and, or, not); use weft.lax.cond, weft.lax.while_loop or"
+        " weft.numpy.where",
+    )
     if self.size == 0:
-        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
+        raise ValueError(
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+        )
     if self.size > 1:
-        raise ValueError(at_user_line("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"))
+        raise ValueError(
+            at_user_line("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        )
     return bool(_first(value.tolist()))
 
 
@@ -84,19 +126,38 @@ def _first(nested: Any) -> Value:
 
 
 def __float__(self: Value) -> float:
-    return float(_scalar(self, ConcretizationTypeError, "float() was called; use x.astype(float) to change the dtype, or mark the argument static"))
+    return float(
+        _scalar(
+            self,
+            ConcretizationTypeError,
+            "float() was called; use x.astype(float) to change the dtype, or mark the argument static",
+        )
+    )
 
 
 def __int__(self: Value) -> int:
-    return int(_scalar(self, ConcretizationTypeError, "int() was called; use x.astype(int) to change the dtype, or mark the argument static"))
+    return int(
+        _scalar(
+            self,
+            ConcretizationTypeError,
+            "int() was called; use x.astype(int) to change the dtype, or mark the argument static",
+        )
+    )
 
 
 def __complex__(self: Value) -> complex:
-    return complex(_scalar(self, ConcretizationTypeError, "complex() was called; use x.astype(complex) to change the dtype"))
+    return complex(
+        _scalar(self, ConcretizationTypeError, "complex() was called; use x.astype(complex) to change the dtype")
+    )
 
 
 def __index__(self: Value) -> int:
-    value = _concrete(self, TracerIntegerConversionError, "a Python integer was needed (an index, a range, a size); mark the argument static (static_argnames), loop with weft.lax.fori_loop, or index a weft.numpy array")
+    value = _concrete(
+        self,
+        TracerIntegerConversionError,
+        "a Python integer was needed (an index, a range, a size); mark the argument static (static_argnames), loop with"
+        " weft.lax.fori_loop, or index a weft.numpy array",
+    )
     if self.shape or not dtypes.is_int(self.dtype):
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     return value.tolist()
@@ -104,7 +165,11 @@ def __index__(self: Value) -> int:
 
 def __array__(self: Value, dtype: Any = None, copy: bool | None = None, context: Any = None) -> np.ndarray[Any, Any]:
     if isinstance(self, Tracer):
-        raise TracerArrayConversionError(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name, or weft.pure_callback"))
+        raise TracerArrayConversionError(
+            concretization_error(
+                self, "a NumPy array was needed; use the weft.numpy function of the same name, or weft.pure_callback"
+            )
+        )
     value = numpy_value(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         return value.astype(dtype)
@@ -120,7 +185,9 @@ def __len__(self: Value) -> int:
 def __iter__(self: Value) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
-    return iter([self[i] for i in range(self.shape[0])] if self.shape[0] <= 64 else (self[i] for i in range(self.shape[0])))
+    return iter(
+        [self[i] for i in range(self.shape[0])] if self.shape[0] <= 64 else (self[i] for i in range(self.shape[0]))
+    )
 
 
 def __reversed__(self: Value) -> Iterator[Any]:
@@ -148,7 +215,11 @@ def __getitem__(self: Value, idx: Any) -> Value:
 def __setitem__(self: Value, idx: Any, value: Value) -> None:
     if parts := _parts(self):
         return parts.set(self, idx, value)
-    raise TypeError(at_user_line("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."))
+    raise TypeError(
+        at_user_line(
+            "arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."
+        )
+    )
 
 
 def _at(self: Value) -> Any:
@@ -179,7 +250,10 @@ def __format__(self: Value, spec: str) -> str:
             raise TypeError(concretization_error(self, f"the format {spec!r} was asked for; use weft.debug.print"))
         return str(self)
     if self.shape and spec:
-        raise TypeError(f"an array of shape {self.shape} takes no format {spec!r}; format its elements, or set weft.numpy.set_printoptions.")
+        raise TypeError(
+            f"an array of shape {self.shape} takes no format {spec!r}; format its elements, or set"
+            " weft.numpy.set_printoptions."
+        )
     return format(self._host().tolist(), spec) if spec else str(self)
 
 
@@ -208,15 +282,25 @@ def astype(self: Value, dtype: DTypeLike | None, copy: bool = False, device: Pla
     return shapes.astype(self, dtype, copy=copy, device=device)
 
 
-def reshape(self: Value, *args: Value, order: str = "C", copy: bool | None = None,
-            out_sharding: OutSharding = None) -> Array:
+def reshape(
+    self: Value, *args: Value, order: str = "C", copy: bool | None = None, out_sharding: OutSharding = None
+) -> Array:
     """The same elements with another shape."""
     return shapes.reshape(self, args[0] if len(args) == 1 else args, order, copy=copy, out_sharding=out_sharding)
 
 
 def transpose(self: Value, *args: Value) -> Array:
     """The array with its axes in another order (reversed by default)."""
-    return shapes.transpose(self, None if not args or args == (None,) else args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+    return shapes.transpose(
+        self,
+        (
+            None
+            if not args or args == (None,)
+            else args[0]
+            if len(args) == 1 and isinstance(args[0], (list, tuple))
+            else args
+        ),
+    )
 
 
 def view(self: Value, dtype: DTypeLike | None = None, type: Any = None) -> Array:
@@ -233,7 +317,10 @@ def copy(self: Value) -> Array:
 
 def __reduce__(self: Value) -> str | tuple[Any, ...]:
     """The value and the type are what a pickle holds; a loaded array is uncommitted, on the default device."""
-    return _loaded, (bytes(to_bytes(_concrete(self, ConcretizationTypeError, "a traced value can't be pickled"))), self.aval)
+    return _loaded, (
+        bytes(to_bytes(_concrete(self, ConcretizationTypeError, "a traced value can't be pickled"))),
+        self.aval,
+    )
 
 
 def _loaded(data: bytes, aval: AbstractValue) -> Value:
@@ -272,25 +359,31 @@ def to_device(self: Value, device: Placement, *, stream: None = None) -> Array:
 
 
 def __array_namespace__(self: Value, *, api_version: str | None = None) -> Any:
-    """The module weft.numpy, which follows the array API standard from 2022.12 to 2025.12; ValueError for another version."""
+    """The module weft.numpy, which follows the array API standard from 2022.12 to 2025.12; ValueError for another
+    version.
+    """
     if api_version not in (None, "2022.12", "2023.12", "2024.12", "2025.12"):
-        raise ValueError(f"__array_namespace__: api_version {api_version!r} is not available; weft.numpy follows 2022.12 to 2025.12.")
+        raise ValueError(
+            f"__array_namespace__: api_version {api_version!r} is not available; weft.numpy follows 2022.12 to 2025.12."
+        )
     return _namespace[0]
 
 
-_namespace: list[Any] = []       # weft.numpy puts itself here
+_namespace: list[Any] = []  # weft.numpy puts itself here
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Value, *args: Value, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
+
     method.__name__, method.__doc__ = function.__name__, function.__doc__
-    setattr(method, "__wrapped__", function)      # noqa: B010  # its parameters are the method's
+    setattr(method, "__wrapped__", function)  # noqa: B010  # its parameters are the method's
     return method
 
 
-def compress(self: Value, condition: Value, axis: Any = None, *, out: Value = None, size: Any = None,
-             fill_value: Value = 0) -> Array:
+def compress(
+    self: Value, condition: Value, axis: Any = None, *, out: Value = None, size: Any = None, fill_value: Value = 0
+) -> Array:
     """The slices along an axis (elements of the flattened array by default) where `condition` is true."""
     return selecting.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
@@ -312,23 +405,69 @@ def _methods() -> dict[str, Any]:
     for name, operation in _COMPARE.items():
         table[f"__{name}__"] = _operator(operation)
     table["__pow__"], table["__rpow__"] = _power, _operator(ufuncs.power, True)
-    table.update(__neg__=lambda self: ufuncs.negative(self), __pos__=lambda self: ufuncs.positive(self), __abs__=lambda self: ufuncs.abs(self),
-                 __invert__=lambda self: ufuncs.invert(self), __round__=_rounded)
+    table.update(
+        __neg__=lambda self: ufuncs.negative(self),
+        __pos__=lambda self: ufuncs.positive(self),
+        __abs__=lambda self: ufuncs.abs(self),
+        __invert__=lambda self: ufuncs.invert(self),
+        __round__=_rounded,
+    )
     table["__hash__"] = None
     table["__copy__"], table["__deepcopy__"] = copy, lambda self, memo: copy(self)
     plain: tuple[Callable[..., Any], ...] = (
-        __bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
-        __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
-        transpose, view, copy, clip, to_device, byteswap, tobytes, compress, flatten, addressable_data)
+        __bool__,
+        __float__,
+        __int__,
+        __complex__,
+        __index__,
+        __array__,
+        __len__,
+        __iter__,
+        __reversed__,
+        __contains__,
+        __getitem__,
+        __setitem__,
+        __delitem__,
+        __repr__,
+        __str__,
+        __format__,
+        __array_namespace__,
+        __reduce__,
+        tolist,
+        item,
+        astype,
+        reshape,
+        transpose,
+        view,
+        copy,
+        clip,
+        to_device,
+        byteswap,
+        tobytes,
+        compress,
+        flatten,
+        addressable_data,
+    )
     table.update({function.__name__: function for function in plain})
-    for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
-                          (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate"), (rounding, "round"), (products, "dot"),
-                          (sorting, "argsort sort searchsorted argpartition partition"), (selecting, "nonzero choose diagonal trace take")):
+    for module, names in (
+        (reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
+        (shapes, "ravel repeat squeeze swapaxes"),
+        (ufuncs, "conj conjugate"),
+        (rounding, "round"),
+        (products, "dot"),
+        (sorting, "argsort sort searchsorted argpartition partition"),
+        (selecting, "nonzero choose diagonal trace take"),
+    ):
         for name in names.split():
             table[name] = _method(getattr(module, name))
-    table.update(T=property(lambda self: shapes.transpose(self)), mT=property(lambda self: shapes.matrix_transpose(self)),
-                 real=property(lambda self: ufuncs.real(self)), imag=property(lambda self: ufuncs.imag(self)),
-                 at=property(_at), itemsize=property(lambda self: dtypes.itemsize(self.dtype)))
+    table.update(
+        T=property(lambda self: shapes.transpose(self)),
+        mT=property(lambda self: shapes.matrix_transpose(self)),
+        real=property(lambda self: ufuncs.real(self)),
+        imag=property(lambda self: ufuncs.imag(self)),
+        at=property(_at),
+        itemsize=property(lambda self: dtypes.itemsize(self.dtype)),
+    )
     return table
 
 
@@ -340,4 +479,4 @@ def _addupdate(self: Value) -> Callable[..., Any]:
 
 
 install_methods(_methods())
-setattr(Tracer, "addupdate", property(_addupdate))      # noqa: B010
+setattr(Tracer, "addupdate", property(_addupdate))  # noqa: B010

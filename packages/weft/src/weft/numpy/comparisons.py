@@ -1,4 +1,5 @@
 """Comparisons, tests and logic of `weft.numpy`: functions whose results are booleans."""
+
 from __future__ import annotations
 
 import math
@@ -18,8 +19,19 @@ from .util import elementwise_example, no_complex, of_kind, operand, promote_sha
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_not",
-           "not_equal", "signbit"]
+__all__ = [
+    "equal",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "logical_not",
+    "not_equal",
+    "signbit",
+]
 _example = elementwise_example("jnp.array([5, 3]), 2")
 _logical_example = elementwise_example("jnp.array([5, 0]), 2")
 _unary_example = elementwise_example("jnp.array([5, 3])")
@@ -128,7 +140,9 @@ def isfinite(x: ArrayLike, /) -> Array:
 @_unary_example
 def isinf(x: ArrayLike, /) -> Array:
     """Whether x is infinite."""
-    return _if_complex(of_kind("isinf", x), lambda v: strong(el.eq(el.abs_(v), scalar_like(v, math.inf))), el.or_, False)
+    return _if_complex(
+        of_kind("isinf", x), lambda v: strong(el.eq(el.abs_(v), scalar_like(v, math.inf))), el.or_, False
+    )
 
 
 @_unary_example

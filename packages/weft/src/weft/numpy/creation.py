@@ -1,4 +1,5 @@
 """Functions that make arrays: array, asarray, zeros, full, arange, linspace, eye, …"""
+
 from __future__ import annotations
 
 import math
@@ -22,8 +23,23 @@ from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
 from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, DTypeLike, Nested, OutSharding, Placement, ShapeLike, SizeLike
-from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, no_complex, on_device, operand, promote, result_dtype,
-                   static_size)
+from .util import (
+    asked_dtype,
+    broadcast_shapes,
+    broadcast_to,
+    canonical_axis,
+    canonical_shape,
+    float_dtype,
+    index_dtype,
+    inexact_dtype,
+    laid_out,
+    no_complex,
+    on_device,
+    operand,
+    promote,
+    result_dtype,
+    static_size,
+)
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -32,11 +48,47 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-__all__ = ["arange", "array", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "frombuffer",
-           "fromfunction", "full", "full_like", "geomspace", "identity", "indices", "linspace", "logspace", "meshgrid",
-           "ones", "ones_like", "tri", "zeros", "zeros_like"]
-_FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
-            "q": "int64", "Q": "uint64", "e": "float16", "f": "float32", "d": "float64"}
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "frombuffer",
+    "fromfunction",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tri",
+    "zeros",
+    "zeros_like",
+]
+_FORMATS = {
+    "?": "bool",
+    "b": "int8",
+    "B": "uint8",
+    "h": "int16",
+    "H": "uint16",
+    "i": "int32",
+    "I": "uint32",
+    "l": "int64",
+    "L": "uint64",
+    "q": "int64",
+    "Q": "uint64",
+    "e": "float16",
+    "f": "float32",
+    "d": "float64",
+}
 
 
 def _check_int(value: int, dt: ElementType) -> None:
@@ -80,7 +132,8 @@ def _shape_of_nested(x: Value) -> tuple[Any, ...]:
         if len(shapes) > 1:
             raise (TypeError if any(map(_is_array, x)) else ValueError)(
                 f"the elements of a nested list have different shapes: {', '.join(map(str, sorted(shapes)))}. "
-                             "All rows of an array have one length.")
+                "All rows of an array have one length."
+            )
         return (len(x), *(shapes.pop() if shapes else ()))
     return tuple(getattr(x, "shape", ()))
 
@@ -104,15 +157,24 @@ def _from_list(x: Value, dt: ElementType, device: Placement) -> Value:
     for leaf in leaves:
         if leaf is None:
             raise ValueError("None is not a valid element of an array.")
-        if not (isinstance(leaf, Tracer) or type(leaf) in aval_of or any(b in aval_of for b in type(leaf).__mro__[:-1])):
+        if not (
+            isinstance(leaf, Tracer) or type(leaf) in aval_of or any(b in aval_of for b in type(leaf).__mro__[:-1])
+        ):
             if hasattr(leaf, "__array__") or isinstance(leaf, range):
                 return array(np.asarray(x), dt, device=device)
             raise TypeError(f"a value of type {type(leaf).__name__} ({leaf!r}) can't be an element of an array.")
     shape = _shape_of_nested(x)
     if dt is None:
-        dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in {get_aval(v) for v in leaves}])[0] if leaves else float_dtype()
-        if leaves and all(has_numpy and isinstance(v, np.generic) or dtypes.is_python_scalar(v) for v in leaves) and \
-                any(has_numpy and isinstance(v, np.generic) for v in leaves):
+        dt = (
+            dtypes.promote(*[(a.dtype, a.weak_type) for a in {get_aval(v) for v in leaves}])[0]
+            if leaves
+            else float_dtype()
+        )
+        if (
+            leaves
+            and all(has_numpy and isinstance(v, np.generic) or dtypes.is_python_scalar(v) for v in leaves)
+            and any(has_numpy and isinstance(v, np.generic) for v in leaves)
+        ):
             dt = dtypes.canonicalize(np.asarray(x).dtype)
     host = all(dtypes.is_python_scalar(v) or has_numpy and isinstance(v, np.generic) for v in leaves)
     if host and not dtypes.is_key(dt):
@@ -125,7 +187,16 @@ def _from_list(x: Value, dt: ElementType, device: Placement) -> Value:
         elif not dtypes.is_complex(dt):
             values = [(v != 0 if dtypes.is_bool(dt) else v.real) if type(v) is complex else v for v in values]
         return dispatch.put(from_flat(values, shape, dt), shaped(shape, dt), device)
-    return _stack([linear.convert(v, dt) if dtypes.is_python_scalar(v) and not dtypes.is_key(dt) else asarray(v, dt, device=device) for v in x])
+    return _stack(
+        [
+            (
+                linear.convert(v, dt)
+                if dtypes.is_python_scalar(v) and not dtypes.is_key(dt)
+                else asarray(v, dt, device=device)
+            )
+            for v in x
+        ]
+    )
 
 
 def _stack(rows: list[Any]) -> Value:
@@ -140,24 +211,33 @@ def _from_buffer(view: memoryview, dt: ElementType, device: Placement) -> Value:
     return array(host, dt, device=device)
 
 
-def array(object: Nested, dtype: DTypeLike | None = None, *args: object, copy: bool = True, order: str | None = "K",
-          ndmin: int = 0, device: Placement = None, out_sharding: OutSharding = None) -> Array:
+def array(
+    object: Nested,
+    dtype: DTypeLike | None = None,
+    *args: object,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """An array of numbers, (nested) sequences of numbers or arrays, a NumPy array, or a buffer.
 
     Without `dtype`, Python numbers get the default dtypes (int32, float32) and a lone number is weakly typed.
 
     Raises:
-        TypeError: for values that are not numbers. ValueError: for ragged lists and None. OverflowError: for an int that does not fit.
+        TypeError: for values that are not numbers. ValueError: for ragged lists and None. OverflowError: for an int
+            that does not fit.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.array([1, 2.5])
         Array([1. , 2.5], dtype=float32)
     """
-    if args:      # copy, order and ndmin could once be given by position
+    if args:  # copy, order and ndmin could once be given by position
         if len(args) > 3:
             raise TypeError(f"array takes from 1 to 5 positional arguments, got {2 + len(args)}.")
-        by_position: list[Any] = [*args, *(copy, order, ndmin)[len(args):]]
+        by_position: list[Any] = [*args, *(copy, order, ndmin)[len(args) :]]
         copy, order, ndmin = by_position
     if out_sharding is not None:
         return laid_out("array", array(object, dtype, copy=copy, order=order, ndmin=ndmin), out_sharding, device)
@@ -190,7 +270,7 @@ def _array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Value:
         return _from_array(x, dt, copy, device)
     if hasattr(x, "__array__") and has_numpy:
         return _array(np.asarray(x), dt, copy, device)
-    if any(base in aval_of for base in type(x).__mro__[:-1]):      # a subclass of int or float
+    if any(base in aval_of for base in type(x).__mro__[:-1]):  # a subclass of int or float
         bases: tuple[Any, ...] = (bool, int, float, complex)
         return _array(next(base(x) for base in bases if isinstance(x, base)), dt, copy, device)
     try:
@@ -204,7 +284,9 @@ def _host_dtype(x: Value) -> ElementType:
     try:
         return dtypes.dtype(x.dtype)
     except TypeError:
-        raise TypeError(f"a NumPy array of dtype {x.dtype} can't become an array: only booleans and numbers can.") from None
+        raise TypeError(
+            f"a NumPy array of dtype {x.dtype} can't become an array: only booleans and numbers can."
+        ) from None
 
 
 def _from_array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Value:
@@ -212,7 +294,9 @@ def _from_array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Val
     if type(x) is TypedScalar:
         x = on_device(x)
     if device is not None and not isinstance(x, Tracer) and not isinstance(x, KeyArray):
-        return dispatch.put(x._host(), aval if dt is None else array_aval(aval).update(dtype=dt, weak_type=False), device)
+        return dispatch.put(
+            x._host(), aval if dt is None else array_aval(aval).update(dtype=dt, weak_type=False), device
+        )
     if dt is None or dt == aval.dtype:
         out = x if dt is None or not aval.weak_type else linear.convert(x, aval.dtype)
         return linear.copy_p.bind(out) if copy and out is x else out
@@ -221,8 +305,15 @@ def _from_array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Val
     return linear.convert(x, dt)
 
 
-def asarray(a: Nested, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None,
-            device: Placement = None, out_sharding: OutSharding = None) -> Array:
+def asarray(
+    a: Nested,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """`a` as an array, without a copy where it is one already.
 
     Raises:
@@ -257,13 +348,19 @@ def placed(out: Any, device: Placement) -> Array:
 def _full(name: str, shape: Any, value: Value, dtype: ElementType, device: Placement) -> Value:
     dt = asked_dtype(name, dtype)
     shape = canonical_shape(shape)
-    if dt is not None and dtypes.is_key(dt) and type(value) is int and value == 0:      # keys whose words are zeros
+    if dt is not None and dtypes.is_key(dt) and type(value) is int and value == 0:  # keys whose words are zeros
         words = shape_of(random_unwrap_p.bind(random_seed_p.bind(0, impl=dt)))
         return placed(random_wrap_p.bind(linear.full((*shape, *words), 0, dtypes.uint32), impl=dt), device)
     value = operand(name, value, any_int=True)
     aval = get_aval(value)
     dt, weak = (aval.dtype, aval.weak_type) if dt is None else (dt, False)
-    value = _real(value, dt) if type(value) is complex else el.real(value) if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt) else value
+    value = (
+        _real(value, dt)
+        if type(value) is complex
+        else el.real(value)
+        if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt)
+        else value
+    )
     if aval.shape:
         out = broadcast_to(linear.convert(value, dt, weak), shape)
     else:
@@ -271,8 +368,9 @@ def _full(name: str, shape: Any, value: Value, dtype: ElementType, device: Place
     return placed(out, device)
 
 
-def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None,
-          out_sharding: OutSharding = None) -> Array:
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None, out_sharding: OutSharding = None
+) -> Array:
     """Zeros.
 
     Raises:
@@ -286,8 +384,9 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement
     return laid_out("zeros", _full("zeros", shape, 0, float if dtype is None else dtype, device), out_sharding, device)
 
 
-def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None,
-         out_sharding: OutSharding = None) -> Array:
+def ones(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None, out_sharding: OutSharding = None
+) -> Array:
     """Ones.
 
     Raises:
@@ -301,8 +400,9 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement 
     return laid_out("ones", _full("ones", shape, 1, float if dtype is None else dtype, device), out_sharding, device)
 
 
-def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None,
-          out_sharding: OutSharding = None) -> Array:
+def empty(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None, out_sharding: OutSharding = None
+) -> Array:
     """An array whose content does not matter: zeros.
 
     Example:
@@ -313,8 +413,14 @@ def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement
     return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
-def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Placement = None,
-         out_sharding: OutSharding = None) -> Array:
+def full(
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """An array of one value (or of values that broadcast to `shape`).
 
     Raises:
@@ -340,8 +446,14 @@ def _like(name: str, a: Value, value: Value, dtype: ElementType, shape: Any, dev
     return _full(name, shape, value, dtypes.canonicalize(have) if dtype is None else dtype, device)
 
 
-def zeros_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
-               device: Placement = None, out_sharding: OutSharding = None) -> Array:
+def zeros_like(
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Zeros of the shape and dtype of `a`.
 
     Example:
@@ -352,8 +464,14 @@ def zeros_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | 
     return laid_out("zeros_like", _like("zeros_like", a, 0, dtype, shape, device), out_sharding, device)
 
 
-def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Placement = None,
-              out_sharding: OutSharding = None) -> Array:
+def ones_like(
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Ones of the shape and dtype of `a`.
 
     Example:
@@ -364,8 +482,9 @@ def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | N
     return laid_out("ones_like", _like("ones_like", a, 1, dtype, shape, device), out_sharding, device)
 
 
-def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
-               device: Placement = None) -> Array:
+def empty_like(
+    prototype: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Placement = None
+) -> Array:
     """Zeros of the shape and dtype of `prototype`.
 
     Example:
@@ -376,8 +495,15 @@ def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: Shap
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
-              device: Placement = None, out_sharding: OutSharding = None) -> Array:
+def full_like(
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """An array of one value, of the shape and dtype of `a`.
 
     Example:
@@ -391,8 +517,13 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
 def _concrete(name: str, argument: str, value: Value) -> Any:
     """A Python number out of an argument that must be known while tracing."""
     if isinstance(value, Tracer):
-        raise ConcretizationTypeError(concretization_error(value, f"{name} needs the number of its argument {argument!r}, because the result's shape "
-                                                                  "depends on it (mark it with static_argnums, or use lax.iota with a fixed size)"))
+        raise ConcretizationTypeError(
+            concretization_error(
+                value,
+                f"{name} needs the number of its argument {argument!r}, because the result's shape "
+                "depends on it (mark it with static_argnums, or use lax.iota with a fixed size)",
+            )
+        )
     if dtypes.is_python_scalar(value) or isinstance(value, SymbolicSize):
         return value
     if shape_of(value):
@@ -403,13 +534,22 @@ def _concrete(name: str, argument: str, value: Value) -> Any:
 def _symbolic_count(lo: Value, hi: Value, by: Value) -> Size:
     """How many numbers lie between bounds of which some are symbolic."""
     if any(isinstance(v, float) for v in (lo, hi, by)):
-        raise TypeError(f"arange: with a symbolic dimension among them, start, stop and step must be integers; got {lo}, {hi}, {by}.")
+        raise TypeError(
+            f"arange: with a symbolic dimension among them, start, stop and step must be integers; got {lo}, {hi},"
+            f" {by}."
+        )
     return max_dim(0, (hi - lo + by - 1) // by if by > 0 else (lo - hi - by - 1) // -by)
 
 
-def arange(start: ArrayLike | SymbolicSize, stop: ArrayLike | SymbolicSize | None = None,
-           step: ArrayLike | SymbolicSize | None = None, dtype: DTypeLike | None = None, *, device: Placement = None,
-           out_sharding: OutSharding = None) -> Array:
+def arange(
+    start: ArrayLike | SymbolicSize,
+    stop: ArrayLike | SymbolicSize | None = None,
+    step: ArrayLike | SymbolicSize | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Placement = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """start, start + step, … below stop.
 
     Raises:
@@ -434,7 +574,11 @@ def arange(start: ArrayLike | SymbolicSize, stop: ArrayLike | SymbolicSize | Non
         lo, hi = 0, lo
     if by == 0:
         raise ZeroDivisionError("arange: step must not be zero.")
-    n = max(0, math.ceil((hi - lo) / by)) if not any(isinstance(v, SymbolicSize) for v in (lo, hi, by)) else _symbolic_count(lo, hi, by)
+    n = (
+        max(0, math.ceil((hi - lo) / by))
+        if not any(isinstance(v, SymbolicSize) for v in (lo, hi, by))
+        else _symbolic_count(lo, hi, by)
+    )
     computed = dtypes.float32 if dtypes.is_float(dt) and dt.itemsize < 4 and (lo != 0 or by != 1) else dt
     out = iota(computed, (n,), 0)
     if by != 1:
@@ -456,7 +600,10 @@ def _linspace(start: Any, stop: Any, *, num: Any, endpoint: bool, dtype: Element
         ramp = iota(dtypes.real_of(computed) if dtypes.is_complex(computed) else computed, (div,), 0)
         ramp = linear.reshape(ramp, (div,) + (1,) * len(shape))
         steps = linear.convert(el.div(ramp, scalar_like(ramp, div)), computed)
-        out = el.add(el.mul(linear.reshape(start, (1, *shape)), el.sub(scalar_like(steps, 1), steps)), el.mul(linear.reshape(stop, (1, *shape)), steps))
+        out = el.add(
+            el.mul(linear.reshape(start, (1, *shape)), el.sub(scalar_like(steps, 1), steps)),
+            el.mul(linear.reshape(stop, (1, *shape)), steps),
+        )
         if endpoint:
             out = concatenate([out, linear.broadcast_in_dim(stop, (1, *shape), tuple(range(1, len(shape) + 1)))], 0)
     elif num == 1:
@@ -470,17 +617,52 @@ def _linspace(start: Any, stop: Any, *, num: Any, endpoint: bool, dtype: Element
 
 
 @overload
-def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bool = True,
-             retstep: Literal[False] = False, dtype: DTypeLike | None = None, axis: int = 0, *,
-             device: Placement = None) -> Array: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SizeLike = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Placement = None,
+) -> Array: ...
 @overload
-def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike, endpoint: bool, retstep: Literal[True],
-             dtype: DTypeLike | None = None, axis: int = 0, *, device: Placement = None) -> tuple[Array, Array]: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SizeLike,
+    endpoint: bool,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Placement = None,
+) -> tuple[Array, Array]: ...
 @overload
-def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bool = True, *, retstep: Literal[True],
-             dtype: DTypeLike | None = None, axis: int = 0, device: Placement = None) -> tuple[Array, Array]: ...
-def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: DTypeLike | None = None, axis: int = 0, *, device: Placement = None) -> Array | tuple[Array, Array]:
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SizeLike = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Placement = None,
+) -> tuple[Array, Array]: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SizeLike = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Placement = None,
+) -> Array | tuple[Array, Array]:
     """`num` evenly spaced numbers from start to stop (left out where not `endpoint`); bounds may be arrays.
 
     Raises:
@@ -512,8 +694,15 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bo
     return out, on_device(step)
 
 
-def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, base: ArrayLike = 10.0,
-             dtype: DTypeLike | None = None, axis: int = 0) -> Array:
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Powers of `base` with evenly spaced exponents.
 
     Example:
@@ -522,15 +711,23 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
         (3,)
     """
     dt = asked_dtype("logspace", dtype)
-    exponents = linspace(start, stop, num, endpoint, dtype=dt if dt is not None and dtypes.is_inexact(dt) else None, axis=axis)
+    exponents = linspace(
+        start, stop, num, endpoint, dtype=dt if dt is not None and dtypes.is_inexact(dt) else None, axis=axis
+    )
     base, exponents = promote("logspace", base, exponents)
     base = broadcast_to(base, shape_of(exponents)) if shape_of(base) else base
     out = el.pow_(base, exponents)
     return out if dt is None else linear.convert(out, dt)
 
 
-def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None,
-              axis: int = 0) -> Array:
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Numbers from start to stop, each the same multiple of the one before.
 
     Example:
@@ -550,8 +747,14 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
     return linear.convert(linear.moveaxis(out, 0, canonical_axis(axis, len(shape_of(out)))), dt)
 
 
-def eye(N: SizeLike, M: SizeLike | None = None, k: int | ArrayLike = 0, dtype: DTypeLike | None = None, *,
-        device: Placement = None) -> Array:
+def eye(
+    N: SizeLike,
+    M: SizeLike | None = None,
+    k: int | ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Placement = None,
+) -> Array:
     """A matrix with ones on the `k`-th diagonal.
 
     Example:
@@ -591,8 +794,10 @@ def tri(N: SizeLike, M: SizeLike | None = None, k: int = 0, dtype: DTypeLike | N
         Array([[1., 0.],
                [1., 1.]], dtype=float32)
     """
-    return linear.convert(lower_mask(static_size("N", N), static_size("N" if M is None else "M", N if M is None else M), k),
-                          asked_dtype("tri", dtype) or dtypes.float32)
+    return linear.convert(
+        lower_mask(static_size("N", N), static_size("N" if M is None else "M", N if M is None else M), k),
+        asked_dtype("tri", dtype) or dtypes.float32,
+    )
 
 
 def lower_mask(n: int, m: int, k: int) -> Array:
@@ -632,10 +837,12 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 @overload
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: Literal[False] = False) -> Array: ...
 @overload
-def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, *,
-            sparse: Literal[True]) -> tuple[Array, ...]: ...
-def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
-            sparse: bool = False) -> Array | tuple[Array, ...]:
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array for each axis.
 
     Example:
@@ -647,7 +854,10 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
         raise TypeError(f"indices: dimensions must be a sequence of integers, got {dimensions}.")
     dims, dt = canonical_shape(dimensions), asked_dtype("indices", dtype) or index_dtype()
     if sparse:
-        return tuple(linear.reshape(iota(dt, (n,), 0), tuple(n if e == d else 1 for e in range(len(dims)))) for d, n in enumerate(dims))
+        return tuple(
+            linear.reshape(iota(dt, (n,), 0), tuple(n if e == d else 1 for e in range(len(dims))))
+            for d, n in enumerate(dims)
+        )
     grids = [iota(dt, dims, d) for d in range(len(dims))]
     return _stack(grids) if grids else linear.full((0,), 0, dt)
 
@@ -665,8 +875,10 @@ def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset
     size = dtypes.itemsize(dt)
     n = len(data) // size if count < 0 else count
     if count < 0 and len(data) % size or n * size > len(data):
-        raise ValueError(f"frombuffer: a buffer of {len(data)} bytes does not hold {n} elements of {size} bytes exactly.")
-    return array(from_bytes(bytes(data[:n * size]), (n,), dt))
+        raise ValueError(
+            f"frombuffer: a buffer of {len(data)} bytes does not hold {n} elements of {size} bytes exactly."
+        )
+    return array(from_bytes(bytes(data[: n * size]), (n,), dt))
 
 
 def fromfunction(function: Callable[..., _T], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object) -> _T:
@@ -678,7 +890,7 @@ def fromfunction(function: Callable[..., _T], shape: ShapeLike, *, dtype: DTypeL
         [[0, 1], [1, 2]]
     """
     shape, out = canonical_shape(shape), function(*indices(canonical_shape(shape), dtype), **kwargs)
-    return tree_map(lambda x: x if shape_of(x)[:len(shape)] == shape else broadcast_to(x, (*shape, *shape_of(x))), out)
+    return tree_map(lambda x: x if shape_of(x)[: len(shape)] == shape else broadcast_to(x, (*shape, *shape_of(x))), out)
 
 
 def from_dlpack(x: object, /, *, device: Placement = None, copy: bool | None = None) -> Array:
@@ -701,10 +913,19 @@ def from_dlpack(x: object, /, *, device: Placement = None, copy: bool | None = N
     if is_array(x):
         return array(given, copy=bool(copy), device=device)
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
-        raise TypeError(at_user_line(f"from_dlpack takes an object with the methods __dlpack__ and __dlpack_device__, got a {type(x).__name__}. Use jnp.asarray."))
+        raise TypeError(
+            at_user_line(
+                "from_dlpack takes an object with the methods __dlpack__ and __dlpack_device__, got a"
+                f" {type(x).__name__}. Use jnp.asarray."
+            )
+        )
     if copy is False:
-        raise ValueError(at_user_line(f"from_dlpack: a {type(x).__name__} can't become an array without a copy, which copy=False forbids. Leave copy out."))
+        raise ValueError(
+            at_user_line(
+                f"from_dlpack: a {type(x).__name__} can't become an array without a copy, which copy=False forbids."
+                " Leave copy out."
+            )
+        )
     if not has_numpy:
         raise ImportError("from_dlpack needs NumPy, which is not installed here. Use jnp.asarray(memoryview(x)).")
     return array(np.from_dlpack(given), device=device)
-

@@ -1,4 +1,5 @@
 """einsum: Einstein summation, as a sequence of dot_general, diagonals, sums and transposes."""
+
 from __future__ import annotations
 
 import importlib
@@ -51,7 +52,9 @@ def parse(subscripts: str, shapes: Sequence[tuple[Any, ...]]) -> tuple[list[list
         named = sum(t != "..." for t in term)
         if "..." in term:
             if len(shape) < named:
-                raise ValueError(f"einsum: term {''.join(term)!r} names more axes than an operand of shape {shape} has.")
+                raise ValueError(
+                    f"einsum: term {''.join(term)!r} names more axes than an operand of shape {shape} has."
+                )
             dots = max(dots, len(shape) - named)
         elif len(shape) != named:
             raise ValueError(f"einsum: term {''.join(term)!r} does not fit an operand of shape {shape}.")
@@ -59,13 +62,13 @@ def parse(subscripts: str, shapes: Sequence[tuple[Any, ...]]) -> tuple[list[list
     for k, (term, shape) in enumerate(zip(terms, shapes)):
         if "..." in term:
             at, count = term.index("..."), len(shape) - len(term) + 1
-            terms[k] = [*term[:at], *broadcast[dots - count:], *term[at + 1:]]
+            terms[k] = [*term[:at], *broadcast[dots - count :], *term[at + 1 :]]
     flat = list(itertools.chain(*terms))
     if arrow:
         out = _labels(right, "result")
         if "..." in out:
             at = out.index("...")
-            out = [*out[:at], *broadcast, *out[at + 1:]]
+            out = [*out[:at], *broadcast, *out[at + 1 :]]
         if len(set(out)) != len(out):
             raise ValueError(f"einsum: result {right!r} names an axis twice.")
         missing = [c for c in out if c not in flat]
@@ -84,7 +87,12 @@ def _sizes(terms: list[list[str]], shapes: Sequence[tuple[Size, ...]]) -> dict[s
         for label, n in zip(term, shape):
             known = sizes.get(label, 1)
             if known != 1 and n not in (1, known):
-                raise ValueError(at_user_line(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known}). Use one label for axes of one size only."))
+                raise ValueError(
+                    at_user_line(
+                        f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known}). Use"
+                        " one label for axes of one size only."
+                    )
+                )
             sizes[label] = (known if n == 1 else n) if 0 not in (known, n) else 0
     return sizes
 
@@ -98,7 +106,7 @@ def _diagonal(x: Value, labels: list[str]) -> tuple[Value, Value]:
             shape = shape_of(x)
             mask = el.eq(iota(dtypes.int32, shape, i), iota(dtypes.int32, shape, j))
             x = linear.reduce_sum(el.select_n_p.bind(mask, linear.full(shape, 0, dtype_of(x)), x), (j,))
-            labels = labels[:j] + labels[j + 1:]
+            labels = labels[:j] + labels[j + 1 :]
     return x, labels
 
 
@@ -113,31 +121,49 @@ def _squeeze_ones(x: Value, labels: list[str], sizes: dict[str, int]) -> tuple[A
     return linear.squeeze(x, ones), [c for d, c in enumerate(labels) if d not in ones]
 
 
-def _pair(x: Value, xl: list[str], y: Value, yl: list[str], keep: set[str],
-          dot: Callable[..., Any]) -> tuple[Any, list[Any]]:
+def _pair(
+    x: Value, xl: list[str], y: Value, yl: list[str], keep: set[str], dot: Callable[..., Any]
+) -> tuple[Any, list[Any]]:
     """The product of two operands, summed over the labels that nobody else needs."""
     x, xl = _sum_out(x, xl, keep | set(yl))
     y, yl = _sum_out(y, yl, keep | set(xl))
     both = [c for c in xl if c in yl]
     contract = [c for c in both if c not in keep]
     batch = [c for c in both if c in keep]
-    numbers = ((tuple(xl.index(c) for c in contract), tuple(yl.index(c) for c in contract)),
-               (tuple(xl.index(c) for c in batch), tuple(yl.index(c) for c in batch)))
+    numbers = (
+        (tuple(xl.index(c) for c in contract), tuple(yl.index(c) for c in contract)),
+        (tuple(xl.index(c) for c in batch), tuple(yl.index(c) for c in batch)),
+    )
     return dot(x, y, numbers), [*batch, *[c for c in xl if c not in both], *[c for c in yl if c not in both]]
 
 
 def _greedy(terms: list[list[str]], out: list[str], sizes: dict[str, int]) -> tuple[int, int]:
     """The pair whose product is smallest compared to its operands."""
+
     def cost(i: int, j: int) -> tuple[Value, Value, Value]:
         rest = set(out).union(*(t for k, t in enumerate(terms) if k not in (i, j)))
         size = lambda labels: math.prod(sizes[c] for c in labels)
         return size((set(terms[i]) | set(terms[j])) & rest) - size(terms[i]) - size(terms[j]), i, j
+
     pairs = [(i, j) for i in range(len(terms)) for j in range(i + 1, len(terms))]
     return pairs[0] if not is_constant_shape(sizes.values()) else min(cost(i, j) for i, j in pairs)[1:]
 
 
-_OPTIMIZERS = ("auto", "auto-hq", "branch-1", "branch-2", "branch-all", "dp", "dynamic-programming", "eager", "greedy", "opportunistic", "optimal",
-               "random-greedy", "random-greedy-128")
+_OPTIMIZERS = (
+    "auto",
+    "auto-hq",
+    "branch-1",
+    "branch-2",
+    "branch-all",
+    "dp",
+    "dynamic-programming",
+    "eager",
+    "greedy",
+    "opportunistic",
+    "optimal",
+    "random-greedy",
+    "random-greedy-128",
+)
 
 
 @cache
@@ -156,9 +182,13 @@ def _path(terms: list[Any], out: list[Any], sizes: dict[Any, Any], optimize: Any
         path = [tuple(operator.index(k) for k in step) for step in optimize]
         for step in path:
             if len(step) > 2:
-                raise NotImplementedError(f"einsum: the path contracts {len(step)} operands at once; give pairs, such as [(0, 1), (0, 1)].")
+                raise NotImplementedError(
+                    f"einsum: the path contracts {len(step)} operands at once; give pairs, such as [(0, 1), (0, 1)]."
+                )
             if len(set(step)) != len(step) or any(not 0 <= k < n for k in step):
-                raise IndexError(f"einsum: the path {path} names an operand that is not there: step {step} of {n} operands.")
+                raise IndexError(
+                    f"einsum: the path {path} names an operand that is not there: step {step} of {n} operands."
+                )
             n += 1 - len(step)
         return path + [(0, 1)] * (n - 1)
     if n < 3 or optimize is False or not is_constant_shape(sizes.values()):
@@ -171,7 +201,12 @@ def _path(terms: list[Any], out: list[Any], sizes: dict[Any, Any], optimize: Any
         spell = lambda labels: "".join(symbols[c] for c in labels)
         text = ",".join(map(spell, terms)) + "->" + spell(out)
         shapes = [tuple(sizes[c] for c in t) for t in terms]
-        return [tuple(step) for step in package.contract_path(text, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize)[0]]
+        return [
+            tuple(step)
+            for step in package.contract_path(
+                text, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize
+            )[0]
+        ]
     path, terms = [], list(terms)
     while len(terms) > 1:
         i, j = _greedy(terms, out, sizes)
@@ -187,22 +222,31 @@ def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     operands = list(given)
     result = operands.pop() if len(operands) % 2 else None
     names = sorted({c for labels in [*operands[1::2], result or ()] for c in labels if c is not Ellipsis})
-    letters = dict(zip(names, (*string.ascii_letters, *(chr(c) for c in range(0x4e00, 0x4e00 + len(names))))))
+    letters = dict(zip(names, (*string.ascii_letters, *(chr(c) for c in range(0x4E00, 0x4E00 + len(names))))))
     spell = lambda labels: "".join("..." if c is Ellipsis else letters[c] for c in labels)
     return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), tuple(operands[::2])
 
 
-def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[Any], out: None = None,
-           optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
-           precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-           _dot_general: Callable[..., Array] | None = None, out_sharding: OutSharding = None) -> Array:
+def einsum(
+    subscripts: str | ArrayLike,
+    /,
+    *operands: ArrayLike | Sequence[Any],
+    out: None = None,
+    optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Array] | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Sums of products of arrays, as Einstein's notation names them: einsum('ij,jk->ik', a, b) is a matrix product.
 
-    `optimize` chooses the order of contraction: a path as `einsum_path` gives it, False for the order of the operands, or the name of a
-    method of opt_einsum, which finds it where it is installed (elsewhere every name means the smallest product first).
+    `optimize` chooses the order of contraction: a path as `einsum_path` gives it, False for the order of the operands,
+    or the name of a method of opt_einsum, which finds it where it is installed (elsewhere every name means the smallest
+    product first).
 
     Raises:
-        ValueError: for malformed subscripts, and sizes of one label that differ. KeyError: for the name of a method that does not exist.
+        ValueError: for malformed subscripts, and sizes of one label that differ. KeyError: for the name of a method
+            that does not exist.
 
     Example:
         >>> import weft.numpy as jnp
@@ -211,14 +255,27 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[Any],
     """
     only("einsum", out=out)
     if out_sharding is not None:
-        return laid_out("einsum", einsum(subscripts, *operands, optimize=optimize, precision=precision, preferred_element_type=preferred_element_type,
-                                         _dot_general=_dot_general), out_sharding)
+        return laid_out(
+            "einsum",
+            einsum(
+                subscripts,
+                *operands,
+                optimize=optimize,
+                precision=precision,
+                preferred_element_type=preferred_element_type,
+                _dot_general=_dot_general,
+            ),
+            out_sharding,
+        )
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:
         raise ValueError("einsum needs at least one operand.")
     xs = [on_device(x) for x in promote("einsum", *[operand("einsum", x) for x in operands])]
-    preferred, weak = asked_dtype("einsum", preferred_element_type) or dtype_of(xs[0]), preferred_element_type is None and get_aval(xs[0]).weak_type
+    preferred, weak = (
+        asked_dtype("einsum", preferred_element_type) or dtype_of(xs[0]),
+        preferred_element_type is None and get_aval(xs[0]).weak_type,
+    )
     precision = canonical_precision(precision)
     terms, result = parse(subscripts, [shape_of(x) for x in xs])
     sizes = _sizes(terms, [shape_of(x) for x in xs])
@@ -240,13 +297,20 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[Any],
     x = linear.transpose(x, [labels.index(c) for c in result if c in labels])
     missing = tuple(d for d, c in enumerate(result) if c not in labels)
     if missing:
-        x = linear.broadcast_in_dim(x, tuple(sizes[c] for c in result), tuple(d for d in range(len(result)) if d not in missing))
+        x = linear.broadcast_in_dim(
+            x, tuple(sizes[c] for c in result), tuple(d for d in range(len(result)) if d not in missing)
+        )
     return linear.convert(x, preferred, weak)
 
 
-def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[Any],
-                optimize: str | bool | Sequence[tuple[int, ...]] = "auto") -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` contracts its operands: a list of places, and a text about it (what opt_einsum tells, where it is installed).
+def einsum_path(
+    subscripts: str | ArrayLike,
+    /,
+    *operands: ArrayLike | Sequence[Any],
+    optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
+) -> tuple[list[tuple[int, ...]], Any]:
+    """The order in which `einsum` contracts its operands: a list of places, and a text about it (what opt_einsum tells,
+    where it is installed).
 
     Example:
         >>> import weft.numpy as jnp
@@ -258,7 +322,11 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
     shapes = [shape_of(operand("einsum_path", x)) for x in operands]
     terms, result = parse(subscripts, shapes)
     sizes = _sizes(terms, shapes)
-    if _opt_einsum() is not None and is_constant_shape(sizes.values()) and (not isinstance(optimize, str) or optimize in _OPTIMIZERS):
+    if (
+        _opt_einsum() is not None
+        and is_constant_shape(sizes.values())
+        and (not isinstance(optimize, str) or optimize in _OPTIMIZERS)
+    ):
         how = "optimal" if isinstance(optimize, bool) else optimize
         path, told = _opt_einsum().contract_path(subscripts, *shapes, shapes=True, optimize=how)
         return [tuple(step) for step in path], told

@@ -1,4 +1,5 @@
 """Elementary functions of `weft.numpy`: of real and complex numbers, and of integers as floats."""
+
 from __future__ import annotations
 
 import math
@@ -13,16 +14,47 @@ from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, promote_inexact, promote_strong, strong
 
-__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
-           "atanh", "cbrt", "cos", "cosh", "deg2rad", "degrees", "exp", "exp2", "expm1", "log", "log10", "log1p",
-           "log2", "rad2deg", "radians", "sin", "sinc", "sinh", "sqrt", "tan", "tanh"]
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
 _INEXACT = frozenset(dtypes.dtype(n) for n in ("bfloat16", "float16", "float32", "float64", "complex64", "complex128"))
 _example = elementwise_example("jnp.array([0.5, 0.25])")
 
 
 def _real(name: str, x: ArrayLike) -> Any:
     """`x`, integers as floats."""
-    if getattr(x, "dtype", None) in _INEXACT:      # what most calls have needs no promotion
+    if getattr(x, "dtype", None) in _INEXACT:  # what most calls have needs no promotion
         return x
     return promote_inexact(name, x)[0]
 
@@ -38,7 +70,7 @@ def _log10(x: Any) -> Array:
 
 
 def _logarithm(x: Any, base: int) -> Array:
-    x = linear.convert(x, dtype_of(x))      # of numbers JAX gives no weak type
+    x = linear.convert(x, dtype_of(x))  # of numbers JAX gives no weak type
     return el.div(el.log(x), scalar_like(x, math.log(base)))
 
 

@@ -1,4 +1,5 @@
 """weft.numpy.fft: discrete Fourier transforms."""
+
 from __future__ import annotations
 
 import math
@@ -24,8 +25,26 @@ from .util import asked_dtype, canonical_axes, float_dtype, inexact_dtype, on_de
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
-           "rfft2", "rfftfreq", "rfftn"]
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
 
 _INVERSE = (FftType.IFFT, FftType.IRFFT)
 
@@ -33,8 +52,8 @@ _INVERSE = (FftType.IFFT, FftType.IRFFT)
 def _fit(x: Value, sizes: Any) -> Value:
     """`x` cut or padded with zeros at the end of its last axes to `sizes`."""
     shape = shape_of(x)
-    lead = shape[:len(shape) - len(sizes)]
-    cut = tuple(min(n, s) for n, s in zip(shape[len(lead):], sizes))
+    lead = shape[: len(shape) - len(sizes)]
+    cut = tuple(min(n, s) for n, s in zip(shape[len(lead) :], sizes))
     x = slice_(x, (0,) * len(shape), (*lead, *cut))
     return pad(x, scalar_like(x, 0), [(0, 0, 0)] * len(lead) + [(0, s - n, 0) for s, n in zip(sizes, cut)])
 
@@ -46,15 +65,22 @@ def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> 
         x = linear.convert(x, dtypes.promote((inexact_dtype(dtype_of(x)), False), (dtypes.complex64, False))[0])
     order = [d for d in range(rank) if d not in axes] + list(axes)
     x = linear.transpose(x, order)
-    have = shape_of(x)[rank - len(axes):]
+    have = shape_of(x)[rank - len(axes) :]
     if sizes is None:
         sizes = (*have[:-1], 2 * (have[-1] - 1)) if kind == FftType.IRFFT else have
     if any(n < 1 for n in sizes):
         if kind == FftType.RFFT and sizes[-1] < 1:
             raise ValueError(f"FFT lengths must be positive, got {sizes}.")
         last = sizes[-1] // 2 + 1 if kind == FftType.RFFT else max(0, sizes[-1])
-        dt = dtypes.real_of(dtype_of(x)) if kind == FftType.IRFFT else dtypes.complex_of(dtype_of(x)) if kind == FftType.RFFT else dtype_of(x)
-        out = linear.full((*shape_of(x)[:rank - len(axes)], *have[:-1], last), 0, dt)      # of no numbers there are none
+        dt = (
+            dtypes.real_of(dtype_of(x))
+            if kind == FftType.IRFFT
+            else dtypes.complex_of(dtype_of(x))
+            if kind == FftType.RFFT
+            else dtype_of(x)
+        )
+        # of no numbers there are none
+        out = linear.full((*shape_of(x)[: rank - len(axes)], *have[:-1], last), 0, dt)
         return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
     x = _fit(x, (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes)
     out = _in_parts(x, kind, sizes)
@@ -62,9 +88,16 @@ def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> 
         return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
     count = math.prod(sizes)
     if not is_constant_shape(sizes):
-        raise type_error(f"fft: norm={norm!r} needs lengths that are known, got {sizes}; use norm='backward' and scale the result yourself.")
-    factor = {None: 1.0, "backward": 1.0, "ortho": math.sqrt(count) if kind in _INVERSE else 1 / math.sqrt(count),
-              "forward": float(count) if kind in _INVERSE else 1 / count}[norm]
+        raise type_error(
+            f"fft: norm={norm!r} needs lengths that are known, got {sizes}; use norm='backward' and scale the result"
+            " yourself."
+        )
+    factor = {
+        None: 1.0,
+        "backward": 1.0,
+        "ortho": math.sqrt(count) if kind in _INVERSE else 1 / math.sqrt(count),
+        "forward": float(count) if kind in _INVERSE else 1 / count,
+    }[norm]
     if factor != 1.0:
         out = el.mul(out, scalar_like(out, factor))
     return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
@@ -109,13 +142,20 @@ def _run(name: str, kind: Any, a: Value, s: Any, axes: Any, norm: str | None) ->
         axes = range(rank) if s is None else range(rank - len(s), rank)
     axes = tuple(canonical_axes(tuple(axes), rank))
     if not axes:
-        return linear.convert(x, dtypes.complex_of(inexact_dtype(dtype_of(x)))) if kind in (FftType.FFT, FftType.IFFT) else x
+        return (
+            linear.convert(x, dtypes.complex_of(inexact_dtype(dtype_of(x))))
+            if kind in (FftType.FFT, FftType.IFFT)
+            else x
+        )
     return _transform(x, kind, s, axes, norm)
 
 
 def _run1(name: str, kind: Any, a: Value, n: int | None, axis: Any, norm: str | None) -> Value:
     if isinstance(axis, (tuple, list)):
-        raise ValueError(f"weft.numpy.fft.{name} does not support multiple axes. Please use weft.numpy.fft.{name}n. Got axis = {axis!r}.")
+        raise ValueError(
+            f"weft.numpy.fft.{name} does not support multiple axes. Please use weft.numpy.fft.{name}n. Got axis ="
+            f" {axis!r}."
+        )
     return _run(name, kind, a, None if n is None else (n,), (axis,), norm)
 
 
@@ -180,7 +220,9 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
         [1.0, 1.0, 1.0, 1.0]
     """
     x = on_device(operand("hfft", a))
-    return _run1("hfft", FftType.IRFFT, el.conj(x) if dtypes.is_complex(dtype_of(x)) else x, n, axis, _SWAPPED.get(norm, norm))
+    return _run1(
+        "hfft", FftType.IRFFT, el.conj(x) if dtypes.is_complex(dtype_of(x)) else x, n, axis, _SWAPPED.get(norm, norm)
+    )
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -200,8 +242,7 @@ def _two(name: str, axes: Sequence[int] | None) -> Sequence[int] | None:
     return axes
 
 
-def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
-         norm: str | None = None) -> Array:
+def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The Fourier transform over several axes (all by default), each cut or padded to its size in `s`.
 
     Raises:
@@ -215,8 +256,7 @@ def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None
     return _run("fftn", FftType.FFT, a, s, axes, norm)
 
 
-def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
-         norm: str | None = None) -> Array:
+def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None) -> Array:
     """The Fourier transform over two axes, each cut or padded to its size in `s`.
 
     Raises:
@@ -230,8 +270,7 @@ def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2,
     return _run("fft2", FftType.FFT, a, s, _two("fft2", axes), norm)
 
 
-def ifftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Array:
+def ifftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The inverse Fourier transform over several axes (all by default), each cut or padded to its size in `s`.
 
     Raises:
@@ -245,8 +284,9 @@ def ifftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = Non
     return _run("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
-def ifft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
-          norm: str | None = None) -> Array:
+def ifft2(
+    a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
     """The inverse Fourier transform over two axes, each cut or padded to its size in `s`.
 
     Raises:
@@ -260,9 +300,9 @@ def ifft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2
     return _run("ifft2", FftType.IFFT, a, s, _two("ifft2", axes), norm)
 
 
-def rfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Array:
-    """The Fourier transform of real values, halved along the last axis, over several axes (all by default), each cut or padded to its size in `s`.
+def rfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+    """The Fourier transform of real values, halved along the last axis, over several axes (all by default), each cut or
+    padded to its size in `s`.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
@@ -275,9 +315,11 @@ def rfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = Non
     return _run("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
-def rfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
-          norm: str | None = None) -> Array:
-    """The Fourier transform of real values, halved along the last axis, over two axes, each cut or padded to its size in `s`.
+def rfft2(
+    a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
+    """The Fourier transform of real values, halved along the last axis, over two axes, each cut or padded to its size
+    in `s`.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
@@ -290,9 +332,9 @@ def rfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2
     return _run("rfft2", FftType.RFFT, a, s, _two("rfft2", axes), norm)
 
 
-def irfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
-           norm: str | None = None) -> Array:
-    """The inverse of the transform of real values over several axes (all by default), each cut or padded to its size in `s`.
+def irfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+    """The inverse of the transform of real values over several axes (all by default), each cut or padded to its size in
+    `s`.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
@@ -305,8 +347,9 @@ def irfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = No
     return _run("irfftn", FftType.IRFFT, a, s, axes, norm)
 
 
-def irfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
-           norm: str | None = None) -> Array:
+def irfft2(
+    a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
+) -> Array:
     """The inverse of the transform of real values over two axes, each cut or padded to its size in `s`.
 
     Raises:
@@ -335,7 +378,8 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Placement = None) -> Array:
-    """The frequencies of the terms of `rfft` of n samples at distance d. A `dtype` of integers gives floats all the same.
+    """The frequencies of the terms of `rfft` of n samples at distance d. A `dtype` of integers gives floats all the
+    same.
 
     Example:
         >>> import weft.numpy as jnp

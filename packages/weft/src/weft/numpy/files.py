@@ -1,4 +1,5 @@
 """Arrays in files of NumPy's formats .npy and .npz, and numbers in text."""
+
 from __future__ import annotations
 
 import ast
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["fromfile", "fromiter", "fromstring", "load", "save", "savez"]
 _MAGIC = b"\x93NUMPY"
-_LONGEST = 10_000      # bytes of a header
+_LONGEST = 10_000  # bytes of a header
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 def load(file: IO[bytes] | str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
-    """The array of a .npy file; of a .npz file its arrays by name, read when they are asked for. Further arguments are those of `numpy.load`.
+    """The array of a .npy file; of a .npz file its arrays by name, read when they are asked for. Further arguments are
+    those of `numpy.load`.
 
     Raises:
         OSError: if the file can't be read. ValueError: if it holds something else.
@@ -45,9 +47,16 @@ def load(file: IO[bytes] | str | os.PathLike[str], *args: Any, **kwargs: Any) ->
         found = np.load(file, *args, **kwargs)
         if not isinstance(found, np.ndarray):
             return found
-        return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found) if found.dtype.kind != "V" or found.dtype.itemsize == 2 else found
+        return (
+            asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
+            if found.dtype.kind != "V" or found.dtype.itemsize == 2
+            else found
+        )
     if args or kwargs:
-        raise NotImplementedError("load takes only the file where NumPy is not installed: nothing is mapped or unpickled. Install numpy for its other arguments.")
+        raise NotImplementedError(
+            "load takes only the file where NumPy is not installed: nothing is mapped or unpickled. Install numpy for"
+            " its other arguments."
+        )
     data = file.read() if hasattr(file, "read") else _contents(file)
     return _Archive(io.BytesIO(data)) if data[:2] == b"PK" else asarray(_parse(data))
 
@@ -103,19 +112,21 @@ def _header(data: bytes) -> tuple[str, bool, tuple[int, ...], int]:
     if len(data) < 12 or data[6] not in (1, 2, 3) or data[7]:
         _refuse(f"its version is {data[6:8].hex('.')}")
     width = 2 if data[6] == 1 else 4
-    count = int.from_bytes(data[8:8 + width], "little")
+    count = int.from_bytes(data[8 : 8 + width], "little")
     start = 8 + width + count
     if count > _LONGEST or start > len(data):
         _refuse(f"its header of {count} bytes is longer than {'the file' if start > len(data) else _LONGEST}")
     try:
-        found = ast.literal_eval(data[8 + width:start].decode("utf-8" if data[6] == 3 else "latin1"))
+        found = ast.literal_eval(data[8 + width : start].decode("utf-8" if data[6] == 3 else "latin1"))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         _refuse("its header is no dict of constants")
     if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
         _refuse("its header must have descr, fortran_order and shape")
     descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
     if type(fortran) is not bool or type(shape) is not tuple or any(type(n) is not int or n < 0 for n in shape):
-        _refuse(f"fortran_order must be a bool and shape a tuple of sizes, got {str(fortran)[:40]} and {str(shape)[:80]}")
+        _refuse(
+            f"fortran_order must be a bool and shape a tuple of sizes, got {str(fortran)[:40]} and {str(shape)[:80]}"
+        )
     return descr, fortran, shape, start
 
 
@@ -124,22 +135,34 @@ def _parse(data: bytes) -> HostArray:
     descr, fortran, shape, start = _header(data)
     parts = re.fullmatch(r"([<>|=]?)([biufcV])(\d{1,2})", descr) if type(descr) is str else None
     order, kind, size = (parts[1], parts[2], int(parts[3])) if parts is not None else ("", "?", 0)
-    name = "bool" if kind == "b" and size == 1 else "bfloat16" if kind == "V" and size == 2 else f"{_KINDS.get(kind, '?')}{8 * size}"
+    name = (
+        "bool"
+        if kind == "b" and size == 1
+        else "bfloat16"
+        if kind == "V" and size == 2
+        else f"{_KINDS.get(kind, '?')}{8 * size}"
+    )
     if name not in (*CODES, "bfloat16") or order == ">" and size > 1:
-        raise ValueError(f"a .npy file with elements of type {str(descr)[:40]!r} can't be read without NumPy; numbers in little-endian order can.")
+        raise ValueError(
+            f"a .npy file with elements of type {str(descr)[:40]!r} can't be read without NumPy; numbers in"
+            " little-endian order can."
+        )
     n = math.prod(shape)
     if n * size > len(data) - start:
-        _refuse(f"an array of shape {str(shape)[:80]} and dtype {name} has {n * size} bytes, and {len(data) - start} are there")
+        _refuse(
+            f"an array of shape {str(shape)[:80]} and dtype {name} has {n * size} bytes, and {len(data) - start} are"
+            " there"
+        )
     if not countable(shape, dtypes.dtype(name)):
         _refuse(f"an array of shape {str(shape)[:80]} is too large, though it has no elements")
-    wrong = foreign(data[start:start + n * size], dtypes.dtype(name))
+    wrong = foreign(data[start : start + n * size], dtypes.dtype(name))
     if wrong is not None:
         _refuse(f"an element of dtype {name} has the bits {wrong:#x}")
-    host = from_bytes(data[start:start + n * size], shape, dtypes.dtype(name))
+    host = from_bytes(data[start : start + n * size], shape, dtypes.dtype(name))
     if not fortran or len(shape) < 2:
         return host
     flat, rows = unpack(host.data, name), []
-    for k in range(n):      # the k-th element in row-major order lies where its indices, read backwards, say
+    for k in range(n):  # the k-th element in row-major order lies where its indices, read backwards, say
         at, stride, rest = 0, n, k
         for size in reversed(shape):
             stride //= size
@@ -159,7 +182,9 @@ def _bytes(x: Value) -> bytes:
     name = dtypes.name(x.dtype)
     size = dtypes.itemsize(x.dtype)
     kind = "V" if name == "bfloat16" else dtypes.kind(x.dtype)
-    text = f"{{'descr': '{'|' if size == 1 else '<'}{kind}{size}', 'fortran_order': False, 'shape': {tuple(x.shape)!r}, }}"
+    text = (
+        f"{{'descr': '{'|' if size == 1 else '<'}{kind}{size}', 'fortran_order': False, 'shape': {tuple(x.shape)!r}, }}"
+    )
     text += " " * (-(len(text) + 11) % 64) + "\n"
     return _MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode("latin1") + bytes(to_bytes(x))
 
@@ -189,8 +214,9 @@ def save(file: IO[bytes] | str | os.PathLike[str], arr: ArrayLike, allow_pickle:
         _write(file, ".npy", _bytes(_host("save", arr)))
 
 
-def savez(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, allow_pickle: bool = True,
-          **kwds: ArrayLike) -> None:
+def savez(
+    file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike
+) -> None:
     """Writes arrays to a .npz file: those with a keyword under that name, the others as arr_0, arr_1, …
 
     Raises:
@@ -208,7 +234,10 @@ def savez(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, allow_pick
         return
     named = {f"arr_{k}": x for k, x in enumerate(args)}
     if named.keys() & kwds.keys():
-        raise ValueError(f"savez: {', '.join(sorted(named.keys() & kwds.keys()))} is the name of an array that was given without one.")
+        raise ValueError(
+            f"savez: {', '.join(sorted(named.keys() & kwds.keys()))} is the name of an array that was given without"
+            " one."
+        )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, x in {**named, **kwds}.items():
@@ -220,7 +249,8 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     """The numbers in a text, between separators (spaces in `sep` stand for any white space).
 
     Raises:
-        ValueError: for text that is not a number of that dtype, for fewer numbers than `count`, and for an empty separator.
+        ValueError: for text that is not a number of that dtype, for fewer numbers than `count`, and for an empty
+            separator.
 
     Example:
         >>> import weft.numpy as jnp
@@ -238,12 +268,14 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     dt = dtypes.dtype(dtype)
     read = float if dtypes.is_float(dt) else complex if dtypes.is_complex(dt) else int
     try:
-        values: list[Any] = [read(part) for part in parts[:count if count >= 0 else None]]
+        values: list[Any] = [read(part) for part in parts[: count if count >= 0 else None]]
     except ValueError as e:
-        raise ValueError(f"fromstring: the text could not be read to its end as {dtypes.name(dt)} between {sep!r}: {e}.") from None
+        raise ValueError(
+            f"fromstring: the text could not be read to its end as {dtypes.name(dt)} between {sep!r}: {e}."
+        ) from None
     if len(values) < count:
         raise ValueError(f"fromstring: {count} numbers were asked for, but the text has {len(values)}.")
-    if dtypes.is_int(dt):      # as C reads them: what is too large wraps
+    if dtypes.is_int(dt):  # as C reads them: what is too large wraps
         bits = dtypes.bits(dt)
         values = [v & (1 << bits) - 1 for v in values]
         values = [v - (1 << bits) if dtypes.is_signed(dt) and v >> (bits - 1) else v for v in values]
@@ -251,8 +283,10 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
 
 def _unsafe(name: str) -> NoReturn:
-    raise NotImplementedError(f"{name} does not exist here: what it reads may change between a function's traces. "
-                              f"Use weft.numpy.asarray(numpy.{name}(…)) outside of traced functions.")
+    raise NotImplementedError(
+        f"{name} does not exist here: what it reads may change between a function's traces. "
+        f"Use weft.numpy.asarray(numpy.{name}(…)) outside of traced functions."
+    )
 
 
 def fromfile(*args: object, **kwargs: object) -> NoReturn:

@@ -1,4 +1,5 @@
 """Arrays and indices written with brackets: r_, c_, mgrid, ogrid, s_, ix_."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, cast
@@ -63,7 +64,9 @@ ogrid = _Grid("ogrid", True)
 
 
 class _Concatenator:
-    """Slices, numbers and arrays joined along an axis, as a directive at the front says: 'axis,ndmin,place of the axis', 'r' or 'c'."""
+    """Slices, numbers and arrays joined along an axis, as a directive at the front says: 'axis,ndmin,place of the
+    axis', 'r' or 'c'.
+    """
 
     def __init__(self, name: str, axis: int, ndmin: int, place: int):
         self.name, self.defaults = name, (axis, ndmin, place)
@@ -86,9 +89,11 @@ class _Concatenator:
                 try:
                     given = [int(part) for part in directive.split(",")]
                 except ValueError:
-                    raise ValueError(f"{self.name}: could not understand directive {directive!r}; write 'axis', 'axis,ndmin', "
-                                     "'axis,ndmin,place', 'r' or 'c'.") from None
-                axis, ndmin, place = (*given, *self.defaults[len(given):])[:3]
+                    raise ValueError(
+                        f"{self.name}: could not understand directive {directive!r}; write 'axis', 'axis,ndmin', "
+                        "'axis,ndmin,place', 'r' or 'c'."
+                    ) from None
+                axis, ndmin, place = (*given, *self.defaults[len(given) :])[:3]
         if any(isinstance(item, str) for item in items):
             raise ValueError(f"{self.name}: string directive must be placed at the beginning.")
         if not items:
@@ -146,8 +151,9 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     return tuple(out)
 
 
-def mask_indices(n: int, mask_func: Callable[[ArrayLike, int], Array], k: int = 0, *,
-                 size: int | None = None) -> tuple[Array, Array]:
+def mask_indices(
+    n: int, mask_func: Callable[[ArrayLike, int], Array], k: int = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
     """The positions in an n by n matrix that `mask_func(matrix, k)` leaves nonzero.
 
     Example:

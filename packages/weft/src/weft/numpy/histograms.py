@@ -1,4 +1,5 @@
 """Histograms in two and more dimensions."""
+
 from __future__ import annotations
 
 import math
@@ -18,9 +19,14 @@ from .util import operand, promote_inexact
 __all__ = ["histogram2d", "histogramdd"]
 
 
-def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10,
-                range: Sequence[Any] | None = None, weights: ArrayLike | None = None,
-                density: bool | None = None) -> tuple[Array, Array, Array]:
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
     """(counts, edges along x, edges along y) of points in rectangles.
 
     Args:
@@ -46,8 +52,13 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | Sequence[ArrayLike
     return counts, first, second
 
 
-def histogramdd(sample: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10, range: Sequence[Any] | None = None,
-                weights: ArrayLike | None = None, density: bool | None = None) -> tuple[Array, list[Array]]:
+def histogramdd(
+    sample: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
     """(counts, list of edges along each axis) of points in boxes; `sample` has a point in each row.
 
     Args:
@@ -70,7 +81,9 @@ def histogramdd(sample: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10, r
         raise ValueError(f"histogramdd takes a matrix with one point in each row, got shape {shape_of(points)}.")
     n, rank = shape_of(points)
     if weights is not None and shape_of(weights) != (n,):
-        raise ValueError(f"histogramdd: there should be one weight for each sample, got shape {shape_of(weights)} for {n} samples.")
+        raise ValueError(
+            f"histogramdd: there should be one weight for each sample, got shape {shape_of(weights)} for {n} samples."
+        )
     if range is not None and (len(range) != rank or any(r is not None and shape_of(asarray(r)) != (2,) for r in range)):
         raise ValueError(f"histogramdd: range must hold a pair or None for each of {rank} axes, got {range}.")
     each: Any = bins
@@ -80,14 +93,20 @@ def histogramdd(sample: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10, r
     else:
         each = [each] * rank
     columns = [points[:, d] for d, _ in enumerate(each)]
-    edges = [histogram_bin_edges(x, b, None if range is None else range[d], weights) for d, (x, b) in enumerate(zip(columns, each))]
+    edges = [
+        histogram_bin_edges(x, b, None if range is None else range[d], weights)
+        for d, (x, b) in enumerate(zip(columns, each))
+    ]
     places = []
     for x, e in zip(columns, edges):
         place = searchsorted(e, x, "right")
-        places.append(where(comparisons.equal(x, e[-1]), ufuncs.subtract(place, 1), place))     # the last box has its upper edge
+        # the last box has its upper edge
+        places.append(where(comparisons.equal(x, e[-1]), ufuncs.subtract(place, 1), place))
     shape = tuple(shape_of(e)[0] + 1 for e in edges)
-    counts = bincount(ravel_multi_index(tuple(places), shape, mode="clip"), weights, length=math.prod(shape)).reshape(shape)
-    counts = counts[(slice(1, -1),) * rank]      # without what lies outside of the edges
+    counts = bincount(ravel_multi_index(tuple(places), shape, mode="clip"), weights, length=math.prod(shape)).reshape(
+        shape
+    )
+    counts = counts[(slice(1, -1),) * rank]  # without what lies outside of the edges
     if density:
         counts = ufuncs.divide(counts, reductions.sum(counts))
         for width in ix_(*[diff(e) for e in edges]):

@@ -2,6 +2,7 @@
 
 Indices out of bounds never fail: reads are moved to the nearest element (or filled, mode="fill"), updates are dropped.
 """
+
 from __future__ import annotations
 
 import operator
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 
 class Window(NamedTuple):
     """A slice with step 1: `size` elements from `start`, which may be traced."""
+
     start: int
     size: int
 
 
 class Strided(NamedTuple):
     """A slice with another step."""
+
     start: int
     size: int
     step: int
@@ -49,6 +52,7 @@ class Strided(NamedTuple):
 
 class Picked(NamedTuple):
     """An integer index, or an array of them."""
+
     index: Any
 
 
@@ -72,12 +76,18 @@ def _expand_mask(mask: Value, axis: int, shape: tuple[Any, ...]) -> list[Any]:
     mask_shape = shape_of(mask)
     if isinstance(mask, Tracer):
         raise NonConcreteBooleanIndexError(
-            at_user_line(f"a boolean index must be concrete, got a traced mask {get_aval(mask)}: the number of elements it selects is not known while tracing. "
-            "Use weft.numpy.where(mask, x, other), or x.at[mask].set(value) with a scalar value."))
+            at_user_line(
+                f"a boolean index must be concrete, got a traced mask {get_aval(mask)}: the number of elements it"
+                " selects is not known while tracing. Use weft.numpy.where(mask, x, other), or x.at[mask].set(value)"
+                " with a scalar value."
+            )
+        )
     for d, n in enumerate(mask_shape):
         if axis + d >= len(shape) or shape[axis + d] != n:
-            raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got {mask_shape}, expected "
-                             f"{list(shape[axis:axis + len(mask_shape)])}.")
+            raise IndexError(
+                f"boolean index did not match shape of indexed array in index {axis}: got {mask_shape}, expected "
+                f"{list(shape[axis : axis + len(mask_shape)])}."
+            )
     return [Picked(array(rows, dtypes.int32)) for rows in _nonzero(mask)]
 
 
@@ -85,17 +95,30 @@ def _entries(idx: Any, shape: tuple[Any, ...]) -> list[Any]:
     """The index as one entry for each axis of the array (and None for each new axis), in order."""
     if not isinstance(idx, tuple):
         if isinstance(idx, list):
-            raise TypeError(at_user_line("a list is no index: use a tuple (x[1, 2]) for one index of each axis, or an array (x[jnp.array([1, 2])]) to pick several."))
+            raise TypeError(
+                at_user_line(
+                    "a list is no index: use a tuple (x[1, 2]) for one index of each axis, or an array (x[jnp.array([1,"
+                    " 2])]) to pick several."
+                )
+            )
         idx = (idx,)
-    idx = [asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i for i in idx]
+    idx = [
+        asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i
+        for i in idx
+    ]
     used = sum(_consumes(i) for i in idx)
     if sum(i is Ellipsis for i in idx) > 1:
         raise IndexError("an index can only have a single ellipsis ('...').")
     if used > len(shape):
-        raise IndexError(at_user_line(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed. Leave indices out, or add an axis with x[:, None]."))
+        raise IndexError(
+            at_user_line(
+                f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed. Leave indices out, or"
+                " add an axis with x[:, None]."
+            )
+        )
     fill = [slice(None)] * (len(shape) - used)
     at = next((k for k, i in enumerate(idx) if i is Ellipsis), None)
-    idx = [*idx, *fill] if at is None else [*idx[:at], *fill, *idx[at + 1:]]
+    idx = [*idx, *fill] if at is None else [*idx[:at], *fill, *idx[at + 1 :]]
     out: list[Any] = []
     axis = 0
     for position, i in enumerate(idx):
@@ -119,7 +142,9 @@ def _entries(idx: Any, shape: tuple[Any, ...]) -> list[Any]:
 def bool_index(i: object) -> bool:
     """A scalar boolean array as a Python bool; a traced one can't be an index."""
     if isinstance(i, Tracer):
-        raise NonConcreteBooleanIndexError("a traced boolean scalar can't be an index: the result's size would not be known. Use weft.numpy.where.")
+        raise NonConcreteBooleanIndexError(
+            "a traced boolean scalar can't be an index: the result's size would not be known. Use weft.numpy.where."
+        )
     return bool(flat_host(i)[0])
 
 
@@ -141,13 +166,24 @@ def _integer(i: Any, position: int) -> Any:
             return i
         except TypeError:
             if isinstance(i, float):
-                raise TypeError(at_user_line(f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}.")) from None
+                raise TypeError(
+                    at_user_line(
+                        f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}."
+                    )
+                ) from None
             kind = TypeError if isinstance(i, (complex, bytes, range)) else IndexError
-            raise kind(at_user_line(f"arrays can't be indexed by a value of type {type(i).__name__} (position {position}): use integers, slices, arrays of "
-                                    "integers or booleans, None or an ellipsis.")) from None
+            raise kind(
+                at_user_line(
+                    f"arrays can't be indexed by a value of type {type(i).__name__} (position {position}): use"
+                    " integers, slices, arrays of integers or booleans, None or an ellipsis."
+                )
+            ) from None
     dt = get_aval(i).dtype
     if not dtypes.is_int(dt) and not dtypes.is_bool(dt):
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtypes.name(dt)} at position {position}.")
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {dtypes.name(dt)} at position"
+            f" {position}."
+        )
     if is_host_array(i) and not shape_of(i) and not dtypes.is_bool(dt):
         return int(flat_host(i)[0])
     return i
@@ -157,12 +193,18 @@ def _slice(i: slice, n: Size, position: int) -> Window | Strided:
     bounds = []
     for bound in (i.start, i.stop, i.step):
         if isinstance(bound, Tracer):
-            raise IndexError(at_user_line(f"Slice entries must be static integers. Got slice({i.start}, {i.stop}, {i.step}) at position {position}. "
-                             "Use weft.lax.dynamic_slice for a start that is traced."))
+            raise IndexError(
+                at_user_line(
+                    f"Slice entries must be static integers. Got slice({i.start}, {i.stop}, {i.step}) at position"
+                    f" {position}. Use weft.lax.dynamic_slice for a start that is traced."
+                )
+            )
         try:
             bounds.append(bound if bound is None else as_size(bound))
         except TypeError:
-            raise (ValueError if getattr(bound, "shape", ()) not in ((), (1,)) else TypeError)(f"slice indices must be integers or None, got {bound!r} at position {position}.") from None
+            raise (ValueError if getattr(bound, "shape", ()) not in ((), (1,)) else TypeError)(
+                f"slice indices must be integers or None, got {bound!r} at position {position}."
+            ) from None
     if any([isinstance(v, SymbolicSize) for v in (*bounds, n)]):
         return _symbolic_slice(*(*bounds, n))
     start, stop, step = slice(*bounds).indices(n)
@@ -184,26 +226,31 @@ def _symbolic_slice(start: Any, stop: Any, step: Any, n: Size) -> Window | Strid
 
 class Plan(NamedTuple):
     """What an index does: see `_plan`."""
-    indices: Any              # integers (*batch, len(axes)), or None where nothing is gathered
-    axes: tuple[Any, ...]               # the operand axis of each entry of the last axis of `indices`
-    collapsed: tuple[Any, ...]          # operand axes of which one element is taken
-    sizes: tuple[Any, ...]              # the slice taken along each operand axis
-    offset: tuple[Any, ...]             # which result axes (without new ones) are windows
-    shape: tuple[Any, ...]              # the result's shape, without new axes
-    new_axes: tuple[Any, ...]           # positions of new axes in the result
-    static: bool              # every index is a number known now
+
+    indices: Any  # integers (*batch, len(axes)), or None where nothing is gathered
+    axes: tuple[Any, ...]  # the operand axis of each entry of the last axis of `indices`
+    collapsed: tuple[Any, ...]  # operand axes of which one element is taken
+    sizes: tuple[Any, ...]  # the slice taken along each operand axis
+    offset: tuple[Any, ...]  # which result axes (without new ones) are windows
+    shape: tuple[Any, ...]  # the result's shape, without new axes
+    new_axes: tuple[Any, ...]  # positions of new axes in the result
+    static: bool  # every index is a number known now
 
 
 def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> Plan:
     """The gather (or scatter) that an index stands for.
 
-    Result axes are, in order, windows, strided slices and the broadcast axes of picked arrays; the latter stand where the first
-    picked index stood, or in front if picked indices were not next to each other.
+    Result axes are, in order, windows, strided slices and the broadcast axes of picked arrays; the latter stand where
+    the first picked index stood, or in front if picked indices were not next to each other.
     """
     picked = [k for k, e in enumerate(entries) if isinstance(e, Picked)]
-    group = broadcast_shapes([shape_of(entries[k].index) if not isinstance(entries[k].index, int) else () for k in picked]) if picked else ()
+    group = (
+        broadcast_shapes([shape_of(entries[k].index) if not isinstance(entries[k].index, int) else () for k in picked])
+        if picked
+        else ()
+    )
     together = not picked or picked[-1] - picked[0] + 1 == len(picked)
-    slots: list[Any] = []                                     # ("w" | "s" | "p" | "n", axis, size)
+    slots: list[Any] = []  # ("w" | "s" | "p" | "n", axis, size)
     if picked and not together:
         slots += [("p", j, n) for j, n in enumerate(group)]
     axis = 0
@@ -243,16 +290,22 @@ def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> Plan
             positions = [p for p, s in enumerate(batch) if s[0] == "p"]
             index = narrowed(wrap_index(start, shape[d]) if wrap else start, dt)
             mine = shape_of(index)
-            wide = positions[len(positions) - len(mine):]
+            wide = positions[len(positions) - len(mine) :]
             squeezed = tuple(n if batch_shape[p] == n else 1 for n, p in zip(mine, wide))
             columns.append(linear.broadcast_in_dim(linear.reshape(index, squeezed), batch_shape, wide))
     nb = len(batch_shape)
     columns = [linear.broadcast_in_dim(c, (*batch_shape, 1), tuple(range(nb))) for c in columns]
     collapsed = tuple(d for d, s in starts.items() if not any(kind == "w" and a == d for kind, a, _ in real))
-    return Plan(concatenate(columns, nb) if columns else None, tuple(starts), collapsed, tuple(sizes),
-                tuple(p for p, s in enumerate(real) if s[0] == "w"), tuple(n for _, _, n in real),
-                tuple(p for p, s in enumerate(slots) if s[0] == "n"),
-                all(isinstance(s, (int, SymbolicSize, Strided)) for s in starts.values()))
+    return Plan(
+        concatenate(columns, nb) if columns else None,
+        tuple(starts),
+        collapsed,
+        tuple(sizes),
+        tuple(p for p, s in enumerate(real) if s[0] == "w"),
+        tuple(n for _, _, n in real),
+        tuple(p for p, s in enumerate(slots) if s[0] == "n"),
+        all(isinstance(s, (int, SymbolicSize, Strided)) for s in starts.values()),
+    )
 
 
 def _from_the_front(position: Size, size: Size) -> Size:
@@ -261,7 +314,13 @@ def _from_the_front(position: Size, size: Size) -> Size:
 
 def _index_dtype(starts: Value, shape: tuple[Size, ...]) -> ElementType:
     wide = any(not isinstance(s, (int, SymbolicSize, Strided)) and dtypes.bits(get_aval(s).dtype) == 64 for s in starts)
-    return dtypes.int64 if wide or any(not isinstance(n, SymbolicSize) and n > 2**31 - 1 for n in shape) and dtypes.canonicalize(int) == dtypes.int64 else dtypes.int32
+    return (
+        dtypes.int64
+        if wide
+        or any(not isinstance(n, SymbolicSize) and n > 2**31 - 1 for n in shape)
+        and dtypes.canonicalize(int) == dtypes.int64
+        else dtypes.int32
+    )
 
 
 def _with_new_axes(x: Value, plan: Plan) -> Value:
@@ -278,14 +337,24 @@ def _static_slices(x: Value, entries: list[Any]) -> Value:
         n = shape[axis]
         if isinstance(e, Picked):
             i = min_dim(max_dim(e.index + n if e.index < 0 else e.index, 0), n - 1)
-            lo.append(i); hi.append(i + 1); step.append(1); drop.append(axis)
+            lo.append(i)
+            hi.append(i + 1)
+            step.append(1)
+            drop.append(axis)
         elif isinstance(e, Window):
-            lo.append(e.start); hi.append(e.start + e.size); step.append(1)
+            lo.append(e.start)
+            hi.append(e.start + e.size)
+            step.append(1)
         elif e.step > 0 or not e.size:
-            lo.append(e.start if e.size else 0); hi.append(min_dim(n, e.start + e.size * e.step) if e.size else 0); step.append(abs(e.step))
+            lo.append(e.start if e.size else 0)
+            hi.append(min_dim(n, e.start + e.size * e.step) if e.size else 0)
+            step.append(abs(e.step))
         else:
             last = e.start + (e.size - 1) * e.step
-            lo.append(last); hi.append(e.start + 1); step.append(-e.step); reverse.append(axis)
+            lo.append(last)
+            hi.append(e.start + 1)
+            step.append(-e.step)
+            reverse.append(axis)
         axis += 1
     x = slice_(x, lo, hi, step) if shape else x
     x = linear.squeeze(rev(x, reverse), drop) if drop else rev(x, reverse)
@@ -307,8 +376,11 @@ def _dynamic(x: Value, entries: list[Any]) -> Value:
     for d, e in enumerate(real):
         if isinstance(e, Picked):
             i = e.index
-            starts.append(scalar_of(i + shape[d] if i < 0 else i, dt) if isinstance(i, int)
-                          else narrowed(wrap_index(i, shape[d]), dt))
+            starts.append(
+                scalar_of(i + shape[d] if i < 0 else i, dt)
+                if isinstance(i, int)
+                else narrowed(wrap_index(i, shape[d]), dt)
+            )
             sizes.append(1)
             drop.append(d)
         else:
@@ -324,9 +396,14 @@ def _dynamic(x: Value, entries: list[Any]) -> Value:
 
 
 def _without_bools(x: Value, idx: Any) -> tuple[Any, ...]:
-    """`x` with an axis of size 1 for every boolean scalar in the index, and the index with arrays of one position, or none, for them."""
+    """`x` with an axis of size 1 for every boolean scalar in the index, and the index with arrays of one position,
+    or none, for them.
+    """
     items = idx if isinstance(idx, tuple) else (idx,)
-    items = tuple(bool_index(i) if _is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype) else i for i in items)
+    items = tuple(
+        bool_index(i) if _is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype) else i
+        for i in items
+    )
     if not any(isinstance(i, bool) for i in items):
         return x, items if isinstance(idx, tuple) else idx, ()
     rank, before = len(shape_of(x)), 0
@@ -334,7 +411,7 @@ def _without_bools(x: Value, idx: Any) -> tuple[Any, ...]:
     out: list[Any] = []
     for k, i in enumerate(items):
         if i is Ellipsis:
-            before = rank - sum(_consumes(j) for j in items[k + 1:])
+            before = rank - sum(_consumes(j) for j in items[k + 1 :])
         elif isinstance(i, bool):
             axes.append(before + len(axes))
             out.append(array([0] if i else [], dtypes.int32))
@@ -345,8 +422,15 @@ def _without_bools(x: Value, idx: Any) -> tuple[Any, ...]:
     return linear.expand_dims(x, tuple(axes)), tuple(out), tuple(axes)
 
 
-def take_index(x: Value, idx: Any, mode: Mode = None, fill_value: Value = None, indices_are_sorted: bool = False,
-               unique_indices: bool = False, wrap: bool = True) -> Value:
+def take_index(
+    x: Value,
+    idx: Any,
+    mode: Mode = None,
+    fill_value: Value = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Value:
     """`x[idx]`."""
     x, idx, _ = _without_bools(operand("indexing", x), idx)
     shape = shape_of(x)
@@ -356,11 +440,18 @@ def take_index(x: Value, idx: Any, mode: Mode = None, fill_value: Value = None, 
         operand("x.at[…].get, fill_value", fill_value)
     mode_ = None if mode is None else GatherScatterMode.from_any(mode)
     inside = mode_ != GatherScatterMode.FILL_OR_DROP or all(
-        not isinstance(e, Picked) or isinstance(e.index, int) and (-shape[d] if wrap else 0) <= e.index < shape[d] for d, e in enumerate(real))
+        not isinstance(e, Picked) or isinstance(e.index, int) and (-shape[d] if wrap else 0) <= e.index < shape[d]
+        for d, e in enumerate(real)
+    )
     if inside and all(not isinstance(e, Picked) or isinstance(e.index, int) and shape[d] for d, e in enumerate(real)):
         return _static_slices(x, entries)
-    scalars = all(isinstance(e, Window) or isinstance(e, Picked) and (isinstance(e.index, int) or not shape_of(e.index)) and shape[d]
-                  for d, e in enumerate(real))
+    scalars = all(
+        isinstance(e, Window)
+        or isinstance(e, Picked)
+        and (isinstance(e.index, int) or not shape_of(e.index))
+        and shape[d]
+        for d, e in enumerate(real)
+    )
     if scalars and mode_ != GatherScatterMode.FILL_OR_DROP and wrap:
         return _dynamic(x, entries)
     plan = _plan(entries, shape, wrap)
@@ -370,15 +461,24 @@ def take_index(x: Value, idx: Any, mode: Mode = None, fill_value: Value = None, 
         return _with_new_axes(on_device(x), plan)
     if any(shape[d] == 0 for d in plan.collapsed):
         if 0 not in plan.shape and mode_ != GatherScatterMode.FILL_OR_DROP:
-            raise (IndexError if plan.static else TypeError)(f"cannot read an element from an array of shape {shape}: an axis that is indexed is empty.")
+            raise (IndexError if plan.static else TypeError)(
+                f"cannot read an element from an array of shape {shape}: an axis that is indexed is empty."
+            )
         value = ops.gather_fill(dtype_of(x), fill_value)
         return _with_new_axes(linear.full(plan.shape, value, dtype_of(x)), plan)
     numbers = GatherDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
     if mode_ == GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = ops.gather_fill(dtype_of(x), None)
-    out = ops.gather(x, plan.indices, numbers, plan.sizes, mode=mode_, fill_value=fill_value,
-                     indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(real),
-                     unique_indices=unique_indices or plan.static)
+    out = ops.gather(
+        x,
+        plan.indices,
+        numbers,
+        plan.sizes,
+        mode=mode_,
+        fill_value=fill_value,
+        indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(real),
+        unique_indices=unique_indices or plan.static,
+    )
     return _with_new_axes(out, plan)
 
 
@@ -386,36 +486,71 @@ def _has_strides(entries: Any) -> bool:
     return any(isinstance(e, Strided) for e in entries)
 
 
-_SCATTER: dict[str, Callable[..., Any]] = {"set": lax_index.scatter, "add": lax_index.scatter_add, "multiply": lax_index.scatter_mul,
-                                 "min": lax_index.scatter_min, "max": lax_index.scatter_max}
-_MASKED: dict[str, Callable[..., Any]] = {"set": lambda x, y: y, "add": el.add, "multiply": el.mul, "min": el.min_, "max": el.max_}
+_SCATTER: dict[str, Callable[..., Any]] = {
+    "set": lax_index.scatter,
+    "add": lax_index.scatter_add,
+    "multiply": lax_index.scatter_mul,
+    "min": lax_index.scatter_min,
+    "max": lax_index.scatter_max,
+}
+_MASKED: dict[str, Callable[..., Any]] = {
+    "set": lambda x, y: y,
+    "add": el.add,
+    "multiply": el.mul,
+    "min": el.min_,
+    "max": el.max_,
+}
 
 
 def _traced_mask(idx: Any, x: Value, y: Value) -> Value | None:
     """The mask, where an index is one traced boolean array over leading axes and the update a scalar."""
     mask = idx[0] if isinstance(idx, tuple) and len(idx) == 1 else idx
-    if isinstance(mask, Tracer) and dtypes.is_bool(get_aval(mask).dtype) and shape_of(mask) and not shape_of(y) and \
-            shape_of(x)[:len(shape_of(mask))] == shape_of(mask):
+    if (
+        isinstance(mask, Tracer)
+        and dtypes.is_bool(get_aval(mask).dtype)
+        and shape_of(mask)
+        and not shape_of(y)
+        and shape_of(x)[: len(shape_of(mask))] == shape_of(mask)
+    ):
         return mask
     return None
 
 
-def update_index(x: Value, idx: Any, y: Value, how: str, mode: Mode = None, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, wrap: bool = True) -> Value:
+def update_index(
+    x: Value,
+    idx: Any,
+    y: Value,
+    how: str,
+    mode: Mode = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Value:
     """`x.at[idx].<how>(y)`."""
     if y is None:
         raise ValueError(f"x.at[…].{how}: None is no value to update with.")
-    x, y = on_device(operand("indexed update", x)), operand("indexed update", y if not isinstance(y, (list, tuple)) else asarray(y))
+    x, y = (
+        on_device(operand("indexed update", x)),
+        operand("indexed update", y if not isinstance(y, (list, tuple)) else asarray(y)),
+    )
     aval = get_aval(x)
     if dtypes.is_key(aval.dtype) and (how != "set" or get_aval(y).dtype != aval.dtype):
         raise TypeError(f"x.at[…].{how}: random keys ({get_aval(x)}) can only be set, and to keys; got {get_aval(y)}.")
     computed, _ = result_dtype(x, y)
     if how in ("add", "multiply") and dtypes.is_bool(computed):
-        raise TypeError(at_user_line(f"x.at[…].{how} does not take booleans; use .max (or) or .min (and), or convert the array with astype(int)."))
+        raise TypeError(
+            at_user_line(
+                f"x.at[…].{how} does not take booleans; use .max (or) or .min (and), or convert the array with"
+                " astype(int)."
+            )
+        )
     if computed != aval.dtype and not (how == "set" and dtypes.is_complex(computed)):
         if not (dtypes.is_int(computed) and dtypes.is_int(aval.dtype)):
-            warn(f"an update of dtype {dtypes.name(computed)} is rounded to the array's dtype {dtypes.name(aval.dtype)}; "
-                          "convert one of them with astype.", FutureWarning)
+            warn(
+                f"an update of dtype {dtypes.name(computed)} is rounded to the array's dtype {dtypes.name(aval.dtype)};"
+                " convert one of them with astype.",
+                FutureWarning,
+            )
     if dtypes.is_complex(computed) and not dtypes.is_complex(aval.dtype):
         y, computed = el.real(linear.convert(y, computed)), aval.dtype
     work = linear.convert(x, computed) if computed != aval.dtype else x
@@ -426,8 +561,9 @@ def update_index(x: Value, idx: Any, y: Value, how: str, mode: Mode = None, indi
     return linear.convert(out, aval.dtype, aval.weak_type)
 
 
-def _scatter(x: Value, idx: Any, y: Value, how: str, mode: Mode, indices_are_sorted: bool, unique_indices: bool,
-             wrap: bool) -> Value:
+def _scatter(
+    x: Value, idx: Any, y: Value, how: str, mode: Mode, indices_are_sorted: bool, unique_indices: bool, wrap: bool
+) -> Value:
     shape = shape_of(x)
     mask = _traced_mask(idx, x, y)
     if mask is not None:
@@ -453,8 +589,15 @@ def _scatter(x: Value, idx: Any, y: Value, how: str, mode: Mode, indices_are_sor
             raise IndexError(f"x.at[…]: an index of an axis without elements; the array has shape {shape}.")
         return x
     numbers = ScatterDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
-    return _SCATTER[how](x, plan.indices, y, numbers, mode=mode, indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(entries),
-                         unique_indices=unique_indices or plan.static)
+    return _SCATTER[how](
+        x,
+        plan.indices,
+        y,
+        numbers,
+        mode=mode,
+        indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(entries),
+        unique_indices=unique_indices or plan.static,
+    )
 
 
 class IndexUpdateHelper:
@@ -465,6 +608,7 @@ class IndexUpdateHelper:
         >>> jnp.arange(3).at[1].set(9)
         Array([0, 9, 2], dtype=int32)
     """
+
     __slots__ = ("array",)
 
     def __init__(self, array: Any):
@@ -480,6 +624,7 @@ class IndexUpdateHelper:
 
 class IndexUpdateRef:
     """`x.at[idx]`: places of an array. Each method returns a new array (`get` returns the elements)."""
+
     __slots__ = ("array", "index")
 
     def __init__(self, array: Any, index: Any):
@@ -489,29 +634,56 @@ class IndexUpdateRef:
     def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
-    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
-            fill_value: ArrayLike | None = None, out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        fill_value: ArrayLike | None = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """The elements; with mode="fill", `fill_value` for indices out of bounds."""
-        return laid_out("x.at[…].get", take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
-                        out_sharding)
+        return laid_out(
+            "x.at[…].get",
+            take_index(
+                self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
+            ),
+            out_sharding,
+        )
 
-    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
-              mode: Mode = None,
-              wrap_negative_indices: bool = True) -> Array:
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """The elementwise function `func` applied to the places, as often as each is named."""
         keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         here = take_index(self.array, self.index, mode or "fill", None, *keywords[1:])
         out = update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", *keywords)
-        if unique_indices or not any(_is_array(i) for i in (self.index if isinstance(self.index, tuple) else (self.index,))):
+        if unique_indices or not any(
+            _is_array(i) for i in (self.index if isinstance(self.index, tuple) else (self.index,))
+        ):
             return out
         # an index that stands there k times has func applied k times
         times = update_index(linear.full(shape_of(out), 0, dtypes.int32), self.index, 1, "add", *keywords)
-        again = lambda k, x: el.select_n_p.bind(el.gt(times, broadcast_to(scalar_like(times, k) if isinstance(k, int) else k, shape_of(x))),
-                                                x, linear.convert(func(x), dtype_of(x)))
+        again = lambda k, x: el.select_n_p.bind(
+            el.gt(times, broadcast_to(scalar_like(times, k) if isinstance(k, int) else k, shape_of(x))),
+            x,
+            linear.convert(func(x), dtype_of(x)),
+        )
         if isinstance(times, Tracer):
             most = reduce_max(times, tuple(range(len(shape_of(times)))))
-            return while_loop(lambda state: el.lt(state[0], most), lambda state: (el.add(state[0], scalar_like(state[0], 1)), again(*state)),
-                              (linear.full((), 1, dtypes.int32), out))[1]
+            return while_loop(
+                lambda state: el.lt(state[0], most),
+                lambda state: (el.add(state[0], scalar_like(state[0], 1)), again(*state)),
+                (linear.full((), 1, dtypes.int32), out),
+            )[1]
         for k in range(1, max(flat_host(times), default=0)):
             out = again(k, out)
         return out
@@ -519,58 +691,121 @@ class IndexUpdateRef:
     def divide(self, values: ArrayLike, *, out_sharding: OutSharding = None, **keywords: Any) -> Array:
         """The places divided by `values`."""
         ones = linear.full(shape_of(self.array), 1, dtype_of(self.array), get_aval(self.array).weak_type)
-        return laid_out("x.at[…].divide", divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
+        return laid_out(
+            "x.at[…].divide", divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding
+        )
 
     def power(self, values: ArrayLike, *, out_sharding: OutSharding = None, **keywords: Any) -> Array:
         """The places raised to the power `values`."""
         dt = dtypes.int32 if dtypes.is_int(get_aval(operand("power", values)).dtype) else dtype_of(self.array)
         ones = linear.full(shape_of(self.array), 1, dt)
-        return laid_out("x.at[…].power", power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
+        return laid_out(
+            "x.at[…].power", power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding
+        )
 
-    def _updated(self, how: str, values: ArrayLike, mode: Mode, indices_are_sorted: bool, unique_indices: bool,
-                 wrap_negative_indices: bool, out_sharding: OutSharding) -> Value:
-        out = update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
+    def _updated(
+        self,
+        how: str,
+        values: ArrayLike,
+        mode: Mode,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        wrap_negative_indices: bool,
+        out_sharding: OutSharding,
+    ) -> Value:
+        out = update_index(
+            self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices
+        )
         return laid_out(f"x.at[…].{how}", out, out_sharding)
 
-    def set(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Mode = None,
-            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def set(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A new array with the places set to `values`."""
-        return self._updated("set", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+        return self._updated(
+            "set", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding
+        )
 
-    def add(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Mode = None,
-            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def add(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A new array with the places increased by `values`."""
-        return self._updated("add", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+        return self._updated(
+            "add", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding
+        )
 
-    def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-                 mode: Mode = None,
-                 out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def subtract(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A new array with `values` subtracted at the places."""
         less = el.neg(operand("subtract", values))
         return self._updated("add", less, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-                 mode: Mode = None,
-                 out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def multiply(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A new array with the places multiplied by `values`."""
-        return self._updated("multiply", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+        return self._updated(
+            "multiply", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding
+        )
 
-    def min(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Mode = None,
-            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def min(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A new array with the places lowered to at most `values`."""
-        return self._updated("min", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+        return self._updated(
+            "min", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding
+        )
 
-    def max(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Mode = None,
-            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
+    def max(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+        out_sharding: OutSharding = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A new array with the places raised to at least `values`."""
-        return self._updated("max", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+        return self._updated(
+            "max", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding
+        )
 
     sub = subtract
     mul = multiply
-
-
-

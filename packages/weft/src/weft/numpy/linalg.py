@@ -1,4 +1,5 @@
 """weft.numpy.linalg: norms, products, factorisations and linear systems."""
+
 from __future__ import annotations
 
 import math
@@ -21,19 +22,63 @@ from .selecting import take_along_axis
 from .shapes import matrix_transpose
 from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
-from .util import accumulator, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int, strong
+from .util import (
+    accumulator,
+    broadcast_shapes,
+    broadcast_to,
+    canonical_axes,
+    canonical_axis,
+    float_dtype,
+    index_dtype,
+    on_device,
+    operand,
+    promote_inexact,
+    static_int,
+    strong,
+)
 
 if TYPE_CHECKING:
     from ..base.avals import Size
     from ..core.types import Value
 
-__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
-           "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
-           "tensorsolve", "trace", "vecdot", "vector_norm"]
+__all__ = [
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "tensorsolve",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
 
 
-def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
-           preferred_element_type: DTypeLike | None = None) -> Array:
+def matmul(
+    x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """`weft.numpy.matmul`, as the array API standard has it.
 
     Example:
@@ -44,9 +89,16 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2,
-              precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-              out_sharding: OutSharding = None) -> Array:
+def tensordot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """`weft.numpy.tensordot`, as the array API standard has it.
 
     Example:
@@ -54,7 +106,9 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int
         >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)))
         Array(6., dtype=float32)
     """
-    return products.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return products.tensordot(
+        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
+    )
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -70,7 +124,10 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = operand("outer", x1), operand("outer", x2)
     if len(shape_of(x)) != 1 or len(shape_of(y)) != 1:
-        raise ValueError(f"outer takes vectors, got x1 of shape {shape_of(x)} and x2 of shape {shape_of(y)}. Flatten them with ravel first.")
+        raise ValueError(
+            f"outer takes vectors, got x1 of shape {shape_of(x)} and x2 of shape {shape_of(y)}. Flatten them with ravel"
+            " first."
+        )
     return products.outer(x, y)
 
 
@@ -87,7 +144,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     sizes = [shape_of(x)[canonical_axis(axis, len(shape_of(x)))] for x in (operand("cross", x1), operand("cross", x2))]
     if sizes != [3, 3]:
-        raise ValueError(f"cross takes vectors of 3 components along axis {axis}, got {sizes[0]} of x1 and {sizes[1]} of x2. weft.numpy.cross takes 2 as well.")
+        raise ValueError(
+            f"cross takes vectors of 3 components along axis {axis}, got {sizes[0]} of x1 and {sizes[1]} of x2."
+            " weft.numpy.cross takes 2 as well."
+        )
     return products.cross(x1, x2, axis=axis)
 
 
@@ -115,24 +175,28 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 class SlogdetResult(NamedTuple):
     """The sign of a determinant and the logarithm of its absolute value."""
+
     sign: Array
     logabsdet: Array
 
 
 class EighResult(NamedTuple):
     """Eigenvalues and eigenvectors of Hermitian matrices."""
+
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EigResult(NamedTuple):
     """Eigenvalues and eigenvectors."""
+
     eigenvalues: Array
     eigenvectors: Array
 
 
 class SVDResult(NamedTuple):
     """U, the singular values and Vᴴ."""
+
     U: Array
     S: Array
     Vh: Array
@@ -140,6 +204,7 @@ class SVDResult(NamedTuple):
 
 class QRResult(NamedTuple):
     """Q and R."""
+
     Q: Array
     R: Array
 
@@ -157,7 +222,8 @@ def _square(name: str, a: Value) -> Value:
 
 
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The lower (or upper) triangular factor of Hermitian positive-definite matrices [..., n, n]; NaN where they are not positive-definite.
+    """The lower (or upper) triangular factor of Hermitian positive-definite matrices [..., n, n]; NaN where they are
+    not positive-definite.
 
     Example:
         >>> import weft.numpy as jnp
@@ -183,7 +249,8 @@ def qr(a: ArrayLike, mode: Literal["reduced", "complete", "raw", "full"] = "redu
 @overload
 def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
-    """(Q, R) with a = Q R; mode 'reduced' (Q is [..., m, k]), 'complete' ([..., m, m]), 'r' (R alone) or 'raw' (reflections and their factors).
+    """(Q, R) with a = Q R; mode 'reduced' (Q is [..., m, k]), 'complete' ([..., m, m]), 'r' (R alone) or 'raw'
+    (reflections and their factors).
 
     Raises:
         ValueError: for another mode.
@@ -227,7 +294,10 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if len(a_shape) < 2 or a_shape[-1] != a_shape[-2]:
         raise ValueError(f"The first argument to solve must have shape [..., n, n], got {a_shape}.")
     if not b_shape or b_shape[-1 if len(b_shape) == 1 else -2] != a_shape[-1]:
-        raise ValueError(f"The second argument to solve must have shape [n] or [..., n, k] with n = {a_shape[-1]}, got {b_shape} (the first has {a_shape}).")
+        raise ValueError(
+            f"The second argument to solve must have shape [n] or [..., n, k] with n = {a_shape[-1]}, got {b_shape}"
+            f" (the first has {a_shape})."
+        )
     return _solve(a, b)
 
 
@@ -241,7 +311,9 @@ def _solve(a: Value, b: Value) -> Value:
 
 
 def lu_solve(factors: Any, batch: tuple[Any, ...], b: ArrayLike, trans: int = 0) -> Array:
-    """x with a x = b (aᵀ x = b for trans 1, aᴴ for 2) from a's (LU, pivots, permutation), over broadcast leading axes."""
+    """x with a x = b (aᵀ x = b for trans 1, aᴴ for 2) from a's (LU, pivots, permutation), over broadcast leading
+    axes.
+    """
     lu, _, perm = factors
     lu, b = broadcast_to(lu, (*batch, *shape_of(lu)[-2:])), broadcast_to(b, (*batch, *shape_of(b)[-2:]))
     perm = broadcast_to(perm, (*batch, shape_of(perm)[-1]))
@@ -258,8 +330,10 @@ def _inverse(perm: Value) -> Value:
     shape = shape_of(perm)
     n, rank = shape[-1], len(shape)
     wide = (*shape, n)
-    same = el.eq(matrix.columns(perm, n), iota(dtypes.int32, wide, rank))      # [..., i, j]: perm[i] = j
-    return linear.reduce_sum(el.select(same, iota(dtypes.int32, wide, rank - 1), linear.full(wide, 0, dtypes.int32)), (rank - 1,))
+    same = el.eq(matrix.columns(perm, n), iota(dtypes.int32, wide, rank))  # [..., i, j]: perm[i] = j
+    return linear.reduce_sum(
+        el.select(same, iota(dtypes.int32, wide, rank - 1), linear.full(wide, 0, dtypes.int32)), (rank - 1,)
+    )
 
 
 def inv(a: ArrayLike) -> Array:
@@ -305,12 +379,14 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     q, r = qr(x)
     on = matrix.diagonal(r)
     last = len(shape_of(on)) - 1
-    return SlogdetResult(el.mul(_slogdet(q)[0], reduce_prod(el.sign(on), (last,))), linear.reduce_sum(el.log(el.abs_(on)), (last,)))
+    return SlogdetResult(
+        el.mul(_slogdet(q)[0], reduce_prod(el.sign(on), (last,))), linear.reduce_sum(el.log(el.abs_(on)), (last,))
+    )
 
 
 @inner_jit(name="slogdet")
 def _slogdet(x: Value) -> tuple[Value, Value]:
-    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:      # too narrow for LU
+    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:  # too narrow for LU
         d = _det(x)
         return el.sign(d), el.log(el.abs_(d))
     lu, pivots, _ = lax.lu(x)
@@ -344,12 +420,20 @@ def _det(x: Value) -> Value:
     if n == 2:
         return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
     if n == 3:
-        return (at(0, 0) * at(1, 1) * at(2, 2) + at(0, 1) * at(1, 2) * at(2, 0) + at(0, 2) * at(1, 0) * at(2, 1)
-                - at(0, 2) * at(1, 1) * at(2, 0) - at(0, 0) * at(1, 2) * at(2, 1) - at(0, 1) * at(1, 0) * at(2, 2))
+        return (
+            at(0, 0) * at(1, 1) * at(2, 2)
+            + at(0, 1) * at(1, 2) * at(2, 0)
+            + at(0, 2) * at(1, 0) * at(2, 1)
+            - at(0, 2) * at(1, 1) * at(2, 0)
+            - at(0, 0) * at(1, 2) * at(2, 1)
+            - at(0, 1) * at(1, 0) * at(2, 2)
+        )
     lu, pivots, _ = lax.lu(x)
     on = matrix.diagonal(lu)
     flips = linear.convert(_parity(pivots), dtype_of(on))
-    return el.mul(reduce_prod(on, (len(shape_of(on)) - 1,)), el.sub(scalar_like(on, 1), el.mul(flips, scalar_like(on, 2))))
+    return el.mul(
+        reduce_prod(on, (len(shape_of(on)) - 1,)), el.sub(scalar_like(on, 1), el.mul(flips, scalar_like(on, 2)))
+    )
 
 
 @inner_jit(name="norm", static_argnums=(1, 2, 3))
@@ -378,7 +462,9 @@ def _norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def _largest(order: Any, empty: bool) -> Value:
-    """The reduction to the largest (order > 0) or smallest of sizes; the largest of none is 0, the smallest an error."""
+    """The reduction to the largest (order > 0) or smallest of sizes; the largest of none is 0, the smallest an
+    error.
+    """
     if empty and order < 0:
         raise ValueError(f"norm: of no elements there is none of order {order}; the smallest of them has no identity.")
     return (lambda v, axes: linear.reduce_sum(v, axes)) if empty else reduce_max if order > 0 else reduce_min
@@ -393,8 +479,12 @@ def _spectral_norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) 
     return linear.expand_dims(out, axes) if keepdims else out
 
 
-def norm(x: ArrayLike, ord: int | float | str | None = None, axis: tuple[int, ...] | int | None = None,
-         keepdims: bool = False) -> Array:
+def norm(
+    x: ArrayLike,
+    ord: int | float | str | None = None,
+    axis: tuple[int, ...] | int | None = None,
+    keepdims: bool = False,
+) -> Array:
     """The norm of a vector or matrix (2 or Frobenius by default) over one or two axes.
 
     Over two axes the orders 2, -2 and 'nuc' are the largest, the smallest and the sum of the singular values.
@@ -412,15 +502,21 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: tuple[int, ..
     axes = canonical_axes(axis, rank)
     if len(axes) not in (1, 2):
         raise ValueError(f"norm takes one or two axes, got {axes} for shape {shape_of(x)}.")
-    if isinstance(ord, str) and len(axes) == 1 or len(axes) == 2 and ord not in (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
+    if (
+        isinstance(ord, str)
+        and len(axes) == 1
+        or len(axes) == 2
+        and ord not in (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+    ):
         raise ValueError(f"Invalid order {ord!r} for {'matrix' if len(axes) == 2 else 'vector'} norm.")
     if len(axes) == 2 and ord in ("nuc", 2, -2):
         return _spectral_norm(x, ord, axes, bool(keepdims))
     return _norm(x, ord, axes, bool(keepdims))
 
 
-def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False,
-                ord: int | float | str = 2) -> Array:
+def vector_norm(
+    x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | float | str = 2
+) -> Array:
     """The norm of vectors along axes (None: of the flattened array).
 
     Example:
@@ -429,13 +525,16 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, k
         5.0
     """
     x = strong(on_device(operand("vector_norm", x)))
-    if not dtypes.is_inexact(dtype_of(x)):      # sums and extrema stay integers
+    if not dtypes.is_inexact(dtype_of(x)):  # sums and extrema stay integers
         exact = ord in (1, math.inf, -math.inf)
         x = linear.convert(x, float_dtype() if not exact else accumulator(dtype_of(x)) if ord == 1 else dtype_of(x))
     rank = len(shape_of(x))
     axes = canonical_axes(axis, rank)
     order = [d for d in range(rank) if d not in axes]
-    flat = linear.reshape(linear.transpose(x, (*order, *axes)), (*[shape_of(x)[d] for d in order], math.prod(shape_of(x)[d] for d in axes)))
+    flat = linear.reshape(
+        linear.transpose(x, (*order, *axes)),
+        (*[shape_of(x)[d] for d in order], math.prod(shape_of(x)[d] for d in axes)),
+    )
     out = _norm(flat, ord, (len(order),), False)
     return linear.expand_dims(out, axes) if keepdims and axes else out
 
@@ -494,9 +593,12 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
     if any(a[-1] != b[0] for a, b in zip(shapes, shapes[1:])):
         raise ValueError(f"multi_dot: the last size of each array must be the first of the next, got shapes {shapes}.")
     while len(xs) > 2:
-        costs = [(shape_of(a)[-1] * shape_of(b)[-1] * (shape_of(a)[0] if len(shape_of(a)) > 1 else 1), i) for i, (a, b) in enumerate(zip(xs, xs[1:]))]
+        costs = [
+            (shape_of(a)[-1] * shape_of(b)[-1] * (shape_of(a)[0] if len(shape_of(a)) > 1 else 1), i)
+            for i, (a, b) in enumerate(zip(xs, xs[1:]))
+        ]
         i = min(costs)[1]
-        xs[i:i + 2] = [matmul(xs[i], xs[i + 1], precision=precision)]
+        xs[i : i + 2] = [matmul(xs[i], xs[i + 1], precision=precision)]
     return matmul(*xs, precision=precision)
 
 
@@ -559,16 +661,37 @@ def eigvals(a: ArrayLike) -> Array:
 
 
 @overload
-def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False,
-        subset_by_index: tuple[int, int] | None = None) -> SVDResult: ...
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> SVDResult: ...
 @overload
-def svd(a: ArrayLike, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False,
-        subset_by_index: tuple[int, int] | None = None) -> Array: ...
+def svd(
+    a: ArrayLike,
+    full_matrices: bool,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
 @overload
-def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False,
-        subset_by_index: tuple[int, int] | None = None) -> Array: ...
-def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
-        subset_by_index: tuple[int, int] | None = None) -> Array | SVDResult:
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array | SVDResult:
     """(U, S, Vᴴ) with a = U diag(S) Vᴴ; S alone without `compute_uv`. `hermitian` takes the values from `eigh`.
 
     Example:
@@ -621,8 +744,9 @@ def _cutoff(s: Any, shape: tuple[Size, ...], rtol: Value) -> Value:
     return largest * linear.convert(operand("rtol", rtol), dtype_of(s))
 
 
-def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
-                tol: ArrayLike | None = None) -> Array:
+def matrix_rank(
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
+) -> Array:
     """How many singular values exceed `rtol` times the largest one (by default max(m, n) eps), or `tol` itself.
 
     Example:
@@ -631,7 +755,10 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
         1
     """
     if rtol is not None and tol is not None:
-        raise ValueError("matrix_rank: only one of rtol, a share of the largest singular value, and tol, a size itself, can be given.")
+        raise ValueError(
+            "matrix_rank: only one of rtol, a share of the largest singular value, and tol, a size itself, can be"
+            " given."
+        )
     (x,) = _inexact("matrix_rank", M)
     if len(shape_of(x)) < 2:
         largest = reduce_max(_abs(x), tuple(range(len(shape_of(x)))))
@@ -642,9 +769,11 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
     return linear.reduce_sum(above, (len(shape_of(above)) - 1,))
 
 
-def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
-         rcond: ArrayLike | None = None) -> Array:
-    """The Moore-Penrose inverse [..., n, m] of a [..., m, n]; singular values up to `rtol` times the largest (10 max(m, n) eps) count as zero.
+def pinv(
+    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
+) -> Array:
+    """The Moore-Penrose inverse [..., n, m] of a [..., m, n]; singular values up to `rtol` times the largest (10 max(m,
+    n) eps) count as zero.
 
     Example:
         >>> import weft.numpy as jnp
@@ -683,8 +812,9 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
-          numpy_resid: bool = False) -> tuple[Array, Array, Array, Array]:
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """(x, residuals, rank, singular values) of the least-squares problem a x = b, for a [m, n] and b [m] or [m, k].
 
     With `numpy_resid` the residuals are empty where a has not full rank or m <= n, which can't be under jit.
@@ -704,7 +834,11 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
     single = len(shape_of(right)) == 1
     right = right[:, None] if single else right
     u, s, vh = svd(a, full_matrices=False)
-    rcond = max(m, n) * float(dtypes.finfo(dtype_of(s)).eps) if rcond is None or isinstance(rcond, (int, float)) and rcond < 0 else rcond
+    rcond = (
+        max(m, n) * float(dtypes.finfo(dtype_of(s)).eps)
+        if rcond is None or isinstance(rcond, (int, float)) and rcond < 0
+        else rcond
+    )
     live = s > _cutoff(s, (m, n), rcond)
     rank = linear.reduce_sum(linear.convert(live, index_dtype()), (0,))
     one, zero = linear.full(shape_of(s), 1, dtype_of(s)), linear.full(shape_of(s), 0, dtype_of(s))
@@ -735,7 +869,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         raise ValueError(f"tensorinv: ind must be a positive integer; got {ind}.")
     n = math.prod(shape[:ind])
     if n != math.prod(shape[ind:]):
-        raise ValueError(f"tensorinv is only possible when the product of the first {ind} dimensions equals that of the others; got shape {shape}.")
+        raise ValueError(
+            f"tensorinv is only possible when the product of the first {ind} dimensions equals that of the others; got"
+            f" shape {shape}."
+        )
     return linear.reshape(inv(linear.reshape(x, (n, n))), (*shape[ind:], *shape[:ind]))
 
 
@@ -754,9 +891,12 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     if axes is not None:
         moved = canonical_axes(tuple(axes), len(shape_of(a)), "axes")
         a = linear.transpose(a, [d for d in range(len(shape_of(a))) if d not in moved] + list(moved))
-    lead, rest = shape_of(a)[:len(shape_of(b))], shape_of(a)[len(shape_of(b)):]
+    lead, rest = shape_of(a)[: len(shape_of(b))], shape_of(a)[len(shape_of(b)) :]
     if lead != shape_of(b):
-        raise ValueError(f"tensorsolve: after moving axes to the end, leading axes of a must match b; got shapes {shape_of(a)} and {shape_of(b)}.")
+        raise ValueError(
+            f"tensorsolve: after moving axes to the end, leading axes of a must match b; got shapes {shape_of(a)} and"
+            f" {shape_of(b)}."
+        )
     n = math.prod(lead)
     if n != math.prod(rest):
         raise ValueError(f"tensorsolve: the leading axes {lead} of a and its others {rest} must have one product.")

@@ -1,4 +1,5 @@
 """Reductions of `weft.numpy` that ignore NaN."""
+
 from __future__ import annotations
 
 import math
@@ -20,8 +21,19 @@ from .util import operand
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
-           "nansum", "nanvar"]
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
 
 
 def _without_nan(x: Any, identity: float) -> Any:
@@ -62,8 +74,9 @@ def _nan_last(x: Any, sign: int) -> Any:
     return where_jit(el.ne(x, x), scalar_like(x, sign * math.inf), x) if dtypes.is_float(dtype_of(x)) else x
 
 
-def _nanarg(name: str, base: Callable[..., Array], sign: int, a: ArrayLike, axis: int | None, out: None,
-            keepdims: bool | None) -> Array:
+def _nanarg(
+    name: str, base: Callable[..., Array], sign: int, a: ArrayLike, axis: int | None, out: None, keepdims: bool | None
+) -> Array:
     x = operand(name, a)
     found = base(_nan_last(x, sign), axis, out, keepdims)
     if not dtypes.is_float(get_aval(x).dtype):
@@ -92,8 +105,15 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     return _nanarg("nanargmin", argmin, 1, a, axis, out, keepdims)
 
 
-def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`sum` with NaN counting as 0.
 
     Example:
@@ -103,8 +123,15 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     return sum(_without_nan(operand("nansum", a), 0), axis, dtype, out, keepdims, initial, where)
 
 
-def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`prod` with NaN counting as 1.
 
     Example:
@@ -114,8 +141,17 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     return prod(_without_nan(operand("nanprod", a), 1), axis, dtype, out, keepdims, initial, where)
 
 
-def _nan_extremum(name: str, base: Callable[..., Array], sign: int, a: ArrayLike, axis: Axis, out: None, keepdims: bool,
-                  initial: ArrayLike | None, where: ArrayLike | None) -> Array:
+def _nan_extremum(
+    name: str,
+    base: Callable[..., Array],
+    sign: int,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     x = operand(name, a)
     if not dtypes.is_inexact(get_aval(x).dtype):
         return base(x, axis, out, keepdims, initial, where)
@@ -124,8 +160,14 @@ def _nan_extremum(name: str, base: Callable[..., Array], sign: int, a: ArrayLike
     return result if initial is not None else where_jit(nothing, scalar_like(result, math.nan), result)
 
 
-def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`max` ignoring NaN; NaN where there is nothing else.
 
     Example:
@@ -135,8 +177,14 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     return _nan_extremum("nanmax", max, -1, a, axis, out, keepdims, initial, where)
 
 
-def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`min` ignoring NaN; NaN where there is nothing else.
 
     Example:
@@ -148,11 +196,21 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
 def _not_nan(x: Value, where: Value) -> Value:
     good = el.eq(x, x)
-    return good if where is None else el.and_(*[linear.broadcast_in_dim(*fit(v, shape_of(x))) for v in (good, mask(where))])
+    return (
+        good
+        if where is None
+        else el.and_(*[linear.broadcast_in_dim(*fit(v, shape_of(x))) for v in (good, mask(where))])
+    )
 
 
-def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-            where: ArrayLike | None = None) -> Array:
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean ignoring NaN.
 
     Example:
@@ -166,8 +224,16 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     return mean(x, axis, dtype, out, keepdims, where=_not_nan(x, where))
 
 
-def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The variance ignoring NaN.
 
     Example:
@@ -176,11 +242,28 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
         1.0
     """
     x = operand("nanvar", a)
-    return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where) if dtypes.is_inexact(get_aval(x).dtype) else where, mean=mean)
+    return var(
+        x,
+        axis,
+        dtype,
+        out,
+        ddof,
+        keepdims,
+        where=_not_nan(x, where) if dtypes.is_inexact(get_aval(x).dtype) else where,
+        mean=mean,
+    )
 
 
-def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The standard deviation ignoring NaN.
 
     Example:

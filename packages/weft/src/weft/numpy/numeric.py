@@ -1,4 +1,5 @@
 """Rarer elementwise functions: pieces of floats, special values, integer number theory."""
+
 from __future__ import annotations
 
 import math
@@ -16,13 +17,37 @@ from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .comparisons import signbit
 from .ufuncs import imag, where_jit
-from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, strong
+from .util import (
+    no_complex,
+    no_out,
+    on_device,
+    operand,
+    promote,
+    promote_inexact,
+    promote_shapes,
+    promote_strong,
+    strong,
+)
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["copysign", "frexp", "gcd", "heaviside", "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal",
-           "isrealobj", "lcm", "ldexp", "nan_to_num", "spacing"]
+__all__ = [
+    "copysign",
+    "frexp",
+    "gcd",
+    "heaviside",
+    "iscomplex",
+    "iscomplexobj",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "isrealobj",
+    "lcm",
+    "ldexp",
+    "nan_to_num",
+    "spacing",
+]
 
 
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -49,7 +74,9 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = promote_shapes("copysign", *promote_inexact("copysign", x1, x2))
     if dtypes.is_complex(dtype_of(x)):
-        raise type_error(f"copysign does not take complex numbers, which have no sign, got {get_aval(x)} and {get_aval(y)}.")
+        raise type_error(
+            f"copysign does not take complex numbers, which have no sign, got {get_aval(x)} and {get_aval(y)}."
+        )
     size = el.abs_(x)
     return where_jit(signbit(y), el.neg(size), size)
 
@@ -102,11 +129,20 @@ def _is_infinity(name: str, x: Value, which: Value, out: Value) -> Value:
     dt = get_aval(x).dtype
     if dtypes.is_complex(dt):
         raise ValueError(f"{name} does not take complex numbers.")
-    return strong(el.eq(x, scalar_like(x, which))) if dtypes.is_float(dt) else linear.full(shape_of(x), False, dtypes.bool_)
+    return (
+        strong(el.eq(x, scalar_like(x, which)))
+        if dtypes.is_float(dt)
+        else linear.full(shape_of(x), False, dtypes.bool_)
+    )
 
 
-def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: ArrayLike | None = None,
-               neginf: ArrayLike | None = None) -> Array:
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """NaN replaced by `nan`, infinities by the largest finite numbers (or `posinf`, `neginf`).
 
     Example:
@@ -117,12 +153,16 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: Ar
     x = operand("nan_to_num", x)
     dt = get_aval(x).dtype
     if dtypes.is_complex(dt):
-        return el.complex_(nan_to_num(el.real(x), copy, nan, posinf, neginf), nan_to_num(el.imag(x), copy, nan, posinf, neginf))
+        return el.complex_(
+            nan_to_num(el.real(x), copy, nan, posinf, neginf), nan_to_num(el.imag(x), copy, nan, posinf, neginf)
+        )
     if not dtypes.is_float(dt):
         return on_device(x)
     info = dtypes.finfo(dt)
     shape = shape_of(x)
-    fill = lambda v: linear.broadcast_to_rank_shape(linear.convert(v, dt), shape) if not shape_of(v) else linear.convert(v, dt)
+    fill = lambda v: (
+        linear.broadcast_to_rank_shape(linear.convert(v, dt), shape) if not shape_of(v) else linear.convert(v, dt)
+    )
     pick = lambda test, value, out: el.select_n_p.bind(test, out, fill(value))
     out = pick(el.ne(x, x), nan, x)
     out = pick(isposinf(x), float(info.max) if posinf is None else posinf, out)
@@ -137,7 +177,7 @@ def iscomplexobj(x: ArrayLike) -> bool:
         >>> jnp.iscomplexobj(jnp.ones(2))
         False
     """
-    if x is None or isinstance(x, str):      # as NumPy, which asks what array these would be
+    if x is None or isinstance(x, str):  # as NumPy, which asks what array these would be
         return False
     if isinstance(x, (list, tuple)):
         return any(map(iscomplexobj, x))
@@ -198,7 +238,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     # scale subnormals up first, read the exponent from the bits
     tiny = el.lt(el.abs_(x), scalar_like(x, float(info.tiny)))
     shift = int(info.nmant) + 1
-    scaled = el.select_n_p.bind(tiny, x, el.mul(x, scalar_like(x, 2.0 ** shift)))
+    scaled = el.select_n_p.bind(tiny, x, el.mul(x, scalar_like(x, 2.0**shift)))
     bits = el.bitcast(scaled, f"int{dtypes.bits(dt)}")
     mask = (1 << int(info.nexp)) - 1
     field = el.and_(el.shift_right_logical(bits, scalar_like(bits, int(info.nmant))), scalar_like(bits, mask))
@@ -206,7 +246,9 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     field = linear.convert(field, dtypes.int32)
     exponent = el.sub(field, scalar_like(field, bias))
     exponent = el.select_n_p.bind(tiny, exponent, el.sub(exponent, scalar_like(exponent, shift)))
-    cleared = el.or_(el.and_(bits, scalar_like(bits, ~(mask << int(info.nmant)))), scalar_like(bits, bias << int(info.nmant)))
+    cleared = el.or_(
+        el.and_(bits, scalar_like(bits, ~(mask << int(info.nmant)))), scalar_like(bits, bias << int(info.nmant))
+    )
     special = el.or_(el.not_(el.is_finite(x)), el.eq(x, scalar_like(x, 0)))
     fill = linear.full(shape_of(x), 0, dtypes.int32)
     return el.select_n_p.bind(special, el.bitcast(cleared, dt), x), el.select_n_p.bind(special, exponent, fill)
@@ -222,15 +264,23 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     x, y = _integers("gcd", x1, x2)
     shape, weak = shape_of(el.add(x, y)), get_aval(x).weak_type and get_aval(y).weak_type
-    x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x,
-                                                               el.abs_(y) if dtypes.is_signed(dtype_of(y)) else y)]
+    x, y = [
+        linear.broadcast_to_rank_shape(v, shape)
+        for v in (
+            el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x,
+            el.abs_(y) if dtypes.is_signed(dtype_of(y)) else y,
+        )
+    ]
 
     def step(pair: Value) -> tuple[Value, Value]:
         a, b = pair
         done = el.eq(b, scalar_like(b, 0))
         safe = el.select_n_p.bind(done, b, linear.full(shape, 1, dtype_of(b), weak and not shape))
         return el.select_n_p.bind(done, b, a), el.select_n_p.bind(done, el.rem(a, safe), b)
-    return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[0]
+
+    return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[
+        0
+    ]
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -254,7 +304,6 @@ def _integers(name: str, x1: Value, x2: Value) -> tuple[Value, Value]:
     if not dtypes.is_int(dtype_of(x)):
         raise ValueError(f"{name} takes integers, got {get_aval(x)} and {get_aval(y)}.")
     return x, y
-
 
 
 @inner_jit(name="spacing")

@@ -1,4 +1,5 @@
 """weft.numpy.pad and its modes."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
@@ -45,7 +46,12 @@ def _pairs(name: str, value: Value, rank: int, convert: Callable[[Any], Any]) ->
     """One pair for each axis from a number, a pair, or a sequence of pairs."""
     if not isinstance(value, (list, tuple)):
         if getattr(value, "ndim", 0) > 0:
-            return _pairs(name, value.tolist() if hasattr(value, "tolist") and not isinstance(value, Tracer) else list(value), rank, convert)
+            return _pairs(
+                name,
+                value.tolist() if hasattr(value, "tolist") and not isinstance(value, Tracer) else list(value),
+                rank,
+                convert,
+            )
         return ((convert(value),) * 2,) * rank
     value = list(value)
     if all(not isinstance(v, (list, tuple)) and not getattr(v, "ndim", 0) for v in value):
@@ -63,13 +69,18 @@ def _pairs(name: str, value: Value, rank: int, convert: Callable[[Any], Any]) ->
     return tuple(rows)
 
 
-def pad(array: ArrayLike, pad_width: ArrayLike | Sequence[int | Sequence[int]] | Mapping[int, int | tuple[int, int]],
-        mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: ArrayLike,
+    pad_width: ArrayLike | Sequence[int | Sequence[int]] | Mapping[int, int | tuple[int, int]],
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
+) -> Array:
     """The array with elements added at both ends of each axis.
 
-    Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp (`end_values`), maximum,
-    minimum, mean and median (of `stat_length` elements at each end), empty; or a function of (vector with zeros at its ends, widths, axis, keywords) that
-    returns the vector.
+    Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp
+        (`end_values`), maximum,
+    minimum, mean and median (of `stat_length` elements at each end), empty; or a function of (vector with zeros at its
+    ends, widths, axis, keywords) that returns the vector.
 
     Raises:
         ValueError: for negative widths or unknown modes.
@@ -83,7 +94,10 @@ def pad(array: ArrayLike, pad_width: ArrayLike | Sequence[int | Sequence[int]] |
     shape = shape_of(x)
     if isinstance(pad_width, dict):
         given = {canonical_axis(d, len(shape)): w for d, w in pad_width.items()}
-        pad_width = [given.get(d, 0) if isinstance(given.get(d, 0), (list, tuple)) else (given.get(d, 0),) * 2 for d in range(len(shape))]
+        pad_width = [
+            given.get(d, 0) if isinstance(given.get(d, 0), (list, tuple)) else (given.get(d, 0),) * 2
+            for d in range(len(shape))
+        ]
     widths = _pairs("pad_width", pad_width, len(shape), lambda v: static_size("pad width", v))
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError("pad: index can't contain negative values.")
@@ -92,9 +106,19 @@ def pad(array: ArrayLike, pad_width: ArrayLike | Sequence[int | Sequence[int]] |
         for d in range(len(shape)):
             x = apply_along_axis(mode, d, x, widths[d], d, kwargs)
         return x
-    allowed = {"constant": ("constant_values",), "empty": (), "edge": (), "wrap": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
-               "linear_ramp": ("end_values",), "maximum": ("stat_length",), "minimum": ("stat_length",), "mean": ("stat_length",),
-               "median": ("stat_length",)}
+    allowed = {
+        "constant": ("constant_values",),
+        "empty": (),
+        "edge": (),
+        "wrap": (),
+        "reflect": ("reflect_type",),
+        "symmetric": ("reflect_type",),
+        "linear_ramp": ("end_values",),
+        "maximum": ("stat_length",),
+        "minimum": ("stat_length",),
+        "mean": ("stat_length",),
+        "median": ("stat_length",),
+    }
     if mode not in allowed:
         raise NotImplementedError(f"pad: unknown mode {mode!r}; modes are {', '.join(allowed)}.")
     unknown = set(kwargs) - set(allowed[mode])
@@ -111,7 +135,9 @@ def pad(array: ArrayLike, pad_width: ArrayLike | Sequence[int | Sequence[int]] |
     if kwargs.get("reflect_type", "even") not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kwargs['reflect_type']!r}.")
     odd, lengths = kwargs.get("reflect_type") == "odd", kwargs.get("stat_length")
-    lengths = None if lengths is None else _pairs("stat_length", lengths, len(shape), lambda v: static_size("stat_length", v))
+    lengths = (
+        None if lengths is None else _pairs("stat_length", lengths, len(shape), lambda v: static_size("stat_length", v))
+    )
     if lengths is not None and any(v < 1 for pair in lengths for v in pair):
         raise ValueError(f"pad: stat_length must be positive, got {kwargs['stat_length']}.")
     ends = _pairs("end_values", kwargs.get("end_values", 0), len(shape), lambda v: operand("pad", v))
@@ -131,14 +157,21 @@ def _pad_axis(x: Value, d: int, lo: int, hi: int, mode: str, ends: Any, odd: boo
         return ops.concatenate([fill(_part(x, d, 0, 1), lo), x, fill(_part(x, d, n - 1, n), hi)], d)
     if mode in ("wrap", "reflect", "symmetric"):
         if isinstance(n, SymbolicSize) or not is_constant_shape((lo, hi)):
-            raise type_error(f"pad: mode {mode!r} needs an axis of known size, axis {d} has the symbolic size '{n}'; use 'constant' or 'edge'.")
+            raise type_error(
+                f"pad: mode {mode!r} needs an axis of known size, axis {d} has the symbolic size '{n}'; use 'constant'"
+                " or 'edge'."
+            )
         if odd and mode != "wrap":
             return _odd(x, d, [_mirrored(i, n, mode) for i in range(-lo, n + hi)])
         return take_rows(x, _asarray([_source(i, n, mode) for i in range(-lo, n + hi)], dtypes.int32), d)
     if mode == "linear_ramp":
-        return ops.concatenate([_ramp(ends[0], _part(x, d, 0, 1), d, lo, False), x, _ramp(ends[1], _part(x, d, n - 1, n), d, hi, True)], d)
+        return ops.concatenate(
+            [_ramp(ends[0], _part(x, d, 0, 1), d, lo, False), x, _ramp(ends[1], _part(x, d, n - 1, n), d, hi, True)], d
+        )
     first, last = [min(k, n) for k in lengths]
-    fill = lambda part, k: _broadcast_to(_statistic(part, d, mode), tuple(k if e == d else m for e, m in enumerate(shape_of(x))))
+    fill = lambda part, k: _broadcast_to(
+        _statistic(part, d, mode), tuple(k if e == d else m for e, m in enumerate(shape_of(x)))
+    )
     return ops.concatenate([fill(_part(x, d, 0, first), lo), x, fill(_part(x, d, n - last, n), hi)], d)
 
 
@@ -154,16 +187,22 @@ def _statistic(x: Value, d: int, mode: str) -> Value:
 
 
 def _mirrored(i: int, n: int, mode: str) -> tuple[int, int, int, int]:
-    """What stands at position i of an odd extension: factor and place of an element, and factors of the last and the first."""
+    """What stands at position i of an odd extension: factor and place of an element, and factors of the last and the
+    first.
+    """
     period = 2 * n if mode == "symmetric" else max(2 * (n - 1), 1)
     turns, i = divmod(i, period)
-    return (1, i, 2 * turns, -2 * turns) if i < n else (-1, period - (mode == "symmetric") - i, 2 + 2 * turns, -2 * turns)
+    return (
+        (1, i, 2 * turns, -2 * turns) if i < n else (-1, period - (mode == "symmetric") - i, 2 + 2 * turns, -2 * turns)
+    )
 
 
 def _odd(x: Value, d: int, rows: list[Any]) -> Value:
     """Elements mirrored in the values at the ends."""
-    n, shape = shape_of(x)[d], (*shape_of(x)[:d], len(rows), *shape_of(x)[d + 1:])
-    factor = lambda k: linear.broadcast_in_dim(linear.convert(_asarray([r[k] for r in rows], dtypes.int32), dtype_of(x)), shape, (d,))
+    n, shape = shape_of(x)[d], (*shape_of(x)[:d], len(rows), *shape_of(x)[d + 1 :])
+    factor = lambda k: linear.broadcast_in_dim(
+        linear.convert(_asarray([r[k] for r in rows], dtypes.int32), dtype_of(x)), shape, (d,)
+    )
     edge = lambda k: _broadcast_to(_part(x, d, k, k + 1), shape)
     out = el.mul(factor(0), take_rows(x, _asarray([r[1] for r in rows], dtypes.int32), d))
     return el.add(out, el.add(el.mul(factor(2), edge(n - 1)), el.mul(factor(3), edge(0))))
@@ -185,7 +224,14 @@ def _ramp(end: Value, edge: Value, d: int, k: int, downwards: bool) -> Value:
     shape[d] = k
     wide = dt if dtypes.is_inexact(dt) else dtypes.float32
     step = ops.iota(wide, tuple(shape), d)
-    step = el.div(el.add(step, scalar_like(step, 1)) if downwards else el.sub(scalar_like(step, k), step), scalar_like(step, k)) if k else step
+    step = (
+        el.div(
+            el.add(step, scalar_like(step, 1)) if downwards else el.sub(scalar_like(step, k), step),
+            scalar_like(step, k),
+        )
+        if k
+        else step
+    )
     edge, end = linear.convert(edge, wide), linear.convert(end, wide)
     out = el.add(_broadcast_to(edge, tuple(shape)), el.mul(step, _broadcast_to(el.sub(end, edge), tuple(shape))))
     return linear.convert(out if dtypes.is_inexact(dt) or dtypes.is_bool(dt) else el.floor(out), dt)

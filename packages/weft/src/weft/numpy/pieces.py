@@ -1,4 +1,5 @@
 """Functions of parts of an array: piecewise, place, apply_over_axes; bits packed into bytes."""
+
 from __future__ import annotations
 
 import math
@@ -29,9 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["apply_over_axes", "packbits", "piecewise", "place", "trim_zeros", "unpackbits"]
 
 
-def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Sequence[ArrayLike | Callable[..., Any]],
-              *args: object, **kw: object) -> Array:
-    """For each element the function (or constant) whose condition is the last that is true; 0, or one more function, where none is.
+def piecewise(
+    x: ArrayLike,
+    condlist: Array | Sequence[ArrayLike],
+    funclist: Sequence[ArrayLike | Callable[..., Any]],
+    *args: object,
+    **kw: object,
+) -> Array:
+    """For each element the function (or constant) whose condition is the last that is true; 0, or one more function,
+    where none is.
 
     Functions get an element, `args` and `kw`. The result has the shape and dtype of x.
 
@@ -53,13 +60,17 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
     for k, condition in enumerate(condlist):
         condition = to_bool("piecewise", asarray(condition))
         chosen = where_jit(broadcast_to(condition, shape_of(x)), k + 1, chosen)
-    functions = [f if callable(f) else lambda v, *args, c=operand("piecewise", f), **kw: c for f in (default, *funclist[:n])]
+    functions = [
+        f if callable(f) else lambda v, *args, c=operand("piecewise", f), **kw: c for f in (default, *funclist[:n])
+    ]
     return _piecewise(tuple(functions), x, linear.convert(chosen, dtypes.int32), args, kw)
 
 
 def _piecewise(functions: tuple[Any, ...], x: Value, chosen: Value, args: tuple[Any, ...], kw: dict[Any, Any]) -> Value:
     dt = dtype_of(x)
-    branches = [lambda v, f=f: linear.convert(on_device(operand("piecewise", f(v, *args, **kw))), dt) for f in functions]
+    branches = [
+        lambda v, f=f: linear.convert(on_device(operand("piecewise", f(v, *args, **kw))), dt) for f in functions
+    ]
     return vectorize(lambda k, v: switch(k, branches, v))(chosen, x)
 
 
@@ -113,7 +124,10 @@ def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: Sequence[int
         if len(shape_of(new)) == rank - 1:
             new = linear.expand_dims(new, (canonical_axis(axis, rank),))
         elif len(shape_of(new)) != rank:
-            raise ValueError(f"apply_over_axes: the function is not returning an array of the correct shape: {shape_of(x)} became {shape_of(new)}.")
+            raise ValueError(
+                f"apply_over_axes: the function is not returning an array of the correct shape: {shape_of(x)} became"
+                f" {shape_of(new)}."
+            )
         x = new
     return x
 
@@ -128,7 +142,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """
     x = on_device(operand("trim_zeros", filt))
     if isinstance(x, Tracer):
-        raise ConcretizationTypeError(concretization_error(x, "trim_zeros needs the values, because the size of the result depends on them"))
+        raise ConcretizationTypeError(
+            concretization_error(x, "trim_zeros needs the values, because the size of the result depends on them")
+        )
     shape = shape_of(x)
     if not shape:
         return x
@@ -136,14 +152,22 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     found = [_nonzero_along(flat_host(x), shape, d) for d in axes]
     for d, flags in zip(axes, found):
         there = [k for k, flag in enumerate(flags) if flag]
-        lo, hi = (there[0] if "f" in trim.lower() else 0, there[-1] + 1 if "b" in trim.lower() else shape[d]) if there else (0, 0)
-        x = ops.slice_(x, tuple(lo if e == d else 0 for e in range(len(shape))), tuple(hi if e == d else n for e, n in enumerate(shape_of(x))))
+        lo, hi = (
+            (there[0] if "f" in trim.lower() else 0, there[-1] + 1 if "b" in trim.lower() else shape[d])
+            if there
+            else (0, 0)
+        )
+        x = ops.slice_(
+            x,
+            tuple(lo if e == d else 0 for e in range(len(shape))),
+            tuple(hi if e == d else n for e, n in enumerate(shape_of(x))),
+        )
     return x
 
 
 def _nonzero_along(flat: list[Any], shape: tuple[Any, ...], axis: int) -> list[Any]:
     """For each place along an axis, whether something there is not zero."""
-    stride = math.prod(shape[axis + 1:])
+    stride = math.prod(shape[axis + 1 :])
     flags = [False] * shape[axis]
     for k, value in enumerate(flat):
         if value != 0:
@@ -164,7 +188,11 @@ def _pack(bits: Value, axis: Any, bitorder: str) -> Value:
     bits = linear.moveaxis(bits, axis, len(shape_of(bits)) - 1)
     *lead, n = shape_of(bits)
     missing = -n % 8
-    bits = ops.pad(linear.convert(bits, dtypes.uint8), scalar_like(linear.full((), 0, dtypes.uint8), 0), ((0, 0, 0),) * len(lead) + ((0, missing, 0),))
+    bits = ops.pad(
+        linear.convert(bits, dtypes.uint8),
+        scalar_like(linear.full((), 0, dtypes.uint8), 0),
+        ((0, 0, 0),) * len(lead) + ((0, missing, 0),),
+    )
     bits = linear.reshape(bits, (*lead, (n + missing) // 8, 8))
     shifts = linear.broadcast_in_dim(_shifts("packbits", bitorder), shape_of(bits), (len(lead) + 1,))
     out = reductions.sum(el.shift_left(bits, shifts), -1, dtype=dtypes.uint8)
@@ -172,7 +200,8 @@ def _pack(bits: Value, axis: Any, bitorder: str) -> Value:
 
 
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Whether elements are nonzero, eight to a byte along an axis (None: of the flattened array), zeros behind the last.
+    """Whether elements are nonzero, eight to a byte along an axis (None: of the flattened array), zeros behind the
+    last.
 
     Raises:
         TypeError: for anything but integers and booleans. ValueError: for an unknown bit order.

@@ -1,4 +1,5 @@
 """Polynomials as vectors of coefficients, the highest power first."""
+
 from __future__ import annotations
 
 import math
@@ -59,7 +60,10 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     out = linear.full((1,), 1, dt)
     for k in range(shape_of(zeros)[0]):
         zero = ops.slice_(zeros, (k,), (k + 1,))
-        out = el.sub(ops.pad(out, scalar_like(out, 0), ((0, 1, 0),)), ops.pad(el.mul(out, zero), scalar_like(out, 0), ((1, 0, 0),)))
+        out = el.sub(
+            ops.pad(out, scalar_like(out, 0), ((0, 1, 0),)),
+            ops.pad(el.mul(out, zero), scalar_like(out, 0), ((1, 0, 0),)),
+        )
     return out
 
 
@@ -162,7 +166,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
 
 def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
-    """The m-th integral of a polynomial, with the constants of integration `k` (a number, or one for each integral; 0 by default).
+    """The m-th integral of a polynomial, with the constants of integration `k` (a number, or one for each integral; 0
+    by default).
 
     Raises:
         ValueError: for m < 0, or another number of constants.
@@ -177,7 +182,9 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
     if m < 0:
         raise ValueError(f"polyint: the order of the integral must not be negative, got {m}; polyder differentiates.")
     if shape_of(constants) not in ((), (1,), (m,)):
-        raise ValueError(f"polyint: k must be a scalar or a rank-1 array of length 1 or m={m}, got shape {shape_of(constants)}.")
+        raise ValueError(
+            f"polyint: k must be a scalar or a rank-1 array of length 1 or m={m}, got shape {shape_of(constants)}."
+        )
     constants = linear.broadcast_in_dim(constants, (m,), (0,) if shape_of(constants) else ())
     for j in range(m):
         n = shape_of(out)[0]
@@ -187,8 +194,8 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
-    """The zeros of a polynomial, complex. Leading zeros are taken off, which needs concrete values; with strip_zeros=False, as under jit,
-    NaN stands for the zeros that they would have given.
+    """The zeros of a polynomial, complex. Leading zeros are taken off, which needs concrete values; with
+    strip_zeros=False, as under jit, NaN stands for the zeros that they would have given.
 
     Raises:
         ValueError: for anything but a vector. ConcretizationTypeError: for a traced one with strip_zeros=True.
@@ -222,14 +229,25 @@ def _roots(p: Value) -> Value:
     """The eigenvalues of the companion matrix."""
     n = shape_of(p)[0] - 1
     if n < 1:
-        return linear.full((0,), 0, dtypes.complex_of(dtype_of(p)) if not dtypes.is_complex(dtype_of(p)) else dtype_of(p))
+        return linear.full(
+            (0,), 0, dtypes.complex_of(dtype_of(p)) if not dtypes.is_complex(dtype_of(p)) else dtype_of(p)
+        )
     first = el.neg(el.div(ops.slice_(p, (1,), (n + 1,)), ops.slice_(p, (0,), (1,))))
-    shifted = selecting.diag(linear.full((n - 1,), 1, dtype_of(p)), -1) if n > 1 else linear.full((1, 1), 0, dtype_of(p))
+    shifted = (
+        selecting.diag(linear.full((n - 1,), 1, dtype_of(p)), -1) if n > 1 else linear.full((1, 1), 0, dtype_of(p))
+    )
     return linalg.eigvals(ops.concatenate([linear.expand_dims(first, (0,)), ops.slice_(shifted, (1, 0), (n, n))], 0))
 
 
-def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
-            w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Array | tuple[Array, ...]:
     """The polynomial of degree `deg` that is nearest to the points (x, y), by least squares.
 
     Args:
@@ -254,7 +272,10 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     if len(shape_of(x)) != 1 or not shape_of(x)[0]:
         raise TypeError(f"polyfit: expected a non-empty vector for x, got shape {shape_of(x)}.")
     if len(shape_of(y)) not in (1, 2) or shape_of(y)[0] != shape_of(x)[0]:
-        raise TypeError(f"polyfit: expected a vector or matrix y with as many rows as x, got shapes {shape_of(y)} and {shape_of(x)}.")
+        raise TypeError(
+            f"polyfit: expected a vector or matrix y with as many rows as x, got shapes {shape_of(y)} and"
+            f" {shape_of(x)}."
+        )
     n = shape_of(x)[0]
     rcond = n * float(dtypes.finfo(dtype_of(x)).eps) if rcond is None else rcond
     left, right = vander(x, deg + 1), y
@@ -263,7 +284,10 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         if shape_of(weights) != (n,):
             raise TypeError(f"polyfit: expected a vector of {n} weights, got shape {shape_of(weights)}.")
         column = weights[:, None]
-        left, right = ufuncs.multiply(left, column), ufuncs.multiply(right, weights if len(shape_of(y)) == 1 else column)
+        left, right = (
+            ufuncs.multiply(left, column),
+            ufuncs.multiply(right, weights if len(shape_of(y)) == 1 else column),
+        )
     scale = elementary.sqrt(reductions.sum(ufuncs.multiply(left, left), 0))
     found, residuals, rank, s = linalg.lstsq(ufuncs.divide(left, scale), right, rcond)
     found = ufuncs.divide(found.T, scale).T
@@ -277,6 +301,9 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         factor: Any = 1
     else:
         if n <= deg + 1:
-            raise ValueError(f"polyfit: the number of data points must exceed order to scale the covariance matrix, got {n} for degree {deg}; use cov='unscaled'.")
+            raise ValueError(
+                f"polyfit: the number of data points must exceed order to scale the covariance matrix, got {n} for"
+                f" degree {deg}; use cov='unscaled'."
+            )
         factor = ufuncs.divide(residuals, n - (deg + 1))
     return found, ufuncs.multiply(base, factor) if len(shape_of(y)) == 1 else ufuncs.multiply(base[:, :, None], factor)

@@ -1,4 +1,5 @@
 """How arrays print: NumPy's look and NumPy's options, without NumPy."""
+
 from __future__ import annotations
 
 import contextlib
@@ -21,11 +22,30 @@ if TYPE_CHECKING:
     from ..base.dtypes import ElementType
 
 __all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]
-_DEFAULTS = {"edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75, "nanstr": "nan",
-             "infstr": "inf", "sign": "-", "formatter": None, "legacy": False, "override_repr": None}
+_DEFAULTS = {
+    "edgeitems": 3,
+    "threshold": 1000,
+    "floatmode": "maxprec",
+    "precision": 8,
+    "suppress": False,
+    "linewidth": 75,
+    "nanstr": "nan",
+    "infstr": "inf",
+    "sign": "-",
+    "formatter": None,
+    "legacy": False,
+    "override_repr": None,
+}
 _own: ContextVar[dict[Any, Any]] = ContextVar("printoptions", default=_DEFAULTS)
-_LARGE = {"float32": 1e6, "complex64": 1e6, "float16": 1e3}     # from here on floats of a dtype print in scientific notation
-_DIGITS = {"float64": ("d", 17), "float32": ("f", 9), "float16": ("e", 5), "complex64": ("f", 9), "complex128": ("d", 17)}
+# from here on floats of a dtype print in scientific notation
+_LARGE = {"float32": 1e6, "complex64": 1e6, "float16": 1e3}
+_DIGITS = {
+    "float64": ("d", 17),
+    "float32": ("f", 9),
+    "float16": ("e", 5),
+    "complex64": ("f", 9),
+    "complex128": ("d", 17),
+}
 
 
 # options -------------------------------------------------------------------------------------------------------------
@@ -43,7 +63,8 @@ def get_printoptions() -> dict[Any, Any]:
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Changes options by which arrays print: precision, threshold, edgeitems, linewidth, suppress, nanstr, infstr, formatter, sign, floatmode.
+    """Changes options by which arrays print: precision, threshold, edgeitems, linewidth, suppress, nanstr, infstr,
+    formatter, sign, floatmode.
 
     Raises:
         TypeError, ValueError: for options that do not exist, and values that they can't have.
@@ -79,13 +100,33 @@ def printoptions(*args: Any, **kwargs: Any) -> Iterator[Any]:
         _own.reset(token)
 
 
-def _changed(precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
-             linewidth: int | None = None, suppress: bool | None = None, nanstr: str | None = None,
-             infstr: str | None = None, formatter: Any = None, sign: str | None = None,
-             floatmode: str | None = None, *, legacy: Any = None, override_repr: Any = None) -> dict[Any, Any]:
+def _changed(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    suppress: bool | None = None,
+    nanstr: str | None = None,
+    infstr: str | None = None,
+    formatter: Any = None,
+    sign: str | None = None,
+    floatmode: str | None = None,
+    *,
+    legacy: Any = None,
+    override_repr: Any = None,
+) -> dict[Any, Any]:
     """The options of where NumPy is absent, with changes."""
-    given = dict(edgeitems=edgeitems, threshold=threshold, floatmode=floatmode, precision=precision, suppress=suppress, linewidth=linewidth,
-                 nanstr=nanstr, infstr=infstr, sign=sign)
+    given = dict(
+        edgeitems=edgeitems,
+        threshold=threshold,
+        floatmode=floatmode,
+        precision=precision,
+        suppress=suppress,
+        linewidth=linewidth,
+        nanstr=nanstr,
+        infstr=infstr,
+        sign=sign,
+    )
     if floatmode not in (None, "fixed", "unique", "maxprec", "maxprec_equal"):
         raise ValueError(f"floatmode must be one of 'fixed', 'unique', 'maxprec', 'maxprec_equal', got {floatmode!r}.")
     if sign not in (None, " ", "+", "-"):
@@ -95,7 +136,9 @@ def _changed(precision: int | None = None, threshold: int | None = None, edgeite
     if threshold is not None and threshold != threshold:
         raise ValueError("threshold must not be NaN; use a large number to print all elements.")
     if legacy or override_repr:
-        raise NotImplementedError("the print options 'legacy' and 'override_repr' need NumPy, which is not installed here; leave them out.")
+        raise NotImplementedError(
+            "the print options 'legacy' and 'override_repr' need NumPy, which is not installed here; leave them out."
+        )
     if precision is not None:
         operator.index(precision)
     return {**_own.get(), **{k: v for k, v in given.items() if v is not None}, "formatter": formatter}
@@ -134,7 +177,7 @@ def _positional(text: str, negative: bool) -> str:
     digits, shift = mantissa.lstrip("-").replace(".", ""), int(exponent)
     if shift >= 0:
         digits = digits.ljust(shift + 1, "0")
-        whole, fraction = digits[:shift + 1], digits[shift + 1:]
+        whole, fraction = digits[: shift + 1], digits[shift + 1 :]
     else:
         whole, fraction = "0", "0" * (-shift - 1) + digits
     return f"{'-' if negative else ''}{whole}.{fraction.rstrip('0')}"
@@ -149,8 +192,11 @@ class _FloatFormat:
         self.limit: int | None = None if self.mode == "unique" else options["precision"]
         finite = [v for v in values if math.isfinite(v)]
         sizes = [abs(v) for v in finite if v != 0]
-        self.scientific = bool(sizes) and (max(sizes) >= _LARGE.get(name, 1e8) or not options["suppress"] and (
-            min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3))
+        self.scientific = bool(sizes) and (
+            max(sizes) >= _LARGE.get(name, 1e8)
+            or not options["suppress"]
+            and (min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3)
+        )
         self.left = self.right = 0
         self.least: int = self.limit if self.limit is not None and self.scientific and self.mode == "fixed" else 0
         texts = [self._digits(v) for v in dict.fromkeys(finite)]
@@ -171,10 +217,14 @@ class _FloatFormat:
         special = [v for v in values if not math.isfinite(v)]
         if special:
             signed = sign != "-" or any(v < 0 for v in special)
-            self.left = max(self.left, len(options["nanstr"]) - self.right - 1, len(options["infstr"]) + signed - self.right - 1)
+            self.left = max(
+                self.left, len(options["nanstr"]) - self.right - 1, len(options["infstr"]) + signed - self.right - 1
+            )
 
     def _digits(self, v: float) -> str:
-        """At most `limit` and at least `least` digits behind the point; those beyond the shortest are those of the exact value."""
+        """At most `limit` and at least `least` digits behind the point; those beyond the shortest are those of the
+        exact value.
+        """
         text = shortest(v, self.name)
         code = "e" if self.scientific else "f"
         if not self.scientific:
@@ -207,13 +257,19 @@ class _FloatFormat:
         return f"{whole.rjust(self.left)}.{fraction.ljust(self.right)}"
 
 
-_FORMATTERS = {"b": ("bool", "all"), "i": ("int", "int_kind", "all"), "u": ("int", "int_kind", "all"), "f": ("float", "float_kind", "all"),
-               "c": ("complexfloat", "complex_kind", "all")}
+_FORMATTERS = {
+    "b": ("bool", "all"),
+    "i": ("int", "int_kind", "all"),
+    "u": ("int", "int_kind", "all"),
+    "f": ("float", "float_kind", "all"),
+    "c": ("complexfloat", "complex_kind", "all"),
+}
 
 
 def _formatter(values: list[Any], dt: ElementType, options: dict[Any, Any], scalar: bool) -> Callable[..., Any]:
     kind, name = dtypes.kind(dt), dtypes.name(dt)
-    narrow = kind in "iu" and dtypes.bits(dt) < 8 or kind == "f" and name not in _DIGITS      # what NumPy knows as objects
+    # what NumPy knows as objects
+    narrow = kind in "iu" and dtypes.bits(dt) < 8 or kind == "f" and name not in _DIGITS
     given = {k: f for k, f in (options["formatter"] or {}).items() if f is not None}
     for key in ("numpystr", "str_kind", "all") if narrow else _FORMATTERS[kind]:
         if key in given:
@@ -230,12 +286,16 @@ def _formatter(values: list[Any], dt: ElementType, options: dict[Any, Any], scal
         return lambda v: f"{v:g}"
     if kind == "f":
         return _FloatFormat([float(v) for v in values], name, options, options["sign"])
-    real, imag = _FloatFormat([v.real for v in values], name, options, options["sign"]), _FloatFormat([v.imag for v in values], name, options, "+")
+    real, imag = (
+        _FloatFormat([v.real for v in values], name, options, options["sign"]),
+        _FloatFormat([v.imag for v in values], name, options, "+"),
+    )
 
     def complex_format(v: Value) -> str:
         part = imag(v.imag)
         body = part.rstrip()
-        return real(v.real) + body + "j" + part[len(body):]
+        return real(v.real) + body + "j" + part[len(body) :]
+
     return complex_format
 
 
@@ -246,17 +306,31 @@ def _shown(data: Any, shape: tuple[Any, ...], edge: int | None) -> list[Any]:
     """The elements that are printed, flat."""
     if not shape:
         return [data]
-    rows = data if edge is None or len(data) <= 2 * edge else data[:edge] + data[len(data) - max(edge, 1):]
+    rows = data if edge is None or len(data) <= 2 * edge else data[:edge] + data[len(data) - max(edge, 1) :]
     return list(rows) if len(shape) == 1 else [v for row in rows for v in _shown(row, shape[1:], edge)]
 
 
-def array_text(data: Any, shape: tuple[Any, ...], dt: ElementType, prefix: str = "", separator: str = " ",
-               suffix: str = "", **changes: Any) -> str:
+def array_text(
+    data: Any,
+    shape: tuple[Any, ...],
+    dt: ElementType,
+    prefix: str = "",
+    separator: str = " ",
+    suffix: str = "",
+    **changes: Any,
+) -> str:
     """Nested lists as text. `prefix` is what stands before on the first line, `suffix` what comes after on the last."""
     options = {**get_printoptions(), **changes}
     if options["legacy"]:
-        return np.array2string(np.asarray(data).astype(dt).reshape(shape), prefix=prefix, separator=separator, suffix=suffix,
-                               max_line_width=options["linewidth"], precision=options["precision"], suppress_small=options["suppress"])
+        return np.array2string(
+            np.asarray(data).astype(dt).reshape(shape),
+            prefix=prefix,
+            separator=separator,
+            suffix=suffix,
+            max_line_width=options["linewidth"],
+            precision=options["precision"],
+            suppress_small=options["suppress"],
+        )
     if not math.prod(shape):
         return "[]"
     edge = options["edgeitems"] if math.prod(shape) > options["threshold"] else None
@@ -269,9 +343,13 @@ def array_text(data: Any, shape: tuple[Any, ...], dt: ElementType, prefix: str =
     def block(rows: Any, dims: tuple[Any, ...], indent: str, width: int) -> str:
         lead, trail, gap = rows, [], []
         if edge is not None and len(rows) > 2 * edge:
-            lead, trail, gap = rows[:edge], rows[len(rows) - max(edge, 1):], ["..."]
+            lead, trail, gap = rows[:edge], rows[len(rows) - max(edge, 1) :], ["..."]
         if len(dims) > 1:
-            parts = [block(r, dims[1:], indent + " ", width - 1) for r in lead] + gap + [block(r, dims[1:], indent + " ", width - 1) for r in trail]
+            parts = (
+                [block(r, dims[1:], indent + " ", width - 1) for r in lead]
+                + gap
+                + [block(r, dims[1:], indent + " ", width - 1) for r in trail]
+            )
             return "[" + (sep + "\n" * (len(dims) - 1) + indent).join(parts) + "]"
         words = [fmt(v) for v in lead] + gap + [fmt(v) for v in trail]
         lines, line = [], indent
@@ -281,7 +359,8 @@ def array_text(data: Any, shape: tuple[Any, ...], dt: ElementType, prefix: str =
                 lines.append(line.rstrip())
                 line = indent
             line += word + (separator if i < len(words) - 1 else "")
-        return "[" + "\n".join([*lines, line])[len(indent):] + "]"
+        return "[" + "\n".join([*lines, line])[len(indent) :] + "]"
+
     return block(data, shape, " " * (len(prefix) + 1), options["linewidth"] - len(suffix))
 
 
@@ -293,7 +372,8 @@ def repr_text(data: Any, shape: tuple[Any, ...], dt: ElementType, weak_type: boo
         return f"{prefix}[], shape={shape}, {tail}"
     text = array_text(data, shape, dt, prefix, ", ", ",")
     last = len(text) - (text.rfind("\n") + 1)
-    sep = " " if last + len(tail) + 2 < get_printoptions()["linewidth"] else " " * len(prefix)      # as JAX does it, on one line
+    # as JAX does it, on one line
+    sep = " " if last + len(tail) + 2 < get_printoptions()["linewidth"] else " " * len(prefix)
     return f"{prefix}{text},{sep}{tail}"
 
 
@@ -313,7 +393,11 @@ def scalar_text(value: Value, dt: ElementType) -> str:
         return positional + "0" if positional.endswith(".") else positional
     if kind == "c":
         real, imag = (scalar_text(v, dtypes.real_of(dt)).removesuffix(".0") for v in (value.real, value.imag))
-        return f"({real}{imag if imag[0] in '+-' else '+' + imag}j)" if value.real or math.copysign(1, value.real) < 0 else f"{imag}j"
+        return (
+            f"({real}{imag if imag[0] in '+-' else '+' + imag}j)"
+            if value.real or math.copysign(1, value.real) < 0
+            else f"{imag}j"
+        )
     return str(value)
 
 
@@ -330,7 +414,9 @@ _IMPLIED = ("bool", "int64", "float64", "complex128")
 def _read(name: str, x: Value) -> tuple[Any, ...]:
     x = operand(name, x)
     if isinstance(x, Tracer):
-        raise TracerArrayConversionError(concretization_error(x, f"{name} prints the values of an array; use weft.debug.print in traced functions"))
+        raise TracerArrayConversionError(
+            concretization_error(x, f"{name} prints the values of an array; use weft.debug.print in traced functions")
+        )
     return host_list(x), get_aval(x)
 
 
@@ -339,8 +425,9 @@ def _changes(max_line_width: int | None, precision: int | None, suppress_small: 
     return {k: v for k, v in given.items() if v is not None}
 
 
-def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
-               suppress_small: bool | None = None) -> str:
+def array_repr(
+    arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """An array as text with its class and dtype, as NumPy writes it (its own default dtypes are left out).
 
     Example:
@@ -365,8 +452,9 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
     return text + "," + (" " if last + len(tail) + 1 <= options["linewidth"] else "\n" + " " * len(prefix)) + tail
 
 
-def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
-              suppress_small: bool | None = None) -> str:
+def array_str(
+    a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """The elements of an array as text.
 
     Example:

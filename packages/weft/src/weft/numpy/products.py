@@ -1,4 +1,5 @@
 """Products of arrays: dot, matmul, tensordot, inner, outer, kron, cross, …"""
+
 from __future__ import annotations
 
 import math
@@ -23,13 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
 
 
-def _contract(x: Value, y: Value, numbers: Any, precision: PrecisionLike, preferred: DTypeLike | None,
-              weak: bool) -> Value:
+def _contract(
+    x: Value, y: Value, numbers: Any, precision: PrecisionLike, preferred: DTypeLike | None, weak: bool
+) -> Value:
     """dot_general whose result type is that of the promoted operands."""
     dt = dtype_of(x) if preferred is None else preferred
     if dtypes.is_bool(dtype_of(x)) and preferred is None:
-        out = ops.dot_general(linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32), numbers, precision=canonical_precision(precision),
-                              preferred_element_type=dtypes.int32)
+        out = ops.dot_general(
+            linear.convert(x, dtypes.int32),
+            linear.convert(y, dtypes.int32),
+            numbers,
+            precision=canonical_precision(precision),
+            preferred_element_type=dtypes.int32,
+        )
         return linear.convert(out, dtypes.bool_)
     out = ops.dot_general(x, y, numbers, precision=canonical_precision(precision), preferred_element_type=dt)
     return linear.convert(out, dt, weak and preferred is None)
@@ -41,8 +48,14 @@ def _operands(name: str, a: Value, b: Value) -> tuple[Value, Value, Value]:
     return x, y, get_aval(x).weak_type and get_aval(y).weak_type
 
 
-def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-        out_sharding: OutSharding = None) -> Array:
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """The product over the last axis of `a` and the second to last of `b` (its only one, if it is a vector).
 
     Raises:
@@ -54,7 +67,9 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferre
         Array(11, dtype=int32)
     """
     if out_sharding is not None:
-        return laid_out("dot", dot(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
+        return laid_out(
+            "dot", dot(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding
+        )
     x, y, weak = _operands("dot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
     preferred = asked_dtype("dot", preferred_element_type)
@@ -62,8 +77,14 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferre
     return _contract(x, y, (contract, ((), ())), precision, preferred, weak)
 
 
-def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
-           preferred_element_type: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """The matrix product; vectors are rows on the left and columns on the right, leading axes broadcast.
 
     Raises:
@@ -75,7 +96,9 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
         Array([3., 3.], dtype=float32)
     """
     if out_sharding is not None:
-        return laid_out("matmul", matmul(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
+        return laid_out(
+            "matmul", matmul(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding
+        )
     x, y, weak = _operands("matmul", a, b)
     for i, v in enumerate((x, y)):
         if not shape_of(v):
@@ -83,8 +106,10 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     preferred = asked_dtype("matmul", preferred_element_type)
     xs, ys = shape_of(x), shape_of(y)
     if xs[-1] != ys[max(len(ys) - 2, 0)]:
-        raise type_error(f"matmul: the contracting dimensions differ in size, {xs[-1]} and {ys[max(len(ys) - 2, 0)]}: "
-                         f"matmul of shapes {xs} and {ys}.")
+        raise type_error(
+            f"matmul: the contracting dimensions differ in size, {xs[-1]} and {ys[max(len(ys) - 2, 0)]}: "
+            f"matmul of shapes {xs} and {ys}."
+        )
     lead_x, lead_y = xs[:-2], ys[:-2]
     # batch axes that both have with equal sizes; the others are free axes of the operand that has them
     rank = max(len(lead_x), len(lead_y))
@@ -95,15 +120,19 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
             raise ValueError(f"Incompatible shapes for broadcasting: matmul of shapes {xs} and {ys}.")
         dx, dy = i - (rank - len(lead_x)), i - (rank - len(lead_y))
         if n == m and dx >= 0 and dy >= 0:
-            batch_x.append(dx); batch_y.append(dy); plan.append(("b", len(batch_x) - 1))
+            batch_x.append(dx)
+            batch_y.append(dy)
+            plan.append(("b", len(batch_x) - 1))
         elif dy < 0 or (m == 1 and dx >= 0):
             if dy >= 0:
                 drop_y.append(dy)
-            order_free_x.append(dx); plan.append(("x", len(order_free_x) - 1))
+            order_free_x.append(dx)
+            plan.append(("x", len(order_free_x) - 1))
         else:
             if dx >= 0:
                 drop_x.append(dx)
-            order_free_y.append(dy); plan.append(("y", len(order_free_y) - 1))
+            order_free_y.append(dy)
+            plan.append(("y", len(order_free_y) - 1))
     shift = lambda dims, dropped: tuple(d - sum(e < d for e in dropped) for d in dims)
     x, y = linear.squeeze(x, drop_x), linear.squeeze(y, drop_y)
     cx, cy = (len(shape_of(x)) - 1,), (max(len(shape_of(y)) - 2, 0),) if len(ys) > 1 else (len(shape_of(y)) - 1,)
@@ -118,8 +147,9 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return linear.transpose(out, [where[kind] + k for kind, k in plan] + row + column)
 
 
-def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
-         preferred_element_type: DTypeLike | None = None) -> Array:
+def vdot(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """The sum of conj(a) * b over all elements.
 
     Example:
@@ -134,8 +164,15 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return dot(flat(x), flat(y), precision=precision, preferred_element_type=preferred_element_type)
 
 
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
-           preferred_element_type: DTypeLike | None = None) -> Array:
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum of conj(x1) * x2 along one axis, the others broadcasting.
 
     Example:
@@ -182,14 +219,18 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if len(shape_of(operand("vecmat", x2))) < 2 or not shape_of(x):
         raise ValueError(f"vecmat takes vectors x1 and matrices x2, got shapes {shape_of(x)} and {shape_of(x2)}.")
     if shape_of(x)[-1] != shape_of(x2)[-2]:
-        raise ValueError(f"vecmat: the vectors have not as many elements as the matrices rows, got shapes {shape_of(x)} and {shape_of(x2)}.")
+        raise ValueError(
+            f"vecmat: the vectors have not as many elements as the matrices rows, got shapes {shape_of(x)} and"
+            f" {shape_of(x2)}."
+        )
     x = el.conj(x) if dtypes.is_complex(dtype_of(x)) else x
     out = matmul(linear.expand_dims(x, (len(shape_of(x)) - 1,)), x2)
     return linear.squeeze(out, (len(shape_of(out)) - 2,))
 
 
-def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
-          preferred_element_type: DTypeLike | None = None) -> Array:
+def inner(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """The product over the last axes of both.
 
     Example:
@@ -212,16 +253,24 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
         [[0, 0], [0, 1]]
     """
     if out is not None:
-        raise NotImplementedError("weft.numpy.outer: the 'out' argument is not supported, since arrays are immutable; use the result.")
+        raise NotImplementedError(
+            "weft.numpy.outer: the 'out' argument is not supported, since arrays are immutable; use the result."
+        )
     x, y = [on_device(v) for v in promote("outer", a, b)]
     flat = lambda v: linear.reshape(v, (math.prod(shape_of(v)),))
     times = el.and_ if dtypes.is_bool(dtype_of(x)) else el.mul
     return times(linear.expand_dims(flat(x), (1,)), linear.expand_dims(flat(y), (0,)))
 
 
-def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2, *,
-              precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-              out_sharding: OutSharding = None) -> Array:
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """The product over the last `axes` axes of `a` and the first of `b`, or over two lists of axes.
 
     Raises:
@@ -233,7 +282,11 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
         (2, 4)
     """
     if out_sharding is not None:
-        return laid_out("tensordot", tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
+        return laid_out(
+            "tensordot",
+            tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type),
+            out_sharding,
+        )
     x, y, weak = _operands("tensordot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
     numbers: tuple[tuple[int, ...], tuple[int, ...]]
@@ -270,8 +323,9 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return linear.reshape(el.mul(x, y), shape)
 
 
-def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
-          axis: int | None = None) -> Array:
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
     """The cross product of vectors of 2 or 3 components.
 
     Example:
@@ -291,6 +345,8 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
         return subtract(times(xs[0], ys[1]), times(xs[1], ys[0]))
     zero = lambda v: linear.full(shape_of(v[0]), 0, dtype_of(v[0]))
     xs, ys = [v if len(v) == 3 else [*v, zero(v)] for v in (xs, ys)]
-    parts = [subtract(times(xs[(i + 1) % 3], ys[(i + 2) % 3]), times(xs[(i + 2) % 3], ys[(i + 1) % 3])) for i in range(3)]
+    parts = [
+        subtract(times(xs[(i + 1) % 3], ys[(i + 2) % 3]), times(xs[(i + 2) % 3], ys[(i + 1) % 3])) for i in range(3)
+    ]
     rank = len(shape_of(parts[0])) + 1
     return stack(parts, canonical_axis(axisc, rank))

@@ -1,4 +1,5 @@
 """Reductions of `weft.numpy`: sum, max, mean, var, cumsum, argmax, … and those that ignore NaN."""
+
 from __future__ import annotations
 
 import math
@@ -19,13 +20,48 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import concatenate
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .ufuncs import where_jit
-from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, strong, to_bool
+from .util import (
+    accumulator,
+    asked_dtype,
+    canonical_axes,
+    canonical_axis,
+    index_dtype,
+    inexact_dtype,
+    no_out,
+    on_device,
+    operand,
+    promote_inexact,
+    size_along,
+    split_names,
+    strong,
+    to_bool,
+)
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum",
-           "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
 
 
 def _keep(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
@@ -36,7 +72,9 @@ def mask(where: ArrayLike) -> Any:
     """What says which elements count: booleans."""
     where = operand("where", where)
     if not dtypes.is_bool(get_aval(where).dtype):
-        raise ValueError(f"where must be None or booleans, got {get_aval(where)}; compare, or convert it with astype(bool).")
+        raise ValueError(
+            f"where must be None or booleans, got {get_aval(where)}; compare, or convert it with astype(bool)."
+        )
     return where
 
 
@@ -54,23 +92,42 @@ def _masked(x: Value, where: Value, identity: Value) -> Value:
     return where_jit(mask(where), x, scalar_like(x, identity))
 
 
-def _accumulated(name: str, op: Callable[..., Array], identity: int, join: Callable[..., Array],
-                 across: Callable[..., Any] | None,
-                 a: ArrayLike, axis: Axis, dtype: DTypeLike | None, out: None, keepdims: bool, initial: ArrayLike | None,
-                 where: ArrayLike | None, promote_integers: bool) -> Array:
+def _accumulated(
+    name: str,
+    op: Callable[..., Array],
+    identity: int,
+    join: Callable[..., Array],
+    across: Callable[..., Any] | None,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    promote_integers: bool,
+) -> Array:
     """A sum or a product."""
     no_out(name, out)
     x = operand(name, a)
     aval = get_aval(x)
     axis, names = split_names(axis)
     if names and across is None:
-        raise NotImplementedError(f"{name} is not computed over named axes ({', '.join(names)}); gather them first, with weft.lax.all_gather.")
+        raise NotImplementedError(
+            f"{name} is not computed over named axes ({', '.join(names)}); gather them first, with weft.lax.all_gather."
+        )
     axes = canonical_axes(axis, len(aval.shape))
     dt = asked_dtype(name, dtype)
     if dt is None:
         dt = accumulator(aval.dtype) if promote_integers or dtypes.is_bool(aval.dtype) else aval.dtype
-    x = linear.convert(_masked(x, where, identity) if not dtypes.is_bool(aval.dtype) or where is None else
-                       _masked(linear.convert(x, dt), where, identity), dt)
+    x = linear.convert(
+        (
+            _masked(x, where, identity)
+            if not dtypes.is_bool(aval.dtype) or where is None
+            else _masked(linear.convert(x, dt), where, identity)
+        ),
+        dt,
+    )
     narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
     found = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
     found = across(found, names) if across is not None and names else found
@@ -80,11 +137,20 @@ def _accumulated(name: str, op: Callable[..., Array], identity: int, join: Calla
     return on_device(_keep(found, axes, keepdims))
 
 
-def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-        initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """The sum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
 
-    Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32 bits, or 64).
+    Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32
+    bits, or 64).
 
     Raises:
         ValueError: for an axis out of bounds.
@@ -93,14 +159,25 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
         >>> import weft.numpy as jnp
         >>> y = jnp.sum(jnp.array([[3, 1], [2, 5]]), axis=0)
     """
-    return _accumulated("sum", linear.reduce_sum, 0, el.add, psum, a, axis, dtype, out, keepdims, initial, where, promote_integers)
+    return _accumulated(
+        "sum", linear.reduce_sum, 0, el.add, psum, a, axis, dtype, out, keepdims, initial, where, promote_integers
+    )
 
 
-def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """The product over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
 
-    Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32 bits, or 64).
+    Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32
+    bits, or 64).
 
     Raises:
         ValueError: for an axis out of bounds.
@@ -109,13 +186,24 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
         >>> import weft.numpy as jnp
         >>> y = jnp.prod(jnp.array([[3, 1], [2, 5]]), axis=0)
     """
-    return _accumulated("prod", ops.reduce_prod, 1, el.mul, None, a, axis, dtype, out, keepdims, initial, where, promote_integers)
+    return _accumulated(
+        "prod", ops.reduce_prod, 1, el.mul, None, a, axis, dtype, out, keepdims, initial, where, promote_integers
+    )
 
 
-def _extremum(name: str, op: Callable[..., Array], highest: bool, join: Callable[..., Array],
-              across: Callable[..., Any],
-              a: ArrayLike, axis: Axis, out: None, keepdims: bool, initial: ArrayLike | None,
-              where: ArrayLike | None) -> Array:
+def _extremum(
+    name: str,
+    op: Callable[..., Array],
+    highest: bool,
+    join: Callable[..., Array],
+    across: Callable[..., Any],
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     no_out(name, out)
     x = operand(name, a)
     aval = get_aval(x)
@@ -133,8 +221,14 @@ def _extremum(name: str, op: Callable[..., Array], highest: bool, join: Callable
     return on_device(_keep(found, axes, keepdims))
 
 
-def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-        where: ArrayLike | None = None) -> Array:
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The maximum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
 
     Only elements where `where` is true count. An empty array needs `initial`.
@@ -149,8 +243,14 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _extremum("max", ops.reduce_max, False, el.max_, pmax, a, axis, out, keepdims, initial, where)
 
 
-def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-        where: ArrayLike | None = None) -> Array:
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The minimum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
 
     Only elements where `where` is true count. An empty array needs `initial`.
@@ -169,8 +269,16 @@ amax = max
 amin = min
 
 
-def _truth(name: str, op: Callable[..., Array], identity: bool, a: ArrayLike, axis: Axis, out: None, keepdims: bool,
-           where: ArrayLike | None) -> Array:
+def _truth(
+    name: str,
+    op: Callable[..., Array],
+    identity: bool,
+    a: ArrayLike,
+    axis: Axis,
+    out: None,
+    keepdims: bool,
+    where: ArrayLike | None,
+) -> Array:
     no_out(name, out)
     x = to_bool(name, a)
     axes = canonical_axes(axis, len(shape_of(x)))
@@ -178,9 +286,11 @@ def _truth(name: str, op: Callable[..., Array], identity: bool, a: ArrayLike, ax
     return on_device(strong(_keep(op(x, axes) if axes else x, axes, keepdims)))
 
 
-def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
-        where: ArrayLike | None = None) -> Array:
-    """Whether all elements are true (not zero) over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+def all(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
+    """Whether all elements are true (not zero) over `axis` (None: all axes, an int, or a tuple of ints); `keepdims`
+    keeps reduced axes with size 1.
 
     Only elements where `where` is true count.
 
@@ -194,9 +304,11 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _truth("all", ops.reduce_and, True, a, axis, out, keepdims, where)
 
 
-def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
-        where: ArrayLike | None = None) -> Array:
-    """Whether some element is true (not zero) over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+def any(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
+    """Whether some element is true (not zero) over `axis` (None: all axes, an int, or a tuple of ints); `keepdims`
+    keeps reduced axes with size 1.
 
     Only elements where `where` is true count.
 
@@ -214,7 +326,9 @@ def _count(shape: tuple[Size, ...], axes: Any, where: Value, dt: ElementType, na
     """How many elements are reduced: None where there is no mask to say which."""
     if where is None:
         return None
-    return _across(linear.reduce_sum(linear.broadcast_in_dim(*fit(linear.convert(mask(where), dt), shape)), axes), names)
+    return _across(
+        linear.reduce_sum(linear.broadcast_in_dim(*fit(linear.convert(mask(where), dt), shape)), axes), names
+    )
 
 
 def _across(x: Value, names: tuple[Any, ...]) -> Value:
@@ -232,8 +346,15 @@ def fit(x: Any, shape: tuple[Size, ...]) -> tuple[Any, tuple[Size, ...], tuple[i
     return x, shape, tuple(range(len(shape) - len(mine), len(shape)))
 
 
-def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
-         where: ArrayLike | None = None) -> Array:
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean over `axis`; integers give floats.
 
     Example:
@@ -259,13 +380,25 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
 
 @overload
-def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: Literal[False] = False,
-            keepdims: bool = False) -> Array: ...
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
 @overload
-def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, *, returned: Literal[True],
-            keepdims: bool = False) -> tuple[Array, Array]: ...
-def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False,
-            keepdims: bool = False) -> Array | tuple[Array, Array]:
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+def average(
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
+) -> Array | tuple[Array, Array]:
     """The mean, weighted by `weights` (of the shape of `a`, or of its axis).
 
     Example:
@@ -280,7 +413,9 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, r
     x, w = promote_inexact("average", a, weights)
     if shape_of(w) != shape_of(x):
         if axis is None or isinstance(axis, (tuple, list)) or len(shape_of(w)) != 1:
-            raise ValueError(f"average: weights of shape {shape_of(w)} need an axis, or the shape {shape_of(x)} of the array.")
+            raise ValueError(
+                f"average: weights of shape {shape_of(w)} need an axis, or the shape {shape_of(x)} of the array."
+            )
         d = canonical_axis(axis, len(shape_of(x)))
         if shape_of(x)[d] != shape_of(w)[0]:
             raise ValueError(f"average: {shape_of(w)[0]} weights for an axis of size {shape_of(x)[d]}.")
@@ -291,15 +426,28 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, r
 
 
 @inner_jit(name="_var", static_argnames=("axes", "dtype", "keepdims", "names"))
-def _var(x: Value, ddof: Any, where: Value = None, center: Value = None, *, axes: tuple[int, ...], dtype: ElementType,
-         keepdims: bool, names: tuple[Any, ...] = ()) -> Value:
+def _var(
+    x: Value,
+    ddof: Any,
+    where: Value = None,
+    center: Value = None,
+    *,
+    axes: tuple[int, ...],
+    dtype: ElementType,
+    keepdims: bool,
+    names: tuple[Any, ...] = (),
+) -> Value:
     aval = get_aval(x)
     computed = dtypes.float32 if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype
     if not (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(computed)):
         x = linear.convert(x, computed)
-    center = mean(x, (*axes, *names), keepdims=True, where=where) if center is None else linear.convert(center, dtype_of(x))
+    center = (
+        mean(x, (*axes, *names), keepdims=True, where=where) if center is None else linear.convert(center, dtype_of(x))
+    )
     centered = el.sub(x, center)
-    squares = el.real(el.mul(centered, el.conj(centered))) if dtypes.is_complex(dtype_of(centered)) else el.square(centered)
+    squares = (
+        el.real(el.mul(centered, el.conj(centered))) if dtypes.is_complex(dtype_of(centered)) else el.square(centered)
+    )
     real = dtype_of(squares)
     count = _count(aval.shape, axes, where, real, names)
     ddof = linear.convert(ddof, real)
@@ -310,8 +458,9 @@ def _var(x: Value, ddof: Any, where: Value = None, center: Value = None, *, axes
     return linear.convert(_keep(out, axes, keepdims), dtypes.real_of(dtype) if dtypes.is_complex(dtype) else dtype)
 
 
-def _var_arguments(name: str, a: Value, axis: Any, dtype: ElementType, ddof: Any,
-                   correction: int | float | None) -> tuple[Any, Any, Any, Any, Any]:
+def _var_arguments(
+    name: str, a: Value, axis: Any, dtype: ElementType, ddof: Any, correction: int | float | None
+) -> tuple[Any, Any, Any, Any, Any]:
     x = operand(name, a)
     aval = get_aval(x)
     dt = asked_dtype(name, dtype)
@@ -320,7 +469,10 @@ def _var_arguments(name: str, a: Value, axis: Any, dtype: ElementType, ddof: Any
     elif not dtypes.is_inexact(dt):
         raise ValueError(f"{name}: dtype must be a float or complex one, got {dtypes.name(dt)}.")
     elif dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
-        raise ValueError(f"{name} of complex numbers is not computed in {dtypes.name(dt)}; take it of their real and imaginary parts.")
+        raise ValueError(
+            f"{name} of complex numbers is not computed in {dtypes.name(dt)}; take it of their real and imaginary"
+            " parts."
+        )
     if correction is not None:
         if not isinstance(ddof, int) or ddof:
             raise ValueError(f"{name}: give ddof or correction, not both.")
@@ -334,10 +486,20 @@ def _center(name: str, mean: Value) -> Value:
     return None if mean is None else operand(name, mean)
 
 
-def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-        keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
-        correction: int | float | None = None) -> Array:
-    """The variance over `axis`: the mean of |x - mean|², divided by n - ddof. A `mean` that is known has the reduced axes with size 1.
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
+    """The variance over `axis`: the mean of |x - mean|², divided by n - ddof. A `mean` that is known has the reduced
+    axes with size 1.
 
     Example:
         >>> import weft.numpy as jnp
@@ -351,14 +513,32 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 @inner_jit(name="_std", static_argnames=("axes", "dtype", "keepdims", "names"))
-def _std(x: Value, ddof: Any, where: Value = None, center: Value = None, *, axes: tuple[int, ...], dtype: ElementType,
-         keepdims: bool, names: tuple[Any, ...] = ()) -> Value:
+def _std(
+    x: Value,
+    ddof: Any,
+    where: Value = None,
+    center: Value = None,
+    *,
+    axes: tuple[int, ...],
+    dtype: ElementType,
+    keepdims: bool,
+    names: tuple[Any, ...] = (),
+) -> Value:
     return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims, names=names))
 
 
-def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-        keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
-        correction: int | float | None = None) -> Array:
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """The standard deviation over `axis`: the square root of `var`.
 
     Example:
@@ -410,8 +590,14 @@ def _cumprod(x: Any, axis: int, dt: ElementType) -> Array:
     return running(ops.cumprod_p, x, axis, dt)
 
 
-def cumulative(name: str, run: Callable[[Any, int, ElementType], Array], a: ArrayLike, axis: int | None,
-                dtype: DTypeLike | None, out: None) -> Array:
+def cumulative(
+    name: str,
+    run: Callable[[Any, int, ElementType], Array],
+    a: ArrayLike,
+    axis: int | None,
+    dtype: DTypeLike | None,
+    out: None,
+) -> Array:
     """`run`, for what users give as axis and dtype."""
     no_out(name, out)
     x = operand(name, a)
@@ -420,7 +606,7 @@ def cumulative(name: str, run: Callable[[Any, int, ElementType], Array], a: Arra
         dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
     if axis is None:
         x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
-    if dtypes.is_bool(dt):      # whether the sums (or products) of so many truths are none
+    if dtypes.is_bool(dt):  # whether the sums (or products) of so many truths are none
         return to_bool(name, run(to_bool(name, x), canonical_axis(axis, len(shape_of(x))), dtypes.int32))
     return run(x, canonical_axis(axis, len(shape_of(x))), dt)
 
@@ -445,8 +631,15 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
     return cumulative("cumprod", _cumprod, a, axis, dtype, out)
 
 
-def _with_initial(name: str, base: Callable[..., Array], identity: int, x: ArrayLike, axis: int | None,
-                  dtype: DTypeLike | None, include_initial: bool) -> Array:
+def _with_initial(
+    name: str,
+    base: Callable[..., Array],
+    identity: int,
+    x: ArrayLike,
+    axis: int | None,
+    dtype: DTypeLike | None,
+    include_initial: bool,
+) -> Array:
     x = operand(name, x)
     rank = len(shape_of(x))
     if rank == 0:
@@ -463,21 +656,23 @@ def _with_initial(name: str, base: Callable[..., Array], identity: int, x: Array
     return concatenate([linear.full(shape, identity, dtype_of(out)), out], axis)
 
 
-def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
-                   include_initial: bool = False) -> Array:
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """`cumsum` with the array API's signature; `include_initial` puts the identity in front.
 
     Example:
         >>> import weft.numpy as jnp
         >>> y = jnp.cumulative_sum(jnp.array([1, 2]), include_initial=True)
     """
-    if dtype is None:      # the standard asks it of the product too, but JAX does not do it
+    if dtype is None:  # the standard asks it of the product too, but JAX does not do it
         dtype = accumulator(dtype_of(operand("cumulative_sum", x)))
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
-                    include_initial: bool = False) -> Array:
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """`cumprod` with the array API's signature; `include_initial` puts the identity in front.
 
     Example:
@@ -487,8 +682,9 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
-def _arg(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, out: None,
-         keepdims: bool | None) -> Array:
+def _arg(
+    name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, out: None, keepdims: bool | None
+) -> Array:
     no_out(name, out)
     x = operand(name, a)
     aval = get_aval(x)
@@ -496,7 +692,10 @@ def _arg(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, ou
     if (aval.size if axis is None else aval.shape[axis]) == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence.")
     if dtypes.is_complex(aval.dtype):
-        raise type_error(f"{name} does not take complex numbers, got {aval}; use it of their real parts, imaginary parts, or absolute values.")
+        raise type_error(
+            f"{name} does not take complex numbers, got {aval}; use it of their real parts, imaginary parts, or"
+            " absolute values."
+        )
     if axis is None:
         found = op(linear.reshape(x, (math.prod(aval.shape),)), 0, index_dtype())
         return linear.reshape(found, (1,) * len(aval.shape)) if keepdims else found

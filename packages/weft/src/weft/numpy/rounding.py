@@ -1,4 +1,5 @@
 """Rounding of `weft.numpy`, and numbers apart into whole ones and fractions."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
@@ -70,7 +71,11 @@ def rint(x: ArrayLike, /) -> Array:
     strong = not dtypes.is_inexact(get_aval(operand("rint", x)).dtype)
     (x,) = promote_inexact("rint", x)
     x = linear.convert(x, dtype_of(x)) if strong else x
-    return el.complex_(el.round_(el.real(x), 1), el.round_(el.imag(x), 1)) if dtypes.is_complex(dtype_of(x)) else el.round_(x, 1)
+    return (
+        el.complex_(el.round_(el.real(x), 1), el.round_(el.imag(x), 1))
+        if dtypes.is_complex(dtype_of(x))
+        else el.round_(x, 1)
+    )
 
 
 @inner_jit(name="round", static_argnums=(1,))
@@ -88,7 +93,9 @@ def _round_float(x: Value, decimals: int) -> Value:
     wide = linear.convert(x, dtypes.float32) if dtypes.bits(dt) < 32 else x
     factor = scalar_like(wide, 10.0 ** (decimals if decimals > 0 else -decimals))
     scale, back = (el.mul, el.div) if decimals > 0 else (el.div, el.mul)
-    return linear.convert(back(el.round_(scale(wide, factor), 1), factor), dt, get_aval(x).weak_type and not shape_of(x))
+    return linear.convert(
+        back(el.round_(scale(wide, factor), 1), factor), dt, get_aval(x).weak_type and not shape_of(x)
+    )
 
 
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
@@ -100,14 +107,18 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         Array([1.2, 2.5], dtype=float32)
     """
     if out is not None:
-        raise NotImplementedError("weft.numpy.round: the 'out' argument is not supported, since arrays are immutable; use the result.")
+        raise NotImplementedError(
+            "weft.numpy.round: the 'out' argument is not supported, since arrays are immutable; use the result."
+        )
     a, decimals = operand("round", a), static_int("decimals", decimals)
     dt = get_aval(a).dtype
     if dtypes.is_bool(dt):
         raise ValueError(f"round does not take booleans, got {get_aval(a)}; convert them with astype.")
     if dtypes.is_int(dt):
         if decimals < 0:
-            raise NotImplementedError("round of integers to negative decimals is not implemented; convert to a float first.")
+            raise NotImplementedError(
+                "round of integers to negative decimals is not implemented; convert to a float first."
+            )
         return on_device(a)
     return _round(a, int(decimals))
 
@@ -123,7 +134,9 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
         >>> f, i = jnp.modf(jnp.array([1.5]))
     """
     if out is not None:
-        raise NotImplementedError("modf: the argument 'out' is not supported, since arrays are immutable; use the result.")
+        raise NotImplementedError(
+            "modf: the argument 'out' is not supported, since arrays are immutable; use the result."
+        )
     (x,) = promote_inexact("modf", x)
     whole = trunc(x)
     return el.sub(x, whole), whole

@@ -1,4 +1,5 @@
 """Choosing elements: where, select, take, nonzero, diagonals, triangles, insert and delete."""
+
 from __future__ import annotations
 
 import functools
@@ -23,27 +24,95 @@ from .creation import array, asarray, lower_mask
 from .indexing import _index_dtype, _nonzero
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .ufuncs import where_jit
-from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, strong, to_bool
+from .util import (
+    accumulator,
+    asked_dtype,
+    broadcast_shapes,
+    broadcast_to,
+    canonical_axis,
+    canonical_shape,
+    expand_ranks,
+    flat_host,
+    index_dtype,
+    no_out,
+    on_device,
+    operand,
+    promote,
+    promote_shapes,
+    static_int,
+    strong,
+    to_bool,
+)
 
 if TYPE_CHECKING:
     from ..core.types import Value
     from ..base.dtypes import ElementType
 
-__all__ = ["apply_along_axis", "argwhere", "choose", "compress", "delete", "diag", "diag_indices", "diag_indices_from",
-           "diagflat", "diagonal", "extract", "fill_diagonal", "flatnonzero", "insert", "nonzero", "put",
-           "put_along_axis", "ravel_multi_index", "select", "take", "take_along_axis", "trace", "tril", "tril_indices",
-           "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "where"]
+__all__ = [
+    "apply_along_axis",
+    "argwhere",
+    "choose",
+    "compress",
+    "delete",
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "extract",
+    "fill_diagonal",
+    "flatnonzero",
+    "insert",
+    "nonzero",
+    "put",
+    "put_along_axis",
+    "ravel_multi_index",
+    "select",
+    "take",
+    "take_along_axis",
+    "trace",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+    "unravel_index",
+    "where",
+]
 
 
 @overload
-def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None,
-          fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array: ...
+def where(
+    condition: ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array: ...
 @overload
-def where(condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None,
-          fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Array, ...]: ...
-def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *, size: int | None = None,
-          fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array | tuple[Array, ...]:
-    """`x` where the condition is true, else `y`; with the condition alone, the positions where it is true (see `nonzero`).
+def where(
+    condition: ArrayLike,
+    x: None = None,
+    y: None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> tuple[Array, ...]: ...
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array | tuple[Array, ...]:
+    """`x` where the condition is true, else `y`; with the condition alone, the positions where it is true (see
+    `nonzero`).
 
     Raises:
         ValueError: if only one of x and y is given, or shapes do not broadcast.
@@ -75,15 +144,18 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     """
     condlist, choicelist = list(condlist), list(choicelist)
     if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(f"select takes as many choices as conditions, and at least one; got {len(condlist)} and {len(choicelist)}.")
+        raise ValueError(
+            f"select takes as many choices as conditions, and at least one; got {len(condlist)} and {len(choicelist)}."
+        )
     *choices, out = promote("select", *choicelist, default)
     for condition, choice in reversed(list(zip(condlist, choices))):
         out = where(condition, choice, out)
     return out
 
 
-def nonzero(a: ArrayLike, *, size: int | None = None,
-            fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Array, ...]:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
+) -> tuple[Array, ...]:
     """The positions of elements that are not zero, one array for each axis. Under jit `size` says how many to return.
 
     Raises:
@@ -100,8 +172,13 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
         raise ValueError("nonzero takes arrays of rank 1 or more; use jnp.atleast_1d(x).nonzero().")
     if size is None:
         if isinstance(x, Tracer):
-            raise ConcretizationTypeError(concretization_error(x, "nonzero needs the values, because the number of results depends on them; "
-                                                                  "give it size=… to use it under jit"))
+            raise ConcretizationTypeError(
+                concretization_error(
+                    x,
+                    "nonzero needs the values, because the number of results depends on them; "
+                    "give it size=… to use it under jit",
+                )
+            )
         return tuple(array(rows, index_dtype()) for rows in _nonzero(x))
     size, total = static_int("size", size), math.prod(shape)
     flags = linear.reshape(to_bool("nonzero", x), (total,))
@@ -124,8 +201,9 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
     return tuple(out)
 
 
-def flatnonzero(a: ArrayLike, *, size: int | None = None,
-                fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
+) -> Array:
     """The positions of elements that are not zero in the flattened array.
 
     Example:
@@ -160,21 +238,38 @@ def _take(x: Value, indices: Any, axis: Any, mode: str | None, fill_value: Value
     if mode == "wrap" or mode != "clip" and not dtypes.is_unsigned(dtype_of(indices)):
         indices = wide_index(indices, n)
     if mode == "wrap":
-        indices = el.rem(el.add(el.rem(indices, scalar_like(indices, n)), scalar_like(indices, n)), scalar_like(indices, n))
+        indices = el.rem(
+            el.add(el.rem(indices, scalar_like(indices, n)), scalar_like(indices, n)), scalar_like(indices, n)
+        )
     elif mode != "clip" and not dtypes.is_unsigned(dtype_of(indices)):
         indices = where_jit(el.lt(indices, scalar_like(indices, 0)), el.add(indices, scalar_like(indices, n)), indices)
     parsed = GatherScatterMode.CLIP if mode in ("clip", "wrap") else GatherScatterMode.from_any(mode)
     numbers = GatherDimensionNumbers((*range(axis), *range(axis + extra, rank - 1 + extra)), (axis,), (axis,))
     sizes = tuple(1 if d == axis else m for d, m in enumerate(shape))
-    return gather(x, linear.broadcast_in_dim(indices, (*shape_of(indices), 1), tuple(range(extra))), numbers, sizes, mode=parsed,
-                  fill_value=gather_fill(dt, fill_value))
+    return gather(
+        x,
+        linear.broadcast_in_dim(indices, (*shape_of(indices), 1), tuple(range(extra))),
+        numbers,
+        sizes,
+        mode=parsed,
+        fill_value=gather_fill(dt, fill_value),
+    )
 
 
-def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
-         unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None) -> Array:
+def take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements (or slices) at integer positions along an axis (None: of the flattened array).
 
-    Out of bounds: NaN or the smallest integer (mode "fill", the default), the nearest element ("clip"), or wrapped round ("wrap").
+    Out of bounds: NaN or the smallest integer (mode "fill", the default), the nearest element ("clip"), or wrapped
+    round ("wrap").
 
     Example:
         >>> import weft.numpy as jnp
@@ -188,14 +283,16 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     if not dtypes.is_int(get_aval(indices).dtype):
         raise ValueError(f"take: indices must be integers, got {get_aval(indices)}. Convert them with astype(int).")
     if mode == "raise":
-        raise NotImplementedError("take: mode='raise' can't raise from a compiled program; use 'fill', 'clip' or 'wrap'.")
+        raise NotImplementedError(
+            "take: mode='raise' can't raise from a compiled program; use 'fill', 'clip' or 'wrap'."
+        )
     if axis is None:
         x, axis = ravel(x), 0
     axis = canonical_axis(axis, len(shape_of(x)))
     if shape_of(x)[axis] == 0:
         if math.prod(shape_of(indices)):
             raise IndexError(f"take: can't take from the empty axis {axis} of shape {shape_of(x)}.")
-        return linear.full((*shape_of(x)[:axis], *shape_of(indices), *shape_of(x)[axis + 1:]), 0, dtype_of(x))
+        return linear.full((*shape_of(x)[:axis], *shape_of(indices), *shape_of(x)[axis + 1 :]), 0, dtype_of(x))
     index = linear.convert(indices, dtypes.int32) if get_aval(indices).weak_type else indices
     return _take(x, index, axis, mode, fill_value)
 
@@ -205,7 +302,9 @@ def _take_along(x: Value, indices: Any, axis: Any, mode: str | None, fill_value:
     shape, rank = shape_of(x), len(shape_of(x))
     n = shape[axis]
     if wrap:
-        indices = el.select_n_p.bind(el.lt(indices, scalar_like(indices, 0)), indices, el.add(indices, scalar_like(indices, n)))
+        indices = el.select_n_p.bind(
+            el.lt(indices, scalar_like(indices, 0)), indices, el.add(indices, scalar_like(indices, n))
+        )
     others = [d for d in range(rank) if d != axis]
     lead = broadcast_shapes([tuple(shape[d] for d in others), tuple(shape_of(indices)[d] for d in others)])
     wide = list(lead)
@@ -216,11 +315,25 @@ def _take_along(x: Value, indices: Any, axis: Any, mode: str | None, fill_value:
     batch = tuple(others)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), batch, batch)
     parsed = GatherScatterMode.from_any(mode)
-    return gather(x, linear.reshape(indices, (*wide, 1)), numbers, (1,) * rank, mode=parsed, fill_value=gather_fill(dtype_of(x), fill_value))
+    return gather(
+        x,
+        linear.reshape(indices, (*wide, 1)),
+        numbers,
+        (1,) * rank,
+        mode=parsed,
+        fill_value=gather_fill(dtype_of(x), fill_value),
+    )
 
 
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None,
-                    fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool | None = None) -> Array:
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: ArrayLike | None = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
     """Elements along an axis at positions that differ from row to row; other axes broadcast.
 
     Negative positions count from the end, but with wrap_negative_indices=False they are out of bounds.
@@ -238,14 +351,24 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
             raise ValueError("take_along_axis: indices must be 1D if axis=None.")
         x, axis = ravel(x), 0
     if len(shape_of(x)) != len(shape_of(indices)):
-        raise ValueError(f"take_along_axis: indices and arr must have the same number of dimensions; got shapes {shape_of(indices)} and {shape_of(x)}.")
+        raise ValueError(
+            f"take_along_axis: indices and arr must have the same number of dimensions; got shapes {shape_of(indices)}"
+            f" and {shape_of(x)}."
+        )
     wrap = mode != "promise_in_bounds" if wrap_negative_indices is None else bool(wrap_negative_indices)
     dt = _index_dtype([indices], shape_of(x))
     return _take_along(x, narrowed(indices, dt), canonical_axis(axis, len(shape_of(x))), mode, fill_value, wrap)
 
 
-def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None, inplace: bool = True, *,
-                   mode: str | None = None) -> Array:
+def put_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
     """A new array with `values` at positions that differ from row to row along an axis; give inplace=False.
 
     Example:
@@ -260,8 +383,17 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
         return put_along_axis(ravel(x), indices, values, 0, False, mode=mode).reshape(shape_of(x))
     axis = canonical_axis(axis, len(shape_of(x)))
     shape = shape_of(indices)
-    index = tuple(indices if d == axis else linear.reshape(ops.iota(dtypes.int32, (shape_of(x)[d],), 0),
-                                                           tuple(shape_of(x)[d] if e == d else 1 for e in range(len(shape)))) for d in range(len(shape)))
+    index = tuple(
+        (
+            indices
+            if d == axis
+            else linear.reshape(
+                ops.iota(dtypes.int32, (shape_of(x)[d],), 0),
+                tuple(shape_of(x)[d] if e == d else 1 for e in range(len(shape))),
+            )
+        )
+        for d in range(len(shape))
+    )
     return x.at[index].set(values, mode=mode)
 
 
@@ -284,15 +416,28 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     n, size = shape_of(ind)[0], math.prod(shape_of(x))
     if not shape_of(values)[0] or not n or not size:
         return x
-    values = take_rows(values, el.rem(ops.iota(dtypes.int32, (n,), 0), linear.full((n,), shape_of(values)[0], dtypes.int32)), 0)
+    values = take_rows(
+        values, el.rem(ops.iota(dtypes.int32, (n,), 0), linear.full((n,), shape_of(values)[0], dtypes.int32)), 0
+    )
     ind = wide_index(ind, size)
     low = -size if mode is None and not dtypes.is_unsigned(dtype_of(ind)) else 0
-    ind = el.rem(ind, scalar_like(ind, size)) if mode == "wrap" else el.clamp(scalar_like(ind, low), ind, scalar_like(ind, size - 1))
+    ind = (
+        el.rem(ind, scalar_like(ind, size))
+        if mode == "wrap"
+        else el.clamp(scalar_like(ind, low), ind, scalar_like(ind, size - 1))
+    )
     return ravel(x).at[ind].set(values, mode="drop").reshape(shape_of(x))
 
 
-def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *, size: int | None = None,
-             fill_value: ArrayLike = 0, out: None = None) -> Array:
+def compress(
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
     """The slices along an axis where the condition is true.
 
     Example:
@@ -304,15 +449,21 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *, siz
     x = ravel(a) if axis is None else on_device(operand("compress", a))
     axis = canonical_axis(axis or 0, len(shape_of(x)))
     if size is not None and not 0 < size <= shape_of(x)[axis]:
-        raise ValueError(f"compress: size must be positive and not above the size {shape_of(x)[axis]} of the axis, got {size}.")
+        raise ValueError(
+            f"compress: size must be positive and not above the size {shape_of(x)[axis]} of the axis, got {size}."
+        )
     n = shape_of(x)[axis]
     mask = on_device(operand("compress", condition))
     if len(shape_of(mask)) != 1:
         raise ValueError(f"compress: the condition must have rank 1, got shape {shape_of(mask)}.")
     if size is None and isinstance(mask, Tracer):
-        raise TracerBoolConversionError(concretization_error(mask, "compress needs the condition, because the number of results depends on it"))
+        raise TracerBoolConversionError(
+            concretization_error(mask, "compress needs the condition, because the number of results depends on it")
+        )
     if size is None and any(map(bool, flat_host(mask[n:]))):
-        raise ValueError(f"compress: the condition of size {shape_of(mask)[0]} is true beyond the size {n} of the axis.")
+        raise ValueError(
+            f"compress: the condition of size {shape_of(mask)[0]} is true beyond the size {n} of the axis."
+        )
     (rows,) = nonzero(mask[:n], size=size, fill_value=n if size is not None else None)
     return take(x, rows, axis, mode="fill", fill_value=fill_value)
 
@@ -348,11 +499,15 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
     elif mode == "wrap":
         x = el.rem(el.add(el.rem(x, scalar_like(x, n)), scalar_like(x, n)), scalar_like(x, n))
     elif isinstance(x, Tracer):
-        raise ConcretizationTypeError(concretization_error(x, "choose with mode='raise' looks at the values; use mode='clip' or 'wrap'"))
+        raise ConcretizationTypeError(
+            concretization_error(x, "choose with mode='raise' looks at the values; use mode='clip' or 'wrap'")
+        )
     elif any(not 0 <= v < n for v in flat_host(x)):
         raise ValueError("choose: invalid entry in choice array.")
     shape = broadcast_shapes([shape_of(v) for v in (x, *choices)])
-    return el.select_n_p.bind(linear.convert(broadcast_to(x, shape), dtypes.int32), *[broadcast_to(c, shape) for c in choices])
+    return el.select_n_p.bind(
+        linear.convert(broadcast_to(x, shape), dtypes.int32), *[broadcast_to(c, shape) for c in choices]
+    )
 
 
 @inner_jit(name="_diag", static_argnums=(1,))
@@ -423,8 +578,14 @@ def _trace(x: Value, offset: Value, axis1: int, axis2: int, dt: ElementType) -> 
     return linear.reduce_sum(linear.convert(masked, dt), (len(shape) - 2, len(shape) - 1))
 
 
-def trace(a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None,
-          out: None = None) -> Array:
+def trace(
+    a: ArrayLike,
+    offset: int | ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
     """The sum of the diagonal of two axes.
 
     Example:
@@ -577,7 +738,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
         [[3.0, 0.0], [0.0, 3.0]]
     """
     if wrap:
-        raise NotImplementedError("fill_diagonal: wrap=True is not supported; fill the blocks of a tall matrix one by one.")
+        raise NotImplementedError(
+            "fill_diagonal: wrap=True is not supported; fill the blocks of a tall matrix one by one."
+        )
     if inplace:
         raise NotImplementedError("arrays are immutable: call fill_diagonal with inplace=False and use its result.")
     x = on_device(operand("fill_diagonal", a))
@@ -589,8 +752,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     return x.at[(i,) * len(shape_of(x))].set(val)
 
 
-def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
-           assume_unique_indices: bool = False) -> Array:
+def delete(
+    arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
     """The array without the slices at concrete positions along an axis (None: of the flattened array).
 
     With `assume_unique_indices` an array of distinct positions may be traced.
@@ -617,7 +781,9 @@ def _positions(obj: object, n: int) -> list[Any]:
     if isinstance(obj, slice):
         return list(range(*obj.indices(n)))
     if isinstance(obj, Tracer):
-        raise ConcretizationTypeError(concretization_error(obj, "delete needs the positions, because the result's shape depends on them"))
+        raise ConcretizationTypeError(
+            concretization_error(obj, "delete needs the positions, because the result's shape depends on them")
+        )
     values = list(obj) if isinstance(obj, (list, tuple, range)) else flat_host(operand("delete", obj))
     if isinstance(obj, (list, tuple)) or getattr(obj, "ndim", 0) > 0:
         if values and all(isinstance(v, bool) for v in values):
@@ -633,7 +799,8 @@ def _positions(obj: object, n: int) -> list[Any]:
 
 
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
-    """The array with `values` put in before positions along an axis (None: of the flattened array); those out of bounds mean its ends.
+    """The array with `values` put in before positions along an axis (None: of the flattened array); those out of bounds
+    mean its ends.
 
     Raises:
         ValueError: for positions that are no integers.
@@ -651,16 +818,19 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
         raise ValueError(f"insert: positions must be integers, got {get_aval(at)}. Convert them with astype(int).")
     scalar, at = not shape_of(at), narrowed(ravel(at), dtypes.int32)
     values = linear.convert(asarray(values), dtype_of(x))
-    if shape_of(at) == (1,):      # all of the values go there
+    if shape_of(at) == (1,):  # all of the values go there
         values = expand_ranks(values, len(shape_of(x)))
         values = moveaxis(values, 0, axis) if scalar else values
         at = broadcast_to(at, (shape_of(values)[axis],))
     count = shape_of(at)[0]
-    both = ops.concatenate([x, broadcast_to(values, tuple(count if d == axis else m for d, m in enumerate(shape_of(x))))], axis)
+    both = ops.concatenate(
+        [x, broadcast_to(values, tuple(count if d == axis else m for d, m in enumerate(shape_of(x))))], axis
+    )
     at = where(el.lt(at, scalar_like(at, 0)), el.add(at, scalar_like(at, n)), at)
     at = el.clamp(scalar_like(at, 0), at, scalar_like(at, n))
     two = scalar_like(at, 2)
-    after = el.add(el.mul(ops.iota(dtypes.int32, (n,), 0), two), scalar_like(at, 1))      # before element i is 2 i, the element 2 i + 1
+    # before element i is 2 i, the element 2 i + 1
+    after = el.add(el.mul(ops.iota(dtypes.int32, (n,), 0), two), scalar_like(at, 1))
     keys = ops.concatenate([after, el.mul(at, two)], 0)
     order = sort_p.bind(keys, ops.iota(dtypes.int32, (n + count,), 0), dimension=0, is_stable=True, num_keys=1)[1]
     return take_rows(both, order, axis)
@@ -679,7 +849,10 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     aval = get_aval(flat)
     sizes: Any = shape
     given = list(sizes) if isinstance(sizes, (list, tuple)) or getattr(sizes, "ndim", 0) > 0 else [sizes]
-    dt, computed = aval.dtype, dtypes.int32 if dtypes.is_int(aval.dtype) and dtypes.bits(aval.dtype) < 32 else aval.dtype
+    dt, computed = (
+        aval.dtype,
+        dtypes.int32 if dtypes.is_int(aval.dtype) and dtypes.bits(aval.dtype) < 32 else aval.dtype,
+    )
     weak = all([get_aval(n).weak_type for n in [flat, *given]])
     flat = linear.convert(flat, computed)
     sizes = [broadcast_to(linear.convert(operand("unravel_index", n), computed), aval.shape) for n in given]
@@ -695,8 +868,14 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     return tuple(out)
 
 
-def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise", order: str = "C", *,
-                      dtype: DTypeLike | None = None) -> Array:
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """One position for each axis as flat positions, of an integer `dtype`.
 
     Example:
@@ -712,7 +891,12 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
         raise ValueError(f"ravel_multi_index: {len(parts)} positions for {len(dims)} axes.")
     have = dtype_of(parts[0]) if dt is None and parts else dt
     if have is not None and dtypes.is_int(have) and math.prod(dims) - 1 > dtypes.iinfo(have).max:
-        raise ValueError(at_user_line(f"ravel_multi_index: positions in an array of shape {tuple(dims)} do not fit dtype {dtypes.name(have)}. Ask for a wider one: dtype='int32'."))
+        raise ValueError(
+            at_user_line(
+                f"ravel_multi_index: positions in an array of shape {tuple(dims)} do not fit dtype {dtypes.name(have)}."
+                " Ask for a wider one: dtype='int32'."
+            )
+        )
     parts = parts if dt is None else [linear.convert(wide_index(i, *dims), dt) for i in parts]
     checked = []
     for i, n in zip(parts, dims):
@@ -721,7 +905,9 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
         elif mode == "wrap":
             i = el.rem(el.add(el.rem(i, scalar_like(i, n)), scalar_like(i, n)), scalar_like(i, n))
         elif isinstance(i, Tracer):
-            raise ConcretizationTypeError(concretization_error(i, "ravel_multi_index with mode='raise' looks at the values; use 'clip' or 'wrap'"))
+            raise ConcretizationTypeError(
+                concretization_error(i, "ravel_multi_index with mode='raise' looks at the values; use 'clip' or 'wrap'")
+            )
         elif any(not 0 <= v < n for v in flat_host(i)):
             raise ValueError("ravel_multi_index: invalid entry in coordinates array.")
         checked.append(i)
@@ -730,7 +916,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     stride = 1
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order takes 'C' or 'F', got {order!r}.")
-    for i, n in (reversed(pairs) if order == "C" else pairs):
+    for i, n in reversed(pairs) if order == "C" else pairs:
         term = el.mul(i, scalar_like(i, stride))
         total = term if total is None else el.add(*promote_shapes("ravel_multi_index", total, term))
         stride *= n

@@ -1,4 +1,5 @@
 """Functions of `weft.numpy` that rearrange elements: reshape, transpose, concatenate, stack, roll, tile, …"""
+
 from __future__ import annotations
 
 import math
@@ -19,25 +20,67 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding, Placement, Shape, ShapeLike, SizeLike
 from .creation import array
-from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, laid_out, operand, promote, static_int, static_size
+from .util import (
+    asked_dtype,
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    flat_host,
+    on_device,
+    laid_out,
+    operand,
+    promote,
+    static_int,
+    static_size,
+)
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["append", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "concatenate",
-           "expand_dims", "flip", "fliplr", "flipud", "isscalar", "matrix_transpose", "moveaxis", "ndim",
-           "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
-           "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack"]
+__all__ = [
+    "append",
+    "astype",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "concat",
+    "concatenate",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "isscalar",
+    "matrix_transpose",
+    "moveaxis",
+    "ndim",
+    "permute_dims",
+    "ravel",
+    "repeat",
+    "reshape",
+    "resize",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "shape",
+    "size",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "unstack",
+]
 
 
 def _array(name: str, x: ArrayLike) -> Array:
     return on_device(operand(name, x))
 
 
-def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None,
-            out_sharding: OutSharding = None) -> Array:
+def reshape(
+    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None, out_sharding: OutSharding = None
+) -> Array:
     """The same elements with another shape; one size may be -1.
 
     Raises:
@@ -59,15 +102,20 @@ def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | No
         reversed_ = linear.transpose(x, tuple(reversed(range(len(mine)))))
         return on_device(linear.transpose(linear.reshape(reversed_, new[::-1]), tuple(reversed(range(len(new))))))
     if order == "A":
-        raise NotImplementedError("reshape: order 'A' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'.")
+        raise NotImplementedError(
+            "reshape: order 'A' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'."
+        )
     raise ValueError(f"reshape: order takes 'C' or 'F', got {order!r}.")
 
 
 def fill_in_shape(mine: tuple[Size, ...], shape: Any) -> tuple[Size, ...]:
     """A requested shape with its -1 worked out."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
-        return canonical_shape(shape)       # raises, with what to do
-    sizes = tuple(static_size("a size", n) for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) > 0 else (shape,)))
+        return canonical_shape(shape)  # raises, with what to do
+    sizes = tuple(
+        static_size("a size", n)
+        for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) > 0 else (shape,))
+    )
     size = math.prod(mine)
     if -1 in sizes:
         if sizes.count(-1) > 1:
@@ -75,14 +123,23 @@ def fill_in_shape(mine: tuple[Size, ...], shape: Any) -> tuple[Size, ...]:
         rest = math.prod(n for n in sizes if n != -1)
         if rest != 0 and isinstance(size % rest, SymbolicSize):
             raise InconclusiveDimensionOperation(
-                f"Cannot divide evenly the sizes of shapes {mine} and {sizes}: the remainder {size % rest} should be 0. Say so with a constraint "
-                f"(constraints=[\"mod(…) == 0\"] of symbolic_shape), or write the dimension as a multiple.")
+                f"Cannot divide evenly the sizes of shapes {mine} and {sizes}: the remainder {size % rest} should be 0."
+                " Say so with a constraint "
+                f'(constraints=["mod(…) == 0"] of symbolic_shape), or write the dimension as a multiple.'
+            )
         if rest == 0 and size or rest and size % rest:
-            raise TypeError(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} because the product of specified axis sizes "
-                            f"({rest}) does not evenly divide {size}.")
+            raise TypeError(
+                f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} because the product of"
+                f" specified axis sizes ({rest}) does not evenly divide {size}."
+            )
         sizes = tuple((size // rest if rest else 0) if n == -1 else n for n in sizes)
     if math.prod(sizes) != size or any(n < 0 for n in sizes):
-        raise TypeError(at_user_line(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)}). One size may be -1, and follows from the others."))
+        raise TypeError(
+            at_user_line(
+                f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)}). One"
+                " size may be -1, and follows from the others."
+            )
+        )
     return sizes
 
 
@@ -95,7 +152,9 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -
         (6,)
     """
     if order == "K":
-        raise NotImplementedError("ravel: order 'K' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'.")
+        raise NotImplementedError(
+            "ravel: order 'K' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'."
+        )
     return reshape(a, (math.prod(shape_of(operand("ravel", a))),), order, out_sharding=out_sharding)
 
 
@@ -113,7 +172,10 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         return linear.transpose(x, tuple(reversed(range(rank))))
     axes = tuple(canonical_axis(d, rank) for d in axes)
     if sorted(axes) != list(range(rank)):
-        raise TypeError(f"transpose permutation isn't a permutation of operand dimensions, got permutation {axes} for operand shape {shape_of(x)}.")
+        raise TypeError(
+            f"transpose permutation isn't a permutation of operand dimensions, got permutation {axes} for operand shape"
+            f" {shape_of(x)}."
+        )
     return linear.transpose(x, axes)
 
 
@@ -224,7 +286,10 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     shape = shape_of(x)
     dims = tuple(d for d, n in enumerate(shape) if n == 1) if axis is None else canonical_axes(axis, len(shape))
     if any(shape[d] != 1 for d in dims):
-        raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and dimensions={dims}.")
+        raise ValueError(
+            f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and"
+            f" dimensions={dims}."
+        )
     return linear.squeeze(x, dims)
 
 
@@ -277,7 +342,11 @@ Arrays: TypeAlias = "Array | np.ndarray[Any, Any] | Sequence[ArrayLike]"
 def sequence(name: str, arrays: Arrays) -> list[Any]:
     """What functions of several arrays take: a sequence of arrays, or the rows of one."""
     if getattr(arrays, "shape", None) == ():
-        raise TypeError(f"{name} takes a sequence of arrays, got one of shape ().") if name != "concatenate" else ValueError("a scalar can't be concatenated.")
+        raise (
+            TypeError(f"{name} takes a sequence of arrays, got one of shape ().")
+            if name != "concatenate"
+            else ValueError("a scalar can't be concatenated.")
+        )
     if hasattr(arrays, "shape"):
         arrays = [arrays[i] for i in range(shape_of(arrays)[0])]
     found = [operand(name, a) for a in arrays]
@@ -286,8 +355,7 @@ def sequence(name: str, arrays: Arrays) -> list[Any]:
     return found
 
 
-def concatenate(arrays: Arrays, axis: int | None = 0,
-                dtype: DTypeLike | None = None) -> Array:
+def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """The arrays one after another along `axis` (None: flattened first).
 
     Raises:
@@ -300,7 +368,9 @@ def concatenate(arrays: Arrays, axis: int | None = 0,
     """
     xs = sequence("concatenate", arrays)
     if any(not shape_of(x) for x in xs) and axis is not None:
-        raise (TypeError if any(map(shape_of, xs)) else ValueError)("zero-dimensional arrays cannot be concatenated; stack them instead.")
+        raise (TypeError if any(map(shape_of, xs)) else ValueError)(
+            "zero-dimensional arrays cannot be concatenated; stack them instead."
+        )
     if axis is None:
         xs, axis = [linear.reshape(x, (math.prod(shape_of(x)),)) for x in xs], 0
     axis = canonical_axis(axis, len(shape_of(xs[0])))
@@ -320,8 +390,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Arrays, axis: int = 0, out: None = None,
-          dtype: DTypeLike | None = None) -> Array:
+def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """The arrays along a new axis.
 
     Raises:
@@ -333,7 +402,9 @@ def stack(arrays: Arrays, axis: int = 0, out: None = None,
         (2, 2)
     """
     if out is not None:
-        raise NotImplementedError("weft.numpy.stack: the 'out' argument is not supported, since arrays are immutable; use the result.")
+        raise NotImplementedError(
+            "weft.numpy.stack: the 'out' argument is not supported, since arrays are immutable; use the result."
+        )
     xs = sequence("stack", arrays)
     shapes = [shape_of(x) for x in xs]
     if len(set(shapes)) > 1:
@@ -362,7 +433,11 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 def _part(x: Value, axis: int, lo: int, hi: int) -> Value:
     shape = shape_of(x)
-    return ops.slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else n for d, n in enumerate(shape)))
+    return ops.slice_(
+        x,
+        tuple(lo if d == axis else 0 for d in range(len(shape))),
+        tuple(hi if d == axis else n for d, n in enumerate(shape)),
+    )
 
 
 @inner_jit(name="_flip", static_argnums=(1,))
@@ -380,7 +455,9 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """
     x = operand("flip", m)
     rank = len(shape_of(x))
-    axes = tuple(canonical_axis(a, rank) for a in axis) if isinstance(axis, (tuple, list)) else canonical_axes(axis, rank)
+    axes = (
+        tuple(canonical_axis(a, rank) for a in axis) if isinstance(axis, (tuple, list)) else canonical_axes(axis, rank)
+    )
     if len(set(axes)) < len(axes):
         raise TypeError(f"flip: axes must be unique, got {axis}.")
     return _flip(x, axes)
@@ -450,8 +527,17 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         return linear.reshape(roll(linear.reshape(x, (math.prod(shape),)), shift, 0), shape)
     axes = (axis,) if not isinstance(axis, (list, tuple)) else tuple(axis)
     axes = tuple(canonical_axis(d, len(shape)) for d in axes)
-    shifts: list[Any] = list(shift) if isinstance(shift, (list, tuple)) else [shift] if not getattr(shift, "ndim", 0) else \
-        flat_host(shift) if not isinstance(shift, Tracer) else list(unstack(on_device(shift)))
+    shifts: list[Any] = (
+        list(shift)
+        if isinstance(shift, (list, tuple))
+        else (
+            [shift]
+            if not getattr(shift, "ndim", 0)
+            else flat_host(shift)
+            if not isinstance(shift, Tracer)
+            else list(unstack(on_device(shift)))
+        )
+    )
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     axes = axes * len(shifts) if len(axes) == 1 else axes
     if len(shifts) != len(axes):
@@ -462,7 +548,9 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         n = shape[d]
         if n:
             s = linear.convert(s, dtypes.int32)
-            start = el.sub(scalar_like(s, n), el.rem(el.add(el.rem(s, scalar_like(s, n)), scalar_like(s, n)), scalar_like(s, n)))
+            start = el.sub(
+                scalar_like(s, n), el.rem(el.add(el.rem(s, scalar_like(s, n)), scalar_like(s, n)), scalar_like(s, n))
+            )
             twice = ops.concatenate([x, x], d)
             zero = scalar_like(s, 0)
             x = dynamic_slice_p.bind(twice, *[start if e == d else zero for e in range(len(shape))], slice_sizes=shape)
@@ -491,8 +579,14 @@ def tile(A: ArrayLike, reps: SizeLike | Shape) -> Array:
     return linear.reshape(out, tuple(r * n for r, n in zip(times, shape)))
 
 
-def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_repeat_length: int | None = None,
-           out_sharding: OutSharding = None) -> Array:
+def repeat(
+    a: ArrayLike,
+    repeats: ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Each element repeated along an axis (None: of the flattened array).
 
     An array of repeats must be concrete, or `total_repeat_length` must say the size of the result.
@@ -512,16 +606,21 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_r
     n = shape[axis]
     if isinstance(counted, Tracer) or total_repeat_length is not None:
         if total_repeat_length is None:
-            raise ConcretizationTypeError(concretization_error(counted, "repeat needs the numbers of its argument 'repeats', because the result's shape depends "
-                                                               "on them; or give total_repeat_length"))
+            raise ConcretizationTypeError(
+                concretization_error(
+                    counted,
+                    "repeat needs the numbers of its argument 'repeats', because the result's shape depends "
+                    "on them; or give total_repeat_length",
+                )
+            )
         return _repeat_dynamic(x, counted, axis, total_repeat_length)
     counts = [static_int("repeats", c) for c in flat_host(counted)]
     if any(c < 0 for c in counts):
         raise ValueError("repeat: counts must not be negative.")
     if len(counts) == 1:
-        wide = (*shape[:axis + 1], counts[0], *shape[axis + 1:])
+        wide = (*shape[: axis + 1], counts[0], *shape[axis + 1 :])
         out = linear.broadcast_in_dim(x, wide, tuple(d for d in range(len(wide)) if d != axis + 1))
-        return linear.reshape(out, (*shape[:axis], n * counts[0], *shape[axis + 1:]))
+        return linear.reshape(out, (*shape[:axis], n * counts[0], *shape[axis + 1 :]))
     if len(counts) != n:
         raise ValueError(f"repeat: {len(counts)} counts for an axis of size {n}.")
     return take_rows(x, array([i for i, c in enumerate(counts) for _ in range(c)] or [], dtypes.int32), axis)
@@ -654,13 +753,17 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         v, have = linear.convert(v, dtypes.uint8), dtypes.uint8
     if dtypes.is_bool(dt):
         return linear.convert(view(v, dtypes.uint8), dtypes.bool_)
-    if dtypes.is_complex(dt) and dt != have:      # a real part beside each imaginary one
+    if dtypes.is_complex(dt) and dt != have:  # a real part beside each imaginary one
         pairs = view(v, dtypes.real_of(dt))
         if not shape_of(pairs) or shape_of(pairs)[-1] % 2:
-            raise ValueError(f"view: the last axis of shape {shape_of(v)} does not divide into elements of {dtypes.bits(dt)} bits.")
+            raise ValueError(
+                f"view: the last axis of shape {shape_of(v)} does not divide into elements of {dtypes.bits(dt)} bits."
+            )
         return el.complex_(pairs[..., ::2], pairs[..., 1::2])
     if dtypes.is_complex(have) and dt != have:
-        parts = ops.concatenate([linear.expand_dims(part, (len(shape_of(v)),)) for part in (el.real(v), el.imag(v))], len(shape_of(v)))
+        parts = ops.concatenate(
+            [linear.expand_dims(part, (len(shape_of(v)),)) for part in (el.real(v), el.imag(v))], len(shape_of(v))
+        )
         if not shape_of(v):
             raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")
         return view(linear.reshape(parts, (*shape_of(v)[:-1], 2 * shape_of(v)[-1])), dt)

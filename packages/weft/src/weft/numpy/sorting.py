@@ -1,4 +1,5 @@
 """Sorting, searching and sets."""
+
 from __future__ import annotations
 
 import math
@@ -27,9 +28,26 @@ from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["argpartition", "argsort", "digitize", "intersect1d", "isin", "lexsort", "partition", "searchsorted",
-           "setdiff1d", "setxor1d", "sort", "sort_complex", "union1d", "unique", "unique_all", "unique_counts",
-           "unique_inverse", "unique_values"]
+__all__ = [
+    "argpartition",
+    "argsort",
+    "digitize",
+    "intersect1d",
+    "isin",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "setdiff1d",
+    "setxor1d",
+    "sort",
+    "sort_complex",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
 
 
 @inner_jit(name="sort", static_argnums=(1, 2, 3))
@@ -38,8 +56,15 @@ def _sort(x: Value, axis: Any, stable: bool, descending: bool) -> Value:
     return ops.rev(out, (axis,)) if descending else out
 
 
-def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-         descending: bool = False) -> Array:
+def sort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
     """The array sorted along an axis (None: flattened), NaN last.
 
     Example:
@@ -67,11 +92,22 @@ def _argsort(x: Value, axis: Any, stable: bool, descending: bool) -> Value:
 
 def _unsupported(name: str, kind: Any, order: Any) -> None:
     if kind is not None or order is not None:
-        raise TypeError(f"{name}: kind and order are not supported, got kind={kind!r} and order={order!r}; say stable=True or stable=False.")
+        raise TypeError(
+            f"{name}: kind and order are not supported, got kind={kind!r} and order={order!r}; say stable=True or"
+            " stable=False."
+        )
 
 
-def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-            descending: bool = False, dtype: DTypeLike | None = None) -> Array:
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The positions that sort the array along an axis (None: flattened), as `dtype` (int32 without one).
 
     Example:
@@ -83,7 +119,10 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
     x = operand("argsort", a)
     if axis is None:
         x, axis = ravel(x), 0
-    out, dt = _argsort(x, canonical_axis(axis, len(shape_of(x))), bool(stable), bool(descending)), asked_dtype("argsort", dtype)
+    out, dt = (
+        _argsort(x, canonical_axis(axis, len(shape_of(x))), bool(stable), bool(descending)),
+        asked_dtype("argsort", dtype),
+    )
     return out if dt is None else linear.convert(out, dt)
 
 
@@ -95,7 +134,10 @@ def lexsort(keys: Array | np.ndarray[Any, Any] | Sequence[ArrayLike], axis: int 
         >>> jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1])))
         Array([1, 0, 2], dtype=int32)
     """
-    xs = [on_device(operand("lexsort", k)) for k in (keys if isinstance(keys, (list, tuple)) else [keys[i] for i in range(len(keys))])]
+    xs = [
+        on_device(operand("lexsort", k))
+        for k in (keys if isinstance(keys, (list, tuple)) else [keys[i] for i in range(len(keys))])
+    ]
     if not xs:
         raise TypeError("lexsort needs at least one key.")
     if len({shape_of(x) for x in xs}) > 1:
@@ -131,7 +173,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     x = _partitioned("partition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     k = canonical_axis(kth, shape_of(x)[axis], "kth") + 1
-    out = sort(x, axis)      # up to kth; downwards behind it, as JAX has them
+    out = sort(x, axis)  # up to kth; downwards behind it, as JAX has them
     return concatenate([_along(out, axis, 0, k), ops.rev(_along(out, axis, k, shape_of(x)[axis]), (axis,))], axis)
 
 
@@ -169,7 +211,7 @@ def _searchsorted(a: Value, v: Value, side: str) -> Value:
     if n == 0:
         return linear.full(shape, 0, dtypes.int32)
     low, high = linear.full(shape, 0, dtypes.int32), linear.full(shape, n, dtypes.int32)
-    for _ in range(31 if isinstance(n, SymbolicSize) else n.bit_length()):      # steps beyond the last change nothing
+    for _ in range(31 if isinstance(n, SymbolicSize) else n.bit_length()):  # steps beyond the last change nothing
         middle = el.shift_right_logical(el.add(low, high), scalar_like(low, 1))
         here = take_rows(a, el.min_(middle, scalar_like(middle, n - 1)), 0)
         right = _before(here, v) if side == "left" else el.not_(_before(v, here))
@@ -190,8 +232,9 @@ def _before(x: Value, y: Value) -> Value:
     return el.lt(x, y)
 
 
-def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
-                 method: str = "scan") -> Array:
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Array:
     """Where each element of `v` would be put into the sorted vector `a`.
 
     Raises:
@@ -205,13 +248,17 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side takes 'left' or 'right', got {side!r}.")
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
-        raise ValueError(f"searchsorted: unknown method {method!r}; use 'scan', 'scan_unrolled', 'sort' or 'compare_all'.")
+        raise ValueError(
+            f"searchsorted: unknown method {method!r}; use 'scan', 'scan_unrolled', 'sort' or 'compare_all'."
+        )
     a, v = [on_device(x) for x in promote("searchsorted", a, v)]
     if len(shape_of(a)) != 1:
         raise ValueError(f"searchsorted takes a vector, got shape {shape_of(a)}.")
     if sorter is not None:
         if not dtypes.is_int(dtype_of(operand("searchsorted", sorter))):
-            raise TypeError(f"searchsorted: sorter must be integers, got {get_aval(sorter)}; give what argsort(a) gives.")
+            raise TypeError(
+                f"searchsorted: sorter must be integers, got {get_aval(sorter)}; give what argsort(a) gives."
+            )
         a = take_rows(a, linear.convert(sorter, dtypes.int32), 0)
     return _searchsorted(a, v, side)
 
@@ -251,27 +298,56 @@ class UniqueAllResult(NamedTuple):
 
 class UniqueCountsResult(NamedTuple):
     """What unique_counts finds."""
+
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
     """What unique_inverse finds."""
+
     values: Array
     inverse_indices: Array
 
 
 @overload
-def unique(ar: ArrayLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
-           return_counts: Literal[False] = False, axis: int | None = None, *, equal_nan: bool = True,
-           size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True) -> Array: ...
+def unique(
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
 @overload
-def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
-           fill_value: ArrayLike | None = None, sorted: bool = True) -> Array | tuple[Array, ...]: ...
-def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
-           fill_value: ArrayLike | None = None, sorted: bool = True) -> Array | tuple[Array, ...]:
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]: ...
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]:
     """The distinct elements (or slices along an axis), sorted. Under jit `size` says how many to return.
 
     Raises:
@@ -286,8 +362,13 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     x = strong(x) if dtypes.is_complex(dtype_of(x)) else x
     shape = shape_of(x)
     if size is None and isinstance(x, Tracer):
-        raise ConcretizationTypeError(concretization_error(x, "unique needs the values, because the number of results depends on them; "
-                                                              "give it size=… to use it under jit"))
+        raise ConcretizationTypeError(
+            concretization_error(
+                x,
+                "unique needs the values, because the number of results depends on them; "
+                "give it size=… to use it under jit",
+            )
+        )
     if fill_value is not None and shape_of(operand("unique", fill_value)) and axis is None:
         raise ValueError(f"unique: fill_value must be a number, got shape {shape_of(fill_value)}.")
     if axis is None and not math.prod(shape):
@@ -295,40 +376,75 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
         if size and fill_value is None:
             raise ValueError(f"unique: an empty array has no value to fill size={size} with; give fill_value.")
         none = linear.full((size,), 0, index_dtype())
-        found = (linear.full((size,), 0 if fill_value is None else fill_value, dtype_of(x)), *[none] * return_index,
-                 *[linear.full(shape, 0, index_dtype())] * return_inverse, *[none] * return_counts)
+        found = (
+            linear.full((size,), 0 if fill_value is None else fill_value, dtype_of(x)),
+            *[none] * return_index,
+            *[linear.full(shape, 0, index_dtype())] * return_inverse,
+            *[none] * return_counts,
+        )
         return found if len(found) > 1 else found[0]
-    rows = linear.reshape(x, (math.prod(shape), 1)) if axis is None else _rows_first(x, canonical_axis(axis, len(shape)))
+    rows = (
+        linear.reshape(x, (math.prod(shape), 1)) if axis is None else _rows_first(x, canonical_axis(axis, len(shape)))
+    )
     n, width = shape_of(rows)
     out_shape = () if axis is None else tuple(m for d, m in enumerate(shape) if d != canonical_axis(axis, len(shape)))
     columns = [linear.reshape(ops.slice_(rows, (0, j), (n, j + 1)), (n,)) for j in range(width)]
-    order = sort_p.bind(*columns, ops.iota(index_dtype(), (n,), 0), dimension=0, is_stable=True, num_keys=width)[-1] if width else \
-        ops.iota(index_dtype(), (n,), 0)
+    order = (
+        sort_p.bind(*columns, ops.iota(index_dtype(), (n,), 0), dimension=0, is_stable=True, num_keys=width)[-1]
+        if width
+        else ops.iota(index_dtype(), (n,), 0)
+    )
     ordered = take_rows(rows, order, 0) if n else rows
     different = _differs(ordered, equal_nan) if n else linear.full((0,), True, dtypes.bool_)
     flags = linear.convert(different, index_dtype())
-    rank_of = el.sub(cumsum_p.bind(flags, axis=0, reverse=False), scalar_like(flags, 1)) if n else linear.full((0,), 0, index_dtype())
+    rank_of = (
+        el.sub(cumsum_p.bind(flags, axis=0, reverse=False), scalar_like(flags, 1))
+        if n
+        else linear.full((0,), 0, index_dtype())
+    )
     count = linear.reduce_sum(flags, (0,))
     total = flat_host(count)[0] if size is None else static_int("size", size)
     starts = _first_positions(different, total, n)
     picked = take_rows(ordered, starts, 0) if n else linear.full((total, width), 0, dtype_of(x))
     present = el.lt(ops.iota(index_dtype(), (total,), 0), count)
     if size is not None:
-        fill = picked[:1] if fill_value is None and n else linear.full((1, width), 0 if fill_value is None else fill_value, dtype_of(x))
+        fill = (
+            picked[:1]
+            if fill_value is None and n
+            else linear.full((1, width), 0 if fill_value is None else fill_value, dtype_of(x))
+        )
         mask = linear.broadcast_in_dim(present, (total, width), (0,))
         picked = el.select_n_p.bind(mask, linear.broadcast_in_dim(fill, (total, width), (0, 1)), picked)
-    values = linear.reshape(picked, (total,)) if axis is None else _rows_back(picked, out_shape, canonical_axis(axis, len(shape)))
+    values = (
+        linear.reshape(picked, (total,))
+        if axis is None
+        else _rows_back(picked, out_shape, canonical_axis(axis, len(shape)))
+    )
     out = [values]
     if return_index:
         first = take_rows(order, starts, 0) if n else starts
-        out.append(first if size is None or not n else el.select_n_p.bind(present, linear.broadcast_in_dim(first[:1], (total,), (0,)), first))
+        out.append(
+            first
+            if size is None or not n
+            else el.select_n_p.bind(present, linear.broadcast_in_dim(first[:1], (total,), (0,)), first)
+        )
     if return_inverse:
         inverse = sort_p.bind(order, rank_of, dimension=0, is_stable=True, num_keys=1)[1]
         out.append(linear.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
         ends = _first_positions(different, total + 1, n)[1:]
-        counts = el.sub(el.select_n_p.bind(el.lt(el.add(ops.iota(index_dtype(), (total,), 0), linear.full((total,), 1, index_dtype())), count),
-                                           linear.full((total,), n, index_dtype()), ends), starts) if total else starts
+        counts = (
+            el.sub(
+                el.select_n_p.bind(
+                    el.lt(el.add(ops.iota(index_dtype(), (total,), 0), linear.full((total,), 1, index_dtype())), count),
+                    linear.full((total,), n, index_dtype()),
+                    ends,
+                ),
+                starts,
+            )
+            if total
+            else starts
+        )
         out.append(el.select_n_p.bind(present, linear.full((total,), 0, index_dtype()), counts) if total else counts)
     return out[0] if len(out) == 1 else tuple(out)
 
@@ -375,8 +491,9 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def unique_counts(x: ArrayLike, /, *, size: int | None = None,
-                  fill_value: ArrayLike | None = None) -> UniqueCountsResult:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCountsResult:
     """The distinct elements and how often each appears.
 
     Example:
@@ -387,8 +504,9 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
-                   fill_value: ArrayLike | None = None) -> UniqueInverseResult:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverseResult:
     """The distinct elements and, for each element, which of them it is.
 
     Example:
@@ -410,8 +528,14 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
-         method: str = "auto") -> Array:
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
     """Whether each element is among `test_elements`.
 
     Example:
@@ -447,14 +571,24 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
 def _concrete(name: str, *xs: Value) -> None:
     for x in xs:
         if isinstance(x, Tracer):
-            raise ConcretizationTypeError(concretization_error(x, f"{name} needs the values, because the number of results depends on them"))
+            raise ConcretizationTypeError(
+                concretization_error(x, f"{name} needs the values, because the number of results depends on them")
+            )
 
 
-def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
-                size: int | None = None, fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array | tuple[Array, Array, Array]:
     """The distinct elements of both arrays, sorted; with `return_indices` also where each array has them first.
 
-    Under jit `size` says how many to return; `fill_value` (the first by default) stands behind the last, and positions behind it lie out of bounds.
+    Under jit `size` says how many to return; `fill_value` (the first by default) stands behind the last, and positions
+    behind it lie out of bounds.
 
     Raises:
         ConcretizationTypeError: for traced arrays without `size`.
@@ -467,20 +601,28 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     a, b = [ravel(v) for v in promote("intersect1d", ar1, ar2)]
     values, _, first, in_a, in_b, nowhere = _merged(a, b)
     chosen = el.and_(first, el.and_(el.lt(in_a, scalar_like(in_a, nowhere)), el.lt(in_b, scalar_like(in_b, nowhere))))
-    chosen = el.and_(chosen, el.eq(values, values))      # no NaN equals another
+    chosen = el.and_(chosen, el.eq(values, values))  # no NaN equals another
     fill_value = 0 if fill_value is None and nowhere in (shape_of(a)[0], shape_of(b)[0]) else fill_value
     out, starts = _chosen("intersect1d", values, chosen, size, fill_value, a, b)
     if not return_indices:
         return out
     n = shape_of(a)[0]
-    found = el.lt(ops.iota(dtypes.int32, shape_of(starts), 0), linear.reduce_sum(linear.convert(chosen, dtypes.int32), (0,)))
-    pick = lambda places, size: el.select_n_p.bind(found, linear.full(shape_of(starts), size, dtypes.int32), take_rows(places, starts, 0)) if nowhere else starts
+    found = el.lt(
+        ops.iota(dtypes.int32, shape_of(starts), 0), linear.reduce_sum(linear.convert(chosen, dtypes.int32), (0,))
+    )
+    pick = lambda places, size: (
+        el.select_n_p.bind(found, linear.full(shape_of(starts), size, dtypes.int32), take_rows(places, starts, 0))
+        if nowhere
+        else starts
+    )
     return out, pick(in_a, n), pick(el.sub(in_b, scalar_like(in_b, n)), nowhere - n)
 
 
 def _merged(a: Value, b: Value) -> tuple[Any, ...]:
-    """The elements of two vectors sorted, and where they were; whether each differs from the one before; where its equals are first in a, and (behind a) in b; and the
-    number of all elements, which is the place of those that are in neither."""
+    """The elements of two vectors sorted, and where they were; whether each differs from the one before; where its
+    equals are first in a, and (behind a) in b; and the number of all elements, which is the place of those that are in
+    neither.
+    """
     n, total = shape_of(a)[0], shape_of(a)[0] + shape_of(b)[0]
     places = ops.iota(dtypes.int32, (total,), 0)
     if not total:
@@ -491,11 +633,19 @@ def _merged(a: Value, b: Value) -> tuple[Any, ...]:
     none = linear.full((total,), total, dtypes.int32)
     of_b = el.ge(places, scalar_like(places, n))
     least = lambda mine: take_rows(linear.full((total + 1,), total, dtypes.int32).at[group].min(mine), group, 0)
-    return values, places, first, least(el.select_n_p.bind(of_b, places, none)), least(el.select_n_p.bind(of_b, none, places)), total
+    return (
+        values,
+        places,
+        first,
+        least(el.select_n_p.bind(of_b, places, none)),
+        least(el.select_n_p.bind(of_b, none, places)),
+        total,
+    )
 
 
-def _chosen(name: str, values: Sequence[Value], chosen: Value, size: Any, fill_value: Value,
-            *given: Value) -> tuple[Value, Value]:
+def _chosen(
+    name: str, values: Sequence[Value], chosen: Value, size: Any, fill_value: Value, *given: Value
+) -> tuple[Value, Value]:
     """The chosen elements of a vector, and their places: as many as `size` says, or all, if they are concrete."""
     n = shape_of(values)[0]
     if size is None:
@@ -513,13 +663,23 @@ def _chosen(name: str, values: Sequence[Value], chosen: Value, size: Any, fill_v
         least = el.select_n_p.bind(linear.broadcast_in_dim(none, (1,), ()), least, ops.slice_(values, (0,), (1,)))
     else:
         least = picked[:1]
-    fill = linear.broadcast_in_dim(least, (total,), (0,)) if fill_value is None else linear.full((total,), fill_value, dtype_of(values))
+    fill = (
+        linear.broadcast_in_dim(least, (total,), (0,))
+        if fill_value is None
+        else linear.full((total,), fill_value, dtype_of(values))
+    )
     count = linear.reduce_sum(linear.convert(chosen, dtypes.int32), (0,))
     return el.select_n_p.bind(el.lt(ops.iota(dtypes.int32, (total,), 0), count), fill, picked), starts
 
 
-def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: ArrayLike | None = None) -> Array:
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The distinct elements of the first array that are not in the second, sorted.
 
     Example:
@@ -538,12 +698,21 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, si
     first = el.and_(el.eq(ordered[0], scalar_like(ordered[0], 0)), _differs(linear.expand_dims(ordered[1], (1,)), True))
     picked = take_rows(ordered[1], _first_positions(first, size, shape_of(a)[0]), 0)
     count = linear.reduce_sum(linear.convert(first, index_dtype()), (0,))
-    return el.select_n_p.bind(el.lt(ops.iota(index_dtype(), (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked)
+    return el.select_n_p.bind(
+        el.lt(ops.iota(index_dtype(), (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked
+    )
 
 
-def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: ArrayLike | None = None) -> Array:
-    """The distinct elements of exactly one of two arrays, sorted; under jit `size` says how many to return, and `fill_value` what stands behind the last.
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The distinct elements of exactly one of two arrays, sorted; under jit `size` says how many to return, and
+    `fill_value` what stands behind the last.
 
     Raises:
         ConcretizationTypeError: for traced arrays without `size`.
@@ -556,5 +725,6 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, siz
     a, b = [ravel(v) for v in promote("setxor1d", ar1, ar2)]
     values, places, first, in_a, in_b, nowhere = _merged(a, b)
     only_one = el.ne(el.lt(in_a, scalar_like(in_a, nowhere)), el.lt(in_b, scalar_like(in_b, nowhere)))
-    of_either = el.and_(el.ne(values, values), el.or_(el.eq(places, in_a), el.eq(places, in_b)))      # no NaN equals another
+    # no NaN equals another
+    of_either = el.and_(el.ne(values, values), el.or_(el.eq(places, in_a), el.eq(places, in_b)))
     return _chosen("setxor1d", values, el.or_(el.and_(first, only_one), of_either), size, fill_value, a, b)[0]

@@ -1,4 +1,5 @@
 """Arrays cut into several along an axis."""
+
 from __future__ import annotations
 
 from typing import Sequence
@@ -23,10 +24,15 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     axis = canonical_axis(axis, len(shape_of(x)))
     n = shape_of(x)[axis]
     if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0) > 0:
-        given = indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
+        given = (
+            indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
+        )
         edges = [0, *[static_int("split index", v) for v in given], n]
         if any(lo > hi for lo, hi in zip(edges, edges[1:])):
-            raise ValueError(f"split: places must count upwards from 0 to {n}, the size of axis {axis}, got {edges[1:-1]}; take x[lo:hi] for other parts.")
+            raise ValueError(
+                f"split: places must count upwards from 0 to {n}, the size of axis {axis}, got {edges[1:-1]}; take"
+                " x[lo:hi] for other parts."
+            )
     else:
         parts = static_int("sections", indices_or_sections)
         if parts <= 0:
@@ -50,7 +56,9 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, 
     if not (isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0) > 0):
         n, parts = shape_of(x)[canonical_axis(axis, len(shape_of(x)))], static_int("sections", indices_or_sections)
         if parts <= 0 or n % parts:
-            raise ValueError(f"array split does not result in an equal division: rest is {n % parts if parts > 0 else n}.")
+            raise ValueError(
+                f"array split does not result in an equal division: rest is {n % parts if parts > 0 else n}."
+            )
     return array_split(x, indices_or_sections, axis)
 
 

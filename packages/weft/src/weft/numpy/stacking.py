@@ -1,4 +1,5 @@
 """Arrays beside one another: vstack, hstack, dstack, column_stack, block, and the ranks that they ask for."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
@@ -130,6 +131,7 @@ def block(arrays: ArrayLike | list[Any]) -> Array:
         >>> jnp.block([[jnp.ones((1, 2)), jnp.ones((1, 1))]]).shape
         (1, 3)
     """
+
     def depth(x: Value) -> int:
         depths = {*map(depth, x)} if isinstance(x, list) else {-1}
         if len(depths) > 1:
@@ -145,6 +147,7 @@ def block(arrays: ArrayLike | list[Any]) -> Array:
 
     def ranks(x: Value) -> int:
         return max(map(ranks, x)) if isinstance(x, list) else len(shape_of(operand("block", x)))
+
     if isinstance(arrays, tuple):
         raise ValueError(f"block takes nested lists, not tuples; got {arrays}.")
     levels = depth(arrays)

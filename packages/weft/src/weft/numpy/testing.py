@@ -1,4 +1,5 @@
 """Comparisons of whole arrays, and questions about dtypes."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,22 @@ from .util import broadcast_shapes, operand, promote, promote_shapes, strong
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["allclose", "array_equal", "array_equiv", "can_cast", "isclose", "isdtype", "issubdtype", "promote_types",
-           "result_type"]
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "can_cast",
+    "isclose",
+    "isdtype",
+    "issubdtype",
+    "promote_types",
+    "result_type",
+]
 
 
-def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
-            equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, for each element.
 
     Example:
@@ -40,7 +51,9 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
         x, y = [linear.convert(v, dtypes.canonicalize(float)) for v in (x, y)]
     size = _abs(y)
     real = dtype_of(size)
-    bound = el.add(linear.convert(operand("isclose", atol), real), el.mul(linear.convert(operand("isclose", rtol), real), size))
+    bound = el.add(
+        linear.convert(operand("isclose", atol), real), el.mul(linear.convert(operand("isclose", rtol), real), size)
+    )
     close = el.le(_abs(el.sub(x, y)), bound)
     shape = shape_of(close)
     wide = lambda v: linear.broadcast_to_rank_shape(v, shape)
@@ -51,8 +64,9 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
     return out
 
 
-def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
-             equal_nan: bool = False) -> Array:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether all elements are close (see `isclose`).
 
     Example:
@@ -115,7 +129,7 @@ _DTYPES = (dtypes.DType, dtypes.KeyDType) + ((np.dtype,) if has_numpy else ())
 
 
 def _kind_of(x: Value) -> tuple[Any, ...]:
-    if isinstance(x, type) and x in (bool, int, float, complex):      # numpy.dtype("float64") == float
+    if isinstance(x, type) and x in (bool, int, float, complex):  # numpy.dtype("float64") == float
         return dtypes.canonicalize(x), x is not bool
     if isinstance(x, (str, type)) or isinstance(x, _DTYPES) or not (hasattr(x, "shape") or dtypes.is_python_scalar(x)):
         return dtypes.canonicalize(x), False
@@ -151,7 +165,9 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     if casting in ("no", "equiv"):
         return False
     order = "bifc"
-    if casting == "same_kind" and order.index(dtypes.kind(a).replace("u", "i")) <= order.index(dtypes.kind(b).replace("u", "i")):
+    if casting == "same_kind" and order.index(dtypes.kind(a).replace("u", "i")) <= order.index(
+        dtypes.kind(b).replace("u", "i")
+    ):
         return True
     return _safe(a, b)
 
@@ -186,7 +202,8 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
-    """Whether a dtype is of a kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex floating', 'numeric'.
+    """Whether a dtype is of a kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex
+    floating', 'numeric'.
 
     Example:
         >>> import weft.numpy as jnp
@@ -194,8 +211,15 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
         True
     """
     dt = dtypes.dtype(dtype)
-    words = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f", "complex floating": "c",
-             "numeric": "iufc"}
+    words = {
+        "bool": "b",
+        "signed integer": "i",
+        "unsigned integer": "u",
+        "integral": "iu",
+        "real floating": "f",
+        "complex floating": "c",
+        "numeric": "iufc",
+    }
     kinds = kind if isinstance(kind, tuple) else (kind,)
     for k in kinds:
         if isinstance(k, str) and k in words:
@@ -206,4 +230,3 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
         elif dtypes.dtype(k) == dt:
             return True
     return False
-

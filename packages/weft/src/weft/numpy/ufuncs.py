@@ -1,4 +1,5 @@
 """Elementwise functions of `weft.numpy`: arguments promote to one dtype and broadcast to one shape."""
+
 from __future__ import annotations
 
 import math
@@ -15,18 +16,65 @@ from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .elementary import rad2deg
-from .util import broadcast_shapes, elementwise_example, float_dtype, no_complex, of_kind, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, promoted
+from .util import (
+    broadcast_shapes,
+    elementwise_example,
+    float_dtype,
+    no_complex,
+    of_kind,
+    on_device,
+    operand,
+    promote,
+    promote_inexact,
+    promote_shapes,
+    promote_strong,
+    promoted,
+)
 
 if TYPE_CHECKING:
     from ..base.avals import Size
     from ..core.types import Value
     from ..base.dtypes import ElementType
 
-__all__ = ["abs", "absolute", "angle", "arctan2", "atan2", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
-           "bitwise_not", "bitwise_right_shift", "clip", "conj", "conjugate", "divide", "divmod", "fabs",
-           "float_power", "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "mod",
-           "nextafter", "positive", "pow", "power", "real", "reciprocal", "remainder", "right_shift", "sign", "square",
-           "true_divide"]
+__all__ = [
+    "abs",
+    "absolute",
+    "angle",
+    "arctan2",
+    "atan2",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_right_shift",
+    "clip",
+    "conj",
+    "conjugate",
+    "divide",
+    "divmod",
+    "fabs",
+    "float_power",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "hypot",
+    "imag",
+    "invert",
+    "left_shift",
+    "mod",
+    "nextafter",
+    "positive",
+    "pow",
+    "power",
+    "real",
+    "reciprocal",
+    "remainder",
+    "right_shift",
+    "sign",
+    "square",
+    "true_divide",
+]
 _example = elementwise_example("jnp.array([5, 3]), 2")
 _float_example = elementwise_example("jnp.array([5., 3.]), 2.")
 _unary_example = elementwise_example("jnp.array([5, 3])")
@@ -171,7 +219,7 @@ def _logaddexp(x: Value, y: Value) -> Value:
     if dtypes.is_complex(dtype_of(x)):
         high = el.max_(x, y)
         out = el.add(high, el.log1p(el.exp(el.sub(el.add(x, y), el.mul(high, scalar_like(high, 2))))))
-        turn, angle = scalar_like(el.imag(out), 2 * math.pi), el.imag(out)      # into (-π, π]
+        turn, angle = scalar_like(el.imag(out), 2 * math.pi), el.imag(out)  # into (-π, π]
         whole = el.ceil(el.sub(el.div(angle, turn), scalar_like(angle, 0.5)))
         return el.complex_(el.real(out), el.sub(angle, el.mul(whole, turn)))
     high, gap = el.max_(x, y), el.sub(x, y)
@@ -188,8 +236,11 @@ def _logaddexp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple
     def term(v: Value, t: Value) -> Value:
         gap = el.sub(v, out)
         undefined = el.ne(gap, gap)
-        weight = el.exp(el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap), get_aval(gap).weak_type)))
+        weight = el.exp(
+            el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap), get_aval(gap).weak_type))
+        )
         return el.mul(linear.broadcast_to_rank_shape(t, shape_of(out)), weight)
+
     return out, el.add(term(x, tangents[0]), term(y, tangents[1]))
 
 
@@ -383,10 +434,15 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         True
     """
     z = operand("angle", z)
-    if not dtypes.is_inexact(dtype_of(z)) or dtypes.is_float(dtype_of(z)) and not shape_of(z):      # of one real number JAX gives the default float
+    # of one real number JAX gives the default float
+    if not dtypes.is_inexact(dtype_of(z)) or dtypes.is_float(dtype_of(z)) and not shape_of(z):
         z = linear.convert(z, float_dtype())
     z = on_device(z)
-    re, im = (el.real(z), el.imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
+    re, im = (
+        (el.real(z), el.imag(z))
+        if dtypes.is_complex(dtype_of(z))
+        else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
+    )
     out = el.atan2(im, re)
     return rad2deg(out) if deg else out
 
@@ -446,8 +502,12 @@ def where_jit(condition: Any, x: Any, y: Any) -> Array:
     x, y = promote("where", x, y)
     shapes = [shape_of(v) for v in (condition, x, y)]
     rank = max(map(len, shapes))
-    shape = tuple(_widest([s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0], shapes) for d in range(rank))
-    wide = lambda v: v if shape_of(v) == shape else linear.broadcast_in_dim(v, shape, tuple(range(rank - len(shape_of(v)), rank)))
+    shape = tuple(
+        _widest([s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0], shapes) for d in range(rank)
+    )
+    wide = lambda v: (
+        v if shape_of(v) == shape else linear.broadcast_in_dim(v, shape, tuple(range(rank - len(shape_of(v)), rank)))
+    )
     condition, x, y = condition if not shapes[0] else wide(condition), wide(x), wide(y)
     return el.select_n_p.bind(condition, y, x)
 
@@ -498,7 +558,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array([ 2, -2], dtype=int32)
     """
     x, y = promote_shapes("fmod", *promote("fmod", x1, x2))
-    if dtypes.is_bool(dtype_of(x)):      # the remainder of division by false is the dividend, as JAX has it
+    if dtypes.is_bool(dtype_of(x)):  # the remainder of division by false is the dividend, as JAX has it
         x, y = [linear.convert(v, dtypes.int32) for v in (x, y)]
     elif dtypes.is_int(dtype_of(x)):
         y = where_jit(el.eq(y, scalar_like(y, 0)), scalar_like(y, 1), y)
@@ -532,7 +592,8 @@ def _power_of_integers(x: Value, y: Value) -> Value:
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 to the power x2. A Python int as exponent gives exact repeated products; integers need exponents that are not negative.
+    """x1 to the power x2. A Python int as exponent gives exact repeated products; integers need exponents that are not
+    negative.
 
     Example:
         >>> import weft.numpy as jnp
@@ -540,14 +601,23 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array([4, 9], dtype=int32)
     """
     x1, exponent = operand("power", x1), operand("power", x2, any_int=True)
-    if type(exponent) is not int and not isinstance(exponent, Tracer) and get_aval(exponent).shape == () and not dtypes.is_inexact(get_aval(exponent).dtype):
-        exponent = int(exponent.val if type(exponent) is TypedScalar else exponent)      # a known number: exact products, and the base's dtype
+    if (
+        type(exponent) is not int
+        and not isinstance(exponent, Tracer)
+        and get_aval(exponent).shape == ()
+        and not dtypes.is_inexact(get_aval(exponent).dtype)
+    ):
+        # a known number: exact products, and the base's dtype
+        exponent = int(exponent.val if type(exponent) is TypedScalar else exponent)
     if type(exponent) is int and dtypes.is_bool(get_aval(x1).dtype):
         x1 = linear.convert(x1, dtypes.int32)
     base = get_aval(x1)
     if type(exponent) is int:
         if dtypes.is_int(base.dtype) and exponent < 0:
-            raise type_error(f"Integers cannot be raised to negative powers, got {base} to the power {exponent}. Convert to a float first.")
+            raise type_error(
+                f"Integers cannot be raised to negative powers, got {base} to the power {exponent}. Convert to a float"
+                " first."
+            )
         return el.integer_pow_p.bind(x1, y=exponent)
     if dtypes.is_inexact(base.dtype) and dtypes.is_int(get_aval(exponent).dtype) and not get_aval(exponent).weak_type:
         return el.pow_(*promote_shapes("power", x1, exponent))
@@ -601,4 +671,8 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
     lo = None if lo is None else next(ready)
     hi = None if hi is None else next(ready)
     dt, weak = dtypes.promote(*[(get_aval(v).dtype, get_aval(v).weak_type) for v in given])
-    return _clip(linear.convert(arr, dt, weak) if not dtypes.is_python_scalar(arr) else on_device(linear.convert(arr, dt, weak)), lo, hi)
+    return _clip(
+        linear.convert(arr, dt, weak) if not dtypes.is_python_scalar(arr) else on_device(linear.convert(arr, dt, weak)),
+        lo,
+        hi,
+    )

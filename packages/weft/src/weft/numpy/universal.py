@@ -1,4 +1,5 @@
 """Universal functions: elementwise functions that also reduce, accumulate, and update in place."""
+
 from __future__ import annotations
 
 import math
@@ -21,15 +22,41 @@ from . import comparisons, elementary, reductions, ufuncs
 from .creation import asarray
 from .indexing import take_index, update_index
 from .shapes import ravel
-from .util import asked_dtype, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, on_device, operand, promote_inexact, to_bool
+from .util import (
+    asked_dtype,
+    broadcast_shapes,
+    broadcast_to,
+    canonical_axes,
+    canonical_axis,
+    on_device,
+    operand,
+    promote_inexact,
+    to_bool,
+)
 from .vectorizing import vectorize
 
 if TYPE_CHECKING:
     from ..core.types import Value
     from ..base.dtypes import ElementType
 
-__all__ = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp", "logaddexp2", "logical_and",
-           "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract", "ufunc"]
+__all__ = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "frompyfunc",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+    "ufunc",
+]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -37,8 +64,8 @@ _R = TypeVar("_R")
 class ufunc(Generic[_P, _R]):
     """A function of scalars that works on each element of arrays which broadcast, with the methods of NumPy's ufuncs.
 
-    `nin` and `nout` say how many arrays it takes and returns, `identity` where its reductions start. Further arguments replace the generic
-    methods by faster ones.
+    `nin` and `nout` say how many arrays it takes and returns, `identity` where its reductions start. Further arguments
+    replace the generic methods by faster ones.
 
     Raises:
         TypeError: for numbers of arguments that are not integers.
@@ -49,18 +76,41 @@ class ufunc(Generic[_P, _R]):
         Array(12, dtype=int32)
     """
 
-    def __init__(self, func: Callable[_P, _R], /, nin: int, nout: int, *, name: str | None = None,
-                 nargs: int | None = None,
-                 identity: ArrayLike | None = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
-                 accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None,
-                 reduceat: Callable[..., Any] | None = None):
+    def __init__(
+        self,
+        func: Callable[_P, _R],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: ArrayLike | None = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ):
         self.__doc__, self.__name__ = func.__doc__, name or func.__name__
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs, self.identity = operator.index(self.nin if nargs is None else nargs), identity
         self._func = func
         self._call = call or _checked(self.__name__, inner_jit(vectorize(func), name="_call_vectorized"))
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
-        self._key = (func, self.__name__, self.nin, self.nout, self.nargs, repr(identity), call, reduce, accumulate, at, reduceat)
+        self._key = (
+            func,
+            self.__name__,
+            self.nin,
+            self.nout,
+            self.nargs,
+            repr(identity),
+            call,
+            reduce,
+            accumulate,
+            at,
+            reduceat,
+        )
 
     @override
     def __hash__(self) -> int:
@@ -79,8 +129,11 @@ class ufunc(Generic[_P, _R]):
         return (_by_name, (self.__name__,)) if _by_name(self.__name__) is self else super().__reduce__()
 
     if TYPE_CHECKING:
+
         def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
     else:
+
         def __call__(self, *args, out: None = None, where: None = None):
             if out is not None or where is not None:
                 self._refuse("__call__", out=out, where=where)
@@ -89,23 +142,34 @@ class ufunc(Generic[_P, _R]):
     def _refuse(self, method: str, **given: object) -> None:
         for name, value in given.items():
             if value is not None:
-                raise NotImplementedError(f"{self.__name__}.{method}: the argument {name!r} is not supported, since arrays are immutable; use the result, "
-                                          "and weft.numpy.where to choose between it and something else.")
+                raise NotImplementedError(
+                    f"{self.__name__}.{method}: the argument {name!r} is not supported, since arrays are immutable; use"
+                    " the result, and weft.numpy.where to choose between it and something else."
+                )
 
     def _binary(self, method: str) -> None:
         if self.nin != 2:
             raise ValueError(f"{method} only supported for binary ufuncs; {self.__name__} takes {self.nin} arguments.")
         if self.nout != 1:
-            raise ValueError(f"{method} only supported for functions returning a single value; {self.__name__} returns {self.nout}.")
+            raise ValueError(
+                f"{method} only supported for functions returning a single value; {self.__name__} returns {self.nout}."
+            )
 
     def _result_dtype(self, *args: Value) -> ElementType:
         """The dtype that the function gives for scalars of the arguments' dtypes."""
         scalars = [ShapeDtypeStruct((), get_aval(x).dtype, weak_type=get_aval(x).weak_type) for x in args]
         return inner_jit(lambda *xs: self._call(*xs)).eval_shape(*scalars).dtype
 
-    def reduce(self, a: ArrayLike, axis: Axis = 0, dtype: DTypeLike | None = None, out: None = None,
-               keepdims: bool = False,
-               initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
+    def reduce(
+        self,
+        a: ArrayLike,
+        axis: Axis = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """The elements along an axis (None: all of them) joined from first to last.
 
         `initial` stands before the first; only elements where `where` is true take part.
@@ -114,7 +178,10 @@ class ufunc(Generic[_P, _R]):
         self._refuse("reduce", out=out)
         a, axis = operand(f"{self.__name__}.reduce", a), tuple(axis) if isinstance(axis, list) else axis
         if where is not None and initial is None and self.identity is None:
-            raise ValueError(f"reduction operation '{self.__name__}' does not have an identity, so to use a where mask one has to specify 'initial'.")
+            raise ValueError(
+                f"reduction operation '{self.__name__}' does not have an identity, so to use a where mask one has to"
+                " specify 'initial'."
+            )
         return _reduce(self, a, axis, asked_dtype("reduce", dtype), bool(keepdims), initial, where)
 
     def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -124,20 +191,27 @@ class ufunc(Generic[_P, _R]):
         return _accumulate(self, operand(f"{self.__name__}.accumulate", a), axis, asked_dtype("accumulate", dtype))
 
     def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *, inplace: bool = True) -> Array:
-        """A new array in which the elements at `indices` are replaced by the function of them (and of `b`), in turn where indices repeat.
+        """A new array in which the elements at `indices` are replaced by the function of them (and of `b`), in turn
+        where indices repeat.
 
         Raises:
             NotImplementedError: without inplace=False, since arrays are immutable.
         """
         if inplace:
-            raise NotImplementedError(f"{self.__name__}.at: arrays are immutable, so nothing can be changed in place. Call it with inplace=False and use its result.")
+            raise NotImplementedError(
+                f"{self.__name__}.at: arrays are immutable, so nothing can be changed in place. Call it with"
+                " inplace=False and use its result."
+            )
         name = f"{self.__name__}.at"
         rest = () if b is None else (operand(name, b),)
         return (self._methods["at"] or self._at)(on_device(operand(name, a)), indices, *rest)
 
-    def reduceat(self, a: ArrayLike, indices: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None,
-                 out: None = None) -> Array:
-        """`reduce` over the slices that begin at each of `indices` and end before the next; one element where the next is not larger."""
+    def reduceat(
+        self, a: ArrayLike, indices: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
+        """`reduce` over the slices that begin at each of `indices` and end before the next; one element where the
+        next is not larger.
+        """
         self._binary("reduceat")
         self._refuse("reduceat", out=out)
         name = f"{self.__name__}.reduceat"
@@ -145,7 +219,10 @@ class ufunc(Generic[_P, _R]):
         if not isinstance(axis, int):
             raise ValueError(f"{name} requires a single integer axis, got {axis!r}.")
         if len(shape_of(indices)) != 1 or not shape_of(a):
-            raise ValueError(f"{name}: indices must be one-dimensional and the array not a scalar, got shapes {shape_of(indices)} and {shape_of(a)}.")
+            raise ValueError(
+                f"{name}: indices must be one-dimensional and the array not a scalar, got shapes {shape_of(indices)}"
+                f" and {shape_of(a)}."
+            )
         if not dtypes.is_int(dtype_of(indices)):
             raise ValueError(f"{name}: indices must have an integer type, got {get_aval(indices)}.")
         return _reduceat(self, a, indices, canonical_axis(axis, len(shape_of(a))), asked_dtype("reduceat", dtype))
@@ -160,17 +237,27 @@ class ufunc(Generic[_P, _R]):
         dt = self._result_dtype(a, *b)
         a, shape = linear.convert(a, dt), shape_of(a)
         indices = indices if isinstance(indices, tuple) else (indices,)
-        flat = not all(dtypes.is_int(get_aval(operand("at", i)).dtype) for i in indices if not isinstance(i, slice) and i is not None and i is not Ellipsis)
-        if flat or any(isinstance(i, slice) or i is None or i is Ellipsis for i in indices):      # one element after another
+        flat = not all(
+            dtypes.is_int(get_aval(operand("at", i)).dtype)
+            for i in indices
+            if not isinstance(i, slice) and i is not None and i is not Ellipsis
+        )
+        # one element after another
+        if flat or any(isinstance(i, slice) or i is None or i is Ellipsis for i in indices):
             size = math.prod(shape)
-            places = take_index(linear.reshape(iota(dtypes.int32, (size,), 0), shape), indices, mode="fill", fill_value=size)
+            places = take_index(
+                linear.reshape(iota(dtypes.int32, (size,), 0), shape), indices, mode="fill", fill_value=size
+            )
             b = tuple(broadcast_to(v, shape_of(places)) for v in b)
             return linear.reshape(self._at(ravel(a), places, *b), shape)
         if len(indices) > len(shape):
-            raise IndexError(f"{self.__name__}.at: too many indices: the array has {len(shape)} axes, but {len(indices)} were indexed.")
+            raise IndexError(
+                f"{self.__name__}.at: too many indices: the array has {len(shape)} axes, but {len(indices)} were"
+                " indexed."
+            )
         lead = broadcast_shapes([shape_of(asarray(i)) for i in indices])
         rows = tuple(ravel(broadcast_to(asarray(i), lead)) for i in indices)
-        rest = shape[len(indices):]
+        rest = shape[len(indices) :]
         n = math.prod(lead)
         values = tuple(linear.reshape(broadcast_to(v, (*lead, *rest)), (n, *rest)) for v in b)
 
@@ -178,6 +265,7 @@ class ufunc(Generic[_P, _R]):
             at, values = picked
             new = self._call(take_index(x, at, mode="fill"), *values)
             return update_index(x, at, linear.convert(new, dt), "set", mode="drop"), None
+
         return scan(step, a, (rows, values))[0]
 
 
@@ -205,18 +293,24 @@ def _head(a: Value, axis: int) -> tuple[Value, Value]:
 
 
 @inner_jit(name="reduce", static_argnums=(0, 2, 3, 4))
-def _reduce(self: Value, a: Value, axis: Any, dtype: ElementType, keepdims: bool, initial: Value,
-            where: Value) -> Value:
+def _reduce(
+    self: Value, a: Value, axis: Any, dtype: ElementType, keepdims: bool, initial: Value, where: Value
+) -> Value:
     rank = len(shape_of(a))
     if axis is not None:
         canonical_axes(axis, rank)
     if initial is not None and self._methods["reduce"] and shape_of(initial):
-        raise ValueError(f"{self.__name__}.reduce: initial value must be a scalar. Got array of shape {shape_of(initial)}.")
+        raise ValueError(
+            f"{self.__name__}.reduce: initial value must be a scalar. Got array of shape {shape_of(initial)}."
+        )
     found = _own(self, "reduce", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     if found is not NotImplemented:
         return found
     if isinstance(axis, tuple):
-        raise NotImplementedError(f"{self.__name__}.reduce: a tuple of axes needs a function whose order does not matter; reduce one axis after another.")
+        raise NotImplementedError(
+            f"{self.__name__}.reduce: a tuple of axes needs a function whose order does not matter; reduce one axis"
+            " after another."
+        )
     a = on_device(a)
     mask = None if where is None else broadcast_to(to_bool("reduce", where), shape_of(a))
     if axis is None:
@@ -229,7 +323,9 @@ def _reduce(self: Value, a: Value, axis: Any, dtype: ElementType, keepdims: bool
     if start is not None:
         carry, rest = broadcast_to(linear.convert(operand("reduce", start), dt), shape), linear.moveaxis(a, at, 0)
     elif size == 0:
-        raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity; give it `initial`.")
+        raise ValueError(
+            f"zero-size array to reduction operation {self.__name__} which has no identity; give it `initial`."
+        )
     else:
         carry, rest = _head(a, at)
 
@@ -237,6 +333,7 @@ def _reduce(self: Value, a: Value, axis: Any, dtype: ElementType, keepdims: bool
         x, keep = picked
         new = linear.convert(self._call(carry, x), dt)
         return new if keep is None else el.select_n_p.bind(keep, carry, new), None
+
     masks = None if mask is None else linear.moveaxis(mask, at, 0)
     out = scan(step, carry, (rest, masks))[0]
     return linear.expand_dims(out, tuple(range(rank)) if axis is None else (at,)) if keepdims else out
@@ -260,6 +357,7 @@ def _accumulate(self: Value, a: Value, axis: Any, dtype: ElementType) -> Value:
     def step(carry: Sequence[Value], x: Value) -> tuple[Value, Value]:
         new = linear.convert(self._call(carry, x), dt)
         return new, new
+
     first, rest = _head(a, axis)
     later = scan(step, first, rest)[1]
     return linear.moveaxis(reductions.concatenate([linear.expand_dims(first, (0,)), later], 0), 0, axis)
@@ -276,8 +374,14 @@ def _reduceat(self: Value, a: Value, indices: Any, axis: Any, dtype: ElementType
     if k == 0:
         return linear.moveaxis(slice_(rows, (0,) * rank, (0, *shape_of(rows)[1:])), 0, axis)
     if n == 0:
-        raise IndexError(f"{self.__name__}.reduceat: the axis {axis} of shape {shape_of(a)} is empty, so no index is in bounds.")
-    indices = el.select_n_p.bind(comparisons.less(indices, 0), indices, ufuncs.add(indices, n)) if not dtypes.is_unsigned(dtype_of(indices)) else indices
+        raise IndexError(
+            f"{self.__name__}.reduceat: the axis {axis} of shape {shape_of(a)} is empty, so no index is in bounds."
+        )
+    indices = (
+        el.select_n_p.bind(comparisons.less(indices, 0), indices, ufuncs.add(indices, n))
+        if not dtypes.is_unsigned(dtype_of(indices))
+        else indices
+    )
     ends = reductions.concatenate([slice_(indices, (1,), (k,)), linear.full((1,), n, dtype_of(indices))], 0)
 
     def step(out: Value, picked: Value) -> tuple[Any, None]:
@@ -285,6 +389,7 @@ def _reduceat(self: Value, a: Value, indices: Any, axis: Any, dtype: ElementType
         inside = el.and_(comparisons.less(indices, i), comparisons.less(i, ends))
         new = linear.convert(self._call(out, linear.expand_dims(x, (0,))), dt)
         return el.select_n_p.bind(linear.broadcast_in_dim(inside, shape_of(out), (0,)), out, new), None
+
     first = take_index(rows, indices, mode="fill")
     out = scan(step, first, (rows, linear.convert(iota(dtypes.int32, (n,), 0), dtype_of(indices))))[0]
     return linear.moveaxis(out, 0, axis)
@@ -294,11 +399,14 @@ def _reduceat(self: Value, a: Value, indices: Any, axis: Any, dtype: ElementType
 def _outer(self: Value, a: Value, b: Value) -> Value:
     a, b = on_device(a), on_device(b)
     rank = len(shape_of(a))
-    return self._call(linear.expand_dims(a, tuple(range(rank, rank + len(shape_of(b))))), linear.expand_dims(b, tuple(range(rank))))
+    return self._call(
+        linear.expand_dims(a, tuple(range(rank, rank + len(shape_of(b))))), linear.expand_dims(b, tuple(range(rank)))
+    )
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *,
-               identity: ArrayLike | None = None) -> ufunc[..., Any]:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: ArrayLike | None = None
+) -> ufunc[..., Any]:
     """A `ufunc` of a function of `nin` scalars that returns `nout`.
 
     Example:
@@ -315,6 +423,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *,
 def _extremum(reduce: Callable[..., Any]) -> Callable[..., Any]:
     def run(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Array:
         return reduce(a if dtype is None else linear.convert(a, dtype), axis, out, keepdims, initial, where)
+
     return run
 
 
@@ -323,6 +432,7 @@ def _truth(reduce: Callable[..., Any], join: Callable[..., Any]) -> Callable[...
         found = reduce(a, axis, out, keepdims, where=where)
         found = found if initial is None else join(found, initial)
         return found if dtype is None else linear.convert(found, dtype)
+
     return run
 
 
@@ -336,6 +446,7 @@ def _bits(reduce: Callable[..., Any], join: Callable[..., Any], identity: int) -
         found = reduce(a, axes)
         found = linear.expand_dims(found, axes) if keepdims else found
         return found if initial is None else join(found, linear.convert(initial, dtype_of(a)))
+
     return run
 
 
@@ -354,25 +465,45 @@ def _log_sum(base: float, join: Callable[..., Any]) -> Callable[..., Any]:
     def run(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Array:
         (a,) = promote_inexact(join.__name__, a if dtype is None else linear.convert(a, dtype))
         a = on_device(a)
-        top = reductions.max(el.real(a) if dtypes.is_complex(dtype_of(a)) else a, axis, keepdims=True, initial=-math.inf, where=where)
+        top = reductions.max(
+            el.real(a) if dtypes.is_complex(dtype_of(a)) else a, axis, keepdims=True, initial=-math.inf, where=where
+        )
         top = linear.stop_gradient_p.bind(ufuncs.where_jit(el.is_finite(top), top, 0.0))
-        total = reductions.sum(elementary.exp(ufuncs.multiply(ufuncs.subtract(a, top), scale)), axis, keepdims=True, where=where)
+        total = reductions.sum(
+            elementary.exp(ufuncs.multiply(ufuncs.subtract(a, top), scale)), axis, keepdims=True, where=where
+        )
         found = ufuncs.add(ufuncs.divide(elementary.log(total), scale), top)
         found = found if keepdims else linear.squeeze(found, canonical_axes(axis, len(shape_of(a))))
         return found if initial is None else join(found, initial)
+
     return run
 
 
 def _update(how: str) -> Callable[..., Array]:
     def at(a: Value, indices: Any, b: Value) -> Array:
         return getattr(a.at[indices], how)(b)
+
     return at
 
 
-def _of(function: Callable[_P, _R], identity: Any = None, reduce: Callable[..., Any] | None = None,
-        accumulate: Callable[..., Any] | None = None, at: str | None = None, nin: int = 2) -> ufunc[_P, _R]:
-    return ufunc(function, nin, 1, identity=identity, call=function, reduce=reduce, accumulate=accumulate,
-                 at=None if at is None else _update(at))
+def _of(
+    function: Callable[_P, _R],
+    identity: Any = None,
+    reduce: Callable[..., Any] | None = None,
+    accumulate: Callable[..., Any] | None = None,
+    at: str | None = None,
+    nin: int = 2,
+) -> ufunc[_P, _R]:
+    return ufunc(
+        function,
+        nin,
+        1,
+        identity=identity,
+        call=function,
+        reduce=reduce,
+        accumulate=accumulate,
+        at=None if at is None else _update(at),
+    )
 
 
 add = _of(ufuncs.add, 0, reductions.sum, reductions.cumsum, "add")

@@ -1,4 +1,5 @@
 """Promotion, broadcasting and argument checks behind the functions of `weft.numpy`."""
+
 from __future__ import annotations
 
 import math
@@ -10,7 +11,16 @@ from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
 from ..base.errors import at_user_line, type_error, warn
 from ..base.host import is_host_array
-from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
+from ..lax.common import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    on_device,
+    only,
+    operand,
+    static_int,
+    static_size,
+)
 from ..primitives import linear
 from ..primitives.elementwise import ne
 from ..primitives.placement import constrain
@@ -25,9 +35,39 @@ if TYPE_CHECKING:
     from ..typing import OutSharding, Placement
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-__all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
-           "elementwise_example", "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "of_kind", "on_device", "only", "operand", "promote", "promote_inexact", "promote_strong",
-           "promote_shapes", "promoted", "result_dtype", "static_int", "static_size", "strong", "to_bool"]
+__all__ = [
+    "accumulator",
+    "asked_dtype",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "canonical_axes",
+    "canonical_axis",
+    "canonical_shape",
+    "elementwise_example",
+    "expand_ranks",
+    "float_dtype",
+    "index_dtype",
+    "inexact_dtype",
+    "is_concrete",
+    "laid_out",
+    "no_complex",
+    "no_out",
+    "of_kind",
+    "on_device",
+    "only",
+    "operand",
+    "promote",
+    "promote_inexact",
+    "promote_strong",
+    "promote_shapes",
+    "promoted",
+    "result_dtype",
+    "static_int",
+    "static_size",
+    "strong",
+    "to_bool",
+]
 
 
 def float_dtype() -> ElementType:
@@ -44,23 +84,43 @@ def no_complex(name: str, *args: Value) -> None:
     """ValueError for complex arguments of a function of real numbers."""
     for x in args:
         if dtypes.is_complex(get_aval(x).dtype):
-            raise ValueError(at_user_line(f"{name} is defined for real numbers, got {get_aval(x)}. Pass its real or imaginary part."))
+            raise ValueError(
+                at_user_line(f"{name} is defined for real numbers, got {get_aval(x)}. Pass its real or imaginary part.")
+            )
 
 
 def accumulator(dt: ElementType) -> ElementType:
     """The dtype in which integers and booleans are added up: the widest integer that is on. Floats stay."""
     if dtypes.is_key(dt):
-        raise TypeError(at_user_line(f"random keys ({dtypes.name(dt)}) can't be added up; weft.random.key_data(key) gives their words."))
-    return dtypes.canonicalize(dtypes.dtype("uint64" if dtypes.is_unsigned(dt) else "int64")) if dtypes.is_bool(dt) or dtypes.is_int(dt) else dt
+        raise TypeError(
+            at_user_line(
+                f"random keys ({dtypes.name(dt)}) can't be added up; weft.random.key_data(key) gives their words."
+            )
+        )
+    return (
+        dtypes.canonicalize(dtypes.dtype("uint64" if dtypes.is_unsigned(dt) else "int64"))
+        if dtypes.is_bool(dt) or dtypes.is_int(dt)
+        else dt
+    )
 
 
 def inexact_dtype(dt: ElementType) -> ElementType:
-    """The dtype in which a function of real numbers is computed: floats stay, 64-bit integers become the default float, others float32."""
-    return dt if dtypes.is_inexact(dt) else dtypes.canonicalize(dtypes.float64) if dtypes.is_int(dt) and dtypes.bits(dt) == 64 else dtypes.float32
+    """The dtype in which a function of real numbers is computed: floats stay, 64-bit integers become the default
+    float, others float32.
+    """
+    return (
+        dt
+        if dtypes.is_inexact(dt)
+        else dtypes.canonicalize(dtypes.float64)
+        if dtypes.is_int(dt) and dtypes.bits(dt) == 64
+        else dtypes.float32
+    )
 
 
 def asked_dtype(name: str, dtype: Any) -> ElementType | None:
-    """The canonical dtype of a `dtype=` argument (None stays None), with a warning where 64 bits were asked for and are off."""
+    """The canonical dtype of a `dtype=` argument (None stays None), with a warning where 64 bits were asked for and
+    are off.
+    """
     if dtype is None:
         return None
     if isinstance(dtype, (Array, Tracer)):
@@ -68,8 +128,10 @@ def asked_dtype(name: str, dtype: Any) -> ElementType | None:
     wanted = dtypes.dtype(dtype)
     got = dtypes.canonicalize(wanted)
     if got != wanted and dtype not in (int, float, complex):
-        warn(f"{name}: dtype {dtypes.name(wanted)} was asked for, but 64-bit types are off, so the result has {dtypes.name(got)}. "
-                      "Turn them on with weft.config.update('jax_enable_x64', True).")
+        warn(
+            f"{name}: dtype {dtypes.name(wanted)} was asked for, but 64-bit types are off, so the result has"
+            f" {dtypes.name(got)}. Turn them on with weft.config.update('jax_enable_x64', True)."
+        )
     return got
 
 
@@ -148,7 +210,9 @@ def broadcast_shapes(shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def promote_shapes(name: str, *args: Value) -> list[Any]:
-    """Arguments of one rank (but for scalars): shorter shapes get leading axes of size 1, as `numpy_rank_promotion` permits."""
+    """Arguments of one rank (but for scalars): shorter shapes get leading axes of size 1, as `numpy_rank_promotion`
+    permits.
+    """
     shapes = [shape_of(a) for a in args]
     ranks = {len(s) for s in shapes if s}
     if len(ranks) <= 1:
@@ -156,15 +220,19 @@ def promote_shapes(name: str, *args: Value) -> list[Any]:
     broadcast_shapes(shapes)
     rank = max(ranks)
     _check_rank_promotion(name, shapes)
-    return [linear.expand_dims(a, tuple(range(rank - len(s)))) if s and len(s) != rank else a for a, s in zip(args, shapes)]
+    return [
+        linear.expand_dims(a, tuple(range(rank - len(s)))) if s and len(s) != rank else a for a, s in zip(args, shapes)
+    ]
 
 
 def _check_rank_promotion(name: str, shapes: Sequence[tuple[Size, ...]]) -> None:
     mode = config.numpy_rank_promotion
     if mode == "allow":
         return
-    message = f"{name}: operands of shapes {', '.join(map(str, shapes))} were broadcast to one rank, and numpy_rank_promotion is {mode!r}. " \
-        "Reshape them to one rank first."
+    message = (
+        f"{name}: operands of shapes {', '.join(map(str, shapes))} were broadcast to one rank, and numpy_rank_promotion"
+        f" is {mode!r}. Reshape them to one rank first."
+    )
     if mode == "raise":
         raise ValueError(at_user_line(message))
     warn(message)
@@ -183,7 +251,12 @@ def broadcast_to(x: Value, shape: tuple[Any, ...]) -> Value:
         return x
     offset = len(shape) - len(mine)
     if offset < 0 or any(n not in (1, m) for n, m in zip(mine, shape[offset:])):
-        raise ValueError(at_user_line(f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}. Give values of that shape, or of one that broadcasts to it."))
+        raise ValueError(
+            at_user_line(
+                f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}. Give values of that shape,"
+                " or of one that broadcasts to it."
+            )
+        )
     return linear.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
 
 
@@ -221,16 +294,24 @@ def laid_out(name: str, x: Value, out_sharding: OutSharding, device: Placement =
     if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{name}: out_sharding must be a NamedSharding or a PartitionSpec, got {out_sharding!r}.")
     if device is not None:
-        raise ValueError(f"{name}: only one of device and out_sharding can say where the result lies; got {device} and {out_sharding}.")
+        raise ValueError(
+            f"{name}: only one of device and out_sharding can say where the result lies; got {device} and"
+            f" {out_sharding}."
+        )
     if isinstance(out_sharding, PartitionSpec) and not config.context_mesh:
-        raise ValueError(f"{name}: {out_sharding} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh, {out_sharding}).")
+        raise ValueError(
+            f"{name}: {out_sharding} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh,"
+            f" {out_sharding})."
+        )
     return constrain(on_device(x), canonical_sharding(out_sharding))
 
 
 def no_out(name: str, out: object, **others: object) -> None:
     """Raises for NumPy's `out=` and other keywords without meaning for immutable arrays."""
     if out is not None:
-        raise NotImplementedError(f"weft.numpy.{name}: the 'out' argument is not supported, since arrays are immutable; use the result.")
+        raise NotImplementedError(
+            f"weft.numpy.{name}: the 'out' argument is not supported, since arrays are immutable; use the result."
+        )
     only(name, **others)
 
 
@@ -246,7 +327,10 @@ def split_names(axis: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def elementwise_example(arguments: str) -> Callable[[_F], _F]:
-    """Completes the docstring of an elementwise function by what all of them have in common, and a call with these arguments."""
+    """Completes the docstring of an elementwise function by what all of them have in common, and a call with these
+    arguments.
+    """
+
     def complete(function: _F) -> _F:
         function.__doc__ = f"""{function.__doc__}
 
@@ -261,4 +345,5 @@ def elementwise_example(arguments: str) -> Callable[[_F], _F]:
         >>> y = jnp.{function.__name__}({arguments})
     """
         return function
+
     return complete

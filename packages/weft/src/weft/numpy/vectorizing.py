@@ -1,4 +1,5 @@
 """jnp.vectorize: a function of core arrays over all leading axes, which broadcast."""
+
 from __future__ import annotations
 
 import re
@@ -32,14 +33,17 @@ def _parse(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]
 
 def _bind(sizes: dict[str, Any], dims: tuple[str, ...], shape: tuple[Any, ...], where: str) -> None:
     if len(shape) < len(dims):
-        raise ValueError(f"{where} has rank {len(shape)}, but its core dimensions {dims} need at least {len(dims)}: shape {shape}.")
-    for name, n in zip(dims, shape[len(shape) - len(dims):]):
+        raise ValueError(
+            f"{where} has rank {len(shape)}, but its core dimensions {dims} need at least {len(dims)}: shape {shape}."
+        )
+    for name, n in zip(dims, shape[len(shape) - len(dims) :]):
         if sizes.setdefault(name, n) != n:
             raise ValueError(f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} ({where}).")
 
 
-def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
-              signature: str | None = None) -> Callable[..., Any]:
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
     """`pyfunc`, written for core arrays (scalars without a signature), over any leading axes of its arguments.
 
     Args:
@@ -72,7 +76,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         sizes: dict[Any, Any] = {}
         for k, (x, dims) in enumerate(zip(leaves, cores)):
             _bind(sizes, dims, shape_of(x), f"argument {k}")
-        leads = [shape_of(x)[:len(shape_of(x)) - len(dims)] for x, dims in zip(leaves, cores)]
+        leads = [shape_of(x)[: len(shape_of(x)) - len(dims)] for x, dims in zip(leaves, cores)]
         lead = broadcast_shapes(leads) if leads else ()
         trees: list[Any] = []
 
@@ -80,20 +84,28 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
             full = list(args)
             for i, x in zip(positions, xs):
                 full[i] = x
-            out = pyfunc(*full, **dict(zip(names, xs[len(positions):])), **fixed_kwargs)
+            out = pyfunc(*full, **dict(zip(names, xs[len(positions) :])), **fixed_kwargs)
             outs, tree = tree_flatten(out)
             outs = [asarray(o) for o in outs]
             trees.append(tree)
             if parsed is not None:
                 if len(outs) != len(parsed[1]):
-                    raise TypeError(f"wrong number of results: the signature {signature!r} names {len(parsed[1])}, the function returned {len(outs)}.")
+                    raise TypeError(
+                        f"wrong number of results: the signature {signature!r} names {len(parsed[1])}, the function"
+                        f" returned {len(outs)}."
+                    )
                 for k, (o, dims) in enumerate(zip(outs, parsed[1])):
                     if len(shape_of(o)) != len(dims):
-                        raise ValueError(f"result {k} has shape {shape_of(o)}, but the signature {signature!r} gives it core dimensions {dims}.")
+                        raise ValueError(
+                            f"result {k} has shape {shape_of(o)}, but the signature {signature!r} gives it core"
+                            f" dimensions {dims}."
+                        )
                     _bind(sizes, dims, shape_of(o), f"result {k}")
             return outs
+
         outs = _map(call, leaves, leads, lead)
         return trees[-1].unflatten(outs)
+
     return vectorized
 
 
@@ -107,10 +119,16 @@ def _map(call: Callable[..., Any], leaves: list[Any], leads: list[Any], lead: tu
     rests: list[Any] = []
     for x, mine in zip(leaves, leads):
         if len(mine) < len(lead):
-            dims.append(None); inner.append(x); rests.append(mine)
+            dims.append(None)
+            inner.append(x)
+            rests.append(mine)
         elif mine[0] == 1 and lead[0] != 1:
-            dims.append(None); inner.append(linear.squeeze(x, (0,))); rests.append(mine[1:])
+            dims.append(None)
+            inner.append(linear.squeeze(x, (0,)))
+            rests.append(mine[1:])
         else:
-            dims.append(0); inner.append(x); rests.append(mine[1:])
+            dims.append(0)
+            inner.append(x)
+            rests.append(mine[1:])
     outs, out_dims = batch_flat(lambda *xs: _map(call, list(xs), rests, lead[1:]), axis, inner, dims)
     return [to_front(axis, o, d) for o, d in zip(outs, out_dims)]

@@ -1,4 +1,5 @@
 """Window functions, and the modified Bessel function that one of them needs."""
+
 from __future__ import annotations
 
 import math
@@ -57,7 +58,11 @@ def _cosines(M: int, *weights: float) -> Array:
     n, last = _points(M)
     angle = ufuncs.divide(ufuncs.multiply(2 * math.pi, n), last)
     out = ufuncs.add(weights[0], ufuncs.multiply(weights[1], elementary.cos(angle)))
-    return out if len(weights) == 2 else ufuncs.add(out, ufuncs.multiply(weights[2], elementary.cos(ufuncs.multiply(2, angle))))
+    return (
+        out
+        if len(weights) == 2
+        else ufuncs.add(out, ufuncs.multiply(weights[2], elementary.cos(ufuncs.multiply(2, angle))))
+    )
 
 
 def bartlett(M: int) -> Array:

@@ -1,8 +1,9 @@
 """Primitives that communicate over named axes.
 
-Under `vmap` they act on the batch axis: each primitive says what it does to the stacked values of all members, and one batching rule
-serves them all. Under `pmap` and `shard_map` a backend makes them communication between devices.
+Under `vmap` they act on the batch axis: each primitive says what it does to the stacked values of all members, and one
+batching rule serves them all. Under `pmap` and `shard_map` a backend makes them communication between devices.
 """
+
 from __future__ import annotations
 
 import math
@@ -39,7 +40,9 @@ _OUTSIDE = "a collective has a value only inside vmap, pmap or shard_map, which 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:
     """The named ones among the axes of a collective."""
-    return tuple(a for a in (axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)) if not isinstance(a, int))
+    return tuple(
+        a for a in (axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)) if not isinstance(a, int)
+    )
 
 
 def axis_size(names: Any) -> int:
@@ -71,14 +74,14 @@ def _split_front(x: Value, dimension: int, parts: int, tiled: bool) -> Value:
     """(parts, …): the axis `dimension` cut into as many parts, which lie along a new first axis."""
     shape = shape_of(x)
     if tiled:
-        x = _reshape(x, (*shape[:dimension], parts, shape[dimension] // parts, *shape[dimension + 1:]))
+        x = _reshape(x, (*shape[:dimension], parts, shape[dimension] // parts, *shape[dimension + 1 :]))
     return moveaxis(x, dimension, 0)
 
 
 def _merge(x: Value, dimension: int) -> Value:
     """The axes `dimension` and `dimension + 1` as one."""
     shape = shape_of(x)
-    return _reshape(x, (*shape[:dimension], shape[dimension] * shape[dimension + 1], *shape[dimension + 2:]))
+    return _reshape(x, (*shape[:dimension], shape[dimension] * shape[dimension + 1], *shape[dimension + 2 :]))
 
 
 def _gathered(rows: Sequence[Value], *, all_gather_dimension: int, tiled: bool, **_: Any) -> tuple[Value, Value]:
@@ -86,10 +89,11 @@ def _gathered(rows: Sequence[Value], *, all_gather_dimension: int, tiled: bool, 
     return (_merge(out, all_gather_dimension) if tiled else out), None
 
 
-def _exchanged(rows: Sequence[Value], *, split_axis: int, concat_axis: int, tiled: bool,
-               **_: Any) -> tuple[Value, Value]:
+def _exchanged(
+    rows: Sequence[Value], *, split_axis: int, concat_axis: int, tiled: bool, **_: Any
+) -> tuple[Value, Value]:
     n = shape_of(rows)[0]
-    parts = _split_front(rows, split_axis + 1, n, tiled)      # (destination, source, …)
+    parts = _split_front(rows, split_axis + 1, n, tiled)  # (destination, source, …)
     if tiled:
         return _merge(moveaxis(parts, 1, concat_axis + 1), concat_axis + 1), 0
     return moveaxis(parts, 1, concat_axis + 1), 0
@@ -129,8 +133,9 @@ def _stacked(axis: Axis, x: Value, dim: int) -> Value:
     return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
 
 
-def _batch_member(axis: Axis, x: Value, dim: int, names: tuple[Any, ...], alone: Callable[..., Any], groups: Any,
-                  params: Params) -> Value:
+def _batch_member(
+    axis: Axis, x: Value, dim: int, names: tuple[Any, ...], alone: Callable[..., Any], groups: Any, params: Params
+) -> Value:
     """One operand of a collective over `names`, one of which is the batch axis: (result, its batch axis)."""
     rows, rest = _stacked(axis, x, dim), tuple(n for n in names if n != axis.name)
     if not rest:
@@ -138,7 +143,14 @@ def _batch_member(axis: Axis, x: Value, dim: int, names: tuple[Any, ...], alone:
     # The axes that are still unbound: fetch everybody's values, compute everybody's results, keep our own.
     local, sizes = shape_of(rows)[1:], tuple(axis.size if n == axis.name else axis_size_of(n) for n in names)
     for name in reversed(rest):
-        rows = all_gather_p.bind(rows, axis_name=(name,), all_gather_dimension=0, axis_size=axis_size_of(name), tiled=False, axis_index_groups=None)
+        rows = all_gather_p.bind(
+            rows,
+            axis_name=(name,),
+            all_gather_dimension=0,
+            axis_size=axis_size_of(name),
+            tiled=False,
+            axis_index_groups=None,
+        )
     rows = _reshape(moveaxis(rows, len(rest), names.index(axis.name)), (math.prod(sizes), *local))
     out, out_dim = _in_groups(alone, rows, groups, params)
     if out_dim is None:
@@ -147,7 +159,7 @@ def _batch_member(axis: Axis, x: Value, dim: int, names: tuple[Any, ...], alone:
     starts = [full((), 0, dtypes.int32) if n == axis.name else axis_index_p.bind(axis_name=n) for n in names]
     starts += [full((), 0, dtypes.int32)] * (len(shape_of(out)) - len(names))
     kept = tuple(n if name == axis.name else 1 for name, n in zip(names, sizes))
-    tail = shape_of(out)[len(names):]
+    tail = shape_of(out)[len(names) :]
     return _reshape(_dynamic_slice_p.bind(out, *starts, slice_sizes=(*kept, *tail)), (axis.size, *tail)), 0
 
 
@@ -164,9 +176,10 @@ def _all_reduce(name: str, reduce: Callable[..., Any], scale_constant: Any) -> P
         positions = [a for a in axes if isinstance(a, int)]
         return [shaped(tuple(n for d, n in enumerate(x.shape) if d not in positions), x.dtype, x.weak_type) for x in xs]
 
-    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...],
-              axis_index_groups: Any) -> tuple[Value, Any]:
-        if axis.name is None or axis.name not in axes:      # the positions are those of one example
+    def batch(
+        axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...], axis_index_groups: Any
+    ) -> tuple[Value, Any]:
+        if axis.name is None or axis.name not in axes:  # the positions are those of one example
             moved = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
             shifted = tuple(a + 1 if isinstance(a, int) else a for a in axes)
             batched = [i for i, d in enumerate(dims) if d is not None]
@@ -174,12 +187,17 @@ def _all_reduce(name: str, reduce: Callable[..., Any], scale_constant: Any) -> P
             outs = [None] * len(args)
             for places, where in ((batched, shifted), (plain, axes)):
                 if places:
-                    for i, out in zip(places, primitive.bind(*[moved[i] for i in places], axes=where, axis_index_groups=axis_index_groups)):
+                    for i, out in zip(
+                        places,
+                        primitive.bind(*[moved[i] for i in places], axes=where, axis_index_groups=axis_index_groups),
+                    ):
                         outs[i] = out
             return outs, [None if d is None else 0 for d in dims]
         if axis_index_groups is not None:
             alone = lambda rows: (reduce(rows, (0,)), None)
-            pairs = [_batch_member(axis, x, d, names_of(axes), alone, axis_index_groups, {}) for x, d in zip(args, dims)]
+            pairs = [
+                _batch_member(axis, x, d, names_of(axes), alone, axis_index_groups, {}) for x, d in zip(args, dims)
+            ]
             return [x for x, _ in pairs], [d for _, d in pairs]
         rest = tuple(a for a in axes if a != axis.name)
         outs = [scale_constant(x, axis.size) if d is None else reduce(x, (d,)) for x, d in zip(args, dims)]
@@ -208,10 +226,12 @@ def _psum_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any
     return outs, [Zero(tangent_aval(get_aval(o))) if type(t) is Zero else next(sums) for o, t in zip(outs, tangents)]
 
 
-def _psum_transpose(cts: Sequence[Value], *xs: Any, axes: tuple[int, ...],
-                    axis_index_groups: Any) -> list[Value | None]:
+def _psum_transpose(
+    cts: Sequence[Value], *xs: Any, axes: tuple[int, ...], axis_index_groups: Any
+) -> list[Value | None]:
     positions, names = [a for a in axes if isinstance(a, int)], names_of(axes)
-    same = checked(names) if axis_index_groups is None else ()      # along these the cotangent is the same, and every member's
+    # along these the cotangent is the same, and every member's
+    same = checked(names) if axis_index_groups is None else ()
     names = tuple(n for n in names if n not in same)
     spread = []
     for c, x in zip(cts, xs):
@@ -256,7 +276,8 @@ pvary_p.abstract = lambda x, *, axes: x
 pvary_p.vary = lambda params, ins: [ins[0].union(checked(params["axes"]))]
 pvary_p.reference = pvary_p.decompose = lambda x, *, axes: x
 pvary_p.jvp = linear_jvp(pvary_p)
-pvary_p.transpose = lambda ct, x, *, axes: [ct]      # which is added up over the axes where it is used: transforms.vary.match
+# which is added up over the axes where it is used: transforms.vary.match
+pvary_p.transpose = lambda ct, x, *, axes: [ct]
 pvary_p.batch = lambda axis, args, dims, *, axes: (pvary_p.bind(*args, axes=axes), dims[0])
 
 # where a member stands -----------------------------------------------------------------------------------------------
@@ -265,7 +286,10 @@ axis_index_p = Primitive("axis_index")
 axis_index_p.abstract = lambda *, axis_name: (axis_size_of(axis_name), shaped((), dtypes.int32))[1]
 axis_index_p.vary = lambda params, ins: [frozenset(checked((params["axis_name"],)))]
 axis_index_p.axis_names = lambda params: (params["axis_name"],)
-axis_index_p.jvp = lambda primals, tangents, **params: (axis_index_p.bind(**params), Zero(tangent_aval(shaped((), dtypes.int32))))
+axis_index_p.jvp = lambda primals, tangents, **params: (
+    axis_index_p.bind(**params),
+    Zero(tangent_aval(shaped((), dtypes.int32))),
+)
 axis_index_p.batch = lambda axis, args, dims, *, axis_name: (iota(dtypes.int32, (axis.size,), 0), 0)
 axis_index_p.reference = unsupported(_OUTSIDE)
 
@@ -281,8 +305,9 @@ def member_index(names: tuple[Any, ...]) -> Value:
 # moving values -------------------------------------------------------------------------------------------------------
 
 
-def _collective(name: str, alone: Callable[..., Any], dimensions: tuple[Any, ...], abstract: AbstractRule,
-                transpose: TransposeRule) -> Primitive:
+def _collective(
+    name: str, alone: Callable[..., Any], dimensions: tuple[Any, ...], abstract: AbstractRule, transpose: TransposeRule
+) -> Primitive:
     """A linear collective of one operand; `dimensions` names the parameters that are positions of its axes."""
     primitive = Primitive(name)
 
@@ -291,7 +316,10 @@ def _collective(name: str, alone: Callable[..., Any], dimensions: tuple[Any, ...
         if axis.name is None or axis.name not in names:
             if dim is None:
                 return primitive.bind(x, **params), None
-            return primitive.bind(moveaxis(x, dim, 0), **{k: v + 1 if k in dimensions else v for k, v in params.items()}), 0
+            return (
+                primitive.bind(moveaxis(x, dim, 0), **{k: v + 1 if k in dimensions else v for k, v in params.items()}),
+                0,
+            )
         inner = dict(params)
         return _batch_member(axis, x, dim, names, alone, inner.pop("axis_index_groups", None), inner)
 
@@ -305,51 +333,87 @@ def _collective(name: str, alone: Callable[..., Any], dimensions: tuple[Any, ...
     return primitive
 
 
-def _all_gather_abstract(x: ShapedArray, *, axis_name: Any, all_gather_dimension: int, axis_size: int, tiled: bool,
-                         axis_index_groups: Any) -> ShapedArray:
+def _all_gather_abstract(
+    x: ShapedArray, *, axis_name: Any, all_gather_dimension: int, axis_size: int, tiled: bool, axis_index_groups: Any
+) -> ShapedArray:
     d = all_gather_dimension
     if tiled:
-        return shaped((*x.shape[:d], x.shape[d] * axis_size, *x.shape[d + 1:]), x.dtype, x.weak_type)
+        return shaped((*x.shape[:d], x.shape[d] * axis_size, *x.shape[d + 1 :]), x.dtype, x.weak_type)
     return shaped((*x.shape[:d], axis_size, *x.shape[d:]), x.dtype, x.weak_type)
 
 
-def _all_gather_transpose(ct: Value, x: Value, *, axis_name: Any, all_gather_dimension: int, axis_size: int,
-                          tiled: bool, axis_index_groups: Any) -> list[Value | None]:
-    return [reduce_scatter_p.bind(ct, axis_name=axis_name, scatter_dimension=all_gather_dimension, axis_size=axis_size, tiled=tiled,
-                                  axis_index_groups=axis_index_groups)]
+def _all_gather_transpose(
+    ct: Value,
+    x: Value,
+    *,
+    axis_name: Any,
+    all_gather_dimension: int,
+    axis_size: int,
+    tiled: bool,
+    axis_index_groups: Any,
+) -> list[Value | None]:
+    return [
+        reduce_scatter_p.bind(
+            ct,
+            axis_name=axis_name,
+            scatter_dimension=all_gather_dimension,
+            axis_size=axis_size,
+            tiled=tiled,
+            axis_index_groups=axis_index_groups,
+        )
+    ]
 
 
-def _own_part(ct: Value, x: Value, *, axis_name: Any, all_gather_dimension: int, axis_size: int, tiled: bool) -> list[Value | None]:
+def _own_part(
+    ct: Value, x: Value, *, axis_name: Any, all_gather_dimension: int, axis_size: int, tiled: bool
+) -> list[Value | None]:
     """Each member's own part of a cotangent that is the same on all of them."""
     d, shape = all_gather_dimension, shape_of(ct)
     width = shape[d] // axis_size
     start = _mul(member_index(names_of(axis_name)), full((), width, dtypes.int32))
     starts = [start if i == d else full((), 0, dtypes.int32) for i in range(len(shape))]
     part = _dynamic_slice_p.bind(ct, *starts, slice_sizes=tuple(width if i == d else n for i, n in enumerate(shape)))
-    return [part if tiled else _reshape(part, (*shape[:d], *shape[d + 1:]))]
+    return [part if tiled else _reshape(part, (*shape[:d], *shape[d + 1 :]))]
 
 
-def _reduce_scatter_abstract(x: ShapedArray, *, axis_name: Any, scatter_dimension: int, axis_size: int, tiled: bool,
-                             axis_index_groups: Any) -> ShapedArray:
+def _reduce_scatter_abstract(
+    x: ShapedArray, *, axis_name: Any, scatter_dimension: int, axis_size: int, tiled: bool, axis_index_groups: Any
+) -> ShapedArray:
     d, n = scatter_dimension, x.shape[scatter_dimension]
     if tiled and n % axis_size or not tiled and n != axis_size:
-        raise type_error(f"psum_scatter: the axis {d} of {x.str_short()} has size {n}, which must be {'a multiple of' if tiled else ''} the number of "
-                         f"members, {axis_size}; pad the array, or scatter another axis.")
-    return shaped((*x.shape[:d], *((n // axis_size,) if tiled else ()), *x.shape[d + 1:]), x.dtype, x.weak_type)
+        raise type_error(
+            f"psum_scatter: the axis {d} of {x.str_short()} has size {n}, which must be"
+            f" {'a multiple of' if tiled else ''} the number of members, {axis_size}; pad the array, or scatter another"
+            " axis."
+        )
+    return shaped((*x.shape[:d], *((n // axis_size,) if tiled else ()), *x.shape[d + 1 :]), x.dtype, x.weak_type)
 
 
-def _reduce_scatter_transpose(ct: Value, x: Value, *, axis_name: Any, scatter_dimension: int, axis_size: int,
-                              tiled: bool, axis_index_groups: Any) -> list[Value | None]:
-    return [all_gather_p.bind(ct, axis_name=axis_name, all_gather_dimension=scatter_dimension, axis_size=axis_size, tiled=tiled,
-                              axis_index_groups=axis_index_groups)]
+def _reduce_scatter_transpose(
+    ct: Value, x: Value, *, axis_name: Any, scatter_dimension: int, axis_size: int, tiled: bool, axis_index_groups: Any
+) -> list[Value | None]:
+    return [
+        all_gather_p.bind(
+            ct,
+            axis_name=axis_name,
+            all_gather_dimension=scatter_dimension,
+            axis_size=axis_size,
+            tiled=tiled,
+            axis_index_groups=axis_index_groups,
+        )
+    ]
 
 
-def _all_to_all_abstract(x: ShapedArray, *, axis_name: Any, split_axis: int, concat_axis: int, axis_index_groups: Any,
-                         tiled: bool) -> ShapedArray:
+def _all_to_all_abstract(
+    x: ShapedArray, *, axis_name: Any, split_axis: int, concat_axis: int, axis_index_groups: Any, tiled: bool
+) -> ShapedArray:
     n, members = x.shape[split_axis], group_size(axis_name, axis_index_groups)
     if tiled and n % members or not tiled and n != members:
-        raise type_error(f"all_to_all: the axis {split_axis} of {x.str_short()} has size {n}, which must be {'a multiple of' if tiled else ''} the "
-                         f"number of members, {members}; pad the array, or split another axis.")
+        raise type_error(
+            f"all_to_all: the axis {split_axis} of {x.str_short()} has size {n}, which must be"
+            f" {'a multiple of' if tiled else ''} the number of members, {members}; pad the array, or split another"
+            " axis."
+        )
     shape = list(x.shape)
     if tiled:
         shape[split_axis] //= members
@@ -359,9 +423,19 @@ def _all_to_all_abstract(x: ShapedArray, *, axis_name: Any, split_axis: int, con
     return shaped(tuple(shape), x.dtype, x.weak_type)
 
 
-def _all_to_all_transpose(ct: Value, x: Value, *, axis_name: Any, split_axis: int, concat_axis: int,
-                          axis_index_groups: Any, tiled: bool) -> list[Value | None]:
-    return [all_to_all_p.bind(ct, axis_name=axis_name, split_axis=concat_axis, concat_axis=split_axis, axis_index_groups=axis_index_groups, tiled=tiled)]
+def _all_to_all_transpose(
+    ct: Value, x: Value, *, axis_name: Any, split_axis: int, concat_axis: int, axis_index_groups: Any, tiled: bool
+) -> list[Value | None]:
+    return [
+        all_to_all_p.bind(
+            ct,
+            axis_name=axis_name,
+            split_axis=concat_axis,
+            concat_axis=split_axis,
+            axis_index_groups=axis_index_groups,
+            tiled=tiled,
+        )
+    ]
 
 
 def _ppermute_transpose(ct: Value, x: Value, *, axis_name: Any, perm: Any) -> list[Value | None]:
@@ -391,17 +465,43 @@ def _pbroadcast_decompose(x: Value, *, axis_name: Any, source: Any) -> Value:
     return total
 
 
-all_gather_p = _collective("all_gather", _gathered, ("all_gather_dimension",), _all_gather_abstract, _all_gather_transpose)
-all_gather_invariant_p = _collective("all_gather_invariant", _gathered, ("all_gather_dimension",),
-                                     lambda x, **params: _all_gather_abstract(x, axis_index_groups=None, **params), _own_part)
+all_gather_p = _collective(
+    "all_gather", _gathered, ("all_gather_dimension",), _all_gather_abstract, _all_gather_transpose
+)
+all_gather_invariant_p = _collective(
+    "all_gather_invariant",
+    _gathered,
+    ("all_gather_dimension",),
+    lambda x, **params: _all_gather_abstract(x, axis_index_groups=None, **params),
+    _own_part,
+)
 all_gather_invariant_p.decompose = lambda x, **params: all_gather_p.bind(x, axis_index_groups=None, **params)
 all_gather_invariant_p.vary = lambda params, ins: [ins[0] - frozenset(checked(names_of(params["axis_name"])))]
-reduce_scatter_p = _collective("reduce_scatter", _scattered, ("scatter_dimension",), _reduce_scatter_abstract, _reduce_scatter_transpose)
-all_to_all_p = _collective("all_to_all", _exchanged, ("split_axis", "concat_axis"), _all_to_all_abstract, _all_to_all_transpose)
-ppermute_p = _collective("ppermute", _permuted, (), lambda x, *, axis_name, perm: (axis_size(axis_name), x)[1], _ppermute_transpose)
-pbroadcast_p = _collective("pbroadcast", _broadcast, (), lambda x, *, axis_name, source: (axis_size(axis_name), x)[1], _pbroadcast_transpose)
+reduce_scatter_p = _collective(
+    "reduce_scatter", _scattered, ("scatter_dimension",), _reduce_scatter_abstract, _reduce_scatter_transpose
+)
+all_to_all_p = _collective(
+    "all_to_all", _exchanged, ("split_axis", "concat_axis"), _all_to_all_abstract, _all_to_all_transpose
+)
+ppermute_p = _collective(
+    "ppermute", _permuted, (), lambda x, *, axis_name, perm: (axis_size(axis_name), x)[1], _ppermute_transpose
+)
+pbroadcast_p = _collective(
+    "pbroadcast", _broadcast, (), lambda x, *, axis_name, source: (axis_size(axis_name), x)[1], _pbroadcast_transpose
+)
 pbroadcast_p.decompose = _pbroadcast_decompose
 
 # which axes are in scope decides whether there is a result at all
-for _p in (psum_p, pmax_p, pmin_p, axis_index_p, all_gather_p, all_gather_invariant_p, reduce_scatter_p, all_to_all_p, ppermute_p, pbroadcast_p):
+for _p in (
+    psum_p,
+    pmax_p,
+    pmin_p,
+    axis_index_p,
+    all_gather_p,
+    all_gather_invariant_p,
+    reduce_scatter_p,
+    all_to_all_p,
+    ppermute_p,
+    pbroadcast_p,
+):
     _p.cache = None

@@ -1,4 +1,5 @@
 """dot_general: every product of arrays that sums over shared axes."""
+
 from __future__ import annotations
 
 import enum
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
     from ..core.types import Dims, ElementType, Params, Value
 
 
-
 @param_type
 class DotAlgorithm(NamedTuple):
-    """How a product is computed: the types that factors are rounded to and sums kept in, and into how many parts a factor is split.
+    """How a product is computed: the types that factors are rounded to and sums kept in, and into how many parts a
+    factor is split.
 
     Example:
         >>> from weft import lax
         >>> algorithm = lax.DotAlgorithm('float32', 'float32', 'float32')
     """
+
     lhs_precision_type: DTypeLike
     rhs_precision_type: DTypeLike
     accumulation_type: DTypeLike
@@ -41,7 +43,10 @@ class DotAlgorithm(NamedTuple):
 
 @param_type
 class DotAlgorithmPreset(enum.Enum):
-    """The algorithms that hardware has: the types of the factors, then that of the sums; `_X3` takes three products to make one."""
+    """The algorithms that hardware has: the types of the factors, then that of the sums; `_X3` takes three products
+    to make one.
+    """
+
     DEFAULT = 0
     ANY_F8_ANY_F8_F32 = 1
     ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
@@ -71,8 +76,15 @@ class DotAlgorithmPreset(enum.Enum):
 dot_general_p = Primitive("dot_general", hidden=("precision", "preferred_element_type", "out_sharding"))
 
 
-def dot_abstract(x: ShapedArray, y: ShapedArray, *, dimension_numbers: Any, precision: Any,
-                  preferred_element_type: ElementType | None, out_sharding: Any) -> ShapedArray:
+def dot_abstract(
+    x: ShapedArray,
+    y: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: ElementType | None,
+    out_sharding: Any,
+) -> ShapedArray:
     (xc, yc), (xb, yb) = dimension_numbers
     for name, dims, aval in (("lhs", (*xc, *xb), x), ("rhs", (*yc, *yb), y)):
         if len(set(dims)) != len(dims):
@@ -80,18 +92,27 @@ def dot_abstract(x: ShapedArray, y: ShapedArray, *, dimension_numbers: Any, prec
         if any(not 0 <= d < len(aval.shape) for d in dims):
             raise type_error(f"dot_general: {name} dimensions {dims} are out of range for shape {aval.shape}.")
     if len(xb) != len(yb) or len(xc) != len(yc):
-        raise type_error(f"dot_general requires equal numbers of batch and of contracting dimensions, got {dimension_numbers}.")
+        raise type_error(
+            f"dot_general requires equal numbers of batch and of contracting dimensions, got {dimension_numbers}."
+        )
     if any(x.shape[a] != y.shape[b] for a, b in zip(xb, yb)):
-        raise type_error(f"dot_general: the batch dimensions differ in size: "
-                         f"{[x.shape[a] for a in xb]} and {[y.shape[b] for b in yb]} (shapes {x.shape} and {y.shape}).")
+        raise type_error(
+            "dot_general: the batch dimensions differ in size: "
+            f"{[x.shape[a] for a in xb]} and {[y.shape[b] for b in yb]} (shapes {x.shape} and {y.shape})."
+        )
     if any(x.shape[a] != y.shape[b] for a, b in zip(xc, yc)):
-        raise type_error(f"dot_general: the contracting dimensions differ in size: "
-                         f"{tuple(x.shape[a] for a in xc)} and {tuple(y.shape[b] for b in yc)} (shapes {x.shape} and {y.shape}).")
+        raise type_error(
+            "dot_general: the contracting dimensions differ in size: "
+            f"{tuple(x.shape[a] for a in xc)} and {tuple(y.shape[b] for b in yc)} (shapes {x.shape} and {y.shape})."
+        )
     if dtypes.is_key(x.dtype) or dtypes.is_key(y.dtype):
         raise type_error("dot_general does not accept random keys.")
     dt = _product_dtype(x, y, preferred_element_type, precision)
-    shape = (*[x.shape[d] for d in xb], *[n for d, n in enumerate(x.shape) if d not in (*xc, *xb)],
-             *[n for d, n in enumerate(y.shape) if d not in (*yc, *yb)])
+    shape = (
+        *[x.shape[d] for d in xb],
+        *[n for d, n in enumerate(x.shape) if d not in (*xc, *xb)],
+        *[n for d, n in enumerate(y.shape) if d not in (*yc, *yb)],
+    )
     return shaped(shape, dt, x.weak_type and y.weak_type)
 
 
@@ -99,8 +120,13 @@ def _width(dt: ElementType) -> tuple[bool, int, int, int, bool]:
     """What decides which of two dtypes a product has: complex, range, digits, bits, a sign."""
     real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
     info = dtypes.finfo(real) if dtypes.is_float(real) else None
-    return (dtypes.is_complex(dt), -1 if info is None else int(info.maxexp), -1 if info is None else int(info.nmant), 1 if dtypes.is_bool(real) else dtypes.bits(real),
-            dtypes.kind(real) != "u")
+    return (
+        dtypes.is_complex(dt),
+        -1 if info is None else int(info.maxexp),
+        -1 if info is None else int(info.nmant),
+        1 if dtypes.is_bool(real) else dtypes.bits(real),
+        dtypes.kind(real) != "u",
+    )
 
 
 def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision: Any) -> ElementType:
@@ -110,19 +136,36 @@ def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision:
             raise type_error("dot_general does not accept dtype float0.")
     wide, other = (x.dtype, y.dtype) if _width(x.dtype) >= _width(y.dtype) else (y.dtype, x.dtype)
     if wide != other and _width(wide) == _width(other):
-        raise type_error(f"dot_general: neither of the dtypes {dtypes.name(x.dtype)} and {dtypes.name(y.dtype)} is the wider one. Convert one with astype.")
+        raise type_error(
+            f"dot_general: neither of the dtypes {dtypes.name(x.dtype)} and {dtypes.name(y.dtype)} is the wider one."
+            " Convert one with astype."
+        )
     if _has_algorithm(precision) and dtypes.is_complex(wide):
-        raise type_error(f"dot_general: the algorithm {precision} is for real numbers, got {dtypes.name(wide)}. Leave the precision out.")
+        raise type_error(
+            f"dot_general: the algorithm {precision} is for real numbers, got {dtypes.name(wide)}. Leave the precision"
+            " out."
+        )
     if preferred is None or preferred == wide:
         return wide
-    if not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and not dtypes.is_float(wide) and _bits(preferred) < _bits(wide):
-        raise type_error(f"dot_general: preferred_element_type must not be narrower than the operands' type, got {dtypes.name(preferred)} for {dtypes.name(wide)}.")
+    if (
+        not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset))
+        and not dtypes.is_float(wide)
+        and _bits(preferred) < _bits(wide)
+    ):
+        raise type_error(
+            "dot_general: preferred_element_type must not be narrower than the operands' type, got"
+            f" {dtypes.name(preferred)} for {dtypes.name(wide)}."
+        )
     return preferred
 
 
 def _has_algorithm(precision: Any) -> bool:
     """Whether a product is asked for whose sums are kept in floats of a given type."""
-    return isinstance(precision, DotAlgorithm) or isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT
+    return (
+        isinstance(precision, DotAlgorithm)
+        or isinstance(precision, DotAlgorithmPreset)
+        and precision is not DotAlgorithmPreset.DEFAULT
+    )
 
 
 def _bits(dt: ElementType) -> int:
@@ -130,21 +173,46 @@ def _bits(dt: ElementType) -> int:
     return 1 if dtypes.is_bool(dt) else dtypes.bits(dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
 
 
-def _dot_reference(x: Value, y: Value, *, dimension_numbers: Any, precision: Any,
-                   preferred_element_type: ElementType | None, out_sharding: Any) -> Any:
+def _dot_reference(
+    x: Value,
+    y: Value,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: ElementType | None,
+    out_sharding: Any,
+) -> Any:
     (xc, yc), (xb, yb) = dimension_numbers
     dt = _product_dtype(x, y, preferred_element_type, precision)
-    if isinstance(precision, DotAlgorithmPreset) and precision.name.startswith(("F16", "BF16")) and "_X" not in precision.name:
+    if (
+        isinstance(precision, DotAlgorithmPreset)
+        and precision.name.startswith(("F16", "BF16"))
+        and "_X" not in precision.name
+    ):
         narrow = dtypes.dtype("float16" if precision.name.startswith("F16") else "bfloat16")
         x, y = x.astype(narrow), y.astype(narrow)
     involved = (x.dtype, y.dtype, dt)
-    wide = np.complex128 if any(map(dtypes.is_complex, involved)) else np.float64 if _has_algorithm(precision) or any(map(dtypes.is_float, involved)) else dt if dtypes.bits(dt) >= 8 else np.int32
+    wide = (
+        np.complex128
+        if any(map(dtypes.is_complex, involved))
+        else (
+            np.float64
+            if _has_algorithm(precision) or any(map(dtypes.is_float, involved))
+            else dt
+            if dtypes.bits(dt) >= 8
+            else np.int32
+        )
+    )
     x, y = x.astype(wide), y.astype(wide)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     xs, ys = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]
     for a, b in [*zip(xc, yc), *zip(xb, yb)]:
         ys[b] = xs[a]
-    out = [xs[d] for d in xb] + [s for d, s in enumerate(xs) if d not in (*xc, *xb)] + [s for d, s in enumerate(ys) if d not in (*yc, *yb)]
+    out = (
+        [xs[d] for d in xb]
+        + [s for d, s in enumerate(xs) if d not in (*xc, *xb)]
+        + [s for d, s in enumerate(ys) if d not in (*yc, *yb)]
+    )
     product = np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(out)}", x, y)
     return convert_element_type_p.reference(product, new_dtype=dt, weak_type=False, sharding=None)
 
@@ -169,8 +237,12 @@ def _dot_transpose(ct: Value, x: Value, y: Value, *, dimension_numbers: Any, **p
     return [None, _transpose_lhs(ct, y.aval, x, (yc, xc), (yb, xb), True, params)]
 
 
-def _transpose_lhs(ct: Value, x: Value, y: Value, contracting: Any, batching: Any, swapped: bool, params: Params) -> Value:
-    """The cotangent of the operand with aval `x`: ct times the other operand over the other's free axes, put in order."""
+def _transpose_lhs(
+    ct: Value, x: Value, y: Value, contracting: Any, batching: Any, swapped: bool, params: Params
+) -> Value:
+    """The cotangent of the operand with aval `x`: ct times the other operand over the other's free axes, put in
+    order.
+    """
     (xc, yc), (xb, yb) = contracting, batching
     rank_y = len(shape_of(y))
     x_free = [d for d in range(len(x.shape)) if d not in (*xc, *xb)]
@@ -186,14 +258,16 @@ def _transpose_lhs(ct: Value, x: Value, y: Value, contracting: Any, batching: An
     return transpose(out, tuple(sorted(range(len(have)), key=have.__getitem__)))
 
 
-def _dot_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: Any,
-               **params: Any) -> tuple[Value, Any]:
+def _dot_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: Any, **params: Any
+) -> tuple[Value, Any]:
     (x, y), (dx, dy) = args, dims
     (xc, yc), (xb, yb) = dimension_numbers
     nb = len(xb)
 
     def shift(ds: Sequence[int], dim: int | None) -> tuple[int, ...]:
         return tuple(d + (dim is not None and d >= dim) for d in ds)
+
     if dx is not None and dy is not None:
         new = ((shift(xc, dx), shift(yc, dy)), ((dx, *shift(xb, dx)), (dy, *shift(yb, dy))))
         return dot_general_p.bind(x, y, dimension_numbers=new, **params), 0
@@ -211,11 +285,19 @@ dot_general_p.abstract, dot_general_p.reference, dot_general_p.jvp = dot_abstrac
 dot_general_p.transpose, dot_general_p.batch = _dot_transpose, _dot_batch
 
 
-def dot_general(x: Value, y: Value, dimension_numbers: Any, precision: Any = None,
-                preferred_element_type: ElementType | None = None) -> Value:
+def dot_general(
+    x: Value, y: Value, dimension_numbers: Any, precision: Any = None, preferred_element_type: ElementType | None = None
+) -> Value:
     """Contracts `x` and `y`: batch axes first, then the free axes of `x`, then those of `y`."""
     (xc, yc), (xb, yb) = dimension_numbers
     numbers = ((tuple(map(int, xc)), tuple(map(int, yc))), (tuple(map(int, xb)), tuple(map(int, yb))))
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonicalize(preferred_element_type)
-    return dot_general_p.bind(x, y, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred_element_type, out_sharding=None)
+    return dot_general_p.bind(
+        x,
+        y,
+        dimension_numbers=numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )

@@ -1,4 +1,5 @@
 """Elementwise primitives. Operands have one dtype and one rank; sizes of 1 and scalars broadcast."""
+
 from __future__ import annotations
 
 import enum
@@ -26,6 +27,7 @@ one, half = (lambda x: scalar_like(x, 1)), (lambda x: scalar_like(x, 0.5))
 
 def elementwise_batch(primitive: Primitive) -> BatchRule:
     """Batching of an operation whose operands broadcast as `broadcast_shapes` says."""
+
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         ranks = [len(shape_of(x)) - (d is not None) for x, d in zip(args, dims)]
         rank = max(ranks)
@@ -41,12 +43,16 @@ def elementwise_batch(primitive: Primitive) -> BatchRule:
                 x = expand_dims(x, (0,))
             new.append(x)
         return primitive.bind(*new, **params), 0
+
     return batch
 
 
 @param_type
 class AccuracyMode(enum.Enum):
-    """How exactly a function is computed: by the most exact implementation that the backend has, or by its usual one."""
+    """How exactly a function is computed: by the most exact implementation that the backend has, or by its usual
+    one.
+    """
+
     HIGHEST = 1
     DEFAULT = 2
 
@@ -68,6 +74,7 @@ class Tolerance(_Tolerance):
         >>> from weft import lax
         >>> y = lax.exp(1.5, accuracy=lax.Tolerance(ulps=4))
     """
+
     __slots__ = ()
 
     def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> Tolerance:
@@ -75,17 +82,27 @@ class Tolerance(_Tolerance):
             raise ValueError(f"Tolerance: tolerances must not be negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
         if not (atol or rtol or ulps):
             raise ValueError("Tolerance: at least one of atol, rtol and ulps must be set.")
-        return super().__new__(cls, abs(float(atol)), abs(float(rtol)), int(ulps))      # of -0.0 too
+        return super().__new__(cls, abs(float(atol)), abs(float(rtol)), int(ulps))  # of -0.0 too
 
 
-def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp: Sequence[Callable[..., Value] | None] | None = None,
-                 transpose: TransposeRule | None = None, out: Callable[[ElementType], ElementType] | None = None, arity: int = 1,
-                 basic: bool = True, decompose: DecomposeRule | None = None, refuse: Callable[..., str | None] = lambda dt, **params: None) -> Primitive:
+def _elementwise(
+    name: str,
+    kinds: str,
+    reference: ReferenceRule | None,
+    *,
+    jvp: Sequence[Callable[..., Value] | None] | None = None,
+    transpose: TransposeRule | None = None,
+    out: Callable[[ElementType], ElementType] | None = None,
+    arity: int = 1,
+    basic: bool = True,
+    decompose: DecomposeRule | None = None,
+    refuse: Callable[..., str | None] = lambda dt, **params: None,
+) -> Primitive:
     """A new elementwise primitive.
 
-    `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero.
-    `out` maps the operands' dtype to the result's. `refuse(dtype, **params)` says what is wrong with an operand's
-    dtype or a parameter, where `kinds` does not say it all.
+    `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's
+    tangent, None for zero. `out` maps the operands' dtype to the result's. `refuse(dtype, **params)` says what is wrong
+    with an operand's dtype or a parameter, where `kinds` does not say it all.
     """
     primitive = Primitive(name, basic=basic)
 
@@ -114,7 +131,12 @@ def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp:
             total = term if total is None else add_any(total, term)
         return result, Zero(aval) if total is None else total
 
-    primitive.abstract, primitive.jvp, primitive.batch, primitive.decompose = abstract, jvp_rule, elementwise_batch(primitive), decompose
+    primitive.abstract, primitive.jvp, primitive.batch, primitive.decompose = (
+        abstract,
+        jvp_rule,
+        elementwise_batch(primitive),
+        decompose,
+    )
     if reference is not None:
         primitive.reference = reference
     if transpose is not None:
@@ -129,6 +151,7 @@ Function: TypeAlias = "Callable[..., Value]"
 def _fn(primitive: Primitive) -> Function:
     def f(*args: Any) -> Value:
         return primitive.bind(*args)
+
     f.__name__ = primitive.name
     return f
 
@@ -137,15 +160,33 @@ _to_bool = lambda dt: dtypes.bool_
 
 # linear ones ---------------------------------------------------------------------------------------------------------
 
-neg_p = _elementwise("neg", NUM, lambda x: np.negative(x), jvp=[lambda t, o, x: neg(t)], transpose=lambda ct, x: [neg(ct)])
+neg_p = _elementwise(
+    "neg", NUM, lambda x: np.negative(x), jvp=[lambda t, o, x: neg(t)], transpose=lambda ct, x: [neg(ct)]
+)
 neg: Function = _fn(neg_p)
-add_p = _elementwise("add", NUM, lambda x, y: x + y, arity=2, jvp=[lambda t, o, x, y: t, lambda t, o, x, y: t],
-                     transpose=lambda ct, x, y: [unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
-                                                 unbroadcast(ct, y.aval) if is_linear_arg(y) else None])
+add_p = _elementwise(
+    "add",
+    NUM,
+    lambda x, y: x + y,
+    arity=2,
+    jvp=[lambda t, o, x, y: t, lambda t, o, x, y: t],
+    transpose=lambda ct, x, y: [
+        unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
+        unbroadcast(ct, y.aval) if is_linear_arg(y) else None,
+    ],
+)
 add: Function = _fn(add_p)
-sub_p = _elementwise("sub", NUM, lambda x, y: x - y, arity=2, jvp=[lambda t, o, x, y: t, lambda t, o, x, y: neg(t)],
-                     transpose=lambda ct, x, y: [unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
-                                                 neg(unbroadcast(ct, y.aval)) if is_linear_arg(y) else None])
+sub_p = _elementwise(
+    "sub",
+    NUM,
+    lambda x, y: x - y,
+    arity=2,
+    jvp=[lambda t, o, x, y: t, lambda t, o, x, y: neg(t)],
+    transpose=lambda ct, x, y: [
+        unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
+        neg(unbroadcast(ct, y.aval)) if is_linear_arg(y) else None,
+    ],
+)
 sub: Function = _fn(sub_p)
 
 
@@ -155,25 +196,38 @@ def _mul_transpose(ct: Value, x: Value, y: Value) -> list[Value | None]:
     return [None, unbroadcast(mul(x, ct), y.aval)]
 
 
-mul_p = _elementwise("mul", NUM, lambda x, y: x * y, arity=2, jvp=[lambda t, o, x, y: mul(t, y), lambda t, o, x, y: mul(x, t)],
-                     transpose=_mul_transpose)
+mul_p = _elementwise(
+    "mul",
+    NUM,
+    lambda x, y: x * y,
+    arity=2,
+    jvp=[lambda t, o, x, y: mul(t, y), lambda t, o, x, y: mul(x, t)],
+    transpose=_mul_transpose,
+)
 mul: Function = _fn(mul_p)
 
 
 def _div_reference(x: Value, y: Value) -> Any:
-    if dtypes.is_int(x.dtype):      # XLA: x/0 is all ones, INT_MIN/-1 is INT_MIN
+    if dtypes.is_int(x.dtype):  # XLA: x/0 is all ones, INT_MIN/-1 is INT_MIN
+
         def divide(a: int, b: int) -> int:
             q = abs(a) // abs(b) if b else -1
             return -q if b and (a < 0) != (b < 0) else q
+
         flat = [divide(int(a), int(b)) & ((1 << 64) - 1) for a, b in np.broadcast(x, y)]
         return np.array(flat, np.uint64).astype(x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
     with np.errstate(all="ignore"):
         return x / y
 
 
-div_p = _elementwise("div", NUM, _div_reference, arity=2,
-                     jvp=[lambda t, o, x, y: div(t, y), lambda t, o, x, y: mul(mul(neg(t), x), integer_pow(y, -2))],
-                     transpose=lambda ct, x, y: [unbroadcast(div(ct, y), x.aval), None])
+div_p = _elementwise(
+    "div",
+    NUM,
+    _div_reference,
+    arity=2,
+    jvp=[lambda t, o, x, y: div(t, y), lambda t, o, x, y: mul(mul(neg(t), x), integer_pow(y, -2))],
+    transpose=lambda ct, x, y: [unbroadcast(div(ct, y), x.aval), None],
+)
 div: Function = _fn(div_p)
 
 
@@ -185,11 +239,17 @@ def _rem_reference(x: Value, y: Value) -> Any:
         return np.fmod(x, y)
 
 
-rem_p = _elementwise("rem", "iuf", _rem_reference, arity=2,
-                     jvp=[lambda t, o, x, y: t, lambda t, o, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs_(div(x, y)))))])
+rem_p = _elementwise(
+    "rem",
+    "iuf",
+    _rem_reference,
+    arity=2,
+    jvp=[lambda t, o, x, y: t, lambda t, o, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs_(div(x, y)))))],
+)
 rem: Function = _fn(rem_p)
 
 # rounding, sign, comparisons -----------------------------------------------------------------------------------------
+
 
 def _sign_reference(x: Value) -> Any:
     return x / np.where(x == 0, 1, np.abs(x)) if dtypes.is_complex(x.dtype) else np.sign(x)
@@ -209,8 +269,16 @@ def _round_reference(x: Value, *, rounding_method: int) -> Any:
     return np.where(np.isfinite(x), np.sign(x) * np.floor(np.abs(x.astype(np.float64)) + 0.5), x).astype(x.dtype)
 
 
-round_p = _elementwise("round", "f", _round_reference,
-                       refuse=lambda dt, *, rounding_method: None if rounding_method in (0, 1) else f"rounds halves away from zero (0) or to even (1), got {rounding_method}.")
+round_p = _elementwise(
+    "round",
+    "f",
+    _round_reference,
+    refuse=lambda dt, *, rounding_method: (
+        None
+        if rounding_method in (0, 1)
+        else f"rounds halves away from zero (0) or to even (1), got {rounding_method}."
+    ),
+)
 
 
 def round_(x: Value, rounding_method: int = 0) -> Value:
@@ -248,8 +316,15 @@ def _ordered_reference(x: Value) -> Any:
 
 
 def _total(name: str, reference: Callable[..., Any], compare: Callable[..., Any]) -> Primitive:
-    return _elementwise(name, "biuf", lambda x, y: reference(_ordered_reference(x), _ordered_reference(y)), out=_to_bool, arity=2, basic=False,
-                        decompose=lambda x, y: compare(_ordered(x), _ordered(y)))
+    return _elementwise(
+        name,
+        "biuf",
+        lambda x, y: reference(_ordered_reference(x), _ordered_reference(y)),
+        out=_to_bool,
+        arity=2,
+        basic=False,
+        decompose=lambda x, y: compare(_ordered(x), _ordered(y)),
+    )
 
 
 eq_to_p = _total("eq_to", lambda x, y: x == y, eq)
@@ -260,8 +335,8 @@ le_to_p = _total("le_to", lambda x, y: x <= y, le)
 def _share(compare: Callable[..., Value], x: Value, y: Value) -> Value:
     """The derivative of max and min by x: 1 where x comes first, 1/2 where both are equal.
 
-    The operands are compared with each other. A compiler may compute a value twice and round it differently each time; then
-    neither operand would equal the result, and both derivatives would be lost.
+    The operands are compared with each other. A compiler may compute a value twice and round it differently each time;
+    then neither operand would equal the result, and both derivatives would be lost.
     """
     if dtypes.is_complex(dtype_of(x)):
         first = or_(compare(real(x), real(y)), and_(eq(real(x), real(y)), compare(imag(x), imag(y))))
@@ -275,7 +350,9 @@ def _extremum_jvp(compare: Callable[..., Value]) -> list[Callable[..., Value]]:
 
 
 def extremum_reference(ufunc: Callable[..., Any], x: Value, y: Value) -> Any:
-    """NumPy's maximum or minimum; of complex numbers the first by real part, then by imaginary part, and NaN is nothing special."""
+    """NumPy's maximum or minimum; of complex numbers the first by real part, then by imaginary part, and NaN is
+    nothing special.
+    """
     if not dtypes.is_complex(x.dtype):
         return ufunc(x, y)
     before = np.greater if ufunc is np.maximum else np.less
@@ -296,7 +373,10 @@ not_, and_, or_, xor = map(_fn, (not_p, and_p, or_p, xor_p))
 
 
 def _shift(f: Callable[..., Any]) -> Callable[..., Any]:
-    """XLA's shifts: an amount outside [0, bits) gives 0, or the sign. Numbers of fewer than 8 bits are shifted at the top of a byte."""
+    """XLA's shifts: an amount outside [0, bits) gives 0, or the sign. Numbers of fewer than 8 bits are shifted at
+    the top of a byte.
+    """
+
     def reference(x: Value, y: Value) -> Any:
         bits = dtypes.bits(x.dtype)
         spare = max(0, 8 - bits)
@@ -306,17 +386,36 @@ def _shift(f: Callable[..., Any]) -> Callable[..., Any]:
             return f(x, np.minimum(amount, bits - 1).astype(x.dtype), amount >= bits, unsigned)
         byte = np.dtype("int8" if dtypes.is_signed(x.dtype) else "uint8")
         amount = y.astype(np.int8).view(unsigned) & unsigned.type((1 << bits) - 1)
-        moved = f(x.astype(byte) << byte.type(spare), np.minimum(amount, bits - 1).astype(byte), amount >= bits, unsigned)
+        moved = f(
+            x.astype(byte) << byte.type(spare), np.minimum(amount, bits - 1).astype(byte), amount >= bits, unsigned
+        )
         return (moved >> byte.type(spare)).astype(x.dtype)
+
     return reference
 
 
-shift_left_p = _elementwise("shift_left", INT, _shift(lambda x, y, over, u: np.where(over, 0, x << y).astype(x.dtype)), arity=2)
-shift_right_logical_p = _elementwise("shift_right_logical", INT, _shift(
-    lambda x, y, over, u: np.where(over, 0, x.view(u) >> y.view(u)).astype(u).view(x.dtype)), arity=2)
-shift_right_arithmetic_p = _elementwise("shift_right_arithmetic", INT, _shift(
-    lambda x, y, over, u: (x.view(np.dtype(f"int{8 * x.dtype.itemsize}")) >> y.view(np.dtype(f"int{8 * x.dtype.itemsize}"))).view(x.dtype)), arity=2)
-shift_left, shift_right_logical, shift_right_arithmetic = map(_fn, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p))
+shift_left_p = _elementwise(
+    "shift_left", INT, _shift(lambda x, y, over, u: np.where(over, 0, x << y).astype(x.dtype)), arity=2
+)
+shift_right_logical_p = _elementwise(
+    "shift_right_logical",
+    INT,
+    _shift(lambda x, y, over, u: np.where(over, 0, x.view(u) >> y.view(u)).astype(u).view(x.dtype)),
+    arity=2,
+)
+shift_right_arithmetic_p = _elementwise(
+    "shift_right_arithmetic",
+    INT,
+    _shift(
+        lambda x, y, over, u: (
+            x.view(np.dtype(f"int{8 * x.dtype.itemsize}")) >> y.view(np.dtype(f"int{8 * x.dtype.itemsize}"))
+        ).view(x.dtype)
+    ),
+    arity=2,
+)
+shift_left, shift_right_logical, shift_right_arithmetic = map(
+    _fn, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
+)
 
 
 def _popcount(x: Value) -> Value:
@@ -365,11 +464,15 @@ mulhi: Function = _fn(mulhi_p)
 
 
 def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Reference values computed in float64 (complex128), so that they are right to the last bit of the narrower dtypes."""
+    """Reference values computed in float64 (complex128), so that they are right to the last bit of the narrower
+    dtypes.
+    """
+
     def reference(*xs: Any, **kw: Any) -> Any:
         with np.errstate(all="ignore"):
             wide = [x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) for x in xs]
             return np.asarray(f(*wide, **kw)).astype(xs[0].dtype)
+
     return reference
 
 
@@ -382,6 +485,7 @@ def _accurate(name: str, kinds: str, reference: Callable[..., Any], **rules: Any
 
 def _of_scalars(f: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy ufunc of a function from `math`; outside its domain it gives NaN, at a pole infinity."""
+
     def g(x: Value) -> Value:
         try:
             return f(x)
@@ -389,15 +493,24 @@ def _of_scalars(f: Callable[..., Any]) -> Callable[..., Any]:
             return math.inf
         except ValueError:
             return math.nan
+
     return lambda x: np.vectorize(g, otypes=[np.float64])(x) if x.size else x
 
 
-
 exp_p = _accurate("exp", FLOAT, _wide(lambda x: np.exp(x)), jvp=[lambda t, o, x, **accuracy: mul(t, o)])
-exp2_p = _accurate("exp2", FLOAT, _wide(lambda x: np.exp2(x)), jvp=[lambda t, o, x, **accuracy: mul(scalar_like(o, math.log(2)), mul(t, o))])
+exp2_p = _accurate(
+    "exp2",
+    FLOAT,
+    _wide(lambda x: np.exp2(x)),
+    jvp=[lambda t, o, x, **accuracy: mul(scalar_like(o, math.log(2)), mul(t, o))],
+)
 log_p = _accurate("log", FLOAT, _wide(lambda x: np.log(x)), jvp=[lambda t, o, x, **accuracy: div(t, x)])
-expm1_p = _accurate("expm1", FLOAT, _wide(lambda x: np.expm1(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(o, one(o)))])
-log1p_p = _accurate("log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t, o, x, **accuracy: div(t, add(x, one(x)))])
+expm1_p = _accurate(
+    "expm1", FLOAT, _wide(lambda x: np.expm1(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(o, one(o)))]
+)
+log1p_p = _accurate(
+    "log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t, o, x, **accuracy: div(t, add(x, one(x)))]
+)
 exp, exp2, log, expm1, log1p = map(_fn, (exp_p, exp2_p, log_p, expm1_p, log1p_p))
 
 
@@ -407,44 +520,97 @@ def _tanh_jvp(t: Value, o: Value, x: Value, **accuracy: Any) -> Value:
 
 
 tanh_p = _accurate("tanh", FLOAT, _wide(lambda x: np.tanh(x)), jvp=[_tanh_jvp])
-logistic_p = _accurate("logistic", FLOAT, _wide(lambda x: 1 / (1 + np.exp(-x))), jvp=[lambda t, o, x, **accuracy: mul(t, mul(o, sub(one(o), o)))])
-sin_p = _accurate("sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x, **accuracy: mul(t, cos_p.bind(x, **accuracy))])
-cos_p: Primitive = _accurate("cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x, **accuracy: neg(mul(t, sin_p.bind(x, **accuracy)))])
-tan_p = _accurate("tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(one(o), square(o)))])
+logistic_p = _accurate(
+    "logistic",
+    FLOAT,
+    _wide(lambda x: 1 / (1 + np.exp(-x))),
+    jvp=[lambda t, o, x, **accuracy: mul(t, mul(o, sub(one(o), o)))],
+)
+sin_p = _accurate(
+    "sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x, **accuracy: mul(t, cos_p.bind(x, **accuracy))]
+)
+cos_p: Primitive = _accurate(
+    "cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x, **accuracy: neg(mul(t, sin_p.bind(x, **accuracy)))]
+)
+tan_p = _accurate(
+    "tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(one(o), square(o)))]
+)
 tanh, logistic, sin, cos, tan = map(_fn, (tanh_p, logistic_p, sin_p, cos_p, tan_p))
-asin_p = _elementwise("asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))])
-acos_p = _elementwise("acos", FLOAT, _wide(lambda x: np.arccos(x)), jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))])
-atan_p = _elementwise("atan", FLOAT, _wide(lambda x: np.arctan(x)), jvp=[lambda t, o, x: div(t, add(one(x), square(x)))])
+asin_p = _elementwise(
+    "asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))]
+)
+acos_p = _elementwise(
+    "acos", FLOAT, _wide(lambda x: np.arccos(x)), jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))]
+)
+atan_p = _elementwise(
+    "atan", FLOAT, _wide(lambda x: np.arctan(x)), jvp=[lambda t, o, x: div(t, add(one(x), square(x)))]
+)
 sinh_p = _elementwise("sinh", FLOAT, _wide(lambda x: np.sinh(x)), jvp=[lambda t, o, x: mul(t, cosh(x))])
 cosh_p = _elementwise("cosh", FLOAT, _wide(lambda x: np.cosh(x)), jvp=[lambda t, o, x: mul(t, sinh(x))])
-asinh_p = _elementwise("asinh", FLOAT, _wide(lambda x: np.arcsinh(x)), jvp=[lambda t, o, x: mul(t, rsqrt(add(square(x), one(x))))])
-acosh_p = _elementwise("acosh", FLOAT, _wide(lambda x: np.arccosh(x)),
-                       jvp=[lambda t, o, x: mul(t, rsqrt(mul(sub(x, one(x)), add(x, one(x)))))])
-atanh_p = _elementwise("atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))])
+asinh_p = _elementwise(
+    "asinh", FLOAT, _wide(lambda x: np.arcsinh(x)), jvp=[lambda t, o, x: mul(t, rsqrt(add(square(x), one(x))))]
+)
+acosh_p = _elementwise(
+    "acosh",
+    FLOAT,
+    _wide(lambda x: np.arccosh(x)),
+    jvp=[lambda t, o, x: mul(t, rsqrt(mul(sub(x, one(x)), add(x, one(x)))))],
+)
+atanh_p = _elementwise(
+    "atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))]
+)
 asin, acos, atan, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, asinh_p, acosh_p, atanh_p))
 sinh: Function = _fn(sinh_p)
 cosh: Function = _fn(cosh_p)
+
 
 def _atan2_reference(y: Value, x: Value) -> Any:
     """The logarithm says the angle of complex numbers, as of real ones."""
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)) if dtypes.is_complex(x.dtype) else np.arctan2(y, x)
 
 
-atan2_p = _elementwise("atan2", FLOAT, _wide(_atan2_reference), arity=2,
-                       jvp=[lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
-                            lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y))))])
+atan2_p = _elementwise(
+    "atan2",
+    FLOAT,
+    _wide(_atan2_reference),
+    arity=2,
+    jvp=[
+        lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
+        lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+    ],
+)
 atan2: Function = _fn(atan2_p)
-sqrt_p = _accurate("sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, div(half(o), o))])
-rsqrt_p = _accurate("rsqrt", FLOAT, _wide(lambda x: 1 / np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, -0.5), div(o, x)))])
-cbrt_p = _accurate("cbrt", "f", _wide(lambda x: np.cbrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))])
+sqrt_p = _accurate(
+    "sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, div(half(o), o))]
+)
+rsqrt_p = _accurate(
+    "rsqrt",
+    FLOAT,
+    _wide(lambda x: 1 / np.sqrt(x)),
+    jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, -0.5), div(o, x)))],
+)
+cbrt_p = _accurate(
+    "cbrt",
+    "f",
+    _wide(lambda x: np.cbrt(x)),
+    jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))],
+)
 sqrt, cbrt = _fn(sqrt_p), _fn(cbrt_p)
 rsqrt: Function = _fn(rsqrt_p)
 
 _TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
-erf_p = _elementwise("erf", "f", _wide(_of_scalars(math.erf)),
-                     jvp=[lambda t, o, x: mul(scalar_like(x, _TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))])
-erfc_p = _elementwise("erfc", "f", _wide(_of_scalars(math.erfc)),
-                      jvp=[lambda t, o, x: mul(scalar_like(x, -_TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))])
+erf_p = _elementwise(
+    "erf",
+    "f",
+    _wide(_of_scalars(math.erf)),
+    jvp=[lambda t, o, x: mul(scalar_like(x, _TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))],
+)
+erfc_p = _elementwise(
+    "erfc",
+    "f",
+    _wide(_of_scalars(math.erfc)),
+    jvp=[lambda t, o, x: mul(scalar_like(x, -_TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))],
+)
 
 
 def _erf_inv_scalar(y: float) -> float:
@@ -455,14 +621,18 @@ def _erf_inv_scalar(y: float) -> float:
     a = 0.147
     s = 2 / (math.pi * a) - w / 2
     x = math.copysign(math.sqrt(max(0.0, math.sqrt(s * s + w / a) - s)), y)
-    for _ in range(4):      # in the tail erfc keeps the digits that 1 - |y| has
+    for _ in range(4):  # in the tail erfc keeps the digits that 1 - |y| has
         err = math.erf(x) - y if abs(x) < 0.5 else math.copysign(1, y) * ((1 - abs(y)) - math.erfc(abs(x)))
         x -= err / (_TWO_OVER_SQRT_PI * math.exp(-x * x))
     return x
 
 
-erf_inv_p = _elementwise("erf_inv", "f", _wide(_of_scalars(_erf_inv_scalar)),
-                         jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))])
+erf_inv_p = _elementwise(
+    "erf_inv",
+    "f",
+    _wide(_of_scalars(_erf_inv_scalar)),
+    jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))],
+)
 erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
 # powers --------------------------------------------------------------------------------------------------------------
@@ -470,10 +640,12 @@ erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
 def _integer_pow_reference(x: Value, *, y: Value) -> Any:
     with np.errstate(all="ignore"):
-        if dtypes.is_int(x.dtype):      # in integers of any size: the exponent may be none of the dtype's
+        if dtypes.is_int(x.dtype):  # in integers of any size: the exponent may be none of the dtype's
             count = 1 << dtypes.bits(x.dtype)
             below = count >> 1 if dtypes.is_signed(x.dtype) else 0
-            return np.array([(pow(int(v), y, count) + below) % count - below for v in x.ravel()], x.dtype).reshape(x.shape)
+            return np.array([(pow(int(v), y, count) + below) % count - below for v in x.ravel()], x.dtype).reshape(
+                x.shape
+            )
         return (x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) ** y).astype(x.dtype)
 
 
@@ -498,10 +670,22 @@ def _integer_pow_jvp(t: Value, o: Value, x: Value, *, y: Value) -> Value | None:
 
 
 def _no_integer_pow(dt: ElementType, *, y: int) -> str | None:
-    return f"of integers can't be negative, got y={y}. Convert x to a float first." if y < 0 and not dtypes.is_inexact(dt) else None
+    return (
+        f"of integers can't be negative, got y={y}. Convert x to a float first."
+        if y < 0 and not dtypes.is_inexact(dt)
+        else None
+    )
 
 
-integer_pow_p = _elementwise("integer_pow", NUM, _integer_pow_reference, basic=False, jvp=[_integer_pow_jvp], decompose=_integer_pow_decompose, refuse=_no_integer_pow)
+integer_pow_p = _elementwise(
+    "integer_pow",
+    NUM,
+    _integer_pow_reference,
+    basic=False,
+    jvp=[_integer_pow_jvp],
+    decompose=_integer_pow_decompose,
+    refuse=_no_integer_pow,
+)
 
 
 def integer_pow(x: Value, y: int) -> Value:
@@ -509,8 +693,14 @@ def integer_pow(x: Value, y: int) -> Value:
     return x if y == 1 else integer_pow_p.bind(x, y=int(y))
 
 
-square_p = _elementwise("square", NUM, lambda x: x * x, basic=False, jvp=[lambda t, o, x: mul(t, mul(scalar_like(x, 2), x))],
-                        decompose=lambda x: mul(x, x))
+square_p = _elementwise(
+    "square",
+    NUM,
+    lambda x: x * x,
+    basic=False,
+    jvp=[lambda t, o, x: mul(t, mul(scalar_like(x, 2), x))],
+    decompose=lambda x: mul(x, x),
+)
 square: Function = _fn(square_p)
 
 
@@ -524,7 +714,9 @@ def _pow_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 def _pow_jvp_x(t: Value, o: Value, x: Value, y: Value) -> Value:
     if dtypes.is_int(dtype_of(y)):
         y_ = convert(y, dtype_of(x))
-        return mul(t, mul(y_, select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(x)), pow_(x, sub(y, scalar_like(y, 1))))))
+        return mul(
+            t, mul(y_, select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(x)), pow_(x, sub(y, scalar_like(y, 1)))))
+        )
     safe = select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(y)), sub(y, scalar_like(y, 1)))
     return mul(t, mul(y, pow_(x, safe)))
 
@@ -549,20 +741,49 @@ def _abs_jvp(t: Value, o: Value, x: Value) -> Value:
     return mul(t, sign(x))
 
 
-abs_p = _elementwise("abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
+abs_p = _elementwise(
+    "abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
+)
 abs_: Function = _fn(abs_p)
 
 
-complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt), refuse=lambda dt: None if dt in (dtypes.float32, dtypes.float64) else f"does not accept dtype {dtypes.name(dt)}: it takes float32, float64.",
-                         jvp=[lambda t, o, x, y: complex_(t, full(shape_of(t), 0, dtype_of(t))),
-                              lambda t, o, x, y: complex_(full(shape_of(t), 0, dtype_of(t)), t)],
-                         transpose=lambda ct, x, y: [unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
-                                                     unbroadcast(imag(neg(ct)), y.aval) if is_linear_arg(y) else None])
+complex_p = _elementwise(
+    "complex",
+    "f",
+    lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)),
+    arity=2,
+    out=lambda dt: dtypes.complex_of(dt),
+    refuse=lambda dt: (
+        None
+        if dt in (dtypes.float32, dtypes.float64)
+        else f"does not accept dtype {dtypes.name(dt)}: it takes float32, float64."
+    ),
+    jvp=[
+        lambda t, o, x, y: complex_(t, full(shape_of(t), 0, dtype_of(t))),
+        lambda t, o, x, y: complex_(full(shape_of(t), 0, dtype_of(t)), t),
+    ],
+    transpose=lambda ct, x, y: [
+        unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
+        unbroadcast(imag(neg(ct)), y.aval) if is_linear_arg(y) else None,
+    ],
+)
 complex_: Function = _fn(complex_p)
-real_p = _elementwise("real", "c", lambda x: np.real(x), out=dtypes.real_of, jvp=[lambda t, o, x: real(t)],
-                      transpose=lambda ct, x: [complex_(ct, full(shape_of(ct), 0, dtype_of(ct)))])
-imag_p = _elementwise("imag", "c", lambda x: np.imag(x), out=dtypes.real_of, jvp=[lambda t, o, x: imag(t)],
-                      transpose=lambda ct, x: [complex_(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
+real_p = _elementwise(
+    "real",
+    "c",
+    lambda x: np.real(x),
+    out=dtypes.real_of,
+    jvp=[lambda t, o, x: real(t)],
+    transpose=lambda ct, x: [complex_(ct, full(shape_of(ct), 0, dtype_of(ct)))],
+)
+imag_p = _elementwise(
+    "imag",
+    "c",
+    lambda x: np.imag(x),
+    out=dtypes.real_of,
+    jvp=[lambda t, o, x: imag(t)],
+    transpose=lambda ct, x: [complex_(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))],
+)
 real: Function = _fn(real_p)
 imag: Function = _fn(imag_p)
 
@@ -570,7 +791,10 @@ imag: Function = _fn(imag_p)
 def _conj_abstract(x: ShapedArray, *, input_dtype: ElementType) -> ShapedArray:
     check_kind("conj", x, "fc")
     if x.dtype != input_dtype or dtypes.is_float(x.dtype) and x.dtype not in (dtypes.float32, dtypes.float64):
-        raise type_error(f"conj does not accept dtype {dtypes.name(x.dtype)} as {dtypes.name(input_dtype)}: it takes complex64, complex128, float32, float64.")
+        raise type_error(
+            f"conj does not accept dtype {dtypes.name(x.dtype)} as {dtypes.name(input_dtype)}: it takes complex64,"
+            " complex128, float32, float64."
+        )
     return shaped(x.shape, x.dtype if dtypes.is_complex(x.dtype) else dtypes.complex_of(x.dtype), x.weak_type)
 
 
@@ -579,7 +803,13 @@ def _conj_transpose(ct: Value, x: Value, *, input_dtype: ElementType) -> list[Va
     return [out if dtypes.is_complex(input_dtype) else real(out)]
 
 
-conj_p = _elementwise("conj", "fc", lambda x, *, input_dtype: np.conj(x), jvp=[lambda t, o, x, *, input_dtype: conj(t)], transpose=_conj_transpose)
+conj_p = _elementwise(
+    "conj",
+    "fc",
+    lambda x, *, input_dtype: np.conj(x),
+    jvp=[lambda t, o, x, *, input_dtype: conj(t)],
+    transpose=_conj_transpose,
+)
 conj_p.abstract = _conj_abstract
 
 
@@ -600,7 +830,9 @@ def _select_abstract(which: ShapedArray, *cases: Any) -> ShapedArray:
     if any(c.shape != cases[0].shape for c in cases):
         raise type_error(f"select_n cases must have the same shapes, got {[c.shape for c in cases]}.")
     if which.shape not in ((), cases[0].shape):
-        raise type_error(f"select_n `which` must be scalar or have the shape of the cases, got {which.shape} and {cases[0].shape}.")
+        raise type_error(
+            f"select_n `which` must be scalar or have the shape of the cases, got {which.shape} and {cases[0].shape}."
+        )
     if not dtypes.is_bool(which.dtype) and which.dtype != dtypes.int32:
         raise type_error(f"select_n `which` must have boolean or int32 type, got {dtypes.name(which.dtype)}.")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
@@ -623,20 +855,30 @@ def _select_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Va
     if all(type(t) is Zero for t in ts):
         return out, Zero(tangent_aval(get_aval(out)))
     weak = all([get_aval(t).weak_type for t in ts if type(t) is not Zero])
-    return out, select_n_p.bind(which, *[full(shape_of(c), 0, dtype_of(out), weak) if type(t) is Zero else t for c, t in zip(cases, ts)])
+    return out, select_n_p.bind(
+        which, *[full(shape_of(c), 0, dtype_of(out), weak) if type(t) is Zero else t for c, t in zip(cases, ts)]
+    )
 
 
 def _select_transpose(ct: Value, which: Value, *cases: Any) -> list[Value | None]:
     zero = full(shape_of(ct), 0, dtype_of(ct), get_aval(ct).weak_type)
-    return [None] + [select_n_p.bind(which, *[ct if i == j else zero for j in range(len(cases))]) if is_linear_arg(c) else None
-                     for i, c in enumerate(cases)]
+    return [None] + [
+        select_n_p.bind(which, *[ct if i == j else zero for j in range(len(cases))]) if is_linear_arg(c) else None
+        for i, c in enumerate(cases)
+    ]
 
 
 def _select_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     which, *cases = args
     new = [moveaxis(c, d, 0) if d is not None else None for c, d in zip(cases, dims[1:])]
-    shape = (axis.size, *[s for c, d in zip(cases, dims[1:]) for s in [shape_of(c) if d is None else
-                                                                      shape_of(c)[:d] + shape_of(c)[d + 1:]]][0])
+    shape = (
+        axis.size,
+        *[
+            s
+            for c, d in zip(cases, dims[1:])
+            for s in [shape_of(c) if d is None else shape_of(c)[:d] + shape_of(c)[d + 1 :]]
+        ][0],
+    )
     new = [broadcast_to_rank_shape(expand_dims(c, (0,)), shape) if n is None else n for c, n in zip(cases, new)]
     if dims[0] is None:
         which = which if not shape_of(which) else broadcast_to_rank_shape(expand_dims(which, (0,)), shape)
@@ -679,7 +921,9 @@ def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Val
     masks = ((lambda: and_(gt(lo, x), lt(lo, hi))), (lambda: and_(gt(x, lo), lt(x, hi))), (lambda: lt(hi, x)))
     for mask, t in zip(masks, tangents):
         if type(t) is not Zero:
-            terms.append(select(broadcast_to_rank_shape(mask(), aval.shape), broadcast_to_rank_shape(t, aval.shape), zero))
+            terms.append(
+                select(broadcast_to_rank_shape(mask(), aval.shape), broadcast_to_rank_shape(t, aval.shape), zero)
+            )
     total = Zero(aval)
     for term in terms:
         total = term if type(total) is Zero else add_any(total, term)
@@ -688,7 +932,10 @@ def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Val
 
 clamp_p.abstract, clamp_p.jvp = _clamp_abstract, _clamp_jvp
 clamp_p.reference = lambda lo, x, hi: (  # complex numbers by their real parts: docs/decisions/027
-    np.where((m := np.asarray(np.where(lo.real >= x.real, lo, x))).real <= hi.real, m, hi) if np.iscomplexobj(x) else np.minimum(np.maximum(x, lo), hi))
+    np.where((m := np.asarray(np.where(lo.real >= x.real, lo, x))).real <= hi.real, m, hi)
+    if np.iscomplexobj(x)
+    else np.minimum(np.maximum(x, lo), hi)
+)
 
 
 def _clamp_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
@@ -727,29 +974,40 @@ def _bitcast_abstract(x: ShapedArray, *, new_dtype: ElementType) -> ShapedArray:
         return shaped(x.shape, new_dtype)
     for dt in (x.dtype, new_dtype):
         if dtypes.kind(dt) not in "iuf":
-            raise type_error(f"bitcast_convert_type does not convert between {dtypes.name(x.dtype)} and {dtypes.name(new_dtype)}; use convert_element_type.")
+            raise type_error(
+                f"bitcast_convert_type does not convert between {dtypes.name(x.dtype)} and {dtypes.name(new_dtype)};"
+                " use convert_element_type."
+            )
     old, new = dtypes.bits(x.dtype), dtypes.bits(new_dtype)
     if old == new:
         return shaped(x.shape, new_dtype)
     if max(old, new) % min(old, new):
-        raise type_error(f"bitcast_convert_type from {dtypes.name(x.dtype)} to {dtypes.name(new_dtype)}: {old} bits are not a multiple of {new}, nor {new} of {old}.")
+        raise type_error(
+            f"bitcast_convert_type from {dtypes.name(x.dtype)} to {dtypes.name(new_dtype)}: {old} bits are not a"
+            f" multiple of {new}, nor {new} of {old}."
+        )
     if old > new:
         return shaped((*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] * old != new:
-        raise ValueError(f"bitcast_convert_type from {dtypes.name(x.dtype)}{list(x.shape)} to {dtypes.name(new_dtype)} needs a last axis of size {new // old}.")
+        raise ValueError(
+            f"bitcast_convert_type from {dtypes.name(x.dtype)}{list(x.shape)} to {dtypes.name(new_dtype)} needs a last"
+            f" axis of size {new // old}."
+        )
     return shaped(x.shape[:-1], new_dtype)
 
 
 def _bitcast_reference(x: Value, *, new_dtype: ElementType) -> Any:
     shape = _bitcast_abstract(shaped(x.shape, x.dtype), new_dtype=new_dtype).shape
-    if min(dtypes.bits(x.dtype), dtypes.bits(new_dtype)) < 8:      # of which the host keeps each in a byte
+    if min(dtypes.bits(x.dtype), dtypes.bits(new_dtype)) < 8:  # of which the host keeps each in a byte
         return _from_bits(_to_bits(x), new_dtype, shape)
     return np.frombuffer(x.tobytes(), new_dtype).reshape(shape)
 
 
 def _to_bits(x: Value) -> Any:
     """All bits of an array, the lowest of each element first."""
-    return np.unpackbits(np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, -1), axis=1, bitorder="little")[:, :dtypes.bits(x.dtype)].ravel()
+    return np.unpackbits(np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, -1), axis=1, bitorder="little")[
+        :, : dtypes.bits(x.dtype)
+    ].ravel()
 
 
 def _from_bits(bits: Any, dt: ElementType, shape: Sequence[Any]) -> Any:
@@ -766,8 +1024,15 @@ def _bitcast_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dty
     return out, Zero(tangent_aval(get_aval(out)))
 
 
-bitcast_convert_type_p.abstract, bitcast_convert_type_p.reference, bitcast_convert_type_p.jvp = _bitcast_abstract, _bitcast_reference, _bitcast_jvp
-bitcast_convert_type_p.batch = lambda axis, args, dims, **params: (bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), **params), 0)
+bitcast_convert_type_p.abstract, bitcast_convert_type_p.reference, bitcast_convert_type_p.jvp = (
+    _bitcast_abstract,
+    _bitcast_reference,
+    _bitcast_jvp,
+)
+bitcast_convert_type_p.batch = lambda axis, args, dims, **params: (
+    bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), **params),
+    0,
+)
 
 
 def bitcast(x: Value, dtype: ElementType) -> Value:
@@ -776,22 +1041,32 @@ def bitcast(x: Value, dtype: ElementType) -> Value:
 
 def _no_precision(dt: ElementType, *, exponent_bits: int, mantissa_bits: int) -> str | None:
     if not 1 <= exponent_bits < 1 << 31 or not 0 <= mantissa_bits < 1 << 31:
-        raise ValueError(at_user_line(f"reduce_precision: exponent_bits must be positive and mantissa_bits not negative, got {exponent_bits} and {mantissa_bits}."))
+        raise ValueError(
+            at_user_line(
+                f"reduce_precision: exponent_bits must be positive and mantissa_bits not negative, got {exponent_bits}"
+                f" and {mantissa_bits}."
+            )
+        )
     return None
 
 
-reduce_precision_p: Primitive = _elementwise("reduce_precision", "f", None, refuse=_no_precision,
-                                  jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
-                                  transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)])
+reduce_precision_p: Primitive = _elementwise(
+    "reduce_precision",
+    "f",
+    None,
+    refuse=_no_precision,
+    jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
+    transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)],
+)
 
 
 def _reduce_precision_reference(x: Value, *, exponent_bits: int, mantissa_bits: int) -> Any:
-    exponent_bits, mantissa_bits = min(exponent_bits, 12), min(mantissa_bits, 60)      # more than float64 has
+    exponent_bits, mantissa_bits = min(exponent_bits, 12), min(mantissa_bits, 60)  # more than float64 has
     with np.errstate(all="ignore"):
         m, e = np.frexp(x.astype(np.float64))
         scaled = np.ldexp(np.rint(np.ldexp(m, mantissa_bits + 1)), e - mantissa_bits - 1)
         bias = (1 << (exponent_bits - 1)) - 1
-        big = np.ldexp(2.0 - 2.0 ** -mantissa_bits, bias)
+        big = np.ldexp(2.0 - 2.0**-mantissa_bits, bias)
         scaled = np.where(np.abs(scaled) > big, np.copysign(np.inf, x), scaled)
         scaled = np.where(np.abs(scaled) < np.ldexp(1.0, 1 - bias), np.copysign(0.0, x), scaled)
         return np.where(np.isfinite(x), scaled, x).astype(x.dtype)

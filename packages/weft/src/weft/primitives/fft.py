@@ -1,4 +1,5 @@
 """The discrete Fourier transform over the last one to three axes."""
+
 from __future__ import annotations
 
 import enum
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @param_type
 class FftType(enum.IntEnum):
     """Which transform: FFT and IFFT are complex, RFFT takes real values, IRFFT gives them."""
+
     FFT = 0
     IFFT = 1
     RFFT = 2
@@ -38,9 +40,13 @@ def _fft_abstract(x: ShapedArray, *, fft_type: Any, fft_lengths: Shape) -> Shape
     name = FftType(fft_type).name
     rank = len(fft_lengths)
     if not 1 <= rank <= 3:
-        raise ValueError(f"{name} takes one to three fft_lengths, got {fft_lengths}. Transform the other axes in a second call.")
+        raise ValueError(
+            f"{name} takes one to three fft_lengths, got {fft_lengths}. Transform the other axes in a second call."
+        )
     if rank > len(x.shape):
-        raise ValueError(f"{name} input shape {x.shape} must have at least {rank} dimensions for fft_lengths {fft_lengths}.")
+        raise ValueError(
+            f"{name} input shape {x.shape} must have at least {rank} dimensions for fft_lengths {fft_lengths}."
+        )
     if fft_type == FftType.RFFT:
         if dtypes.name(x.dtype) not in ("float32", "float64"):
             raise ValueError(f"RFFT input must be float32 or float64, got {dtypes.name(x.dtype)}")
@@ -48,8 +54,11 @@ def _fft_abstract(x: ShapedArray, *, fft_type: Any, fft_lengths: Shape) -> Shape
         raise type_error(f"{name} input must be complex, got {dtypes.name(x.dtype)}; convert it with astype.")
     expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1) if fft_type == FftType.IRFFT else fft_lengths
     if x.shape[-rank:] != tuple(expected):
-        raise ValueError(f"{name} input shape {x.shape} minor dimensions must be equal to {'' if fft_type != FftType.IRFFT else 'fft_lengths[:-1] + [fft_lengths[-1] // 2 + 1] for '}"
-                         f"fft_lengths {tuple(fft_lengths)}")
+        raise ValueError(
+            f"{name} input shape {x.shape} minor dimensions must be equal to"
+            f" {'' if fft_type != FftType.IRFFT else 'fft_lengths[:-1] + [fft_lengths[-1] // 2 + 1] for '}fft_lengths"
+            f" {tuple(fft_lengths)}"
+        )
     if fft_type == FftType.RFFT:
         return shaped((*x.shape[:-1], fft_lengths[-1] // 2 + 1), dtypes.complex_of(x.dtype))
     if fft_type == FftType.IRFFT:
@@ -60,7 +69,9 @@ def _fft_abstract(x: ShapedArray, *, fft_type: Any, fft_lengths: Shape) -> Shape
 def _fft_reference(x: Value, *, fft_type: Any, fft_lengths: Shape) -> Any:
     axes = tuple(range(-len(fft_lengths), 0))
     if not x.size or 0 in fft_lengths:
-        return np.zeros(_fft_abstract(shaped(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths).shape, x.dtype)
+        return np.zeros(
+            _fft_abstract(shaped(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths).shape, x.dtype
+        )
     if fft_type == FftType.FFT:
         return np.fft.fftn(x, axes=axes)
     if fft_type == FftType.IFFT:
@@ -72,7 +83,7 @@ def _fft_reference(x: Value, *, fft_type: Any, fft_lengths: Shape) -> Any:
 
 def _fft_transpose(ct: Value, x: Value, *, fft_type: Any, fft_lengths: Shape) -> list[Value | None]:
     lengths = tuple(fft_lengths)
-    if fft_type in (FftType.FFT, FftType.IFFT):        # symmetric matrices
+    if fft_type in (FftType.FFT, FftType.IFFT):  # symmetric matrices
         return [fft(ct, fft_type, lengths)]
     if fft_type == FftType.RFFT:
         # the real part of the transform of the cotangent, whose second half is zero

@@ -1,8 +1,11 @@
-"""Counter-based generators as XLA has them: rng_bit_generator with ThreeFry2x32 or Philox4x32, and the random keys `rbg` and `unsafe_rbg` on top.
+"""Counter-based generators as XLA has them: rng_bit_generator with ThreeFry2x32 or Philox4x32, and the random keys
+`rbg` and `unsafe_rbg` on top.
 
-Both hashes: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), ThreeFry with 20 rounds and Philox with 10. A state is
-two words of 64 bits, the key and the counter; as uint32[4] it is (key low, key high, counter low, counter high).
+Both hashes: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), ThreeFry with 20 rounds and Philox
+with 10. A state is two words of 64 bits, the key and the counter; as uint32[4] it is (key low, key high, counter low,
+counter high).
 """
+
 from __future__ import annotations
 
 import enum
@@ -32,7 +35,10 @@ UNSAFE_RBG = dtypes.KeyDType("unsafe_rbg", "urbg", (4,))
 
 @param_type
 class RandomAlgorithm(enum.IntEnum):
-    """Which generator `rng_bit_generator` runs; the default is the backend's fastest, which is Philox on every backend here."""
+    """Which generator `rng_bit_generator` runs; the default is the backend's fastest, which is Philox on every
+    backend here.
+    """
+
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
     RNG_PHILOX = 2
@@ -45,23 +51,27 @@ class RandomAlgorithm(enum.IntEnum):
 rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, basic=False)
 
 
-def _abstract(key: ShapedArray, *, shape: Shape, dtype: ElementType, algorithm: Any,
-              out_sharding: Any) -> list[ShapedArray]:
+def _abstract(
+    key: ShapedArray, *, shape: Shape, dtype: ElementType, algorithm: Any, out_sharding: Any
+) -> list[ShapedArray]:
     if (dtypes.name(key.dtype), key.shape) not in (("uint32", (4,)), ("uint64", (2,))):
         raise type_error(f"rng_bit_generator: a key is uint32[4] or uint64[2], got {key}.")
     if dtypes.name(dtype) not in ("uint8", "uint16", "uint32", "uint64"):
-        raise type_error(f"rng_bit_generator: unsupported dtype {dtypes.name(dtype)}; it makes uint8, uint16, uint32 and uint64.")
+        raise type_error(
+            f"rng_bit_generator: unsupported dtype {dtypes.name(dtype)}; it makes uint8, uint16, uint32 and uint64."
+        )
     return [key, shaped(shape, dtype)]
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape,
-           **params: Any) -> tuple[Value, Any]:
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape, **params: Any) -> tuple[Value, Any]:
     """One generator makes the numbers of all: that of the first key, as in JAX. The other keys stay as they are."""
     keys = moveaxis(args[0], dims[0], 0)
     words = shape_of(keys)[1]
     if axis.size == 0:
         return [keys, full((0, *shape), 0, params["dtype"])], [0, 0]
-    key, bits = rng_bit_generator_p.bind(reshape(slice_(keys, (0, 0), (1, words)), (words,)), shape=(axis.size, *shape), **params)
+    key, bits = rng_bit_generator_p.bind(
+        reshape(slice_(keys, (0, 0), (1, words)), (words,)), shape=(axis.size, *shape), **params
+    )
     return [concatenate([reshape(key, (1, words)), slice_(keys, (1, 0), (axis.size, words))], 0), bits], [0, 0]
 
 
@@ -100,7 +110,9 @@ def _philox(counter: Value, key: Value) -> list[Any]:
 
 
 def _philox_words(state: Value, count: int) -> tuple[Value, Value]:
-    """`count` words of bits in order, and the counter afterwards. The upper half of Philox's counter starts as the key, as in XLA."""
+    """`count` words of bits in order, and the counter afterwards. The upper half of Philox's counter starts as the
+    key, as in XLA.
+    """
     k0, k1, c0, c1 = state
     blocks = -(-count // 4)
     (lo, hi, carry), after = _blocks((c0, c1), blocks)
@@ -119,17 +131,19 @@ def _threefry_pairs(state: Value, shape: Sequence[Size]) -> tuple[Value, Value]:
 
 
 def _halved(shape: Sequence[Size]) -> tuple[Value, Value]:
-    """(the axis that pairs of words are laid along, the shape of either half): the first even axis, or else the longest."""
+    """(the axis that pairs of words are laid along, the shape of either half): the first even axis, or else the
+    longest.
+    """
     axis = next((d for d, n in enumerate(shape) if n % 2 == 0), max(range(len(shape)), key=shape.__getitem__))
-    return axis, (*shape[:axis], -(-shape[axis] // 2), *shape[axis + 1:])
+    return axis, (*shape[:axis], -(-shape[axis] // 2), *shape[axis + 1 :])
 
 
 def _threefry_words(state: Value, shape: Sequence[Size]) -> tuple[Value, Value]:
     """uint32 of `shape`, each hash giving two neighbours along one axis."""
     axis, half = _halved(shape or (1,))
     pair, after = _threefry_pairs(state, half)
-    wide = [reshape(w, (*half[:axis + 1], 1, *half[axis + 1:])) for w in pair]
-    joined = reshape(concatenate(wide, axis + 1), (*half[:axis], 2 * half[axis], *half[axis + 1:]))
+    wide = [reshape(w, (*half[: axis + 1], 1, *half[axis + 1 :])) for w in pair]
+    joined = reshape(concatenate(wide, axis + 1), (*half[:axis], 2 * half[axis], *half[axis + 1 :]))
     return reshape(slice_(joined, (0,) * len(half), shape or (1,)), shape), after
 
 
@@ -180,13 +194,19 @@ def _reference(key: Value, *, shape: Shape, dtype: ElementType, algorithm: Any, 
         if wide:
             bits = (a.astype(np.uint64) | b.astype(np.uint64) << np.uint64(32)).reshape(shape)
         else:
-            joined = np.stack([a.reshape(half), b.reshape(half)], axis + 1).reshape(*half[:axis], 2 * half[axis], *half[axis + 1:])
+            joined = np.stack([a.reshape(half), b.reshape(half)], axis + 1).reshape(
+                *half[:axis], 2 * half[axis], *half[axis + 1 :]
+            )
             bits = joined[tuple(slice(0, n) for n in shape or (1,))].reshape(shape)
     else:
         words = 2 * size if wide else size
         blocks = -(-words // 4)
-        flat = [w for i in range(blocks) for w in _philox_block((counter + i + (k << 64)) & ((1 << 128) - 1), k)][:words]
-        bits = np.array([lo | hi << 32 for lo, hi in zip(flat[::2], flat[1::2])] if wide else flat, np.uint64).reshape(shape)
+        flat = [w for i in range(blocks) for w in _philox_block((counter + i + (k << 64)) & ((1 << 128) - 1), k)][
+            :words
+        ]
+        bits = np.array([lo | hi << 32 for lo, hi in zip(flat[::2], flat[1::2])] if wide else flat, np.uint64).reshape(
+            shape
+        )
     new = np.array([k, (counter + blocks) & ((1 << 64) - 1)], np.uint64)
     return [new.view(key.dtype), bits.astype(dtype)]
 
@@ -206,8 +226,9 @@ p.abstract, p.batch, p.decompose, p.reference, p.jvp = _abstract, _batch, _decom
 del p
 
 
-def rng_bit_generator(key: Value, shape: Sequence[Size], dtype: ElementType,
-                      algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT) -> list[Any]:
+def rng_bit_generator(
+    key: Value, shape: Sequence[Size], dtype: ElementType, algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT
+) -> list[Any]:
     """[the next key, bits of `shape`]."""
     return rng_bit_generator_p.bind(key, shape=tuple(shape), dtype=dtype, algorithm=algorithm, out_sharding=None)
 

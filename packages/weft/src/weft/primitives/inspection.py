@@ -1,4 +1,5 @@
 """Looking at how a value lies over devices, also inside compiled programs, where the compiler chooses."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -21,20 +22,22 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> 
 
 
 def _batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
-    inspect_sharding_p.bind(*args, **params)      # of the whole batch
+    inspect_sharding_p.bind(*args, **params)  # of the whole batch
     return [], []
 
 
-inspect_sharding_p.cache = None      # functions must not be kept alive by a cache of types
+inspect_sharding_p.cache = None  # functions must not be kept alive by a cache of types
 inspect_sharding_p.abstract = lambda aval, *, callback: []
 inspect_sharding_p.effects = lambda params: _DEBUG
 inspect_sharding_p.transpose = unsupported("inspect_sharding computes nothing, so there is nothing to transpose")
 inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
-inspect_sharding_p.reference = lambda x, *, callback: []      # a host value lies nowhere
+inspect_sharding_p.reference = lambda x, *, callback: []  # a host value lies nowhere
 
 
 def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]]]:
-    """The same program without them, and their callbacks, in order: for a backend whose programs run on one device each, where all lies on that."""
+    """The same program without them, and their callbacks, in order: for a backend whose programs run on one device
+    each, where all lies on that.
+    """
     if "inspections" not in jaxpr.cache:
         callbacks: list[Callable[[Any], None]] = []
 
@@ -42,15 +45,23 @@ def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]
             inner, more = without_inspections(closed.jaxpr)
             callbacks.extend(more)
             return closed if inner is closed.jaxpr else ClosedJaxpr(inner, closed.consts)
+
         eqns = []
         for eqn in jaxpr.eqns:
             if eqn.primitive is inspect_sharding_p:
                 callbacks.append(eqn.params["callback"])
                 continue
             before = len(callbacks)
-            params = {k: map_jaxprs(v, stripped) for k, v in eqn.params.items()} if any(True for _ in subjaxprs(eqn.params)) else eqn.params
+            params = (
+                {k: map_jaxprs(v, stripped) for k, v in eqn.params.items()}
+                if any(True for _ in subjaxprs(eqn.params))
+                else eqn.params
+            )
             if len(callbacks) > before:
-                eqn = eqn.replace(params=params, effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params))
+                eqn = eqn.replace(
+                    params=params,
+                    effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params),
+                )
             eqns.append(eqn)
         plain = jaxpr.replace(eqns=eqns, effects=frozenset().union(*[e.effects for e in eqns])) if callbacks else jaxpr
         jaxpr.cache["inspections"] = plain, callbacks

@@ -2,6 +2,7 @@
 
 The rules of all other primitives, and the transformations, are written with these.
 """
+
 from __future__ import annotations
 
 import math
@@ -31,7 +32,10 @@ convert_element_type_p = Primitive("convert_element_type", hidden=("sharding",))
 
 def _convert_abstract(x: ShapedArray, *, new_dtype: ElementType, weak_type: bool, sharding: Any) -> ShapedArray:
     if dtypes.is_key(x.dtype) and new_dtype != x.dtype:
-        raise type_error(f"a random key ({dtypes.name(x.dtype)}) can't be converted to {dtypes.name(new_dtype)}; use weft.random.key_data.")
+        raise type_error(
+            f"a random key ({dtypes.name(x.dtype)}) can't be converted to {dtypes.name(new_dtype)}; use"
+            " weft.random.key_data."
+        )
     return shaped(x.shape, new_dtype, weak_type)
 
 
@@ -40,7 +44,7 @@ def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sha
         return np.zeros(x.shape, new_dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype) and not dtypes.is_bool(new_dtype):
         x = x.real
-    if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):     # XLA saturates, and NaN becomes 0
+    if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):  # XLA saturates, and NaN becomes 0
         info = dtypes.iinfo(new_dtype)
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
         clipped = np.clip(np.trunc(wide), float(info.min), float(info.max))
@@ -48,15 +52,16 @@ def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sha
         return np.where(clipped >= float(info.max), np.array(info.max, new_dtype), safe)
     if dtypes.is_bool(new_dtype):
         return x != np.zeros((), x.dtype)
-    if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:      # NumPy knows no way from one of these to another
+    if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:  # NumPy knows no way from one of these to another
         x = x.astype(np.int8)
     if dtypes.is_float(x.dtype) and dtypes.bits(x.dtype) <= 8:
         x = x.astype(np.float32)
     return x.astype(new_dtype)
 
 
-def _convert_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dtype: ElementType, weak_type: bool,
-                 sharding: Any) -> tuple[Value, Value]:
+def _convert_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, new_dtype: ElementType, weak_type: bool, sharding: Any
+) -> tuple[Value, Value]:
     (x,), (t,) = primals, tangents
     out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
     if type(t) is Zero or not dtypes.is_inexact(new_dtype):
@@ -64,14 +69,16 @@ def _convert_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dty
     return out, convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
 
 
-def _convert_transpose(ct: Value, x: Value, *, new_dtype: ElementType, weak_type: bool,
-                       sharding: Any) -> list[Value | None]:
+def _convert_transpose(
+    ct: Value, x: Value, *, new_dtype: ElementType, weak_type: bool, sharding: Any
+) -> list[Value | None]:
     return [convert(ct, x.aval.dtype, x.aval.weak_type)]
 
 
 def _same_dim(primitive: Primitive) -> BatchRule:
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         return primitive.bind(*args, **params), dims[0]
+
     return batch
 
 
@@ -94,10 +101,15 @@ def convert(x: Value, dtype: ElementType, weak_type: bool = False) -> Value:
         return x
     if dtypes.is_python_scalar(x) or type(x) is TypedScalar:
         value = x.val if type(x) is TypedScalar else x
-        if not (isinstance(value, complex) and not dtypes.is_complex(dtype)) and \
-                not (dtypes.is_int(dtype) and isinstance(value, float)) and dtypes.bits(dtype) >= 8:
+        if (
+            not (isinstance(value, complex) and not dtypes.is_complex(dtype))
+            and not (dtypes.is_int(dtype) and isinstance(value, float))
+            and dtypes.bits(dtype) >= 8
+        ):
             # zeros are not looked up: 0.0 and -0.0 are equal
-            return (_rounded if value and not isinstance(value, complex) else _rounded.__wrapped__)(value, dtype, weak_type)
+            return (_rounded if value and not isinstance(value, complex) else _rounded.__wrapped__)(
+                value, dtype, weak_type
+            )
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
@@ -106,18 +118,28 @@ def convert(x: Value, dtype: ElementType, weak_type: bool = False) -> Value:
 broadcast_in_dim_p = Primitive("broadcast_in_dim", hidden=("shape", "sharding", "broadcast_dimensions"))
 
 
-def _broadcast_abstract(x: ShapedArray, *, shape: Shape, broadcast_dimensions: tuple[int, ...],
-                        sharding: Any) -> ShapedArray:
+def _broadcast_abstract(
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: tuple[int, ...], sharding: Any
+) -> ShapedArray:
     no_negative("broadcast_in_dim", shape)
     if len(broadcast_dimensions) != len(x.shape):
-        raise type_error(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must have one entry for each of the operand's "
-                         f"{len(x.shape)} dimensions.")
-    if any(d < 0 or d >= len(shape) for d in broadcast_dimensions) or \
-            any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:])):
-        raise type_error(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase and lie in the result's rank {len(shape)}.")
+        raise type_error(
+            f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must have one entry for each of the"
+            f" operand's {len(x.shape)} dimensions."
+        )
+    if any(d < 0 or d >= len(shape) for d in broadcast_dimensions) or any(
+        a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:])
+    ):
+        raise type_error(
+            f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase and lie in the result's rank"
+            f" {len(shape)}."
+        )
     for n, d in zip(x.shape, broadcast_dimensions):
         if n != 1 and n != shape[d]:
-            raise type_error(f"broadcast_in_dim: operand of shape {x.shape} does not broadcast to {shape} along {broadcast_dimensions}.")
+            raise type_error(
+                f"broadcast_in_dim: operand of shape {x.shape} does not broadcast to {shape} along"
+                f" {broadcast_dimensions}."
+            )
     return shaped(shape, x.dtype, x.weak_type)
 
 
@@ -128,8 +150,9 @@ def _broadcast_reference(x: Value, *, shape: Shape, broadcast_dimensions: tuple[
     return np.broadcast_to(x.reshape(expanded), shape)
 
 
-def _broadcast_transpose(ct: Value, x: Value, *, shape: Shape, broadcast_dimensions: tuple[int, ...],
-                         sharding: Any) -> list[Value | None]:
+def _broadcast_transpose(
+    ct: Value, x: Value, *, shape: Shape, broadcast_dimensions: tuple[int, ...], sharding: Any
+) -> list[Value | None]:
     return [_sum_back(ct, x.aval.shape, broadcast_dimensions)]
 
 
@@ -141,8 +164,9 @@ def _sum_back(ct: Value, shape: Sequence[Size], broadcast_dimensions: tuple[int,
     return reshape(out, shape)
 
 
-def _broadcast_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape,
-                     broadcast_dimensions: tuple[int, ...], sharding: Any) -> tuple[Value, Any]:
+def _broadcast_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape, broadcast_dimensions: tuple[int, ...], sharding: Any
+) -> tuple[Value, Any]:
     (x,), (dim,) = args, dims
     x = moveaxis(x, dim, 0)
     return broadcast_in_dim(x, (shape_of(x)[0], *shape), (0, *[d + 1 for d in broadcast_dimensions])), 0
@@ -158,8 +182,12 @@ broadcast_in_dim_p.batch = _broadcast_batch
 def broadcast_in_dim(x: Value, shape: Sequence[Size], broadcast_dimensions: Iterable[int] = ()) -> Value:
     """`x` with its axes placed at `broadcast_dimensions` of `shape`, repeated along the rest."""
     shape, broadcast_dimensions = tuple(shape), tuple(broadcast_dimensions)
-    if shape_of(x) == shape and broadcast_dimensions == tuple(range(len(shape))) and not dtypes.is_python_scalar(x) \
-            and type(x) is not TypedScalar:
+    if (
+        shape_of(x) == shape
+        and broadcast_dimensions == tuple(range(len(shape)))
+        and not dtypes.is_python_scalar(x)
+        and type(x) is not TypedScalar
+    ):
         return x
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=None)
 
@@ -218,13 +246,15 @@ def _reshape_abstract(x: ShapedArray, *, new_sizes: Shape, dimensions: tuple[int
     return shaped(new_sizes, x.dtype, x.weak_type)
 
 
-def _reshape_transpose(ct: Value, x: Value, *, new_sizes: Shape, dimensions: tuple[int, ...],
-                       sharding: Any) -> list[Value | None]:
+def _reshape_transpose(
+    ct: Value, x: Value, *, new_sizes: Shape, dimensions: tuple[int, ...], sharding: Any
+) -> list[Value | None]:
     return [reshape(ct, x.aval.shape)]
 
 
-def _reshape_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, new_sizes: Shape,
-                   dimensions: tuple[int, ...], sharding: Any) -> tuple[Value, Any]:
+def _reshape_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, new_sizes: Shape, dimensions: tuple[int, ...], sharding: Any
+) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     return reshape(x, (shape_of(x)[0], *new_sizes)), 0
 
@@ -251,12 +281,14 @@ def _squeeze_abstract(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedA
     if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < len(x.shape) for d in dimensions):
         raise type_error(f"squeeze: dimensions {dimensions} must be different axes of an array of shape {x.shape}.")
     if any(x.shape[d] != 1 for d in dimensions):
-        raise type_error(f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and dimensions={dimensions}.")
+        raise type_error(
+            f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and"
+            f" dimensions={dimensions}."
+        )
     return shaped(tuple(n for d, n in enumerate(x.shape) if d not in dimensions), x.dtype, x.weak_type)
 
 
-def _squeeze_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
-                   dimensions: tuple[int, ...]) -> tuple[Value, Any]:
+def _squeeze_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimensions: tuple[int, ...]) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     return squeeze(x, tuple(d + 1 for d in dimensions)), 0
 
@@ -282,12 +314,16 @@ transpose_p = Primitive("transpose")
 
 def _transpose_abstract(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(len(x.shape))):
-        raise type_error(f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for shape {x.shape}.")
+        raise type_error(
+            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for shape"
+            f" {x.shape}."
+        )
     return shaped(tuple(x.shape[d] for d in permutation), x.dtype, x.weak_type)
 
 
-def _transpose_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
-                     permutation: tuple[int, ...]) -> tuple[Value, Any]:
+def _transpose_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, permutation: tuple[int, ...]
+) -> tuple[Value, Any]:
     (x,), (dim,) = args, dims
     return transpose(x, (dim, *shifted(permutation, dim))), 0
 
@@ -295,7 +331,9 @@ def _transpose_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
 transpose_p.abstract = _transpose_abstract
 transpose_p.reference = lambda x, *, permutation: np.transpose(x, permutation)
 transpose_p.jvp = linear_jvp(transpose_p)
-transpose_p.transpose = lambda ct, x, *, permutation: [transpose(ct, tuple(sorted(range(len(permutation)), key=permutation.__getitem__)))]
+transpose_p.transpose = lambda ct, x, *, permutation: [
+    transpose(ct, tuple(sorted(range(len(permutation)), key=permutation.__getitem__)))
+]
 transpose_p.batch = _transpose_batch
 
 
@@ -332,14 +370,22 @@ def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[Any
 def _reduce_sum_abstract(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any) -> ShapedArray:
     check_kind("reduce_sum", x, "biufc")
     if dtypes.name(x.dtype) in ("float16", "bfloat16") and not config.allow_f16_reductions:
-        raise ValueError(at_user_line(f"reduce_sum of {x.str_short()} is not allowed while jax_allow_f16_reductions is False. Convert the operand to float32 first, "
-                                      "as weft.numpy.sum does."))
+        raise ValueError(
+            at_user_line(
+                f"reduce_sum of {x.str_short()} is not allowed while jax_allow_f16_reductions is False. Convert the"
+                " operand to float32 first, as weft.numpy.sum does."
+            )
+        )
     return shaped(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
 
 
 def _reduce_sum_reference(x: Value, *, axes: tuple[int, ...], out_sharding: Any) -> Any:
     wide = np.float64 if dtypes.is_float(x.dtype) else None
-    return np.sum(x, axis=axes, dtype=wide).astype(x.dtype) if not dtypes.is_bool(x.dtype) else np.sum(x, axis=axes).astype(bool)
+    return (
+        np.sum(x, axis=axes, dtype=wide).astype(x.dtype)
+        if not dtypes.is_bool(x.dtype)
+        else np.sum(x, axis=axes).astype(bool)
+    )
 
 
 def _reduce_sum_transpose(ct: Value, x: Value, *, axes: tuple[int, ...], out_sharding: Any) -> list[Value | None]:
@@ -348,11 +394,13 @@ def _reduce_sum_transpose(ct: Value, x: Value, *, axes: tuple[int, ...], out_sha
 
 
 def reduction_batch(primitive: Primitive) -> BatchRule:
-    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...],
-              **params: Any) -> tuple[Value, Any]:
+    def batch(
+        axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...], **params: Any
+    ) -> tuple[Value, Any]:
         (x,), (dim,) = args, dims
         out_dim = dim - sum(d < dim for d in shifted(axes, dim))
         return primitive.bind(x, axes=shifted(axes, dim), **params), out_dim
+
     return batch
 
 
@@ -376,7 +424,9 @@ def unbroadcast(ct: Value, aval: ShapedArray) -> Value:
         return ct
     if not aval.shape:
         return reduce_sum(ct, range(len(shape)))
-    return reshape(reduce_sum(ct, tuple(d for d, (n, m) in enumerate(zip(aval.shape, shape)) if n == 1 and m != 1)), aval.shape)
+    return reshape(
+        reduce_sum(ct, tuple(d for d, (n, m) in enumerate(zip(aval.shape, shape)) if n == 1 and m != 1)), aval.shape
+    )
 
 
 # add_any: the sum of cotangents --------------------------------------------------------------------------------------
@@ -440,4 +490,3 @@ copy_p.jvp = linear_jvp(copy_p)
 copy_p.transpose = lambda ct, x: [ct]
 copy_p.batch = _same_dim(copy_p)
 copy_p.decompose = lambda x: x
-

@@ -1,4 +1,5 @@
 """Products, transposes and triangles of stacks of matrices: what the rules of linear algebra are written with."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
@@ -13,7 +14,7 @@ from .shape import iota, pad
 if TYPE_CHECKING:
     from ..core.types import ElementType, Size, Value
 
-EXACT = ("highest", "highest")      # factorisations lose too much where products are rounded coarsely
+EXACT = ("highest", "highest")  # factorisations lose too much where products are rounded coarsely
 
 
 def matmul(x: Value, y: Value) -> Value:
@@ -127,5 +128,25 @@ def where_each(ok: Value, x: Value, otherwise: Value) -> Value:
     return select(wide, x, full(shape, otherwise, dtype_of(x)))
 
 
-__all__ = ["EXACT", "columns", "conjugate", "diagonal", "diagonal_matrix", "eye", "index", "lower_mask", "mH", "mT", "matmul",
-           "pad_to", "real_part", "rows", "scale_columns", "scale_rows", "symmetrized", "tril", "triu", "where_each"]
+__all__ = [
+    "EXACT",
+    "columns",
+    "conjugate",
+    "diagonal",
+    "diagonal_matrix",
+    "eye",
+    "index",
+    "lower_mask",
+    "mH",
+    "mT",
+    "matmul",
+    "pad_to",
+    "real_part",
+    "rows",
+    "scale_columns",
+    "scale_rows",
+    "symmetrized",
+    "tril",
+    "triu",
+    "where_each",
+]

@@ -1,4 +1,5 @@
 """Where values lie: constraints on their sharding inside a program, and moves between devices."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -52,14 +53,26 @@ transfer_p = Primitive("transfer", multiple_results=True, basic=False)
 def _put_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, devices: Any, srcs: Any) -> tuple[Value, Value]:
     outs = transfer_p.bind(*primals, devices=devices, srcs=srcs)
     live = [i for i, t in enumerate(tangents) if type(t) is not Zero]
-    moved = iter(transfer_p.bind(*[tangents[i] for i in live], devices=tuple(devices[i] for i in live), srcs=tuple(srcs[i] for i in live)) if live else ())
+    moved = iter(
+        transfer_p.bind(
+            *[tangents[i] for i in live], devices=tuple(devices[i] for i in live), srcs=tuple(srcs[i] for i in live)
+        )
+        if live
+        else ()
+    )
     return outs, [t if type(t) is Zero else next(moved) for t in tangents]
 
 
 def _put_transpose(cts: Sequence[Value], *xs: Any, devices: Any, srcs: Any) -> list[Value | None]:
     """Cotangents go back to where the values came from."""
     live = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
-    back = iter(transfer_p.bind(*[cts[i] for i in live], devices=tuple(srcs[i] for i in live), srcs=tuple(devices[i] for i in live)) if live else ())
+    back = iter(
+        transfer_p.bind(
+            *[cts[i] for i in live], devices=tuple(srcs[i] for i in live), srcs=tuple(devices[i] for i in live)
+        )
+        if live
+        else ()
+    )
     return [next(back) if i in live else None for i in range(len(cts))]
 
 

@@ -1,4 +1,7 @@
-"""Positions along axes, which users give as integers of any dtype: an operation on a narrow one must not wrap round where the axis is longer than its dtype counts."""
+"""Positions along axes, which users give as integers of any dtype: an operation on a narrow one must not wrap round
+where the axis is longer than its dtype counts.
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -16,8 +19,13 @@ if TYPE_CHECKING:
 
 def holding(dt: ElementType, *sizes: Size) -> ElementType:
     """A dtype of integers, or a wider one in which the sizes of axes are numbers too."""
-    wider = [dt, *[wide for wide in (dtypes.int32, dtypes.canonicalize(dtypes.int64)) if dtypes.bits(wide) > dtypes.bits(dt)]]
-    fits = lambda dt: all([dtypes.bits(dt) >= 32 if isinstance(n, SymbolicSize) else n <= dtypes.iinfo(dt).max for n in sizes])
+    wider = [
+        dt,
+        *[wide for wide in (dtypes.int32, dtypes.canonicalize(dtypes.int64)) if dtypes.bits(wide) > dtypes.bits(dt)],
+    ]
+    fits = lambda dt: all(
+        [dtypes.bits(dt) >= 32 if isinstance(n, SymbolicSize) else n <= dtypes.iinfo(dt).max for n in sizes]
+    )
     return next((wide for wide in wider if fits(wide)), wider[-1])
 
 
@@ -32,7 +40,9 @@ def known_index(index: Value) -> int | None:
 
 
 def narrowed(index: Value, dt: ElementType) -> Value:
-    """An index as `dt`; what is too large (or small) for that is its largest (or smallest) number, out of bounds still."""
+    """An index as `dt`; what is too large (or small) for that is its largest (or smallest) number, out of bounds
+    still.
+    """
     value = known_index(index)
     (low, high), (least, most) = [(info.min, info.max) for info in map(dtypes.iinfo, (dt, dtype_of(index)))]
     if value is not None:

@@ -1,8 +1,9 @@
 """ragged_dot_general: a product in which one axis of the left operand falls into groups of given sizes.
 
-Where that axis is free, each group meets a matrix of its own on the right; where it is contracted, each group gives a product of its own;
-where it is a batch axis, groups make no difference. Elements after the last group count as zero.
+Where that axis is free, each group meets a matrix of its own on the right; where it is contracted, each group gives a
+product of its own; where it is a batch axis, groups make no difference. Elements after the last group count as zero.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 @param_type
 class RaggedDotDimensionNumbers(NamedTuple):
-    """The dimension numbers of `ragged_dot_general`: those of dot_general, the ragged axis of lhs, and the axis of groups of rhs, if it has one."""
+    """The dimension numbers of `ragged_dot_general`: those of dot_general, the ragged axis of lhs, and the axis of
+    groups of rhs, if it has one.
+    """
+
     dot_dimension_numbers: tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
     lhs_ragged_dimensions: tuple[int, ...]
     rhs_group_dimensions: tuple[int, ...]
@@ -39,7 +43,8 @@ ragged_dot_general_p = Primitive("ragged_dot_general", basic=False)
 
 class _Mode(NamedTuple):
     """Which kind of axis is ragged, where it is, and the axes of lhs that each may have groups of its own for."""
-    kind: str          # "free", "contracted" or "batch"
+
+    kind: str  # "free", "contracted" or "batch"
     axis: int
     prefix: tuple[Any, ...]
 
@@ -47,57 +52,92 @@ class _Mode(NamedTuple):
 def _mode(rank: int, numbers: RaggedDotDimensionNumbers) -> _Mode:
     ((contracting, _), (batch, _)), (axis,) = numbers.dot_dimension_numbers, numbers.lhs_ragged_dimensions
     if axis in batch:
-        return _Mode("batch", axis, tuple(batch[:batch.index(axis)]))
+        return _Mode("batch", axis, tuple(batch[: batch.index(axis)]))
     if axis in contracting:
-        return _Mode("contracted", axis, (*batch, *contracting[:contracting.index(axis)]))
+        return _Mode("contracted", axis, (*batch, *contracting[: contracting.index(axis)]))
     free = [d for d in range(rank) if d not in (*contracting, *batch)]
-    return _Mode("free", axis, (*batch, *free[:free.index(axis)]))
+    return _Mode("free", axis, (*batch, *free[: free.index(axis)]))
 
 
-def _abstract(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *, ragged_dot_dimension_numbers: Any,
-              precision: Any, preferred_element_type: ElementType | None, group_offset: Any,
-              out_sharding: Any) -> ShapedArray:
+def _abstract(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    group_sizes: ShapedArray,
+    *,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: ElementType | None,
+    group_offset: Any,
+    out_sharding: Any,
+) -> ShapedArray:
     numbers = ragged_dot_dimension_numbers
     if not dtypes.is_int(group_sizes.dtype):
         raise type_error(f"ragged_dot_general: group_sizes must have an integer dtype, got {group_sizes}.")
     if len(numbers.lhs_ragged_dimensions) != 1:
-        raise type_error(f"ragged_dot_general expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}.")
-    for name, dims, aval in (("lhs ragged", numbers.lhs_ragged_dimensions, lhs), ("rhs group", numbers.rhs_group_dimensions, rhs)):
+        raise type_error(
+            f"ragged_dot_general expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}."
+        )
+    for name, dims, aval in (
+        ("lhs ragged", numbers.lhs_ragged_dimensions, lhs),
+        ("rhs group", numbers.rhs_group_dimensions, rhs),
+    ):
         if any(not 0 <= d < len(aval.shape) for d in dims):
             raise type_error(f"ragged_dot_general: {name} dimensions {dims} are out of range for shape {aval.shape}.")
     mode, groups = _mode(len(lhs.shape), numbers), numbers.rhs_group_dimensions
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     if mode.kind == "free":
         if len(groups) != 1:
-            raise type_error(f"ragged_dot_general requires exactly one rhs group dimension when the lhs ragged dimension is noncontracting, got {groups}.")
+            raise type_error(
+                "ragged_dot_general requires exactly one rhs group dimension when the lhs ragged dimension is"
+                f" noncontracting, got {groups}."
+            )
         if groups[0] in (*yc, *yb):
-            raise type_error(f"ragged_dot_general: the rhs group dimension {groups[0]} must be neither contracted nor batched, got {numbers}.")
+            raise type_error(
+                f"ragged_dot_general: the rhs group dimension {groups[0]} must be neither contracted nor batched, got"
+                f" {numbers}."
+            )
     elif groups:
-        raise type_error(f"ragged_dot_general requires no group dimensions in the rhs when the lhs ragged dimension is contracting or batch, got {groups}.")
+        raise type_error(
+            "ragged_dot_general requires no group dimensions in the rhs when the lhs ragged dimension is contracting"
+            f" or batch, got {groups}."
+        )
     count = group_sizes.shape[-1] if group_sizes.shape else None
     prefix = tuple(lhs.shape[d] for d in mode.prefix)
     if count is None or group_sizes.shape not in ((count,), (*prefix, count)):
-        raise type_error(f"ragged_dot_general: group_sizes must have shape {('g',)} or {(*prefix, 'g')}, got {group_sizes.shape}.")
+        raise type_error(
+            f"ragged_dot_general: group_sizes must have shape {('g',)} or {(*prefix, 'g')}, got {group_sizes.shape}."
+        )
     if groups and rhs.shape[groups[0]] != count:
-        raise type_error(f"ragged_dot_general: the rhs group dimension {groups[0]} of shape {rhs.shape} must have the size {count} of group_sizes.")
-    without = rhs.shape if not groups else rhs.shape[:groups[0]] + rhs.shape[groups[0] + 1:]
+        raise type_error(
+            f"ragged_dot_general: the rhs group dimension {groups[0]} of shape {rhs.shape} must have the size {count}"
+            " of group_sizes."
+        )
+    without = rhs.shape if not groups else rhs.shape[: groups[0]] + rhs.shape[groups[0] + 1 :]
     lower = lambda ds: tuple(d - (bool(groups) and d > groups[0]) for d in ds)
-    out = dot_abstract(lhs, rhs.update(shape=without), dimension_numbers=((xc, lower(yc)), (xb, lower(yb))), precision=precision,
-                                 preferred_element_type=preferred_element_type, out_sharding=None)
+    out = dot_abstract(
+        lhs,
+        rhs.update(shape=without),
+        dimension_numbers=((xc, lower(yc)), (xb, lower(yb))),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
     return out.update(shape=(count, *out.shape)) if mode.kind == "contracted" else out
 
 
 def _in_groups(group_sizes: Value, mode: _Mode, shape: tuple[Any, ...]) -> Value:
     """(group, *shape of lhs): which elements belong to which group."""
     sizes = shape_of(group_sizes)
-    if dtypes.bits(dtype_of(group_sizes)) < 32:      # their sum would wrap round
+    if dtypes.bits(dtype_of(group_sizes)) < 32:  # their sum would wrap round
         group_sizes = convert(group_sizes, dtypes.int32)
     ends = cumsum(group_sizes, len(sizes) - 1)
     starts = sub(ends, group_sizes)
     wide = (sizes[-1], *shape)
     lead = [d + 1 for d in mode.prefix] if len(sizes) > 1 else []
     order = sorted(lead)
-    spread = lambda v: broadcast_in_dim(transpose(v, (len(sizes) - 1, *[lead.index(d) for d in order])), wide, (0, *order))
+    spread = lambda v: broadcast_in_dim(
+        transpose(v, (len(sizes) - 1, *[lead.index(d) for d in order])), wide, (0, *order)
+    )
     place = iota(dtype_of(group_sizes), wide, mode.axis + 1)
     return and_(ge(place, spread(starts)), lt(place, spread(ends)))
 
@@ -116,8 +156,17 @@ def _dense(mode: _Mode, numbers: RaggedDotDimensionNumbers) -> tuple[Value, Valu
     return (up(xc), tuple(yc)), (up(xb), tuple(yb))
 
 
-def _decompose(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimension_numbers: Any, precision: Any,
-               preferred_element_type: ElementType | None, group_offset: Any, out_sharding: Any) -> Value:
+def _decompose(
+    lhs: Value,
+    rhs: Value,
+    group_sizes: Value,
+    *,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: ElementType | None,
+    group_offset: Any,
+    out_sharding: Any,
+) -> Value:
     numbers = ragged_dot_dimension_numbers
     mode = _mode(len(shape_of(lhs)), numbers)
     how = dict(precision=precision, preferred_element_type=preferred_element_type)
@@ -127,8 +176,17 @@ def _decompose(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimensi
     return moveaxis(out, len(numbers.dot_dimension_numbers[1][0]), 0) if mode.kind == "contracted" else out
 
 
-def _reference(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimension_numbers: Any, precision: Any,
-               preferred_element_type: ElementType | None, group_offset: Any, out_sharding: Any) -> Any:
+def _reference(
+    lhs: Value,
+    rhs: Value,
+    group_sizes: Value,
+    *,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: ElementType | None,
+    group_offset: Any,
+    out_sharding: Any,
+) -> Any:
     numbers = ragged_dot_dimension_numbers
     mode = _mode(lhs.ndim, numbers)
     how = dict(precision=precision, preferred_element_type=preferred_element_type, out_sharding=None)
@@ -142,7 +200,8 @@ def _reference(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimensi
             at = [slice(None)] * lhs.ndim
             for d, i in zip(mode.prefix, place):
                 at[d] = i
-            at[mode.axis] = slice(max(start, 0), max(start + int(n), 0))      # sizes may be negative: nobody has looked at them
+            # sizes may be negative: nobody has looked at them
+            at[mode.axis] = slice(max(start, 0), max(start + int(n), 0))
             place_: tuple[Any, ...] = (g, *at)
             parts[place_] = lhs[tuple(at)]
             start += int(n)
@@ -163,8 +222,17 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> 
     return out, Zero(aval) if not terms else terms[0] if len(terms) == 1 else add_any(*terms)
 
 
-def _transpose(ct: Value, lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimension_numbers: Any,
-               precision: Any, preferred_element_type: ElementType | None, **_: Any) -> list[Value | None]:
+def _transpose(
+    ct: Value,
+    lhs: Value,
+    rhs: Value,
+    group_sizes: Value,
+    *,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: ElementType | None,
+    **_: Any,
+) -> list[Value | None]:
     """That of the product with lhs expanded into groups; of the expansion, the sum of what lies in each group."""
     numbers, linear = ragged_dot_dimension_numbers, is_linear_arg(lhs)
     shape = lhs.aval.shape if linear else shape_of(lhs)
@@ -182,25 +250,37 @@ def _transpose(ct: Value, lhs: Value, rhs: Value, group_sizes: Value, *, ragged_
     return [ct_lhs, ct_rhs, None]
 
 
-def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, ragged_dot_dimension_numbers: Any,
-           **params: Any) -> tuple[Value, Any]:
+def _batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, ragged_dot_dimension_numbers: Any, **params: Any
+) -> tuple[Value, Any]:
     """One more batch axis, in front of the others."""
     numbers = ragged_dot_dimension_numbers
     lhs, rhs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:2], dims)]
     sizes = args[2] if dims[2] is None else moveaxis(args[2], dims[2], 0)
     mode = _mode(len(shape_of(lhs)) - 1, numbers)
     unbatched = len(shape_of(sizes)) - (dims[2] is not None)
-    if dims[2] is not None or unbatched > 1:      # groups for each of the axes before, the new one included
+    if dims[2] is not None or unbatched > 1:  # groups for each of the axes before, the new one included
         want = (axis.size, *[shape_of(lhs)[d + 1] for d in mode.prefix], shape_of(sizes)[-1])
         have = tuple(range(dims[2] is None, 1 if unbatched == 1 else len(want) - 1))
         sizes = broadcast_in_dim(sizes, want, (*have, len(want) - 1))
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     up = lambda ds: tuple(d + 1 for d in ds)
-    new = RaggedDotDimensionNumbers(((up(xc), up(yc)), ((0, *up(xb)), (0, *up(yb)))), up(numbers.lhs_ragged_dimensions), up(numbers.rhs_group_dimensions))
+    new = RaggedDotDimensionNumbers(
+        ((up(xc), up(yc)), ((0, *up(xb)), (0, *up(yb)))),
+        up(numbers.lhs_ragged_dimensions),
+        up(numbers.rhs_group_dimensions),
+    )
     out = ragged_dot_general_p.bind(lhs, rhs, sizes, ragged_dot_dimension_numbers=new, **params)
     return out, int(mode.kind == "contracted")
 
 
 p = ragged_dot_general_p
-p.abstract, p.reference, p.decompose, p.jvp, p.transpose, p.batch = _abstract, _reference, _decompose, _jvp, _transpose, _batch
+p.abstract, p.reference, p.decompose, p.jvp, p.transpose, p.batch = (
+    _abstract,
+    _reference,
+    _decompose,
+    _jvp,
+    _transpose,
+    _batch,
+)
 del p

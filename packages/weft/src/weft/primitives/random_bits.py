@@ -2,6 +2,7 @@
 
 Threefry: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), with 20 rounds.
 """
+
 from __future__ import annotations
 
 import math
@@ -15,7 +16,17 @@ from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import add, bitcast, or_, shift_left, shift_right_logical, xor
-from .linear import broadcast_in_dim, broadcast_to_axis, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, squeeze
+from .linear import (
+    broadcast_in_dim,
+    broadcast_to_axis,
+    broadcast_to_rank_shape,
+    convert,
+    expand_dims,
+    full,
+    moveaxis,
+    reshape,
+    squeeze,
+)
 from .rules import broadcast_shapes, no_derivative, scalar_like, shape_of
 from .shape import concatenate, iota, slice_
 
@@ -41,8 +52,16 @@ def _threefry_abstract(k1: Any, k2: Any, x1: Any, x2: Any) -> list[ShapedArray]:
     return [shaped(shape, dtypes.uint32)] * 2
 
 
-def _rounds(k1: Value, k2: Value, x1: Value, x2: Value, plus: Callable[..., Any], rotate: Callable[..., Any],
-            mix: Callable[..., Any], parity: int) -> list[Value]:
+def _rounds(
+    k1: Value,
+    k2: Value,
+    x1: Value,
+    x2: Value,
+    plus: Callable[..., Any],
+    rotate: Callable[..., Any],
+    mix: Callable[..., Any],
+    parity: int,
+) -> list[Value]:
     """20 rounds in 5 groups of 4, a key injection after each."""
     keys = (k1, k2, mix(mix(k1, k2), parity))
     x1, x2 = plus(x1, k1), plus(x2, k2)
@@ -73,8 +92,14 @@ def _threefry_reference(k1: Value, k2: Value, x1: Value, x2: Value) -> Any:
 
 
 def _threefry_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
-    shape = next((shape_of(x)[:d] + shape_of(x)[d + 1:] if d is not None else shape_of(x) for x, d in zip(args, dims)
-                  if len(shape_of(x)) - (d is not None)), ())
+    shape = next(
+        (
+            shape_of(x)[:d] + shape_of(x)[d + 1 :] if d is not None else shape_of(x)
+            for x, d in zip(args, dims)
+            if len(shape_of(x)) - (d is not None)
+        ),
+        (),
+    )
     new = []
     for x, d in zip(args, dims):
         x = broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0)
@@ -82,7 +107,11 @@ def _threefry_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Valu
     return threefry2x32_p.bind(*new), [0, 0]
 
 
-threefry2x32_p.abstract, threefry2x32_p.reference, threefry2x32_p.batch = _threefry_abstract, _threefry_reference, _threefry_batch
+threefry2x32_p.abstract, threefry2x32_p.reference, threefry2x32_p.batch = (
+    _threefry_abstract,
+    _threefry_reference,
+    _threefry_batch,
+)
 threefry2x32_p.decompose, threefry2x32_p.jvp = _threefry_decompose, no_derivative(threefry2x32_p)
 
 # keys ----------------------------------------------------------------------------------------------------------------
@@ -103,7 +132,9 @@ def _join(a: Value, b: Value) -> Value:
 
 
 def _hash(key: Value, x1: Value, x2: Value) -> Value:
-    """threefry2x32 of counters of one shape under each key of raw keys (..., 2): two arrays of shape (..., *counters)."""
+    """threefry2x32 of counters of one shape under each key of raw keys (..., 2): two arrays of shape (...,
+    *counters).
+    """
     lead, shape = shape_of(key)[:-1], shape_of(x1)
     k1, k2 = _half(key, 0), _half(key, 1)
     if lead and shape:
@@ -117,17 +148,23 @@ def _counts(shape: Sequence[Size]) -> tuple[Value, Value]:
     """The 64-bit position of each element of an array of `shape`, as high and low words."""
     total = math.prod(shape)
     if type(total) is int and total >= 1 << 32:
-        raise type_error(f"one random key has counters for at most 2**32 elements; shape {shape} has {total}. Split the key.")
+        raise type_error(
+            f"one random key has counters for at most 2**32 elements; shape {shape} has {total}. Split the key."
+        )
     return full(shape, 0, dtypes.uint32), reshape(iota(dtypes.uint32, (total,), 0), shape)
 
 
 def _hash_flat(key: Value, n: int) -> Value:
-    """`n` words from the counters 0 … n-1, whose halves are the two words of a block: the generator's original order."""
+    """`n` words from the counters 0 … n-1, whose halves are the two words of a block: the generator's original
+    order.
+    """
     count = iota(dtypes.uint32, (n,), 0)
     if n % 2:
         count = concatenate([count, full((1,), 0, dtypes.uint32)], 0)
     half = (n + 1) // 2
-    out = concatenate(_hash(key, slice_(count, (0,), (half,)), slice_(count, (half,), (2 * half,))), len(shape_of(key)) - 1)
+    out = concatenate(
+        _hash(key, slice_(count, (0,), (half,)), slice_(count, (half,), (2 * half,))), len(shape_of(key)) - 1
+    )
     return _cut(out, 0, n)
 
 
@@ -159,7 +196,9 @@ def threefry_seed(seed: Value) -> Value:
     aval = get_aval(seed)
     if dtypes.bits(aval.dtype) > 32:
         wide = convert(seed, dtypes.dtype("uint64"))
-        return _join(convert(shift_right_logical(wide, scalar_like(wide, 32)), dtypes.uint32), convert(wide, dtypes.uint32))
+        return _join(
+            convert(shift_right_logical(wide, scalar_like(wide, 32)), dtypes.uint32), convert(wide, dtypes.uint32)
+        )
     return _join(full(aval.shape, 0, dtypes.uint32), convert(seed, dtypes.uint32))
 
 
@@ -192,15 +231,18 @@ def _two_words(high: Value, low: Any, dt: ElementType) -> Value:
 
 class Generator(NamedTuple):
     """A random generator: its name, the dtype of its keys, and what it computes from raw keys."""
+
     name: str
     dtype: dtypes.KeyDType
-    seed: Callable[..., Any]        # integers -> raw keys
-    split: Callable[..., Any]       # raw keys, shape -> raw keys
-    bits: Callable[..., Any]        # raw keys, bit width, shape -> unsigned integers
-    fold_in: Callable[..., Any]     # raw keys, uint32 -> raw keys
+    seed: Callable[..., Any]  # integers -> raw keys
+    split: Callable[..., Any]  # raw keys, shape -> raw keys
+    bits: Callable[..., Any]  # raw keys, bit width, shape -> unsigned integers
+    fold_in: Callable[..., Any]  # raw keys, uint32 -> raw keys
 
 
-generators = {"threefry2x32": Generator("threefry2x32", FRY, threefry_seed, threefry_split, threefry_bits, threefry_fold_in)}
+generators = {
+    "threefry2x32": Generator("threefry2x32", FRY, threefry_seed, threefry_split, threefry_bits, threefry_fold_in)
+}
 
 
 def _key_dtype(name: str, aval: ShapedArray) -> Value:
@@ -218,18 +260,37 @@ def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[...,
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         return primitive.bind(*args, **params), 0
 
-    primitive.reference = unsupported("random keys are words when a program runs, and primitives of keys what they compute of these (transforms.physical)")
-    primitive.abstract, primitive.batch, primitive.jvp, primitive.on_raw = abstract, batch, no_derivative(primitive), on_raw
+    primitive.reference = unsupported(
+        "random keys are words when a program runs, and primitives of keys what they compute of these"
+        " (transforms.physical)"
+    )
+    primitive.abstract, primitive.batch, primitive.jvp, primitive.on_raw = (
+        abstract,
+        batch,
+        no_derivative(primitive),
+        on_raw,
+    )
     return primitive
 
 
-random_seed_p = key_primitive("random_seed", lambda seed, *, impl: shaped(seed.shape, impl),
-                               lambda dtype, seed, *, impl: generators[impl.impl].seed(seed))
-random_wrap_p = key_primitive("random_wrap", lambda raw, *, impl: shaped(raw.shape[:-1], impl), lambda dtype, raw, *, impl: raw)
-random_unwrap_p = key_primitive("random_unwrap", lambda key: shaped((*key.shape, *_key_dtype("random_unwrap", key).key_shape), dtypes.uint32),
-                                 lambda dtype, raw: raw)
-random_split_p = key_primitive("random_split", lambda key, *, shape: shaped((*key.shape, *shape), _key_dtype("random_split", key)),
-                                lambda dtype, raw, *, shape: generators[dtype.impl].split(raw, shape))
+random_seed_p = key_primitive(
+    "random_seed",
+    lambda seed, *, impl: shaped(seed.shape, impl),
+    lambda dtype, seed, *, impl: generators[impl.impl].seed(seed),
+)
+random_wrap_p = key_primitive(
+    "random_wrap", lambda raw, *, impl: shaped(raw.shape[:-1], impl), lambda dtype, raw, *, impl: raw
+)
+random_unwrap_p = key_primitive(
+    "random_unwrap",
+    lambda key: shaped((*key.shape, *_key_dtype("random_unwrap", key).key_shape), dtypes.uint32),
+    lambda dtype, raw: raw,
+)
+random_split_p = key_primitive(
+    "random_split",
+    lambda key, *, shape: shaped((*key.shape, *shape), _key_dtype("random_split", key)),
+    lambda dtype, raw, *, shape: generators[dtype.impl].split(raw, shape),
+)
 
 
 def _random_bits_abstract(key: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
@@ -246,11 +307,21 @@ def _fold_in_abstract(key: ShapedArray, data: ShapedArray) -> ShapedArray:
 
 def _fold_in_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     """What is not batched gets an axis of size 1: a generator may make the numbers of all keys at once."""
-    return random_fold_in_p.bind(*[expand_dims(x, (0,)) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]), 0
+    return (
+        random_fold_in_p.bind(*[expand_dims(x, (0,)) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]),
+        0,
+    )
 
 
-random_bits_p = key_primitive("random_bits", _random_bits_abstract,
-                              lambda dtype, raw, *, bit_width, shape: generators[dtype.impl].bits(raw, bit_width, shape))
-random_clone_p = key_primitive("random_clone", lambda key: shaped(key.shape, _key_dtype("random_clone", key)), lambda dtype, raw: raw)
-random_fold_in_p = key_primitive("random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data))
+random_bits_p = key_primitive(
+    "random_bits",
+    _random_bits_abstract,
+    lambda dtype, raw, *, bit_width, shape: generators[dtype.impl].bits(raw, bit_width, shape),
+)
+random_clone_p = key_primitive(
+    "random_clone", lambda key: shaped(key.shape, _key_dtype("random_clone", key)), lambda dtype, raw: raw
+)
+random_fold_in_p = key_primitive(
+    "random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data)
+)
 random_fold_in_p.batch = _fold_in_batch

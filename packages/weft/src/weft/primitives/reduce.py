@@ -1,4 +1,5 @@
 """Reductions, cumulative operations and windows."""
+
 from __future__ import annotations
 
 import functools
@@ -48,14 +49,17 @@ def _restore(x: Value, shape: Sequence[Size], axes: tuple[int, ...]) -> Value:
 
 def _make_extremum_jvp(bind: Callable[..., Value]) -> JvpRule:
     """Ties share the derivative equally."""
-    def jvp(primals: Sequence[Value], tangents: Sequence[Value], *, axes: tuple[int, ...],
-            **params: Any) -> tuple[Value, Value]:
+
+    def jvp(
+        primals: Sequence[Value], tangents: Sequence[Value], *, axes: tuple[int, ...], **params: Any
+    ) -> tuple[Value, Value]:
         (x,), (t,) = primals, tangents
         out = bind(x, axes, params)
         if type(t) is Zero:
             return out, Zero(tangent_aval(get_aval(out)))
         where = convert(eq(x, _restore(out, shape_of(x), axes)), dtype_of(x))
         return out, div(reduce_sum(mul(t, where), axes), reduce_sum(where, axes))
+
     return jvp
 
 
@@ -70,20 +74,34 @@ def _np_extremum(ufunc: str, highest: bool) -> ReferenceRule:
         if not dtypes.is_complex(x.dtype):
             return getattr(np, ufunc).reduce(x, axis=axes, initial=start) if axes else x
         rows = np.moveaxis(x, axes, range(len(axes)))
-        rows = rows.reshape(math.prod(rows.shape[:len(axes)]), *rows.shape[len(axes):])
-        return functools.reduce(lambda a, row: extremum_reference(getattr(np, ufunc), a, row), rows, np.full(rows.shape[1:], start))
+        rows = rows.reshape(math.prod(rows.shape[: len(axes)]), *rows.shape[len(axes) :])
+        return functools.reduce(
+            lambda a, row: extremum_reference(getattr(np, ufunc), a, row), rows, np.full(rows.shape[1:], start)
+        )
+
     return reference
 
 
-reduce_max_p: Primitive = _reduction("reduce_max", "biufc", _np_extremum("maximum", False),
-                          _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)))
-reduce_min_p: Primitive = _reduction("reduce_min", "biufc", _np_extremum("minimum", True),
-                          _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)))
+reduce_max_p: Primitive = _reduction(
+    "reduce_max",
+    "biufc",
+    _np_extremum("maximum", False),
+    _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)),
+)
+reduce_min_p: Primitive = _reduction(
+    "reduce_min",
+    "biufc",
+    _np_extremum("minimum", True),
+    _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)),
+)
 
 
-def _prod_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, axes: tuple[int, ...],
-              **params: Any) -> tuple[Value, Value]:
-    """The product of all other elements, from running products in both directions: right also where elements are zero."""
+def _prod_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, axes: tuple[int, ...], **params: Any
+) -> tuple[Value, Value]:
+    """The product of all other elements, from running products in both directions: right also where elements are
+    zero.
+    """
     (x,), (t,) = primals, tangents
     out = reduce_prod_p.bind(x, axes=axes, **params)
     if type(t) is Zero:
@@ -114,7 +132,12 @@ def cut(x: Value, lo: int, hi: int) -> Value:
     return slice_(x, (0,) * (len(shape) - 1) + (lo,), (*shape[:-1], hi))
 
 
-reduce_prod_p = _reduction("reduce_prod", "iufc", lambda x, axes: np.prod(x, axis=axes, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), _prod_jvp)
+reduce_prod_p = _reduction(
+    "reduce_prod",
+    "iufc",
+    lambda x, axes: np.prod(x, axis=axes, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype),
+    _prod_jvp,
+)
 reduce_and_p = _reduction("reduce_and", "biu", lambda x, axes: np.bitwise_and.reduce(x, axis=axes))
 reduce_or_p = _reduction("reduce_or", "biu", lambda x, axes: np.bitwise_or.reduce(x, axis=axes))
 reduce_xor_p = _reduction("reduce_xor", "biu", lambda x, axes: np.bitwise_xor.reduce(x, axis=axes))
@@ -124,6 +147,7 @@ def _reducer(primitive: Primitive, **extra: Any) -> Callable[..., Any]:
     def f(x: Value, axes: tuple[int, ...]) -> Value:
         axes = tuple(axes)
         return primitive.bind(x, axes=axes, **extra)
+
     f.__name__ = primitive.name
     return f
 
@@ -149,14 +173,15 @@ def _arg_reduction(name: str, reference: Callable[..., Any], sign: int) -> Primi
             raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")
         if x.shape[axis] == 0:
             raise ValueError(f"{name} requires a non-empty dimension; axis {axis} of shape {x.shape} has size 0.")
-        return shaped(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
+        return shaped(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
 
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         return out, Zero(tangent_aval(get_aval(out)))
 
-    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...],
-              index_dtype: ElementType) -> tuple[Value, Any]:
+    def batch(
+        axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...], index_dtype: ElementType
+    ) -> tuple[Value, Any]:
         (x,), (dim,) = args, dims
         return primitive.bind(moveaxis(x, dim, 0), axes=(axes[0] + 1,), index_dtype=index_dtype), 0
 
@@ -182,8 +207,9 @@ def argmin(x: Value, axis: int, index_dtype: ElementType) -> Value:
 # cumulative ----------------------------------------------------------------------------------------------------------
 
 
-def _cumulative(name: str, kinds: str, reference: Callable[..., Any], combine: Callable[..., Any],
-                identity: Value) -> Primitive:
+def _cumulative(
+    name: str, kinds: str, reference: Callable[..., Any], combine: Callable[..., Any], identity: Value
+) -> Primitive:
     primitive = Primitive(name, basic=False)
 
     def abstract(x: Value, *, axis: int, reverse: bool) -> ShapedArray:
@@ -192,8 +218,7 @@ def _cumulative(name: str, kinds: str, reference: Callable[..., Any], combine: C
             raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")
         return x
 
-    def batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int,
-              reverse: bool) -> tuple[Value, Any]:
+    def batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int, reverse: bool) -> tuple[Value, Any]:
         (x,), (dim,) = args, dims
         return primitive.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
@@ -218,12 +243,14 @@ def _cumulative(name: str, kinds: str, reference: Callable[..., Any], combine: C
 
 def _by_decomposition(primitive: Primitive) -> Callable[..., Any]:
     """The derivative of the parallel prefix itself."""
+
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         (t,) = tangents
         if type(t) is Zero:
             return out, Zero(tangent_aval(get_aval(out)))
         return out, _prefix_tangent(primitive, primals[0], t, params)
+
     return jvp
 
 
@@ -248,6 +275,7 @@ def _max_step(pick: Callable[..., Any]) -> Callable[..., Any]:
         half = lambda a, b: convert(eq(a, out), dtype_of(x))
         wx, wy = half(x, y), half(y, x)
         return out, div(add(mul(tx, wx), mul(ty, wy)), add(wx, wy))
+
     return step
 
 
@@ -261,14 +289,31 @@ def logaddexp(x: Value, y: Value) -> Value:
 
 
 _low, _high = (lambda dt: _limit(dt, False)), (lambda dt: _limit(dt, True))
-_STEP = {"cumprod": (lambda x, y, tx, ty: (mul(x, y), add(mul(tx, y), mul(x, ty))), lambda dt: 1),
-         "cummax": (_max_step(max_), _low), "cummin": (_max_step(min_), _high)}
+_STEP = {
+    "cumprod": (lambda x, y, tx, ty: (mul(x, y), add(mul(tx, y), mul(x, ty))), lambda dt: 1),
+    "cummax": (_max_step(max_), _low),
+    "cummin": (_max_step(min_), _high),
+}
 
-cumsum_p = _cumulative("cumsum", "iufc", lambda x, axis: np.cumsum(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), add, lambda dt: 0)
-cumprod_p = _cumulative("cumprod", "iufc", lambda x, axis: np.cumprod(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), mul, lambda dt: 1)
+cumsum_p = _cumulative(
+    "cumsum",
+    "iufc",
+    lambda x, axis: np.cumsum(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype),
+    add,
+    lambda dt: 0,
+)
+cumprod_p = _cumulative(
+    "cumprod",
+    "iufc",
+    lambda x, axis: np.cumprod(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype),
+    mul,
+    lambda dt: 1,
+)
 cummax_p = _cumulative("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis), max_, _low)
 cummin_p = _cumulative("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x, axis), min_, _high)
-cumlogsumexp_p = _cumulative("cumlogsumexp", "f", lambda x, axis: np.logaddexp.accumulate(x.astype(np.float64), axis), logaddexp, _low)
+cumlogsumexp_p = _cumulative(
+    "cumlogsumexp", "f", lambda x, axis: np.logaddexp.accumulate(x.astype(np.float64), axis), logaddexp, _low
+)
 
 
 def _cumsum_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:

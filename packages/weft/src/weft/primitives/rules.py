@@ -1,4 +1,5 @@
 """Builders of the rules that many primitives share."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -36,8 +37,17 @@ def scalar_like(x: Value, value: Value) -> Any:
     aval = get_aval(x)
     if isinstance(value, SymbolicSize):
         return scalar_of(value, aval.dtype, aval.weak_type)
-    if isinstance(value, int) and dtypes.is_int(aval.dtype) and not dtypes.iinfo(aval.dtype).min <= value <= dtypes.iinfo(aval.dtype).max:
-        raise OverflowError(at_user_line(f"the number {value} is none of dtype {dtypes.name(aval.dtype)}. Convert the array of shape {aval.shape} with astype to one that holds it."))
+    if (
+        isinstance(value, int)
+        and dtypes.is_int(aval.dtype)
+        and not dtypes.iinfo(aval.dtype).min <= value <= dtypes.iinfo(aval.dtype).max
+    ):
+        raise OverflowError(
+            at_user_line(
+                f"the number {value} is none of dtype {dtypes.name(aval.dtype)}. Convert the array of shape"
+                f" {aval.shape} with astype to one that holds it."
+            )
+        )
     return TypedScalar(round_scalar(value, aval.dtype), shaped((), aval.dtype, aval.weak_type))
 
 
@@ -48,14 +58,18 @@ def is_linear_arg(x: Value) -> bool:
 def check_kind(name: str, aval: AbstractValue, kinds: str) -> None:
     if dtypes.kind(aval.dtype) not in kinds:
         words = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
-        raise type_error(f"{name} does not accept dtype {dtypes.name(aval.dtype)}: it takes {', '.join(words[k] for k in kinds)}.")
+        raise type_error(
+            f"{name} does not accept dtype {dtypes.name(aval.dtype)}: it takes {', '.join(words[k] for k in kinds)}."
+        )
 
 
 def same_dtype(name: str, avals: Sequence[AbstractValue]) -> Value:
     first = avals[0].dtype
     if any(a.dtype != first for a in avals):
-        raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(a.dtype) for a in avals)}. "
-                         "(Convert one with astype, or use the weft.numpy function, which promotes.)")
+        raise type_error(
+            f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(a.dtype) for a in avals)}. "
+            "(Convert one with astype, or use the weft.numpy function, which promotes.)"
+        )
     return first
 
 
@@ -65,12 +79,17 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any,
     if len(shapes_) <= 1:
         return shapes_.pop() if shapes_ else ()
     if len({len(s) for s in shapes_}) > 1:
-        raise type_error(f"{name}: arrays must have the same number of dimensions, got shapes {', '.join(map(str, shapes))}.")
+        raise type_error(
+            f"{name}: arrays must have the same number of dimensions, got shapes {', '.join(map(str, shapes))}."
+        )
     result = []
     for sizes in zip(*shapes_):
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
-            raise type_error(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. Sizes of an axis must be equal or 1: reshape one of the arrays, or add an axis (x[:, None]).")
+            raise type_error(
+                f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. Sizes of an axis must"
+                " be equal or 1: reshape one of the arrays, or add an axis (x[:, None])."
+            )
         result.append(wide.pop() if wide else 1)
     return tuple(result)
 
@@ -83,20 +102,24 @@ def no_negative(name: str, shape: Sequence[Any]) -> None:
 
 def linear_jvp(primitive: Primitive) -> JvpRule:
     """The jvp of a primitive that is linear in its one argument."""
+
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         (t,) = tangents
         return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else primitive.bind(t, **params)
+
     return jvp
 
 
 def no_derivative(primitive: Primitive) -> JvpRule:
     """The jvp of a primitive whose results do not vary with its arguments where it is differentiable at all."""
+
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         if primitive.multiple_results:
             return out, [Zero(tangent_aval(get_aval(o))) for o in out]
         return out, Zero(tangent_aval(get_aval(out)))
+
     return jvp
 
 

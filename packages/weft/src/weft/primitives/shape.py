@@ -1,4 +1,5 @@
 """Primitives that move elements without computing on them."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
@@ -10,7 +11,17 @@ from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import neg, select
-from .linear import add_any, broadcast_in_dim, broadcast_to_axis, expand_dims, full, moveaxis, reduce_sum, reshape, squeeze
+from .linear import (
+    add_any,
+    broadcast_in_dim,
+    broadcast_to_axis,
+    expand_dims,
+    full,
+    moveaxis,
+    reduce_sum,
+    reshape,
+    squeeze,
+)
 from .rules import is_linear_arg, linear_jvp, no_negative, same_dtype, shape_of, shifted
 
 if TYPE_CHECKING:
@@ -33,7 +44,10 @@ def _iota_abstract(*, dtype: ElementType, shape: Shape, dimension: int, sharding
 
 
 iota_p.abstract = _iota_abstract
-iota_p.jvp = lambda primals, tangents, **params: (iota_p.bind(**params), Zero(tangent_aval(get_aval(iota_p.bind(**params)))))
+iota_p.jvp = lambda primals, tangents, **params: (
+    iota_p.bind(**params),
+    Zero(tangent_aval(get_aval(iota_p.bind(**params)))),
+)
 iota_p.batch = lambda axis, args, dims, **params: (iota_p.bind(**params), None)
 
 
@@ -56,43 +70,70 @@ def iota(dtype: ElementType, shape: Sequence[Size], dimension: int) -> Value:
 slice_p = Primitive("slice")
 
 
-def _slice_abstract(x: ShapedArray, *, start_indices: Shape, limit_indices: Shape,
-                    strides: tuple[int, ...] | None) -> ShapedArray:
+def _slice_abstract(
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: tuple[int, ...] | None
+) -> ShapedArray:
     rank = len(x.shape)
     steps = strides or (1,) * rank
     if not (len(start_indices) == len(limit_indices) == len(steps) == rank):
-        raise type_error(f"slice start_indices {start_indices} and limit_indices {limit_indices} must match the operand's rank {rank}.")
+        raise type_error(
+            f"slice start_indices {start_indices} and limit_indices {limit_indices} must match the operand's rank"
+            f" {rank}."
+        )
     for a, b, s, n in zip(start_indices, limit_indices, steps, x.shape):
         if not 0 <= a <= b <= n or s <= 0:
-            raise type_error(f"slice [{start_indices} : {limit_indices} : {strides}] is out of bounds for shape {x.shape}.")
-    return shaped(tuple((b - a + s - 1) // s for a, b, s in zip(start_indices, limit_indices, steps)), x.dtype, x.weak_type)
+            raise type_error(
+                f"slice [{start_indices} : {limit_indices} : {strides}] is out of bounds for shape {x.shape}."
+            )
+    return shaped(
+        tuple((b - a + s - 1) // s for a, b, s in zip(start_indices, limit_indices, steps)), x.dtype, x.weak_type
+    )
 
 
 def _slice_reference(x: Value, *, start_indices: Shape, limit_indices: Shape, strides: tuple[int, ...] | None) -> Any:
     return x[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, strides or (1,) * x.ndim))]
 
 
-def _slice_transpose(ct: Value, x: Value, *, start_indices: Shape, limit_indices: Shape,
-                     strides: tuple[int, ...] | None) -> list[Value | None]:
+def _slice_transpose(
+    ct: Value, x: Value, *, start_indices: Shape, limit_indices: Shape, strides: tuple[int, ...] | None
+) -> list[Value | None]:
     shape = x.aval.shape
     steps = strides or (1,) * len(shape)
     out = shape_of(ct)
-    config = tuple((a, n - a - ((m - 1) * s + 1 if m else 0), s - 1) for a, n, m, s in zip(start_indices, shape, out, steps))
+    config = tuple(
+        (a, n - a - ((m - 1) * s + 1 if m else 0), s - 1) for a, n, m, s in zip(start_indices, shape, out, steps)
+    )
     return [pad(ct, full((), 0, get_aval(ct).dtype), config)]
 
 
-def _slice_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, start_indices: Shape,
-                 limit_indices: Shape, strides: tuple[int, ...] | None) -> tuple[Value, Any]:
+def _slice_batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    start_indices: Shape,
+    limit_indices: Shape,
+    strides: tuple[int, ...] | None,
+) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
-    return slice_p.bind(x, start_indices=(0, *start_indices), limit_indices=(axis.size, *limit_indices),
-                        strides=None if strides is None else (1, *strides)), 0
+    return (
+        slice_p.bind(
+            x,
+            start_indices=(0, *start_indices),
+            limit_indices=(axis.size, *limit_indices),
+            strides=None if strides is None else (1, *strides),
+        ),
+        0,
+    )
 
 
 slice_p.abstract, slice_p.reference, slice_p.jvp = _slice_abstract, _slice_reference, linear_jvp(slice_p)
 slice_p.transpose, slice_p.batch = _slice_transpose, _slice_batch
 
 
-def slice_(x: Value, start_indices: Iterable[Size], limit_indices: Iterable[Size], strides: Iterable[int] | None = None) -> Value:
+def slice_(
+    x: Value, start_indices: Iterable[Size], limit_indices: Iterable[Size], strides: Iterable[int] | None = None
+) -> Value:
     """`x[start:limit:stride]` along every axis, with static bounds."""
     start, limit = tuple(start_indices), tuple(limit_indices)
     strides = None if strides is None or all(s == 1 for s in strides) else tuple(strides)
@@ -106,13 +147,17 @@ def slice_(x: Value, start_indices: Iterable[Size], limit_indices: Iterable[Size
 pad_p = Primitive("pad")
 
 
-def _pad_abstract(x: ShapedArray, value: ShapedArray, *,
-                  padding_config: tuple[tuple[int, int, int], ...]) -> ShapedArray:
+def _pad_abstract(
+    x: ShapedArray, value: ShapedArray, *, padding_config: tuple[tuple[int, int, int], ...]
+) -> ShapedArray:
     same_dtype("pad", [x, value])
     if value.shape:
         raise type_error(f"pad: padding_value must be a scalar, got shape {value.shape}.")
     if len(padding_config) != len(x.shape):
-        raise type_error(f"pad: padding_config {padding_config} must have one entry for each of the operand's {len(x.shape)} dimensions.")
+        raise type_error(
+            f"pad: padding_config {padding_config} must have one entry for each of the operand's {len(x.shape)}"
+            " dimensions."
+        )
     if any(i < 0 for _, _, i in padding_config):
         raise type_error(f"pad: interior padding must not be negative, got {padding_config}.")
     shape = tuple(lo + hi + n + max(n - 1, 0) * i for n, (lo, hi, i) in zip(x.shape, padding_config))
@@ -128,12 +173,15 @@ def _pad_reference(x: Value, value: Value, *, padding_config: tuple[tuple[int, i
     out = np.full([n + lo + hi for n, (lo, hi, _) in zip(sizes, padding_config)], value, x.dtype)
     kept = [(max(-lo, 0), max(min(n, n + hi), 0)) for n, (lo, hi, _) in zip(sizes, padding_config)]
     if all(a < b for a, b in kept):
-        out[tuple(slice(a + lo, b + lo) for (a, b), (lo, _, _) in zip(kept, padding_config))] = wide[tuple(slice(a, b) for a, b in kept)]
+        out[tuple(slice(a + lo, b + lo) for (a, b), (lo, _, _) in zip(kept, padding_config))] = wide[
+            tuple(slice(a, b) for a, b in kept)
+        ]
     return out
 
 
-def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,
-             padding_config: tuple[tuple[int, int, int], ...]) -> tuple[Value, Value]:
+def _pad_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, padding_config: tuple[tuple[int, int, int], ...]
+) -> tuple[Value, Value]:
     x, value = primals
     out = pad_p.bind(x, value, padding_config=padding_config)
     tx, tv = tangents
@@ -144,8 +192,9 @@ def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,
     return out, pad_p.bind(tx, tv, padding_config=padding_config)
 
 
-def _pad_transpose(ct: Value, x: Value, value: Value, *,
-                   padding_config: tuple[tuple[int, int, int], ...]) -> list[Value | None]:
+def _pad_transpose(
+    ct: Value, x: Value, value: Value, *, padding_config: tuple[tuple[int, int, int], ...]
+) -> list[Value | None]:
     inverse = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
     zero = full((), 0, get_aval(ct).dtype)
     inner = pad(ct, zero, inverse)
@@ -157,20 +206,30 @@ def _pad_transpose(ct: Value, x: Value, value: Value, *,
     return [inner if is_linear_arg(x) else None, ct_value]
 
 
-def _pad_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
-               padding_config: tuple[tuple[int, int, int], ...]) -> tuple[Value, Any]:
+def _pad_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, padding_config: tuple[tuple[int, int, int], ...]
+) -> tuple[Value, Any]:
     (x, value), (dx, dv) = args, dims
     x = broadcast_to_axis(x, axis.size) if dx is None else moveaxis(x, dx, 0)
     if dv is None:
         return pad_p.bind(x, value, padding_config=((0, 0, 0), *padding_config)), 0
-    from_mask = pad_p.bind(full(shape_of(x), True, dtypes.bool_), full((), False, dtypes.bool_), padding_config=((0, 0, 0), *padding_config))
+    from_mask = pad_p.bind(
+        full(shape_of(x), True, dtypes.bool_),
+        full((), False, dtypes.bool_),
+        padding_config=((0, 0, 0), *padding_config),
+    )
     out = pad_p.bind(x, full((), 0, get_aval(x).dtype), padding_config=((0, 0, 0), *padding_config))
     fill = reshape(value, (axis.size,) + (1,) * (len(shape_of(x)) - 1))
     return select(from_mask, out, fill), 0
 
 
-pad_p.abstract, pad_p.reference, pad_p.jvp, pad_p.transpose, pad_p.batch = \
-    _pad_abstract, _pad_reference, _pad_jvp, _pad_transpose, _pad_batch
+pad_p.abstract, pad_p.reference, pad_p.jvp, pad_p.transpose, pad_p.batch = (
+    _pad_abstract,
+    _pad_reference,
+    _pad_jvp,
+    _pad_transpose,
+    _pad_batch,
+)
 
 
 def pad(x: Value, padding_value: Value, padding_config: Iterable[tuple[int, int, int]]) -> Value:
@@ -189,10 +248,14 @@ def _concatenate_abstract(*xs: Any, dimension: int) -> ShapedArray:
         raise type_error("concatenate expects at least one operand, got 0.")
     same_dtype("concatenate", xs)
     if len({len(x.shape) for x in xs}) != 1 or not 0 <= dimension < len(xs[0].shape):
-        raise type_error(f"concatenate: operands of shapes {[x.shape for x in xs]} can't be concatenated along axis {dimension}.")
-    if len({x.shape[:dimension] + x.shape[dimension + 1:] for x in xs}) != 1:
-        raise type_error(f"concatenate: along an axis other than the one that is joined the sizes differ: "
-                         f"axis {dimension} joins the shapes {', '.join(str(x.shape) for x in xs)}.")
+        raise type_error(
+            f"concatenate: operands of shapes {[x.shape for x in xs]} can't be concatenated along axis {dimension}."
+        )
+    if len({x.shape[:dimension] + x.shape[dimension + 1 :] for x in xs}) != 1:
+        raise type_error(
+            "concatenate: along an axis other than the one that is joined the sizes differ: "
+            f"axis {dimension} joins the shapes {', '.join(str(x.shape) for x in xs)}."
+        )
     shape = list(xs[0].shape)
     shape[dimension] = sum(x.shape[dimension] for x in xs)
     return shaped(tuple(shape), xs[0].dtype, all(x.weak_type for x in xs))
@@ -202,8 +265,10 @@ def _concatenate_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, dim
     out = concatenate_p.bind(*primals, dimension=dimension)
     if all(type(t) is Zero for t in tangents):
         return out, Zero(tangent_aval(get_aval(out)))
-    return out, concatenate_p.bind(*[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)],
-                                   dimension=dimension)
+    return out, concatenate_p.bind(
+        *[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)],
+        dimension=dimension,
+    )
 
 
 def _concatenate_transpose(ct: Value, *xs: Any, dimension: int) -> list[Value | None]:
@@ -220,13 +285,16 @@ def _concatenate_transpose(ct: Value, *xs: Any, dimension: int) -> list[Value | 
     return out
 
 
-def _concatenate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
-                       dimension: int) -> tuple[Value, Any]:
+def _concatenate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int) -> tuple[Value, Any]:
     new = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     return concatenate_p.bind(*new, dimension=dimension + 1), 0
 
 
-concatenate_p.abstract, concatenate_p.jvp, concatenate_p.transpose = _concatenate_abstract, _concatenate_jvp, _concatenate_transpose
+concatenate_p.abstract, concatenate_p.jvp, concatenate_p.transpose = (
+    _concatenate_abstract,
+    _concatenate_jvp,
+    _concatenate_transpose,
+)
 concatenate_p.reference = lambda *xs, dimension: np.concatenate(xs, dimension)
 concatenate_p.batch = _concatenate_batch
 
@@ -266,10 +334,12 @@ def rev(x: Value, dimensions: Iterable[int]) -> Value:
 
 def _many_jvp(primitive: Primitive) -> Callable[..., Any]:
     """The jvp of a linear primitive with one argument and several results."""
+
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         outs = primitive.bind(*primals, **params)
         (t,) = tangents
         return outs, [Zero(tangent_aval(get_aval(o))) for o in outs] if type(t) is Zero else primitive.bind(t, **params)
+
     return jvp
 
 
@@ -285,8 +355,11 @@ def _split_abstract(x: ShapedArray, *, sizes: Sequence[Size], axis: int) -> list
     if not 0 <= axis < len(x.shape):
         raise type_error(f"split: axis {axis} is out of range for an array of shape {x.shape}.")
     if any(n < 0 for n in sizes) or sum(sizes) != x.shape[axis]:
-        raise ValueError(f"split: sizes {tuple(sizes)} must not be negative and must add up to the size {x.shape[axis]} of axis {axis} of shape {x.shape}.")
-    return [shaped((*x.shape[:axis], n, *x.shape[axis + 1:]), x.dtype, x.weak_type) for n in sizes]
+        raise ValueError(
+            f"split: sizes {tuple(sizes)} must not be negative and must add up to the size {x.shape[axis]} of axis"
+            f" {axis} of shape {x.shape}."
+        )
+    return [shaped((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype, x.weak_type) for n in sizes]
 
 
 def _split_decompose(x: Value, *, sizes: Sequence[Size], axis: int) -> Value:
@@ -303,10 +376,17 @@ def _split_reference(x: Value, *, sizes: Sequence[Size], axis: int) -> Any:
     return np.split(x, np.cumsum(np.array(sizes, int))[:-1], axis) if sizes else []
 
 
-split_p.abstract, split_p.reference, split_p.decompose, split_p.jvp = _split_abstract, _split_reference, _split_decompose, _many_jvp(split_p)
+split_p.abstract, split_p.reference, split_p.decompose, split_p.jvp = (
+    _split_abstract,
+    _split_reference,
+    _split_decompose,
+    _many_jvp(split_p),
+)
 split_p.transpose = lambda cts, x, *, sizes, axis: [concatenate(_filled(cts), axis)]
 split_p.batch = lambda axis_, args, dims, *, sizes, axis: (
-    split_p.bind(args[0], sizes=sizes, axis=axis + (dims[0] <= axis)), [dims[0]] * len(sizes))
+    split_p.bind(args[0], sizes=sizes, axis=axis + (dims[0] <= axis)),
+    [dims[0]] * len(sizes),
+)
 
 unstack_p = Primitive("unstack", multiple_results=True, basic=False)
 
@@ -314,7 +394,7 @@ unstack_p = Primitive("unstack", multiple_results=True, basic=False)
 def _unstack_abstract(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     if not 0 <= axis < len(x.shape):
         raise ValueError(f"unstack: axis {axis} is out of bounds for an array of shape {x.shape}.")
-    return [shaped(x.shape[:axis] + x.shape[axis + 1:], x.dtype, x.weak_type)] * x.shape[axis]
+    return [shaped(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)] * x.shape[axis]
 
 
 def _unstack_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int) -> tuple[Value, Any]:
@@ -325,7 +405,9 @@ def _unstack_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int)
 
 unstack_p.abstract, unstack_p.jvp, unstack_p.batch = _unstack_abstract, _many_jvp(unstack_p), _unstack_batch
 unstack_p.reference = lambda x, *, axis: list(np.moveaxis(x, axis, 0))
-unstack_p.decompose = lambda x, *, axis: [squeeze(p, (axis,)) for p in _split_decompose(x, sizes=(1,) * shape_of(x)[axis], axis=axis)]
+unstack_p.decompose = lambda x, *, axis: [
+    squeeze(p, (axis,)) for p in _split_decompose(x, sizes=(1,) * shape_of(x)[axis], axis=axis)
+]
 unstack_p.transpose = lambda cts, x, *, axis: [stack(_filled(cts), axis)]
 
 stack_p = Primitive("stack", basic=False)
@@ -344,7 +426,10 @@ def _stack_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, axis: int
     out = stack_p.bind(*primals, axis=axis)
     if all(type(t) is Zero for t in tangents):
         return out, Zero(tangent_aval(get_aval(out)))
-    return out, stack_p.bind(*[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)], axis=axis)
+    return out, stack_p.bind(
+        *[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)],
+        axis=axis,
+    )
 
 
 def _stack_transpose(ct: Value, *xs: Any, axis: int) -> list[Value | None]:
@@ -356,7 +441,12 @@ def _stack_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int) -
     return stack_p.bind(*new, axis=axis + 1), 0
 
 
-stack_p.abstract, stack_p.jvp, stack_p.transpose, stack_p.batch = _stack_abstract, _stack_jvp, _stack_transpose, _stack_batch
+stack_p.abstract, stack_p.jvp, stack_p.transpose, stack_p.batch = (
+    _stack_abstract,
+    _stack_jvp,
+    _stack_transpose,
+    _stack_batch,
+)
 stack_p.reference = lambda *xs, axis: np.stack(xs, axis)
 stack_p.decompose = lambda *xs, axis: concatenate([expand_dims(x, (axis,)) for x in xs], axis)
 
@@ -371,7 +461,10 @@ tile_p = Primitive("tile", basic=False)
 
 def _tile_abstract(x: ShapedArray, *, reps: Sequence[int]) -> ShapedArray:
     if len(reps) != len(x.shape) or any(r < 0 for r in reps):
-        raise type_error(f"tile: reps {tuple(reps)} must have one number, not negative, for each of the {len(x.shape)} axes of shape {x.shape}.")
+        raise type_error(
+            f"tile: reps {tuple(reps)} must have one number, not negative, for each of the {len(x.shape)} axes of shape"
+            f" {x.shape}."
+        )
     return shaped(tuple(n * r for n, r in zip(x.shape, reps)), x.dtype, x.weak_type)
 
 
@@ -386,6 +479,11 @@ def _tile_transpose(ct: Value, x: Value, *, reps: Sequence[int]) -> list[Value |
     return [reduce_sum(reshape(ct, [n for pair in zip(reps, shape) for n in pair]), range(0, 2 * len(shape), 2))]
 
 
-tile_p.abstract, tile_p.decompose, tile_p.jvp, tile_p.transpose = _tile_abstract, _tile_decompose, linear_jvp(tile_p), _tile_transpose
+tile_p.abstract, tile_p.decompose, tile_p.jvp, tile_p.transpose = (
+    _tile_abstract,
+    _tile_decompose,
+    linear_jvp(tile_p),
+    _tile_transpose,
+)
 tile_p.reference = lambda x, *, reps: np.tile(x, reps)
 tile_p.batch = lambda axis, args, dims, *, reps: (tile_p.bind(moveaxis(args[0], dims[0], 0), reps=(1, *reps)), 0)

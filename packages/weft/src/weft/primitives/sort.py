@@ -1,4 +1,5 @@
 """Sorting and selecting the largest."""
+
 from __future__ import annotations
 
 import math
@@ -39,7 +40,9 @@ def _sort_abstract(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> 
 
 
 def sort_key(x: Value) -> list[Value]:
-    """NumPy keys in lax's total order: -0 and 0 equal, NaN equal to NaN and last, complex by real part and then imaginary."""
+    """NumPy keys in lax's total order: -0 and 0 equal, NaN equal to NaN and last, complex by real part and then
+    imaginary.
+    """
     if dtypes.is_complex(x.dtype):
         return [*sort_key(x.real), *sort_key(x.imag)]
     if dtypes.is_float(x.dtype):
@@ -67,18 +70,23 @@ def take_along(x: Value, order: Value, dimension: int) -> Value:
     return moveaxis(out, rank - 1, dimension)
 
 
-def _sort_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, dimension: int, is_stable: bool,
-              num_keys: int) -> tuple[Value, Value]:
+def _sort_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, dimension: int, is_stable: bool, num_keys: int
+) -> tuple[Value, Value]:
     if all(type(t) is Zero for t in tangents):
         outs = sort_p.bind(*primals, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
         return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
     positions = iota(dtypes.int32, shape_of(primals[0]), dimension)
     *outs, order = sort_p.bind(*primals, positions, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-    return outs, [Zero(tangent_aval(get_aval(o))) if type(t) is Zero else take_along(t, order, dimension) for o, t in zip(outs, tangents)]
+    return outs, [
+        Zero(tangent_aval(get_aval(o))) if type(t) is Zero else take_along(t, order, dimension)
+        for o, t in zip(outs, tangents)
+    ]
 
 
-def _sort_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int, is_stable: bool,
-                num_keys: int) -> tuple[Value, Any]:
+def _sort_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int, is_stable: bool, num_keys: int
+) -> tuple[Value, Any]:
     args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     return sort_p.bind(*args, dimension=dimension + 1, is_stable=is_stable, num_keys=num_keys), [0] * len(args)
 
@@ -99,7 +107,10 @@ def _top_k_reference(x: Value, *, k: int, axis: int) -> Any:
     flipped = np.moveaxis(x, axis, -1)[..., ::-1]
     n = flipped.shape[-1]
     order = n - 1 - np.lexsort(tuple(reversed(sort_key(flipped))), axis=-1)[..., ::-1][..., :k]
-    return [np.moveaxis(np.take_along_axis(np.moveaxis(x, axis, -1), order, -1), -1, axis), np.moveaxis(order, -1, axis).astype(np.int32)]
+    return [
+        np.moveaxis(np.take_along_axis(np.moveaxis(x, axis, -1), order, -1), -1, axis),
+        np.moveaxis(order, -1, axis).astype(np.int32),
+    ]
 
 
 def _top_k_decompose(x: Value, *, k: int, axis: int) -> Value:
@@ -107,7 +118,9 @@ def _top_k_decompose(x: Value, *, k: int, axis: int) -> Value:
     shape = shape_of(x)
     positions = rev(iota(dtypes.int32, shape, axis), (axis,))
     ordered, order = sort_p.bind(rev(x, (axis,)), positions, dimension=axis, is_stable=True, num_keys=1)
-    cut = lambda v: slice_(rev(v, (axis,)), (0,) * len(shape), tuple(k if d == axis else n for d, n in enumerate(shape)))
+    cut = lambda v: slice_(
+        rev(v, (axis,)), (0,) * len(shape), tuple(k if d == axis else n for d, n in enumerate(shape))
+    )
     return [cut(ordered), cut(order)]
 
 
@@ -115,11 +128,13 @@ def _top_k_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, k: int, a
     values, order = top_k_p.bind(*primals, k=k, axis=axis)
     (t,) = tangents
     zero = Zero(tangent_aval(get_aval(order)))
-    return [values, order], [Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis), zero]
+    return [values, order], [
+        Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis),
+        zero,
+    ]
 
 
-def _top_k_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, k: int,
-                 axis: int) -> tuple[Value, Any]:
+def _top_k_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, k: int, axis: int) -> tuple[Value, Any]:
     return top_k_p.bind(moveaxis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
 
 
@@ -132,9 +147,11 @@ approx_top_k_p = Primitive("approx_top_k", multiple_results=True, basic=False)
 
 
 def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggregate: bool, size_override: int) -> int:
-    """How many candidates approx_top_k gives of `size` elements: k, or as many as a TPU has before it picks the k among them.
+    """How many candidates approx_top_k gives of `size` elements: k, or as many as a TPU has before it picks the k among
+    them.
 
-    The candidates are the maxima of bins: with M bins the expected recall is ((M - 1) / M) ** (k - 1) (Chern et al., "TPU-KNN", 2022).
+    The candidates are the maxima of bins: with M bins the expected recall is ((M - 1) / M) ** (k - 1) (Chern et al.,
+    "TPU-KNN", 2022).
     """
     lanes = 1024 if rank == 1 else 128
     if aggregate:
@@ -154,11 +171,21 @@ def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggreg
     return -(-tiles // (1 << halvings)) * lanes
 
 
-def _approx_abstract(x: ShapedArray, *, k: int, reduction_dimension: int, recall_target: float, is_max_k: bool,
-                     reduction_input_size_override: int, aggregate_to_topk: bool) -> list[ShapedArray]:
+def _approx_abstract(
+    x: ShapedArray,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[ShapedArray]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     if not -len(x.shape) <= reduction_dimension < len(x.shape):
-        raise ValueError(f"{name}: reduction_dimension {reduction_dimension} is out of range for an array of shape {x.shape}.")
+        raise ValueError(
+            f"{name}: reduction_dimension {reduction_dimension} is out of range for an array of shape {x.shape}."
+        )
     if not dtypes.is_float(x.dtype):
         raise ValueError(f"{name}: operand must be a floating type, got {x}.")
     size = x.shape[reduction_dimension]
@@ -167,10 +194,13 @@ def _approx_abstract(x: ShapedArray, *, k: int, reduction_dimension: int, recall
     if not 0 < recall_target <= 1:
         raise ValueError(f"{name}: recall_target must lie in (0, 1], got {recall_target}.")
     if reduction_input_size_override >= 0 and reduction_input_size_override < size:
-        raise ValueError(f"{name}: reduction_input_size_override must be at least the size {size} of the axis, got {reduction_input_size_override}.")
+        raise ValueError(
+            f"{name}: reduction_input_size_override must be at least the size {size} of the axis, got"
+            f" {reduction_input_size_override}."
+        )
     axis = reduction_dimension % len(x.shape)
     n = approx_top_k_size(size, len(x.shape), k, recall_target, aggregate_to_topk, reduction_input_size_override)
-    shape = (*x.shape[:axis], n, *x.shape[axis + 1:])
+    shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
     return [shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)]
 
 
@@ -178,7 +208,9 @@ def _approx_decompose(x: Value, *, reduction_dimension: int, is_max_k: bool, **p
     """Exact: there is no faster way than sorting on processors without a TPU's lanes."""
     shape = shape_of(x)
     axis = reduction_dimension % len(shape)
-    out, _ = _approx_abstract(array_aval(get_aval(x)), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
+    out, _ = _approx_abstract(
+        array_aval(get_aval(x)), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params
+    )
     if is_max_k:
         return top_k_p.bind(x, k=out.shape[axis], axis=axis)
     ordered = sort_p.bind(x, iota(dtypes.int32, shape, axis), dimension=axis, is_stable=True, num_keys=1)
@@ -187,7 +219,9 @@ def _approx_decompose(x: Value, *, reduction_dimension: int, is_max_k: bool, **p
 
 def _approx_reference(x: Value, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> Any:
     axis = reduction_dimension % x.ndim
-    out, _ = _approx_abstract(shaped(x.shape, x.dtype), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
+    out, _ = _approx_abstract(
+        shaped(x.shape, x.dtype), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params
+    )
     if is_max_k:
         return _top_k_reference(x, k=out.shape[axis], axis=axis)
     first = tuple(slice(0, n) for n in out.shape)
@@ -199,15 +233,23 @@ def _approx_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: A
     values, order = approx_top_k_p.bind(*primals, **params)
     (t,) = tangents
     axis = params["reduction_dimension"] % len(shape_of(order))
-    return [values, order], [Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis), Zero(tangent_aval(get_aval(order)))]
+    return [values, order], [
+        Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis),
+        Zero(tangent_aval(get_aval(order))),
+    ]
 
 
-def _approx_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, reduction_dimension: int,
-                  **params: Any) -> tuple[Value, Any]:
+def _approx_batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, reduction_dimension: int, **params: Any
+) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     reduction_dimension = reduction_dimension % (len(shape_of(x)) - 1) + 1
     return approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params), [0, 0]
 
 
-approx_top_k_p.abstract, approx_top_k_p.reference, approx_top_k_p.decompose = _approx_abstract, _approx_reference, _approx_decompose
+approx_top_k_p.abstract, approx_top_k_p.reference, approx_top_k_p.decompose = (
+    _approx_abstract,
+    _approx_reference,
+    _approx_decompose,
+)
 approx_top_k_p.jvp, approx_top_k_p.batch = _approx_jvp, _approx_batch

@@ -2,6 +2,7 @@
 
 Those whose decomposition needs no loop have it here; the others' stand in `control.incomplete`.
 """
+
 from __future__ import annotations
 
 import math
@@ -11,7 +12,41 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
 from ..base import dtypes
 from ..base.host import has_numpy, np
-from .elementwise import (Function, _elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, is_finite, le, log, log1p, lt, max_, min_, mul, ne, neg, not_, or_, pow_, rsqrt, select, sign, sqrt, sub)
+from .elementwise import (
+    Function,
+    _elementwise,
+    _fn,
+    _of_scalars,
+    _wide,
+    abs_,
+    add,
+    and_,
+    div,
+    eq,
+    exp,
+    floor,
+    ge,
+    gt,
+    integer_pow,
+    is_finite,
+    le,
+    log,
+    log1p,
+    lt,
+    max_,
+    min_,
+    mul,
+    ne,
+    neg,
+    not_,
+    or_,
+    pow_,
+    rsqrt,
+    select,
+    sign,
+    sqrt,
+    sub,
+)
 from .linear import convert, full
 from .rules import broadcast_shapes, dtype_of, scalar_like, shape_of
 
@@ -19,11 +54,14 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 
-def no_derivative(name: str, argument: str, error: type[Any] = NotImplementedError,
-                  instead: str = "") -> Callable[..., Any]:
+def no_derivative(
+    name: str, argument: str, error: type[Any] = NotImplementedError, instead: str = ""
+) -> Callable[..., Any]:
     """The jvp of an operand that a function has no derivative for: an error that says so."""
+
     def refuse(*_: Any) -> NoReturn:
         raise error(f"{name} has no derivative with respect to {argument}.{instead}")
+
     return refuse
 
 
@@ -44,12 +82,14 @@ def same_shape(name: str, xs: Value) -> list[Any]:
 
 def in_single(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` of operands of one shape, computed in float32 where they have 16 bits."""
+
     def g(*xs: Any) -> Any:
         narrow = dtype_of(xs[0])
         operands = same_shape(name, xs)
         if dtypes.bits(narrow) >= 32:
             return f(*operands)
         return convert(f(*[convert(x, dtypes.float32) for x in operands]), narrow)
+
     return g
 
 
@@ -77,13 +117,26 @@ def _reference(f: Callable[..., Any]) -> Callable[..., Any] | None:
             return math.inf
         except (ValueError, ZeroDivisionError):
             return math.nan
-    return _wide(lambda *xs: np.vectorize(one, otypes=[np.float64])(*xs) if all(x.size for x in xs) else np.zeros(np.broadcast_shapes(*[x.shape for x in xs])))
+
+    return _wide(
+        lambda *xs: (
+            np.vectorize(one, otypes=[np.float64])(*xs)
+            if all(x.size for x in xs)
+            else np.zeros(np.broadcast_shapes(*[x.shape for x in xs]))
+        )
+    )
 
 
 # gamma and its derivatives -------------------------------------------------------------------------------------------
 
-lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v <= 0 and v in (-math.inf, math.floor(max(v, -1e300))) else math.lgamma(v))),
-                        jvp=[lambda t, o, x: mul(t, digamma(x))])
+lgamma_p = _elementwise(
+    "lgamma",
+    "f",
+    _wide(
+        _of_scalars(lambda v: math.inf if v <= 0 and v in (-math.inf, math.floor(max(v, -1e300))) else math.lgamma(v))
+    ),
+    jvp=[lambda t, o, x: mul(t, digamma(x))],
+)
 
 
 def _digamma_scalar(x: float) -> float:
@@ -95,16 +148,35 @@ def _digamma_scalar(x: float) -> float:
         result -= 1 / x
         x += 1
     i = 1 / (x * x)
-    return result + math.log(x) - 0.5 / x - i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
+    return (
+        result
+        + math.log(x)
+        - 0.5 / x
+        - i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
+    )
 
 
-digamma_p = _elementwise("digamma", "f", _wide(_of_scalars(_digamma_scalar)),
-                         jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))])
+digamma_p = _elementwise(
+    "digamma", "f", _wide(_of_scalars(_digamma_scalar)), jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))]
+)
 
 # B_2j / (2j)!, the weights of the Euler-Maclaurin sum
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730)
+_BERNOULLI = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+    854513 / 138,
+    -236364091 / 2730,
+)
 _WEIGHTS = tuple([b / math.factorial(2 * j) for j, b in enumerate(_BERNOULLI, 1)])
-_DIRECT = 9     # terms that are summed as they stand
+_DIRECT = 9  # terms that are summed as they stand
 
 
 def _zeta_scalar(x: float, q: float) -> float:
@@ -112,14 +184,14 @@ def _zeta_scalar(x: float, q: float) -> float:
     if math.isinf(x) or math.isinf(q):
         return math.nan
     if q <= 0 and q == math.floor(q) or x == 1:
-        return math.inf if x % 2 == 0 or x == 1 else math.nan      # the signs on both sides of a pole agree, or do not
+        return math.inf if x % 2 == 0 or x == 1 else math.nan  # the signs on both sides of a pole agree, or do not
     if x < 1 or q < 0 and x != math.floor(x):
         return math.nan
     total = 0.0
     while q < 20:
-        total += q ** -x
+        total += q**-x
         q += 1
-    total += q ** (1 - x) / (x - 1) + 0.5 * q ** -x
+    total += q ** (1 - x) / (x - 1) + 0.5 * q**-x
     factor = x * q ** (-x - 1)
     for j, w in enumerate(_WEIGHTS):
         total += w * factor
@@ -141,19 +213,26 @@ def _zeta(x: Value, q: Value) -> Value:
         term = times(factor, w)
         rest = term if rest is None else add(rest, term)
         factor = div(mul(factor, mul(plus(x, 2 * j + 1), plus(x, 2 * j + 2))), square_a)
-    negligible = eq(power, filled(power, 0))     # 0 / 0 in its corrections
+    negligible = eq(power, filled(power, 0))  # 0 / 0 in its corrections
     total = add(total, where(not_(negligible), rest, 0))
     half = times(x, 0.5)
     one = eq(x, filled(x, 1))
     pole = and_(le(q, filled(q, 0)), eq(q, floor(q)))
-    infinite = or_(and_(pole, eq(half, floor(half))), one)      # the signs on both sides of a pole agree, or do not
+    infinite = or_(and_(pole, eq(half, floor(half))), one)  # the signs on both sides of a pole agree, or do not
     outside = or_(or_(pole, lt(x, filled(x, 1))), and_(lt(q, filled(q, 0)), ne(x, floor(x))))
     total = where(not_(infinite), where(not_(outside), total, math.nan), math.inf)
     return where(is_finite(x), total, math.nan)
 
 
-zeta_p = _elementwise("zeta", "f", _reference(_zeta_scalar), arity=2, basic=False, decompose=in_single("zeta", _zeta),
-                      jvp=[no_derivative("zeta", "its first argument"), lambda t, o, x, q: mul(t, mul(neg(x), zeta(plus(x, 1), q)))])
+zeta_p = _elementwise(
+    "zeta",
+    "f",
+    _reference(_zeta_scalar),
+    arity=2,
+    basic=False,
+    decompose=in_single("zeta", _zeta),
+    jvp=[no_derivative("zeta", "its first argument"), lambda t, o, x, q: mul(t, mul(neg(x), zeta(plus(x, 1), q)))],
+)
 
 
 def _polygamma_scalar(m: float, x: float) -> float:
@@ -173,8 +252,15 @@ def _polygamma(m: Value, x: Value) -> Value:
     return where(and_(eq(m, floor(m)), ge(m, filled(m, 0))), value, math.nan)
 
 
-polygamma_p = _elementwise("polygamma", "f", _reference(_polygamma_scalar), arity=2, basic=False, decompose=in_single("polygamma", _polygamma),
-                           jvp=[no_derivative("polygamma", "m", ValueError), lambda t, o, m, x: mul(t, polygamma(plus(m, 1), x))])
+polygamma_p = _elementwise(
+    "polygamma",
+    "f",
+    _reference(_polygamma_scalar),
+    arity=2,
+    basic=False,
+    decompose=in_single("polygamma", _polygamma),
+    jvp=[no_derivative("polygamma", "m", ValueError), lambda t, o, m, x: mul(t, polygamma(plus(m, 1), x))],
+)
 lgamma: Function = _fn(lgamma_p)
 digamma: Function = _fn(digamma_p)
 zeta: Function = _fn(zeta_p)
@@ -182,30 +268,120 @@ polygamma: Function = _fn(polygamma_p)
 
 # Bessel functions ----------------------------------------------------------------------------------------------------
 
-# Chebyshev coefficients of exp(-x) I0(x) on 0..8 in t = x/4 - 1, and of √x exp(-x) I0(x) from 8 on in t = 16/x - 1; then those of
+# Chebyshev coefficients of exp(-x) I0(x) on 0..8 in t = x/4 - 1, and of √x exp(-x) I0(x) from 8 on in t = 16/x - 1;
+# then those of
 # exp(-x) I1(x) / x and √x exp(-x) I1(x). Computed with mpmath to 50 digits.
 _I0_NEAR = (
-    0.6767952744094761, -0.3046826723431984, 0.17162090152220877, -0.09490109704804764, 0.04930528423967071, -0.02373741480589947,
-    0.010546460394594998, -0.004324309995050576, 0.0016394756169413357, -0.0005763755745385824, 0.00018850288509584165, -5.754195010082104e-05,
-    1.6448448070728896e-05, -4.4167383584587505e-06, 1.1173875391201037e-06, -2.670793853940612e-07, 6.046995022541919e-08, -1.300025009986248e-08,
-    2.6598237246823866e-09, -5.189795601635263e-10, 9.675809035373237e-11, -1.726826291441556e-11, 2.95505266312964e-12, -4.856446783111929e-13,
-    7.676185498604936e-14, -1.1685332877993451e-14, 1.715391285555133e-15, -2.431279846547955e-16, 3.3307945188222384e-17)
+    0.6767952744094761,
+    -0.3046826723431984,
+    0.17162090152220877,
+    -0.09490109704804764,
+    0.04930528423967071,
+    -0.02373741480589947,
+    0.010546460394594998,
+    -0.004324309995050576,
+    0.0016394756169413357,
+    -0.0005763755745385824,
+    0.00018850288509584165,
+    -5.754195010082104e-05,
+    1.6448448070728896e-05,
+    -4.4167383584587505e-06,
+    1.1173875391201037e-06,
+    -2.670793853940612e-07,
+    6.046995022541919e-08,
+    -1.300025009986248e-08,
+    2.6598237246823866e-09,
+    -5.189795601635263e-10,
+    9.675809035373237e-11,
+    -1.726826291441556e-11,
+    2.95505266312964e-12,
+    -4.856446783111929e-13,
+    7.676185498604936e-14,
+    -1.1685332877993451e-14,
+    1.715391285555133e-15,
+    -2.431279846547955e-16,
+    3.3307945188222384e-17,
+)
 _I0_FAR = (
-    0.8044904110141088, 0.0033691164782556943, 6.889758346916825e-05, 2.8913705208347567e-06, 2.0489185894690638e-07, 2.266668990498178e-08,
-    3.3962320257083865e-09, 4.94060238822497e-10, 1.1889147107846439e-11, -3.1499165279632416e-11, -1.3215811840447713e-11, -1.7941785315068062e-12,
-    7.180124451383666e-13, 3.8527783827421426e-13, 1.54008621752141e-14, -4.150569347287222e-14, -9.554846698828307e-15, 3.8116806693526224e-15,
-    1.7725601330565263e-15, -3.425485619677219e-16, -2.8276239805165836e-16, 3.461222867697461e-17, 4.46562142029676e-17)
+    0.8044904110141088,
+    0.0033691164782556943,
+    6.889758346916825e-05,
+    2.8913705208347567e-06,
+    2.0489185894690638e-07,
+    2.266668990498178e-08,
+    3.3962320257083865e-09,
+    4.94060238822497e-10,
+    1.1889147107846439e-11,
+    -3.1499165279632416e-11,
+    -1.3215811840447713e-11,
+    -1.7941785315068062e-12,
+    7.180124451383666e-13,
+    3.8527783827421426e-13,
+    1.54008621752141e-14,
+    -4.150569347287222e-14,
+    -9.554846698828307e-15,
+    3.8116806693526224e-15,
+    1.7725601330565263e-15,
+    -3.425485619677219e-16,
+    -2.8276239805165836e-16,
+    3.461222867697461e-17,
+    4.46562142029676e-17,
+)
 _I1_NEAR = (
-    0.25258718644363365, -0.17641651835783406, 0.1026436586898471, -0.05294598120809499, 0.024726449030626516, -0.010564084894626197,
-    0.004156422944312888, -0.0015135724506312532, 0.0005122859561685758, -0.00016176081582589674, 4.781565107550054e-05, -1.3273163656039436e-05,
-    3.4702513081376785e-06, -8.568720264695455e-07, 2.0032947535521353e-07, -4.445059128796328e-08, 9.381537386495773e-09, -1.8872497517228294e-09,
-    3.625590281552117e-10, -6.663489723502027e-11, 1.1736186298890901e-11, -1.9839743977649436e-12, 3.223793365945575e-13, -5.042185504727912e-14,
-    7.600684294735408e-15, -1.1055969477353862e-15, 1.5536319577362005e-16, -2.111421214358166e-17)
+    0.25258718644363365,
+    -0.17641651835783406,
+    0.1026436586898471,
+    -0.05294598120809499,
+    0.024726449030626516,
+    -0.010564084894626197,
+    0.004156422944312888,
+    -0.0015135724506312532,
+    0.0005122859561685758,
+    -0.00016176081582589674,
+    4.781565107550054e-05,
+    -1.3273163656039436e-05,
+    3.4702513081376785e-06,
+    -8.568720264695455e-07,
+    2.0032947535521353e-07,
+    -4.445059128796328e-08,
+    9.381537386495773e-09,
+    -1.8872497517228294e-09,
+    3.625590281552117e-10,
+    -6.663489723502027e-11,
+    1.1736186298890901e-11,
+    -1.9839743977649436e-12,
+    3.223793365945575e-13,
+    -5.042185504727912e-14,
+    7.600684294735408e-15,
+    -1.1055969477353862e-15,
+    1.5536319577362005e-16,
+    -2.111421214358166e-17,
+)
 _I1_FAR = (
-    0.7785762350182801, -0.009761097491361469, -0.00011058893876262371, -3.882564808877691e-06, -2.512236237870209e-07, -2.6314688468895196e-08,
-    -3.835380385964237e-09, -5.589743462196584e-10, -1.8974958123505413e-11, 3.2526035830154884e-11, 1.4125807436613782e-11, 2.0356285441470896e-12,
-    -7.198551776245908e-13, -4.0835511110921974e-13, -2.1015418427726643e-14, 4.272440016711951e-14, 1.0420276984128802e-14, -3.8144030724370075e-15,
-    -1.8803547755107825e-15, 3.3082023109209285e-16, 2.96262899764595e-16, -3.209525921993424e-17, -4.6503053684893586e-17)
+    0.7785762350182801,
+    -0.009761097491361469,
+    -0.00011058893876262371,
+    -3.882564808877691e-06,
+    -2.512236237870209e-07,
+    -2.6314688468895196e-08,
+    -3.835380385964237e-09,
+    -5.589743462196584e-10,
+    -1.8974958123505413e-11,
+    3.2526035830154884e-11,
+    1.4125807436613782e-11,
+    2.0356285441470896e-12,
+    -7.198551776245908e-13,
+    -4.0835511110921974e-13,
+    -2.1015418427726643e-14,
+    4.272440016711951e-14,
+    1.0420276984128802e-14,
+    -3.8144030724370075e-15,
+    -1.8803547755107825e-15,
+    3.3082023109209285e-16,
+    2.96262899764595e-16,
+    -3.209525921993424e-17,
+    -4.6503053684893586e-17,
+)
 
 
 def _chebyshev(t: Value, coefficients: Sequence[float]) -> Value:
@@ -214,7 +390,11 @@ def _chebyshev(t: Value, coefficients: Sequence[float]) -> Value:
         coefficients = [c for c in coefficients if abs(c) > 4e-9]
     twice, after, last = times(t, 2), None, None
     for c in reversed(coefficients[1:]):
-        now = filled(t, c) if last is None else plus(mul(twice, last) if after is None else sub(mul(twice, last), after), c)
+        now = (
+            filled(t, c)
+            if last is None
+            else plus(mul(twice, last) if after is None else sub(mul(twice, last), after), c)
+        )
         last, after = now, last
     return plus(sub(mul(t, last), after), coefficients[0] / 2)
 
@@ -229,11 +409,13 @@ def _scaled_bessel(near: Sequence[float], far: Sequence[float], odd: bool) -> Ca
         if odd:
             return mul(select(is_near, mul(a, size), b), sign(x))
         return select(is_near, a, b)
+
     return f
 
 
 def _bessel_scalar(order: int) -> Callable[..., Any]:
     """exp(-|x|) I(x) by the power series of I (DLMF 10.25.2), far out by the asymptotic one (10.40.1)."""
+
     def f(x: float) -> float:
         s, y = (math.copysign(1, x) if order else 1), abs(x)
         if math.isinf(y):
@@ -249,8 +431,9 @@ def _bessel_scalar(order: int) -> Callable[..., Any]:
         while abs(term) > 1e-18 and k < 30:
             total += term
             k += 1
-            term *= -(4 * order ** 2 - (2 * k - 1) ** 2) / (k * 8 * y)
+            term *= -(4 * order**2 - (2 * k - 1) ** 2) / (k * 8 * y)
         return s * total / math.sqrt(2 * math.pi * y)
+
     return f
 
 
@@ -262,10 +445,22 @@ def _bessel_i1e_slope(t: Value, o: Value, x: Value) -> Value:
     return mul(t, select(apart, slope, filled(x, 0.5)))
 
 
-bessel_i0e_p = _elementwise("bessel_i0e", "f", _reference(_bessel_scalar(0)), basic=False, decompose=in_single("bessel_i0e", _scaled_bessel(_I0_NEAR, _I0_FAR, False)),
-                            jvp=[lambda t, o, x: mul(t, sub(bessel_i1e(x), mul(sign(x), o)))])
-bessel_i1e_p = _elementwise("bessel_i1e", "f", _reference(_bessel_scalar(1)), basic=False, decompose=in_single("bessel_i1e", _scaled_bessel(_I1_NEAR, _I1_FAR, True)),
-                            jvp=[_bessel_i1e_slope])
+bessel_i0e_p = _elementwise(
+    "bessel_i0e",
+    "f",
+    _reference(_bessel_scalar(0)),
+    basic=False,
+    decompose=in_single("bessel_i0e", _scaled_bessel(_I0_NEAR, _I0_FAR, False)),
+    jvp=[lambda t, o, x: mul(t, sub(bessel_i1e(x), mul(sign(x), o)))],
+)
+bessel_i1e_p = _elementwise(
+    "bessel_i1e",
+    "f",
+    _reference(_bessel_scalar(1)),
+    basic=False,
+    decompose=in_single("bessel_i1e", _scaled_bessel(_I1_NEAR, _I1_FAR, True)),
+    jvp=[_bessel_i1e_slope],
+)
 bessel_i0e: Function = _fn(bessel_i0e_p)
 bessel_i1e: Function = _fn(bessel_i1e_p)
 
@@ -312,7 +507,11 @@ def _igamma_scalar(a: float, x: float) -> float:
         return 1.0
     if x == 0 or math.isinf(a):
         return 0.0
-    return 1 - _gamma_scale(a, x) * _igammac_fraction(a, x) if x > 1 and x > a else _gamma_scale(a, x) / a * _lower_series(a, x)[0]
+    return (
+        1 - _gamma_scale(a, x) * _igammac_fraction(a, x)
+        if x > 1 and x > a
+        else _gamma_scale(a, x) / a * _lower_series(a, x)[0]
+    )
 
 
 def _igammac_scalar(a: float, x: float) -> float:
@@ -335,27 +534,49 @@ def _density(a: Value, x: Value) -> Value:
     return exp(sub(add(neg(x), mul(sub(a, filled(a, 1)), log(x))), lgamma(a)))
 
 
-igamma_p = _elementwise("igamma", "f", _reference(_igamma_scalar), arity=2, basic=False,
-                        jvp=[lambda t, o, a, x: mul(t, igamma_grad_a(a, x)), lambda t, o, a, x: mul(t, _density(a, x))])
-igammac_p = _elementwise("igammac", "f", _reference(_igammac_scalar), arity=2, basic=False,
-                         jvp=[lambda t, o, a, x: neg(mul(t, igamma_grad_a(a, x))), lambda t, o, a, x: neg(mul(t, _density(a, x)))])
-igamma_grad_a_p = _elementwise("igamma_grad_a", "f", _reference(_igamma_grad_a_scalar), arity=2, basic=False,
-                               jvp=[no_derivative("igamma_grad_a", "a"), no_derivative("igamma_grad_a", "x")])
+igamma_p = _elementwise(
+    "igamma",
+    "f",
+    _reference(_igamma_scalar),
+    arity=2,
+    basic=False,
+    jvp=[lambda t, o, a, x: mul(t, igamma_grad_a(a, x)), lambda t, o, a, x: mul(t, _density(a, x))],
+)
+igammac_p = _elementwise(
+    "igammac",
+    "f",
+    _reference(_igammac_scalar),
+    arity=2,
+    basic=False,
+    jvp=[lambda t, o, a, x: neg(mul(t, igamma_grad_a(a, x))), lambda t, o, a, x: neg(mul(t, _density(a, x)))],
+)
+igamma_grad_a_p = _elementwise(
+    "igamma_grad_a",
+    "f",
+    _reference(_igamma_grad_a_scalar),
+    arity=2,
+    basic=False,
+    jvp=[no_derivative("igamma_grad_a", "a"), no_derivative("igamma_grad_a", "x")],
+)
 igamma: Function = _fn(igamma_p)
 igammac: Function = _fn(igammac_p)
 igamma_grad_a: Function = _fn(igamma_grad_a_p)
 
 # the incomplete beta function ----------------------------------------------------------------------------------------
 #
-# With y = 1 - x, `offset` is a y - b x: how far x lies below the mean a / (a + b), times a + b. What is large in the logarithm of xᵃ yᵇ / B(a, b) cancels:
-# of log B by Stirling's formula, of a log x and b log y next to the mean. So the terms are put together first, by `_excess`, and none of them is negative.
+# With y = 1 - x, `offset` is a y - b x: how far x lies below the mean a / (a + b), times a + b. What is large in the
+# logarithm of xᵃ yᵇ / B(a, b) cancels:
+# of log B by Stirling's formula, of a log x and b log y next to the mean. So the terms are put together first, by
+# `_excess`, and none of them is negative.
 
-# log Γ(z) = (z - 1/2) log z - z + log(2π) / 2 + Σ weight / zʲ for j = 1, 3, …: these weights are enough for float64 from 10 on
+# log Γ(z) = (z - 1/2) log z - z + log(2π) / 2 + Σ weight / zʲ for j = 1, 3, …: these weights are enough for float64
+# from 10 on
 STIRLING = tuple([b / (2 * j * (2 * j - 1)) for j, b in enumerate(_BERNOULLI[:8], 1)])
 _STIRLING_FROM = 10.0
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-# Where both parameters are larger, an integral replaces the continued fraction, which needs ever more terms: the double exponential rule of Takahasi and Mori
-LARGE_BETA = 2.0 ** 12
+# Where both parameters are larger, an integral replaces the continued fraction, which needs ever more terms: the double
+# exponential rule of Takahasi and Mori
+LARGE_BETA = 2.0**12
 NODES, NODE_STEP = 60, 0.125
 
 
@@ -371,8 +592,8 @@ def _excess_scalar(change: float, z: float, ratio: float) -> float:
     t = change / z
     if not -0.5 <= t <= 1:
         return change - z * math.log(ratio)
-    r = t / (2 + t)      # log(1 + t) = 2 artanh(r)
-    return z * (t * r - 2 * r ** 3 * sum([r ** (2 * k) / (2 * k + 3) for k in range(16)]))
+    r = t / (2 + t)  # log(1 + t) = 2 artanh(r)
+    return z * (t * r - 2 * r**3 * sum([r ** (2 * k) / (2 * k + 3) for k in range(16)]))
 
 
 def _beta_fraction_scalar(a: float, b: float, x: float, y: float, offset: float) -> float:
@@ -401,7 +622,11 @@ def _beta_integral_scalar(a: float, b: float, x: float, y: float, offset: float)
         node = math.exp(t - math.exp(-t))
         u, v = scale * node / x, scale * node / y
         if u < 1:
-            exponent = -(scale * node * slope / (x * y) + _excess_scalar(-(a - 1) * u, a - 1, 1 - u) + _excess_scalar((b - 1) * v, b - 1, 1 + v))
+            exponent = -(
+                scale * node * slope / (x * y)
+                + _excess_scalar(-(a - 1) * u, a - 1, 1 - u)
+                + _excess_scalar((b - 1) * v, b - 1, 1 + v)
+            )
             total += (1 + math.exp(-t)) * node * math.exp(exponent)
     return total * NODE_STEP / 2 * scale / (x * y)
 
@@ -442,7 +667,7 @@ def excess(change: Value, z: Value, ratio: Value) -> Value:
     t = div(change, z)
     near = and_(ge(t, filled(t, -0.5)), le(t, filled(t, 1)))
     t = where(near, t, 0)
-    r = div(t, plus(t, 2))      # log(1 + t) = 2 artanh(r)
+    r = div(t, plus(t, 2))  # log(1 + t) = 2 artanh(r)
     square, series = mul(r, r), filled(r, 0)
     for k in reversed(range(15 if dtypes.bits(dtype_of(t)) == 64 else 7)):
         series = plus(mul(series, square), 1 / (2 * k + 3))
@@ -453,7 +678,7 @@ def excess(change: Value, z: Value, ratio: Value) -> Value:
 
 def _halves(x: Value) -> tuple[Value, Value]:
     """A number as the sum of two with half as many digits (Dekker)."""
-    multiple = times(x, 2 ** 27 + 1 if dtypes.bits(dtype_of(x)) == 64 else 2 ** 12 + 1)
+    multiple = times(x, 2**27 + 1 if dtypes.bits(dtype_of(x)) == 64 else 2**12 + 1)
     high = sub(multiple, sub(multiple, x))
     return high, sub(x, high)
 
@@ -465,7 +690,9 @@ def _product(x: Value, y: Value) -> tuple[Value, Value]:
 
 
 def beta_offset(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
-    """(1 - x, a (1 - x) - b x). The latter is computed as if exactly: what large products lose by rounding may be more than a standard deviation."""
+    """(1 - x, a (1 - x) - b x). The latter is computed as if exactly: what large products lose by rounding may be
+    more than a standard deviation.
+    """
     one = filled(x, 1)
     y = sub(one, x)
     (p, lost_p), (q, lost_q) = _product(a, y), _product(b, x)
@@ -478,7 +705,9 @@ def beta_power(a: Value, b: Value, x: Value, y: Value, offset: Value) -> Value:
     rest = sub(add(_stirling(a), _stirling(b)), _stirling(add(a, b)))
     below, above = excess(neg(offset), a, mul(x, plus(div(b, a), 1))), excess(offset, b, mul(y, plus(div(a, b), 1)))
     less, more = min_(a, b), max_(a, b)
-    return mul(sqrt(times(div(less, plus(div(less, more), 1)), 1 / (2 * math.pi))), exp(neg(add(add(below, above), rest))))
+    return mul(
+        sqrt(times(div(less, plus(div(less, more), 1)), 1 / (2 * math.pi))), exp(neg(add(add(below, above), rest)))
+    )
 
 
 def _betainc_slope(t: Value, o: Value, a: Value, b: Value, x: Value) -> Value:
@@ -495,6 +724,11 @@ def _betainc_slope(t: Value, o: Value, a: Value, b: Value, x: Value) -> Value:
 
 
 regularized_incomplete_beta_p = _elementwise(
-    "regularized_incomplete_beta", "f", _reference(_betainc_scalar), arity=3, basic=False,
-    jvp=[no_derivative("betainc", "a", ValueError), no_derivative("betainc", "b", ValueError), _betainc_slope])
+    "regularized_incomplete_beta",
+    "f",
+    _reference(_betainc_scalar),
+    arity=3,
+    basic=False,
+    jvp=[no_derivative("betainc", "a", ValueError), no_derivative("betainc", "b", ValueError), _betainc_slope],
+)
 regularized_incomplete_beta = _fn(regularized_incomplete_beta_p)

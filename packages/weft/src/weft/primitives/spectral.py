@@ -1,4 +1,5 @@
 """Eigenvalues and singular values: eigh, svd, eig, schur, hessenberg, with their derivatives."""
+
 from __future__ import annotations
 
 import enum
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 @param_type
 class EigImplementation(enum.Enum):
-    """Whose kernel computes eigenvalues of general matrices: LAPACK's on the CPU; on a GPU cuSOLVER's, MAGMA's, or LAPACK's on the host."""
+    """Whose kernel computes eigenvalues of general matrices: LAPACK's on the CPU; on a GPU cuSOLVER's, MAGMA's, or
+    LAPACK's on the host.
+    """
+
     CUSOLVER = "cusolver"
     MAGMA = "magma"
     LAPACK = "lapack"
@@ -31,7 +35,10 @@ class EigImplementation(enum.Enum):
 
 @param_type
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are computed: QR everywhere, Jacobi's rotations on a GPU, a polar iteration on a TPU."""
+    """How eigenvalues of Hermitian matrices are computed: QR everywhere, Jacobi's rotations on a GPU, a polar
+    iteration on a TPU.
+    """
+
     QR = "qr"
     JACOBI = "jacobi"
     QDWH = "qdwh"
@@ -40,6 +47,7 @@ class EighImplementation(enum.Enum):
 @param_type
 class SvdAlgorithm(enum.Enum):
     """How singular values are computed; DEFAULT is the platform's choice."""
+
     DEFAULT = "default"
     QR = "QR"
     JACOBI = "Jacobi"
@@ -80,21 +88,24 @@ def _subset(name: str, subset: tuple[int, int] | None, n: int) -> int:
 eigh_p = Primitive("eigh", multiple_results=True)
 
 
-def _eigh_abstract(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None,
-                   algorithm: Any) -> list[ShapedArray]:
+def _eigh_abstract(
+    x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> list[ShapedArray]:
     check_matrix("eigh", x, square=True)
     k = _subset("eigh", subset_by_index, x.shape[-1])
     return [x.update(shape=(*x.shape[:-1], k)), shaped((*x.shape[:-2], k), _real(x.dtype), x.weak_type)]
 
 
-def _eigh_reference(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None,
-                    algorithm: Any) -> Any:
+def _eigh_reference(
+    x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> Any:
     def one(a: Value) -> tuple[Value, Value]:
         n = a.shape[-1]
         if not np.all(np.isfinite(a)):
             return np.full_like(a, np.nan), np.full(n, np.nan, a.real.dtype)
         w, v = np.linalg.eigh(a, UPLO="L" if lower else "U")
         return v, w
+
     v, w = _per_matrix(one, x, outs=2) if x.size else (x, np.zeros(x.shape[:-1], x.real.dtype))
     start, end = subset_by_index or (0, x.shape[-1])
     return [v[..., start:end], w[..., start:end]]
@@ -107,7 +118,9 @@ def _eigh_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any
     if type(t) is Zero:
         return [v, w], _zeros([v, w])
     if shape_of(v)[-1] != shape_of(v)[-2]:
-        raise NotImplementedError("eigh with subset_by_index has no derivative: it needs all eigenvectors. Slice the full result instead.")
+        raise NotImplementedError(
+            "eigh with subset_by_index has no derivative: it needs all eigenvectors. Slice the full result instead."
+        )
     turned = matmul(mH(v), matmul(t, v))
     weights = convert(_gaps(w, lambda i, j: sub(j, i)), dtype_of(v))
     return [v, w], [matmul(v, mul(weights, turned)), real_part(diagonal(turned))]
@@ -120,8 +133,9 @@ eigh_p.abstract, eigh_p.reference, eigh_p.jvp, eigh_p.batch = _eigh_abstract, _e
 svd_p = Primitive("svd", multiple_results=True)
 
 
-def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
-                  algorithm: Any) -> list[ShapedArray]:
+def _svd_abstract(
+    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> list[ShapedArray]:
     check_matrix("svd", x)
     *batch, m, n = x.shape
     k = _subset("svd", subset_by_index, min(m, n))
@@ -130,23 +144,35 @@ def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subs
     s = shaped((*batch, k), _real(x.dtype), x.weak_type)
     if not compute_uv:
         return [s]
-    return [s, x.update(shape=(*batch, m, m if full_matrices else k)), x.update(shape=(*batch, n if full_matrices else k, n))]
+    return [
+        s,
+        x.update(shape=(*batch, m, m if full_matrices else k)),
+        x.update(shape=(*batch, n if full_matrices else k, n)),
+    ]
 
 
-def _svd_reference(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
-                   algorithm: Any) -> Any:
+def _svd_reference(
+    x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None, algorithm: Any
+) -> Any:
     *batch, m, n = x.shape
     k = min(m, n)
     if not x.size:
         s = np.zeros((*batch, k), x.real.dtype)
         side = lambda size, a, b: np.broadcast_to(np.eye(a, b, dtype=x.dtype), (*batch, a, b))
-        return [s] if not compute_uv else [s, side(m, m, m if full_matrices else k), side(n, n if full_matrices else k, n)]
+        return (
+            [s] if not compute_uv else [s, side(m, m, m if full_matrices else k), side(n, n if full_matrices else k, n)]
+        )
 
     def one(a: Value) -> tuple[Value, Value, Value]:
         if not np.all(np.isfinite(a)):
-            return np.full(k, np.nan, a.real.dtype), np.full((m, m if full_matrices else k), np.nan, a.dtype), np.full((n if full_matrices else k, n), np.nan, a.dtype)
+            return (
+                np.full(k, np.nan, a.real.dtype),
+                np.full((m, m if full_matrices else k), np.nan, a.dtype),
+                np.full((n if full_matrices else k, n), np.nan, a.dtype),
+            )
         u, s, vt = np.linalg.svd(a, full_matrices=full_matrices)
         return s, u, vt
+
     s, u, vt = _per_matrix(one, x, outs=3)
     if subset_by_index is not None:
         a, b = subset_by_index
@@ -155,30 +181,44 @@ def _svd_reference(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by
     return [s, u, vt] if compute_uv else [s]
 
 
-def _svd_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, full_matrices: bool, compute_uv: bool,
-             subset_by_index: tuple[int, int] | None, algorithm: Any) -> tuple[Value, Value]:
+def _svd_jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None,
+    algorithm: Any,
+) -> tuple[Value, Value]:
     """J. Townsend, "Differentiating the singular value decomposition" (2016)."""
     (a,), (t,) = primals, tangents
     if type(t) is Zero:
-        outs = svd_p.bind(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
+        outs = svd_p.bind(
+            a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
+        )
         return outs, _zeros(outs)
     if full_matrices and compute_uv and shape_of(a)[-1] != shape_of(a)[-2]:
-        raise NotImplementedError("svd with full_matrices=True is not differentiable: the extra vectors are not unique. Use full_matrices=False.")
+        raise NotImplementedError(
+            "svd with full_matrices=True is not differentiable: the extra vectors are not unique. Use"
+            " full_matrices=False."
+        )
     if subset_by_index is not None and compute_uv:
-        raise NotImplementedError("svd with subset_by_index has no derivative for its vectors. Slice the full result instead.")
+        raise NotImplementedError(
+            "svd with subset_by_index has no derivative for its vectors. Slice the full result instead."
+        )
     s, u, vt = svd_p.bind(a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index, algorithm=algorithm)
     v, uh = mH(vt), mH(u)
-    turned = matmul(uh, matmul(t, v))           # Uᴴ dA V
+    turned = matmul(uh, matmul(t, v))  # Uᴴ dA V
     ds = real_part(diagonal(turned))
     if not compute_uv:
         return [s], [ds]
     dt = dtype_of(u)
-    weights = convert(_gaps(s, lambda i, j: mul(sub(j, i), add(j, i))), dt)     # 1 / (s_j² - s_i²)
-    right, left = scale_columns(turned, s), scale_rows(turned, s)               # (dP) S and S (dP)
+    weights = convert(_gaps(s, lambda i, j: mul(sub(j, i), add(j, i))), dt)  # 1 / (s_j² - s_i²)
+    right, left = scale_columns(turned, s), scale_rows(turned, s)  # (dP) S and S (dP)
     du = matmul(u, mul(weights, add(right, mH(right))))
     dv = matmul(v, mul(weights, add(left, mH(left))))
     inverse = div(full(shape_of(s), 1, dtype_of(s)), s)
-    if dtypes.is_complex(dt):       # the phases that U and V may turn by together
+    if dtypes.is_complex(dt):  # the phases that U and V may turn by together
         on = diagonal(turned)
         twist = mul(sub(on, convert(real_part(on), dt)), convert(inverse, dt))
         du = add(du, scale_columns(u, twist))
@@ -199,16 +239,31 @@ svd_p.abstract, svd_p.reference, svd_p.jvp, svd_p.batch = _svd_abstract, _svd_re
 eig_p = Primitive("eig", multiple_results=True)
 
 
-def _eig_abstract(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
-                  enable_eigvec_derivs: bool, implementation: Any) -> list[ShapedArray]:
+def _eig_abstract(
+    x: ShapedArray,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> list[ShapedArray]:
     check_matrix("eig", x, square=True)
     dt = _complex(x.dtype)
     vectors = shaped(x.shape, dt, x.weak_type)
-    return [shaped(x.shape[:-1], dt, x.weak_type), *[vectors] * (compute_left_eigenvectors + compute_right_eigenvectors)]
+    return [
+        shaped(x.shape[:-1], dt, x.weak_type),
+        *[vectors] * (compute_left_eigenvectors + compute_right_eigenvectors),
+    ]
 
 
-def _eig_reference(x: Value, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
-                   enable_eigvec_derivs: bool, implementation: Any) -> Any:
+def _eig_reference(
+    x: Value,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> Any:
     dt = np.result_type(x.dtype, np.complex64)
 
     def one(a: Value) -> tuple[Value, Value, Value]:
@@ -219,13 +274,16 @@ def _eig_reference(x: Value, *, compute_left_eigenvectors: bool, compute_right_e
         w, right = np.linalg.eig(a)
         left = np.linalg.inv(right).conj().T
         return w.astype(dt), (left / np.linalg.norm(left, axis=0)).astype(dt), right.astype(dt)
+
     w, left, right = _per_matrix(one, x, outs=3) if x.size else (x[..., 0].astype(dt), x.astype(dt), x.astype(dt))
     return [w, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
 
 
 def _eigen_slopes(w: Value, v: Value, t: Value) -> tuple[Value, Value]:
-    """The tangents of eigenvalues and of the vectors that belong to them, for a tangent of the matrix: M. Giles (2008), 3.1, with X = V⁻¹ dA V: dw = diag(X)
-    and, up to each vector's length and phase, dV = V (F ∘ X), F_ij = 1 / (w_j - w_i)."""
+    """The tangents of eigenvalues and of the vectors that belong to them, for a tangent of the matrix: M. Giles (2008),
+    3.1, with X = V⁻¹ dA V: dw = diag(X) and, up to each vector's length and phase, dV = V (F ∘ X), F_ij = 1 / (w_j -
+    w_i).
+    """
     turned = solve_with_lu(v, matmul(t, v))
     dv = matmul(v, mul(_gaps(w, lambda i, j: sub(j, i)), turned))
     # LAPACK's vectors have length 1, and their largest entry is real: both stay so
@@ -238,18 +296,38 @@ def _eigen_slopes(w: Value, v: Value, t: Value) -> tuple[Value, Value]:
     return diagonal(turned), add(dv, scale_columns(v, turn))
 
 
-def _eig_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, compute_left_eigenvectors: bool,
-             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, implementation: Any) -> tuple[Value, Value]:
+def _eig_jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> tuple[Value, Value]:
     (a,), (t,) = primals, tangents
     vectors = compute_left_eigenvectors or compute_right_eigenvectors
     params = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
     if type(t) is Zero:
-        outs = eig_p.bind(a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors, **params)
+        outs = eig_p.bind(
+            a,
+            compute_left_eigenvectors=compute_left_eigenvectors,
+            compute_right_eigenvectors=compute_right_eigenvectors,
+            **params,
+        )
         return outs, _zeros(outs)
     if vectors and not enable_eigvec_derivs:
-        raise NotImplementedError("eigenvectors of matrices that are not symmetric have derivatives only where each eigenvalue is simple. Pass "
-                                  "enable_eigvec_derivs=True to eig to say so, differentiate the eigenvalues alone, or use eigh for symmetric matrices.")
-    w, *vs = eig_p.bind(a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors or not vectors, **params)
+        raise NotImplementedError(
+            "eigenvectors of matrices that are not symmetric have derivatives only where each eigenvalue is simple."
+            " Pass enable_eigvec_derivs=True to eig to say so, differentiate the eigenvalues alone, or use eigh for"
+            " symmetric matrices."
+        )
+    w, *vs = eig_p.bind(
+        a,
+        compute_left_eigenvectors=compute_left_eigenvectors,
+        compute_right_eigenvectors=compute_right_eigenvectors or not vectors,
+        **params,
+    )
     t = convert(t, dtype_of(w))
     if not vectors:
         return [w], [diagonal(solve_with_lu(vs[0], matmul(t, vs[0])))]
@@ -275,41 +353,52 @@ def _hessenberg_abstract(x: ShapedArray) -> list[ShapedArray]:
 
 def _hessenberg_reference(x: Value) -> Any:
     """Reflections from both sides, as LAPACK's gehrd stores them."""
+
     def one(a: Value) -> tuple[Value, Value]:
         wide = np.complex128 if np.iscomplexobj(a) else np.float64
         a, n = a.astype(wide), a.shape[0]
         taus = np.zeros(n - 1, wide)
         for k in range(n - 2 if wide == np.float64 else n - 1):
-            h, tau = np.linalg.qr(a[k + 1:, k:k + 1], mode="raw")
+            h, tau = np.linalg.qr(a[k + 1 :, k : k + 1], mode="raw")
             v = h.T[:, 0].copy()
             stored, v[0] = v.copy(), 1
             taus[k] = tau[0]
-            rest = a[:, k + 1:]
+            rest = a[:, k + 1 :]
             rest -= tau[0] * np.outer(rest @ v, v.conj())
-            block = a[k + 1:, k + 1:]
+            block = a[k + 1 :, k + 1 :]
             block -= np.conj(tau[0]) * np.outer(v, v.conj() @ block)
-            a[k + 1:, k] = stored
+            a[k + 1 :, k] = stored
         return a, taus
+
     return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*x.shape[:-2], max(x.shape[-1] - 1, 0)), x.dtype)]
 
 
-hessenberg_p.abstract, hessenberg_p.reference, hessenberg_p.batch = _hessenberg_abstract, _hessenberg_reference, _batch(hessenberg_p)
+hessenberg_p.abstract, hessenberg_p.reference, hessenberg_p.batch = (
+    _hessenberg_abstract,
+    _hessenberg_reference,
+    _batch(hessenberg_p),
+)
 hessenberg_p.jvp = unsupported("hessenberg has no derivative rule: its reflections are not unique")
 
 
 def unsorted() -> NotImplementedError:
     """What every backend says of a Schur form with sorted eigenvalues; it can be traced, as in JAX."""
-    return NotImplementedError(at_user_line("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out."))
+    return NotImplementedError(
+        at_user_line("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out.")
+    )
 
 
-def _schur_abstract(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool,
-                    select_callable: Any) -> list[ShapedArray]:
+def _schur_abstract(
+    x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
+) -> list[ShapedArray]:
     check_matrix("schur", x, square=True)
     return [x, x] if compute_schur_vectors else [x]
 
 
 def _schur_reference(x: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any) -> Any:
-    """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and imaginary parts of a pair's."""
+    """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and
+    imaginary parts of a pair's.
+    """
     if sort_eig_vals:
         raise unsorted()
 
@@ -319,8 +408,9 @@ def _schur_reference(x: Value, *, compute_schur_vectors: bool, sort_eig_vals: bo
             v = np.stack([v[:, i].imag if w[i].imag < 0 else v[:, i].real for i in range(len(w))], 1)
         z = np.linalg.qr(v)[0]
         return np.triu(z.conj().T @ a @ z, -1), z
+
     outs = _per_matrix(one, x, outs=2) if x.size else [x, x]
-    return outs[:1 + compute_schur_vectors]
+    return outs[: 1 + compute_schur_vectors]
 
 
 schur_p.abstract, schur_p.reference, schur_p.batch = _schur_abstract, _schur_reference, _batch(schur_p)

@@ -1,9 +1,11 @@
-"""Mutable references: primitives that make, read and write a place of memory. Before a program is compiled they are gone (`transforms/discharge.py`):
-what a reference holds is a value that the program hands on.
+"""Mutable references: primitives that make, read and write a place of memory. Before a program is compiled they are
+gone (`transforms/discharge.py`): what a reference holds is a value that the program hands on.
 
-A place in a reference is a parameter `index`, one entry for each axis: ("at", i) a number, ("slice", start, size, stride), ("array",). A number or start of None,
-and each array, is an operand. Axes of numbers and arrays come first in what is read, as if they were one index.
+A place in a reference is a parameter `index`, one entry for each axis: ("at", i) a number, ("slice", start, size,
+stride), ("array",). A number or start of None, and each array, is an operand. Axes of numbers and arrays come first in
+what is read, as if they were one index.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -17,7 +19,15 @@ from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from .collective import pvary_p
 from .elementwise import add, lt, mul, select
-from .index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_slice_p, dynamic_update_slice_p, gather, scatter_p
+from .index import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather,
+    scatter_p,
+)
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reshape, squeeze, zeros
 from .rules import scalar_like, shape_of
 from .shape import iota, slice_
@@ -94,7 +104,12 @@ def read(x: Value, index: tuple[Any, ...], operands: Sequence[Any] = ()) -> Valu
     strides = [1 if e[0] == "at" else e[3] for e in index]
     starts = _starts(index, shape, operands)
     if not operands:
-        out = slice_(x, tuple(starts), tuple(s + n for s, n in zip(starts, spans)), tuple(strides) if any(s != 1 for s in strides) else None)
+        out = slice_(
+            x,
+            tuple(starts),
+            tuple(s + n for s, n in zip(starts, spans)),
+            tuple(strides) if any(s != 1 for s in strides) else None,
+        )
     else:
         out = dynamic_slice_p.bind(x, *_typed(starts), slice_sizes=tuple(spans))
         if any(s != 1 for s in strides):
@@ -113,8 +128,17 @@ def write(x: Value, index: tuple[Any, ...], operands: Sequence[Any], value: Valu
         return dynamic_update_slice_p.bind(x, reshape(value, sizes), *_typed(_starts(index, shape, operands)))
     flat, positions = _flat_positions(x, index, operands)
     numbers = ScatterDimensionNumbers((), (0,), (0,))
-    out = scatter_p.bind(flat, reshape(positions, (*shape_of(positions), 1)), value, dimension_numbers=numbers, indices_are_sorted=False, unique_indices=False,
-                         mode=GatherScatterMode.FILL_OR_DROP, update_jaxpr=None, update_consts=())
+    out = scatter_p.bind(
+        flat,
+        reshape(positions, (*shape_of(positions), 1)),
+        value,
+        dimension_numbers=numbers,
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=GatherScatterMode.FILL_OR_DROP,
+        update_jaxpr=None,
+        update_consts=(),
+    )
     return reshape(out, shape)
 
 
@@ -146,7 +170,11 @@ def _flat_positions(x: Value, index: Value, operands: Value) -> tuple[Value, Val
             dims: tuple[int, ...] = (axis,)
             at, axis = add(at, start), axis + 1
         else:
-            at = convert(next(rest), dtypes.int32) if entry[0] == "array" or entry[1] is None else scalar_like(_INT32, entry[1])
+            at = (
+                convert(next(rest), dtypes.int32)
+                if entry[0] == "array" or entry[1] is None
+                else scalar_like(_INT32, entry[1])
+            )
             at = select(lt(at, scalar_like(at, 0)), add(at, scalar_like(at, n)), at)
             rank = len(shape_of(at))
             dims = tuple(range(lead - rank, lead))
@@ -160,13 +188,17 @@ def _flat_positions(x: Value, index: Value, operands: Value) -> tuple[Value, Val
 
 def _inner(name: str, ref: AbstractValue) -> ShapedArray:
     if not isinstance(ref, AbstractRef):
-        raise type_error(f"{name} takes a mutable reference, got an array of type {ref.str_short()}. Make one with weft.new_ref(x).")
+        raise type_error(
+            f"{name} takes a mutable reference, got an array of type {ref.str_short()}. Make one with weft.new_ref(x)."
+        )
     return ref.inner
 
 
 def _new_ref_abstract(x: AbstractValue, *, kind: Any, memory_space: Any) -> AbstractRef:
     if isinstance(x, AbstractRef):
-        raise type_error(f"new_ref takes an array, got a reference of type {x.str_short()}. Read it first: new_ref(ref[...]).")
+        raise type_error(
+            f"new_ref takes an array, got a reference of type {x.str_short()}. Read it first: new_ref(ref[...])."
+        )
     return AbstractRef(array_aval(x))
 
 
@@ -179,12 +211,27 @@ def check_value(name: str, ref: Value, value: Value, operands: Value, index: Val
     """Raises an error that says why a value can't be written to a place."""
     inner, want = _inner(name, ref), result_shape(index, operands)
     if value.vma - inner.vma:
-        raise ValueError(at_user_line(f"{name}: a value that differs between devices (along {', '.join(map(repr, sorted(value.vma - inner.vma, key=str)))}) is written to "
-                                      f"{ref.str_short()}, which is the same on all. Cut the reference too, in shard_map's in_specs, or reduce the value first."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: a value that differs between devices (along"
+                f" {', '.join(map(repr, sorted(value.vma - inner.vma, key=str)))}) is written to {ref.str_short()},"
+                " which is the same on all. Cut the reference too, in shard_map's in_specs, or reduce the value first."
+            )
+        )
     if value.shape != want:
-        raise ValueError(at_user_line(f"{name}: the value's shape {value.shape} is not the shape {want} of the place in {ref.str_short()} that it is written to."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: the value's shape {value.shape} is not the shape {want} of the place in {ref.str_short()}"
+                " that it is written to."
+            )
+        )
     if value.dtype != inner.dtype:
-        raise ValueError(at_user_line(f"{name}: a value of dtype {dtypes.name(value.dtype)} can't be written to {ref.str_short()}. Convert it: value.astype(ref.dtype)."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: a value of dtype {dtypes.name(value.dtype)} can't be written to {ref.str_short()}. Convert"
+                " it: value.astype(ref.dtype)."
+            )
+        )
 
 
 def _swap_abstract(ref: AbstractValue, value: ShapedArray, *operands: Any, index: Value) -> ShapedArray:
@@ -202,8 +249,9 @@ def _zeros(aval: AbstractValue) -> Value:
     return pvary_p.bind(zeros(aval), axes=tuple(sorted(vma, key=str))) if vma else zeros(aval)
 
 
-def _new_ref_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, kind: Any,
-                 memory_space: Any) -> tuple[Value, Value]:
+def _new_ref_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, kind: Any, memory_space: Any
+) -> tuple[Value, Value]:
     # "tangent" marks the references of the derivative that is taken now; those of earlier ones are ordinary here
     out = new_ref_p.bind(*primals, kind=None if kind == "tangent" else kind, memory_space=memory_space)
     (t,) = tangents
@@ -223,8 +271,13 @@ def _tracked(name: str, tangents: Sequence[Value], ref: Value) -> bool:
     if type(tangents[0]) is not Zero:
         return True
     if type(tangents[1]) is not Zero:
-        raise ValueError(at_user_line(f"{name}: a value that depends on what is differentiated is written to a reference of type {get_aval(ref).str_short()} that does not. "
-                                      "Make the reference an argument of the differentiated function, or make it inside."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: a value that depends on what is differentiated is written to a reference of type"
+                f" {get_aval(ref).str_short()} that does not. Make the reference an argument of the differentiated"
+                " function, or make it inside."
+            )
+        )
     return False
 
 
@@ -255,11 +308,16 @@ def _free_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Valu
     return [], []
 
 
-def _empty_ref_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, ty: Any,
-                   memory_space: Any) -> tuple[Value, Value]:
+def _empty_ref_jvp(
+    primals: Sequence[Value], tangents: Sequence[Value], *, ty: Any, memory_space: Any
+) -> tuple[Value, Value]:
     out = empty_ref_p.bind(ty=ty, memory_space=memory_space)
     t = tangent_aval(ty)
-    return out, Zero(AbstractRef(array_aval(t))) if t.dtype == dtypes.float0 else new_ref_p.bind(zeros(t), kind="tangent", memory_space=memory_space)
+    return out, (
+        Zero(AbstractRef(array_aval(t)))
+        if t.dtype == dtypes.float0
+        else new_ref_p.bind(zeros(t), kind="tangent", memory_space=memory_space)
+    )
 
 
 def _new_ref_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Value:
@@ -269,27 +327,32 @@ def _new_ref_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: 
     return trace.pass_on(new_ref_p, args, params)
 
 
-def _new_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, kind: Any,
-                   memory_space: Any) -> tuple[Value, Any]:
+def _new_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, kind: Any, memory_space: Any) -> tuple[Value, Any]:
     # what is written later may be batched, so the reference is
     x = broadcast_to_axis(args[0], axis.size) if dims[0] is None else moveaxis(args[0], dims[0], 0)
     return new_ref_p.bind(x, kind=kind, memory_space=memory_space), 0
 
 
-def _empty_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, ty: Any,
-                     memory_space: Any) -> tuple[Value, Any]:
+def _empty_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, ty: Any, memory_space: Any) -> tuple[Value, Any]:
     return empty_ref_p.bind(ty=shaped((axis.size, *ty.shape), ty.dtype, ty.weak_type), memory_space=memory_space), 0
 
 
 def _discharge(on_value: Callable[..., tuple[Sequence[Value], Value]]) -> DischargeRule:
     """The rule of a primitive that reads or writes: `on_value` (value, *operands, **params) -> (results, new value)."""
+
     def rule(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Value], dict[Any, Value]]:
         outs, new = on_value(*values, **eqn.params)
         return outs, {eqn.invars[0]: new}
+
     return rule
 
 
-new_ref_p.abstract, get_p.abstract, swap_p.abstract, addupdate_p.abstract = _new_ref_abstract, _get_abstract, _swap_abstract, _addupdate_abstract
+new_ref_p.abstract, get_p.abstract, swap_p.abstract, addupdate_p.abstract = (
+    _new_ref_abstract,
+    _get_abstract,
+    _swap_abstract,
+    _addupdate_abstract,
+)
 empty_ref_p.abstract = lambda *, ty, memory_space: AbstractRef(ty)
 freeze_p.abstract = lambda ref: _inner("freeze", ref)
 free_ref_p.abstract = lambda ref: [] if _inner("free_ref", ref) else []
@@ -309,8 +372,12 @@ for _p in PRIMITIVES:
 new_ref_p.discharge = lambda eqn, values: ([values[0]], {})
 empty_ref_p.discharge = lambda eqn, values: ([full(eqn.params["ty"].shape, 0, eqn.params["ty"].dtype)], {})
 get_p.discharge = _discharge(lambda x, *operands, index: ([read(x, index, operands)], x))
-swap_p.discharge = _discharge(lambda x, value, *operands, index: ([read(x, index, operands)], write(x, index, operands, value)))
-addupdate_p.discharge = _discharge(lambda x, value, *operands, index: ([], write(x, index, operands, add_any(read(x, index, operands), value))))
+swap_p.discharge = _discharge(
+    lambda x, value, *operands, index: ([read(x, index, operands)], write(x, index, operands, value))
+)
+addupdate_p.discharge = _discharge(
+    lambda x, value, *operands, index: ([], write(x, index, operands, add_any(read(x, index, operands), value)))
+)
 freeze_p.discharge = _discharge(lambda x: ([x], x))
 free_ref_p.discharge = _discharge(lambda x: ([], x))
 
@@ -339,7 +406,9 @@ def _place(eqn: JaxprEqn, name: Callable[[Any], str], first: int) -> str:
 
 def _show_swap(eqn: JaxprEqn, name: Callable[[Any], str], bind: Callable[[Any], str]) -> str:
     place, value = _place(eqn, name, 2), name(eqn.invars[1])
-    return f"{place} <- {value}" if name(eqn.outvars[0]) == "_" else f"{bind(eqn.outvars[0])}, {place} <- {place}, {value}"
+    return (
+        f"{place} <- {value}" if name(eqn.outvars[0]) == "_" else f"{bind(eqn.outvars[0])}, {place} <- {place}, {value}"
+    )
 
 
 get_p.show = lambda eqn, name, bind: f"{bind(eqn.outvars[0])} <- {_place(eqn, name, 1)}"

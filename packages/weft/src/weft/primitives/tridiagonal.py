@@ -1,4 +1,5 @@
 """Tridiagonal matrices: reducing a Hermitian matrix to one, and solving their systems."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -34,7 +35,10 @@ def _tridiagonal_abstract(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
 
 
 def _tridiagonal_reference(a: Value, *, lower: bool) -> Any:
-    """Reflections from both sides, as LAPACK's sytrd stores them; the upper triangle is the lower one seen from the last row and column."""
+    """Reflections from both sides, as LAPACK's sytrd stores them; the upper triangle is the lower one seen from the
+    last row and column.
+    """
+
     def one(a: Value) -> Value:
         n, wide = a.shape[0], np.complex128 if np.iscomplexobj(a) else np.float64
         kept = a.astype(wide)
@@ -42,40 +46,63 @@ def _tridiagonal_reference(a: Value, *, lower: bool) -> Any:
         h = np.tril(a, -1) + np.tril(a, -1).conj().T + np.diag(a.diagonal().real).astype(wide)
         taus, e, stored = np.zeros(n - 1, wide), np.zeros(n - 1), a.copy()
         for k in range(n - 1):
-            reflected, tau = np.linalg.qr(h[k + 1:, k:k + 1], mode="raw")
+            reflected, tau = np.linalg.qr(h[k + 1 :, k : k + 1], mode="raw")
             v = reflected[0].copy()
             e[k], taus[k], v[0] = v[0].real, tau[0], 1
-            block = h[k + 1:, k + 1:]
+            block = h[k + 1 :, k + 1 :]
             block -= np.conj(tau[0]) * np.outer(v, v.conj() @ block)
             block -= tau[0] * np.outer(block @ v, v.conj())
-            stored[k + 1:, k] = np.concatenate([e[k:k + 1], v[1:]])
+            stored[k + 1 :, k] = np.concatenate([e[k : k + 1], v[1:]])
         d = h.diagonal().real
         stored[range(n), range(n)] = d
         return (stored, d, e, taus) if lower else (stored[::-1, ::-1], d[::-1], e[::-1], taus[::-1])
-    outs = _per_matrix(one, a, outs=4) if a.size else [np.zeros(v.shape, v.dtype) for v in _tridiagonal_abstract(shaped(a.shape, a.dtype), lower=lower)]
+
+    outs = (
+        _per_matrix(one, a, outs=4)
+        if a.size
+        else [np.zeros(v.shape, v.dtype) for v in _tridiagonal_abstract(shaped(a.shape, a.dtype), lower=lower)]
+    )
     real = a.real.dtype
     return [outs[0].astype(a.dtype), outs[1].astype(real), outs[2].astype(real), outs[3].astype(a.dtype)]
 
 
-tridiagonal_p.abstract, tridiagonal_p.reference, tridiagonal_p.batch = _tridiagonal_abstract, _tridiagonal_reference, _batch(tridiagonal_p)
-tridiagonal_p.jvp = unsupported("tridiagonal has no derivative rule: its reflections are not unique; differentiate eigh")
+tridiagonal_p.abstract, tridiagonal_p.reference, tridiagonal_p.batch = (
+    _tridiagonal_abstract,
+    _tridiagonal_reference,
+    _batch(tridiagonal_p),
+)
+tridiagonal_p.jvp = unsupported(
+    "tridiagonal has no derivative rule: its reflections are not unique; differentiate eigh"
+)
 
 # tridiagonal_solve ---------------------------------------------------------------------------------------------------
 
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
-def _solve_abstract(dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *,
-                    perturb_singular: bool) -> ShapedArray:
+def _solve_abstract(
+    dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
+) -> ShapedArray:
     if dtypes.is_inexact(dl.dtype) and dtypes.bits(dl.dtype) == 16:
-        raise NotImplementedError(f"tridiagonal_solve is not computed in {dtypes.name(dl.dtype)}. Convert the diagonals with astype('float32').")
+        raise NotImplementedError(
+            f"tridiagonal_solve is not computed in {dtypes.name(dl.dtype)}. Convert the diagonals with"
+            " astype('float32')."
+        )
     if dtypes.name(dl.dtype) not in LAPACK_DTYPES:
-        raise type_error(f"tridiagonal_solve does not accept dtype {dtypes.name(dl.dtype)} at position 0. It takes {', '.join(LAPACK_DTYPES)}.")
+        raise type_error(
+            f"tridiagonal_solve does not accept dtype {dtypes.name(dl.dtype)} at position 0. It takes"
+            f" {', '.join(LAPACK_DTYPES)}."
+        )
     check_same("tridiagonal_solve", (dl, 1), (d, 1), (du, 1), (b, 2))
     if not dl.shape == d.shape == du.shape:
-        raise type_error(f"tridiagonal_solve requires diagonals of one shape, got {dl.shape}, {d.shape} and {du.shape}.")
+        raise type_error(
+            f"tridiagonal_solve requires diagonals of one shape, got {dl.shape}, {d.shape} and {du.shape}."
+        )
     if b.shape[-2] != d.shape[-1]:
-        raise type_error(f"tridiagonal_solve requires as many rows of b as the diagonals are long, got shapes {d.shape} and {b.shape}.")
+        raise type_error(
+            f"tridiagonal_solve requires as many rows of b as the diagonals are long, got shapes {d.shape} and"
+            f" {b.shape}."
+        )
     return b
 
 
@@ -106,6 +133,7 @@ def _solve_reference(dl: Value, d: Value, du: Value, b: Value, *, perturb_singul
         for i in reversed(range(n)):
             x[i] = (x[i] - (above[i] * x[i + 1] if i + 1 < n else 0) - (far[i] * x[i + 2] if i + 2 < n else 0)) / on[i]
         return x
+
     out = np.empty(b.shape, b.dtype)
     with np.errstate(all="ignore"):
         for at in np.ndindex(b.shape[:-2]):
@@ -155,5 +183,9 @@ def _solve_transpose(ct: Value, dl: Value, d: Value, du: Value, b: Value, **para
     return [None, None, None, tridiagonal_solve_p.bind(row(du, 1), d, row(dl, -1), ct, **params)]
 
 
-tridiagonal_solve_p.abstract, tridiagonal_solve_p.reference, tridiagonal_solve_p.jvp = _solve_abstract, _solve_reference, _solve_jvp
+tridiagonal_solve_p.abstract, tridiagonal_solve_p.reference, tridiagonal_solve_p.jvp = (
+    _solve_abstract,
+    _solve_reference,
+    _solve_jvp,
+)
 tridiagonal_solve_p.transpose, tridiagonal_solve_p.batch = _solve_transpose, _batch(tridiagonal_solve_p)

@@ -2,6 +2,7 @@
 
 `unfold` and `fold` are how windows are made of slices, here and for convolutions.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -39,27 +40,46 @@ def window_count(size: int, window: int, stride: int = 1, dilation: int = 1) -> 
     return max((size - dilated(window, dilation)) // stride + 1, 0)
 
 
-def transposed_padding(size: int, window: int, stride: int, count: int, low: int, base_dilation: int,
-                       dilation: int) -> tuple[int, int]:
-    """The padding under which the windows over the results, `stride` apart, are those that each of the `size` elements was in."""
+def transposed_padding(
+    size: int, window: int, stride: int, count: int, low: int, base_dilation: int, dilation: int
+) -> tuple[int, int]:
+    """The padding under which the windows over the results, `stride` apart, are those that each of the `size`
+    elements was in.
+    """
     before = dilated(window, dilation) - 1 - low
     return before, dilated(size, base_dilation) + dilated(window, dilation) - 1 - dilated(count, stride) - before
 
 
-def window_shape(name: str, shape: tuple[Any, ...], window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
-                 padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-                 window_dilation: tuple[int, ...]) -> tuple[Any, ...]:
+def window_shape(
+    name: str,
+    shape: tuple[Any, ...],
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+) -> tuple[Any, ...]:
     """The shape of a reduction over windows, or an error that names what does not fit."""
     rank = len(shape)
-    given: dict[str, Sequence[Any]] = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,
-                                       "base_dilation": base_dilation, "window_dilation": window_dilation}
+    given: dict[str, Sequence[Any]] = {
+        "window_dimensions": window_dimensions,
+        "window_strides": window_strides,
+        "padding": padding,
+        "base_dilation": base_dilation,
+        "window_dilation": window_dilation,
+    }
     for what, values in given.items():
         if len(values) != rank:
-            raise type_error(f"{name}: {what} {values} must have one entry for each of the {rank} axes of the operand, whose shape is {shape}.")
+            raise type_error(
+                f"{name}: {what} {values} must have one entry for each of the {rank} axes of the operand, whose shape"
+                f" is {shape}."
+            )
         if what != "padding" and any(v < 1 for v in values):
             raise type_error(f"{name}: {what} must be positive, got {values}.")
     sizes = []
-    for n, w, s, (lo, hi), b, d in zip(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    for n, w, s, (lo, hi), b, d in zip(
+        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    ):
         wide = dilated(n, b) + lo + hi
         if wide < 0:
             raise ValueError(f"{name}: padding {padding} cuts more than there is of an operand of shape {shape}.")
@@ -69,11 +89,12 @@ def window_shape(name: str, shape: tuple[Any, ...], window_dimensions: tuple[int
 
 # windows as slices ---------------------------------------------------------------------------------------------------
 
-MANY = 32      # more slices than this are one gather
+MANY = 32  # more slices than this are one gather
 
 
 def unfold(x: Value, axis: int, window: int, stride: int = 1, dilation: int = 1, to: int | None = None) -> Value:
-    """`x` with `axis` replaced by two: which window, and which place in it; the latter as axis `to` of the result (behind the former).
+    """`x` with `axis` replaced by two: which window, and which place in it; the latter as axis `to` of the result
+    (behind the former).
 
     The slices run over the windows or over the places, whichever are fewer.
     """
@@ -81,34 +102,50 @@ def unfold(x: Value, axis: int, window: int, stride: int = 1, dilation: int = 1,
     count = window_count(shape[axis], window, stride, dilation)
     if to is not None and to != axis + 1:
         if count and window <= min(count, MANY):
-            return concatenate([expand_dims(_take(x, axis, q * dilation, count, stride), (to,)) for q in range(window)], to)
+            return concatenate(
+                [expand_dims(_take(x, axis, q * dilation, count, stride), (to,)) for q in range(window)], to
+            )
         order = [d for d in range(len(shape) + 1) if d != axis + 1]
         return transpose(unfold(x, axis, window, stride, dilation), (*order[:to], axis + 1, *order[to:]))
     if not count:
-        return full((*shape[:axis], 0, window, *shape[axis + 1:]), 0, dtype_of(x))
+        return full((*shape[:axis], 0, window, *shape[axis + 1 :]), 0, dtype_of(x))
     if min(count, window) > MANY:
-        return gather(x, _places(count, window, stride, dilation), GatherDimensionNumbers(_all_but(len(shape) + 1, axis, axis + 1), (axis,), (axis,)),
-                      (*shape[:axis], 1, *shape[axis + 1:]), mode="clip")
+        return gather(
+            x,
+            _places(count, window, stride, dilation),
+            GatherDimensionNumbers(_all_but(len(shape) + 1, axis, axis + 1), (axis,), (axis,)),
+            (*shape[:axis], 1, *shape[axis + 1 :]),
+            mode="clip",
+        )
     if window <= count:
-        return concatenate([expand_dims(_take(x, axis, q * dilation, count, stride), (axis + 1,)) for q in range(window)], axis + 1)
+        return concatenate(
+            [expand_dims(_take(x, axis, q * dilation, count, stride), (axis + 1,)) for q in range(window)], axis + 1
+        )
     return concatenate([expand_dims(_take(x, axis, r * stride, window, dilation), (axis,)) for r in range(count)], axis)
 
 
 def fold(x: Value, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Value:
-    """The transpose of `unfold`: the windows (axes `axis` and `axis + 1`) added up where they lie in an axis of `size`."""
+    """The transpose of `unfold`: the windows (axes `axis` and `axis + 1`) added up where they lie in an axis of
+    `size`.
+    """
     shape = shape_of(x)
-    count, window = shape[axis:axis + 2]
-    rest = (*shape[:axis], size, *shape[axis + 2:])
+    count, window = shape[axis : axis + 2]
+    rest = (*shape[:axis], size, *shape[axis + 2 :])
     if not count or not window:
         return full(rest, 0, dtype_of(x))
     if min(count, window) > MANY:
-        return scatter_add(full(rest, 0, dtype_of(x)), _places(count, window, stride, dilation), x,
-                           ScatterDimensionNumbers(_all_but(len(shape), axis, axis + 1), (axis,), (axis,)), mode="clip")
+        return scatter_add(
+            full(rest, 0, dtype_of(x)),
+            _places(count, window, stride, dilation),
+            x,
+            ScatterDimensionNumbers(_all_but(len(shape), axis, axis + 1), (axis,), (axis,)),
+            mode="clip",
+        )
     over, start, step = (axis + 1, dilation, stride) if window <= count else (axis, stride, dilation)
     total = None
     for i in range(min(count, window)):
         row = _take(x, over, i, 1, 1)
-        row = reshape(row, shape[:over] + shape[over + 1:])
+        row = reshape(row, shape[:over] + shape[over + 1 :])
         config = [(0, 0, 0)] * len(rest)
         config[axis] = (i * start, size - i * start - dilated(max(count, window), step), step - 1)
         row = pad(row, full((), 0, dtype_of(x)), config)
@@ -131,7 +168,12 @@ def _take(x: Value, axis: int, start: int, count: int, step: int) -> Value:
     """`count` elements along `axis`, `step` apart."""
     shape = shape_of(x)
     one_axis = lambda value, rest: tuple(value if d == axis else r for d, r in enumerate(rest))
-    return slice_(x, one_axis(start, (0,) * len(shape)), one_axis(start + dilated(count, step), shape), one_axis(step, (1,) * len(shape)))
+    return slice_(
+        x,
+        one_axis(start, (0,) * len(shape)),
+        one_axis(start + dilated(count, step), shape),
+        one_axis(step, (1,) * len(shape)),
+    )
 
 
 def padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_dilation: tuple[int, ...]) -> Value:
@@ -140,9 +182,16 @@ def padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_dila
     return x if all(c == (0, 0, 0) for c in config) else pad(x, value, config)
 
 
-def patches(x: Value, value: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
-            padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-            window_dilation: tuple[int, ...]) -> Value:
+def patches(
+    x: Value,
+    value: Value,
+    *,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+) -> Value:
     """Each window in a row of its own: the shape of the result of the reduction, and an axis for the places, last."""
     x = padded(x, value, padding, base_dilation)
     rank = len(window_dimensions)
@@ -152,9 +201,16 @@ def patches(x: Value, value: Value, *, window_dimensions: tuple[int, ...], windo
     return reshape(x, (*shape_of(x)[:rank], math.prod(window_dimensions)))
 
 
-def unpatch(x: Value, shape: Sequence[Size], *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
-            padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-            window_dilation: tuple[int, ...]) -> Value:
+def unpatch(
+    x: Value,
+    shape: Sequence[Size],
+    *,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+) -> Value:
     """The transpose of `patches` for an operand of `shape`."""
     rank = len(shape)
     counts = shape_of(x)[:rank]
@@ -182,26 +238,42 @@ def highest(dt: ElementType) -> Value:
 
 
 def _np_padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_dilation: tuple[int, ...]) -> Value:
-    return pad_p.reference(x, np.array(value, x.dtype), padding_config=[(lo, hi, d - 1) for (lo, hi), d in zip(padding, base_dilation)])
+    return pad_p.reference(
+        x, np.array(value, x.dtype), padding_config=[(lo, hi, d - 1) for (lo, hi), d in zip(padding, base_dilation)]
+    )
 
 
-def _window_reduction(name: str, kinds: str, identity: Value, np_combine: Callable[..., Any],
-                      combine: Callable[..., Any], reduce: Callable[..., Any]) -> Primitive:
+def _window_reduction(
+    name: str,
+    kinds: str,
+    identity: Value,
+    np_combine: Callable[..., Any],
+    combine: Callable[..., Any],
+    reduce: Callable[..., Any],
+) -> Primitive:
     primitive = Primitive(name, basic=False)
 
     def abstract(x: Value, **params: Any) -> ShapedArray:
         check_kind(name, x, kinds)
         return shaped(window_shape(name, x.shape, **params), x.dtype, x.weak_type)
 
-    def reference(x: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
-                  padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-                  window_dilation: tuple[int, ...]) -> Any:
+    def reference(
+        x: Value,
+        *,
+        window_dimensions: tuple[int, ...],
+        window_strides: tuple[int, ...],
+        padding: tuple[tuple[int, int], ...],
+        base_dilation: tuple[int, ...],
+        window_dilation: tuple[int, ...],
+    ) -> Any:
         shape = window_shape(name, x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
         wide = _np_padded(x, identity(x.dtype), padding, base_dilation)
         wide = wide.astype(np.float64) if dtypes.is_float(x.dtype) else wide
         out = np.full(shape, identity(x.dtype), wide.dtype)
         for place in itertools.product(*map(range, window_dimensions)):
-            at = tuple(slice(q * d, q * d + n * s, s) for q, d, n, s in zip(place, window_dilation, shape, window_strides))
+            at = tuple(
+                slice(q * d, q * d + n * s, s) for q, d, n, s in zip(place, window_dilation, shape, window_strides)
+            )
             if out.size:
                 out = np_combine(out, wide[at][tuple(slice(n) for n in shape)])
         return out.astype(x.dtype)
@@ -209,9 +281,15 @@ def _window_reduction(name: str, kinds: str, identity: Value, np_combine: Callab
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         return primitive.bind(moveaxis(args[0], dims[0], 0), **with_batch_axis(params)), 0
 
-    def decompose(x: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
-                  padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-                  window_dilation: tuple[int, ...]) -> Value:
+    def decompose(
+        x: Value,
+        *,
+        window_dimensions: tuple[int, ...],
+        window_strides: tuple[int, ...],
+        padding: tuple[tuple[int, int], ...],
+        base_dilation: tuple[int, ...],
+        window_dilation: tuple[int, ...],
+    ) -> Value:
         """One axis after another, since all three operations are associative and commutative."""
         x = padded(x, full((), identity(dtype_of(x)), dtype_of(x)), padding, base_dilation)
         for axis, (w, s, d) in enumerate(zip(window_dimensions, window_strides, window_dilation)):
@@ -227,7 +305,12 @@ def _window_reduction(name: str, kinds: str, identity: Value, np_combine: Callab
                 x = combine(x, part)
         return x
 
-    primitive.abstract, primitive.reference, primitive.batch, primitive.decompose = abstract, reference, batch, decompose
+    primitive.abstract, primitive.reference, primitive.batch, primitive.decompose = (
+        abstract,
+        reference,
+        batch,
+        decompose,
+    )
     return primitive
 
 
@@ -241,22 +324,46 @@ def with_batch_axis(params: Params) -> dict[Any, Any]:
 
 
 reduce_window_sum_p = _window_reduction("reduce_window_sum", "iufc", lambda dt: 0, lambda a, b: a + b, add, reduce_sum)
-reduce_window_max_p = _window_reduction("reduce_window_max", "biuf", lowest, lambda a, b: np.maximum(a, b), max_, reduce_max)
-reduce_window_min_p = _window_reduction("reduce_window_min", "biuf", highest, lambda a, b: np.minimum(a, b), min_, reduce_min)
+reduce_window_max_p = _window_reduction(
+    "reduce_window_max", "biuf", lowest, lambda a, b: np.maximum(a, b), max_, reduce_max
+)
+reduce_window_min_p = _window_reduction(
+    "reduce_window_min", "biuf", highest, lambda a, b: np.minimum(a, b), min_, reduce_min
+)
 
 
-def _sum_transpose(ct: Value, x: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
-                   padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-                   window_dilation: tuple[int, ...]) -> list[Value | None]:
+def _sum_transpose(
+    ct: Value,
+    x: Value,
+    *,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+) -> list[Value | None]:
     """Each element's cotangent is the sum over the windows that it was in."""
     sizes, counts = x.aval.shape, shape_of(ct)
     if 0 in sizes or 0 in counts:
         return [full(sizes, 0, dtype_of(ct))]
-    back = [transposed_padding(*of) for of in zip(sizes, window_dimensions, window_strides, counts, [lo for lo, _ in padding], base_dilation, window_dilation)]
+    back = [
+        transposed_padding(*of)
+        for of in zip(
+            sizes, window_dimensions, window_strides, counts, [lo for lo, _ in padding], base_dilation, window_dilation
+        )
+    ]
     ct = padded(ct, full((), 0, dtype_of(ct)), back, window_strides)
     rank = len(sizes)
-    return [reduce_window_sum_p.bind(ct, window_dimensions=window_dimensions, window_strides=base_dilation, padding=((0, 0),) * rank,
-                                     base_dilation=(1,) * rank, window_dilation=window_dilation)]
+    return [
+        reduce_window_sum_p.bind(
+            ct,
+            window_dimensions=window_dimensions,
+            window_strides=base_dilation,
+            padding=((0, 0),) * rank,
+            base_dilation=(1,) * rank,
+            window_dilation=window_dilation,
+        )
+    ]
 
 
 reduce_window_sum_p.jvp, reduce_window_sum_p.transpose = linear_jvp(reduce_window_sum_p), _sum_transpose
@@ -269,16 +376,22 @@ def _extremum_jvp(primitive: Primitive, select_prim: str) -> Callable[..., Any]:
         if type(t) is Zero:
             return out, Zero(tangent_aval(get_aval(out)))
         return out, select_and_gather_add_p.bind(t, x, select_prim=select_prim, **params)
+
     return jvp
 
 
-reduce_window_max_p.jvp, reduce_window_min_p.jvp = _extremum_jvp(reduce_window_max_p, "ge"), _extremum_jvp(reduce_window_min_p, "le")
+reduce_window_max_p.jvp, reduce_window_min_p.jvp = (
+    _extremum_jvp(reduce_window_max_p, "ge"),
+    _extremum_jvp(reduce_window_min_p, "le"),
+)
 
 # the derivative of an extremum ---------------------------------------------------------------------------------------
 
-# Both know the operand only to choose by: of each window its first largest (select_prim "ge") or smallest ("le") element.
-select_and_gather_add_p = Primitive("select_and_gather_add", basic=False)      # the tangents at the chosen elements
-select_and_scatter_add_p = Primitive("select_and_scatter_add", basic=False)    # its transpose: each source added to the chosen element
+# Both know the operand only to choose by: of each window its first largest (select_prim "ge") or smallest ("le")
+# element.
+select_and_gather_add_p = Primitive("select_and_gather_add", basic=False)  # the tangents at the chosen elements
+# its transpose: each source added to the chosen element
+select_and_scatter_add_p = Primitive("select_and_scatter_add", basic=False)
 
 
 def _check_selection(name: str, x: Value, operand: Value, select_prim: str) -> None:
@@ -301,28 +414,44 @@ def _is_winner(operand: Value, select_prim: str, params: Params) -> Value:
     return eq(broadcast_in_dim(place, shape, tuple(range(last))), iota(dtypes.int32, shape, last))
 
 
-def _select_gather_abstract(tangents: ShapedArray, operand: ShapedArray, *, select_prim: str,
-                            **params: Any) -> ShapedArray:
+def _select_gather_abstract(
+    tangents: ShapedArray, operand: ShapedArray, *, select_prim: str, **params: Any
+) -> ShapedArray:
     _check_selection("select_and_gather_add", tangents, operand, select_prim)
     if tangents.shape != operand.shape:
-        raise type_error(f"select_and_gather_add: tangents of shape {tangents.shape} and an operand of shape {operand.shape} must have one shape.")
+        raise type_error(
+            f"select_and_gather_add: tangents of shape {tangents.shape} and an operand of shape {operand.shape} must"
+            " have one shape."
+        )
     return shaped(window_shape("select_and_gather_add", operand.shape, **params), tangents.dtype, tangents.weak_type)
 
 
-def _np_choices(operand: Value, select_prim: str, window_dimensions: tuple[int, ...],
-                window_strides: tuple[int, ...], padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
-                window_dilation: tuple[int, ...]) -> Iterator[Any]:
+def _np_choices(
+    operand: Value,
+    select_prim: str,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...],
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+) -> Iterator[Any]:
     """(window, chosen position in the padded operand) of each window."""
-    shape = window_shape(select_prim, operand.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    shape = window_shape(
+        select_prim, operand.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
     wide = _np_padded(operand, _WORST[select_prim](operand.dtype), padding, base_dilation)
     for window in np.ndindex(*shape):
-        inside = wide[tuple(slice(r * s, r * s + dilated(w, d), d) for r, s, w, d in zip(window, window_strides, window_dimensions, window_dilation))]
+        inside = wide[
+            tuple(
+                slice(r * s, r * s + dilated(w, d), d)
+                for r, s, w, d in zip(window, window_strides, window_dimensions, window_dilation)
+            )
+        ]
         best = np.unravel_index((np.argmax if select_prim == "ge" else np.argmin)(inside), inside.shape)
         yield window, tuple(r * s + q * d for r, s, q, d in zip(window, window_strides, best, window_dilation))
 
 
-def _select_gather_reference(tangents: Value, operand: Value, *, select_prim: str,
-                             **params: Any) -> Any:
+def _select_gather_reference(tangents: Value, operand: Value, *, select_prim: str, **params: Any) -> Any:
     wide = _np_padded(tangents, 0, params["padding"], params["base_dilation"])
     out = np.zeros(window_shape("select_and_gather_add", operand.shape, **params), tangents.dtype)
     for window, place in _np_choices(operand, select_prim, **params):
@@ -333,19 +462,32 @@ def _select_gather_reference(tangents: Value, operand: Value, *, select_prim: st
 def _select_gather_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = select_and_gather_add_p.bind(*primals, **params)
     t = tangents[0]
-    return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else select_and_gather_add_p.bind(t, primals[1], **params)
+    return out, (
+        Zero(tangent_aval(get_aval(out))) if type(t) is Zero else select_and_gather_add_p.bind(t, primals[1], **params)
+    )
 
 
-def _select_gather_transpose(ct: Value, tangents: Value, operand: Value, *, select_prim: str,
-                             base_dilation: tuple[int, ...], window_dilation: tuple[int, ...],
-                             **params: Any) -> list[Value | None]:
+def _select_gather_transpose(
+    ct: Value,
+    tangents: Value,
+    operand: Value,
+    *,
+    select_prim: str,
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+    **params: Any,
+) -> list[Value | None]:
     if all(d == 1 for d in (*base_dilation, *window_dilation)):
         return [select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **params), None]
-    return [_scatter_back(ct, operand, select_prim, dict(params, base_dilation=base_dilation, window_dilation=window_dilation)), None]
+    return [
+        _scatter_back(
+            ct, operand, select_prim, dict(params, base_dilation=base_dilation, window_dilation=window_dilation)
+        ),
+        None,
+    ]
 
 
-def _select_gather_decompose(tangents: Value, operand: Value, *, select_prim: str,
-                             **params: Any) -> Value:
+def _select_gather_decompose(tangents: Value, operand: Value, *, select_prim: str, **params: Any) -> Value:
     winner = _is_winner(operand, select_prim, params)
     zero = full((), 0, dtype_of(tangents))
     rows = patches(tangents, zero, **params)
@@ -356,11 +498,17 @@ def _both_batched(primitive: Primitive) -> Callable[..., Any]:
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         return primitive.bind(*args, **with_batch_axis(params)), 0
+
     return batch
 
 
 p = select_and_gather_add_p
-p.abstract, p.reference, p.jvp, p.transpose = _select_gather_abstract, _select_gather_reference, _select_gather_jvp, _select_gather_transpose
+p.abstract, p.reference, p.jvp, p.transpose = (
+    _select_gather_abstract,
+    _select_gather_reference,
+    _select_gather_jvp,
+    _select_gather_transpose,
+)
 p.batch, p.decompose = _both_batched(p), _select_gather_decompose
 
 
@@ -369,13 +517,17 @@ def _undilated(params: Params) -> dict[Any, Any]:
     return dict(params, base_dilation=ones, window_dilation=ones)
 
 
-def _select_scatter_abstract(source: ShapedArray, operand: ShapedArray, *, select_prim: str,
-                             **params: Any) -> ShapedArray:
+def _select_scatter_abstract(
+    source: ShapedArray, operand: ShapedArray, *, select_prim: str, **params: Any
+) -> ShapedArray:
     _check_selection("select_and_scatter_add", source, operand, select_prim)
     same_dtype("select_and_scatter_add", [source, operand])
     want = window_shape("select_and_scatter_add", operand.shape, **_undilated(params))
     if source.shape != want:
-        raise type_error(f"select_and_scatter_add: the source must have one element for each window, {want}, got shape {source.shape}.")
+        raise type_error(
+            f"select_and_scatter_add: the source must have one element for each window, {want}, got shape"
+            f" {source.shape}."
+        )
     return shaped(operand.shape, source.dtype, source.weak_type)
 
 
@@ -389,7 +541,9 @@ def _select_scatter_reference(source: Any, operand: Value, *, select_prim: str, 
 def _select_scatter_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = select_and_scatter_add_p.bind(*primals, **params)
     t = tangents[0]
-    return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else select_and_scatter_add_p.bind(t, primals[1], **params)
+    return out, (
+        Zero(tangent_aval(get_aval(out))) if type(t) is Zero else select_and_scatter_add_p.bind(t, primals[1], **params)
+    )
 
 
 def _select_scatter_transpose(ct: Value, source: Any, operand: Value, **params: Any) -> list[Value | None]:
@@ -404,7 +558,14 @@ def _scatter_back(source: Any, operand: Value, select_prim: str, params: Params)
 
 
 p = select_and_scatter_add_p
-p.abstract, p.reference, p.jvp, p.transpose = _select_scatter_abstract, _select_scatter_reference, _select_scatter_jvp, _select_scatter_transpose
+p.abstract, p.reference, p.jvp, p.transpose = (
+    _select_scatter_abstract,
+    _select_scatter_reference,
+    _select_scatter_jvp,
+    _select_scatter_transpose,
+)
 p.batch = _both_batched(p)
-p.decompose = lambda source, operand, *, select_prim, **params: _scatter_back(source, operand, select_prim, _undilated(params))
+p.decompose = lambda source, operand, *, select_prim, **params: _scatter_back(
+    source, operand, select_prim, _undilated(params)
+)
 del p

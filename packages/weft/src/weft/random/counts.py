@@ -1,10 +1,13 @@
 """Random counts: Poisson, binomial and multinomial numbers.
 
-Poisson: Knuth's product of uniform numbers (The Art of Computer Programming 2, 3.4.1) below 10, Hörmann's transformed rejection PTRS ("The transformed
-rejection method for generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993) from there on. Binomial: sums of geometric
-numbers (Devroye, Non-Uniform Random Variate Generation, X.4.3) for a mean of at most 10, and Hörmann's BTRS ("The generation of binomial random
+Poisson: Knuth's product of uniform numbers (The Art of Computer Programming 2, 3.4.1) below 10, Hörmann's transformed
+    rejection PTRS ("The transformed
+rejection method for generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993) from there on.
+Binomial: sums of geometric numbers (Devroye, Non-Uniform Random Variate Generation, X.4.3) for a mean of at most 10,
+    and Hörmann's BTRS ("The generation of binomial random
 variates", Journal of Statistical Computation and Simulation 46, 1993) above.
 """
+
 from __future__ import annotations
 
 import math
@@ -42,13 +45,17 @@ def _where(which: Value, x: Value, value: Value) -> Value:
 
 
 def _reject(key: Value, propose: Callable[..., Any], shape: tuple[Size, ...], dtype: ElementType) -> Value:
-    """Numbers from `propose(u, v) -> (value, accepted)` with u in [-1/2, 1/2) and v in [0, 1); the first that is accepted of each element."""
+    """Numbers from `propose(u, v) -> (value, accepted)` with u in [-1/2, 1/2) and v in [0, 1); the first that is
+    accepted of each element.
+    """
+
     def attempt(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         key, out, done = state
         key, for_u, for_v = parts(key, 3)
         u, v = [_uniform(k, 0.0, 1.0, shape=shape, dtype=dtype) for k in (for_u, for_v)]
         value, accepted = propose(u - 0.5, v)
         return key, el.select(accepted, value, out), done | accepted
+
     # elements that are done go on to be replaced while others are not, as in the loops of JAX
     start = (key, linear.full(shape, -1, dtype), linear.full(shape, False, dtypes.bool_))
     return while_loop(lambda s: _any(el.not_(s[2])), attempt, start)[1]
@@ -60,6 +67,7 @@ def _poisson_knuth(key: Value, lam: Value, shape: tuple[Size, ...], dtype: Eleme
         key, sub = parts(key, 2)
         k = el.select(log_product > -lam, k + 1, k)
         return key, k, log_product + el.log(_uniform(sub, 0.0, 1.0, shape=shape, dtype=dtype_of(lam)))
+
     start = (key, linear.full(shape, 0, dtype), linear.full(shape, 0, dtype_of(lam)))
     return while_loop(lambda s: _any(s[2] > -lam), multiply, start)[1] - 1
 
@@ -78,6 +86,7 @@ def _poisson_rejection(key: Value, lam: Value, shape: tuple[Size, ...], dtype: E
         bound = -lam + k * log_lam - lgamma(k + 1)
         outside = (k < 0) | ((us < 0.013) & (v > us))
         return k, ((us >= 0.07) & (v <= v_r)) | (el.not_(outside) & (s <= bound))
+
     return linear.convert(_reject(key, propose, shape, dtype_of(lam)), dtype)
 
 
@@ -89,8 +98,14 @@ def _poisson(key: Value, lam: Value, shape: tuple[Size, ...], dtype: ElementType
     return _where(lam != 0, el.select(small, knuth, rejection), 0)
 
 
-def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-            out_sharding: OutSharding = None) -> Array:
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Integers of the Poisson distribution with mean `lam`; -1 where that is NaN or negative.
 
     Raises:
@@ -105,18 +120,26 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
     key, _ = as_key("poisson", key)
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_int(dtype):
-        raise ValueError(at_user_line(f"poisson: counts are integers, got the dtype {dtypes.name(dtype)}. Convert them: poisson(…).astype(…)."))
+        raise ValueError(
+            at_user_line(
+                f"poisson: counts are integers, got the dtype {dtypes.name(dtype)}. Convert them: poisson(…).astype(…)."
+            )
+        )
     lam = operand("poisson", lam)
     shape = _shape(shape, lam, name="poisson")
     return _poisson(key, broadcast_to(linear.convert(lam, dtypes.float32), shape), shape, dtype)
 
 
 # log k! less Stirling's approximation of it at k + 1, for k = 0 … 9
-_STIRLING = [math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi)) for k in range(10)]
+_STIRLING = [
+    math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi)) for k in range(10)
+]
 
 
 def _stirling_rest(k: Value) -> Value:
-    """log k! less Stirling's approximation: from a table, or from 10 on the series at 10, whose further fall JAX leaves out too."""
+    """log k! less Stirling's approximation: from a table, or from 10 on the series at 10, whose further fall JAX
+    leaves out too.
+    """
     x = _clip(k, 0, 9) + 1
     rest = (1 / 12 - (1 / 360 - 1 / 1260 / (x * x)) / (x * x)) / x
     table = linear.full(shape_of(k), _STIRLING[9], dtype_of(k))
@@ -133,6 +156,7 @@ def _binomial_inversion(key: Value, n: Value, p: Value, shape: tuple[Size, ...])
         sub, key = parts(key, 2)
         count = el.select(trials <= n, count + 1, count)
         return key, count, trials + el.ceil(el.log(_uniform(sub, 0.0, 1.0, shape=shape, dtype=dtype_of(p))) / log_q)
+
     zero = linear.full(shape, 0, dtype_of(n))
     return while_loop(lambda s: _any(s[2] <= n), add, (key, zero, zero))[1] - 1
 
@@ -151,10 +175,17 @@ def _binomial_rejection(key: Value, n: Value, p: Value, shape: tuple[Size, ...])
         us = 0.5 - el.abs_(u)
         k = el.floor((2 * a / us + b) * u + c)
         s = el.log(v * alpha / (a / (us * us) + b))
-        bound = (m + 0.5) * el.log((m + 1) / (r * (n - m + 1))) + (n + 1) * el.log((n - m + 1) / (n - k + 1)) \
-            + (k + 0.5) * el.log(r * (n - k + 1) / (k + 1)) \
-            + _stirling_rest(m) + _stirling_rest(n - m) - _stirling_rest(k) - _stirling_rest(n - k)
+        bound = (
+            (m + 0.5) * el.log((m + 1) / (r * (n - m + 1)))
+            + (n + 1) * el.log((n - m + 1) / (n - k + 1))
+            + (k + 0.5) * el.log(r * (n - k + 1) / (k + 1))
+            + _stirling_rest(m)
+            + _stirling_rest(n - m)
+            - _stirling_rest(k)
+            - _stirling_rest(n - k)
+        )
         return k, ((us >= 0.07) & (v <= v_r)) | (el.not_((k < 0) | (k > n)) & (s <= bound))
+
     return _reject(key, propose, shape, dtype_of(n))
 
 
@@ -168,15 +199,22 @@ def _binomial(key: Value, n: Value, p: Value, shape: tuple[Size, ...], dtype: El
     few = bad_n | (n * q_safe <= 10)
     whole = el.floor(n)
     by_inversion = linear.convert(_binomial_inversion(key, _where(few, whole, 0), q_safe, shape), dtype)
-    by_rejection = linear.convert(_binomial_rejection(random_clone_p.bind(key), _where(el.not_(few), whole, 1e4), _where(el.not_(few), q_safe, 0.5), shape), dtype)
+    by_rejection = linear.convert(
+        _binomial_rejection(
+            random_clone_p.bind(key), _where(el.not_(few), whole, 1e4), _where(el.not_(few), q_safe, 0.5), shape
+        ),
+        dtype,
+    )
     out = _where(el.not_(bad_q | bad_n), el.select(few, by_inversion, by_rejection), math.nan)
     out = _where(el.not_(infinite & el.not_(bad_q | bad_n)), out, math.inf)
     return el.select(below_half | bad_n | (q != q) | infinite, out, linear.convert(whole, dtype) - out)
 
 
-def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
-             dtype: DTypeLike | None = None) -> Array:
-    """The number of successes, as floats, in `n` trials of probability `p`; NaN where n is negative, p is not in [0, 1], or either is NaN.
+def binomial(
+    key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """The number of successes, as floats, in `n` trials of probability `p`; NaN where n is negative, p is not in [0,
+    1], or either is NaN.
 
     Raises:
         ValueError: for a dtype that is no float, or a shape that does not fit.
@@ -194,9 +232,17 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
     return _binomial(key, linear.convert(n, dtype_of(n)), linear.convert(p, dtype_of(p)), shape, dtype)
 
 
-def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
-                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array:
-    """How `n` trials fall into classes with probabilities `p` along the last axis: the first class by a binomial number, the rest likewise.
+def multinomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
+    """How `n` trials fall into classes with probabilities `p` along the last axis: the first class by a binomial
+    number, the rest likewise.
 
     `n` broadcasts to shape[:-1] and `p` to `shape`, which is p.shape by default. `unroll` as `lax.scan`'s.
 
@@ -213,7 +259,12 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
     n, p = [on_device(x) for x in promote_inexact("multinomial", n, p)]
     shape = shape_of(p) if shape is None else canonical_shape(shape)
     if not shape:
-        raise ValueError(at_user_line("multinomial: p must have at least one axis, the last of which holds the probabilities of the classes; got a scalar."))
+        raise ValueError(
+            at_user_line(
+                "multinomial: p must have at least one axis, the last of which holds the probabilities of the classes;"
+                " got a scalar."
+            )
+        )
     n, p = broadcast_to(n, shape[:-1]), linear.moveaxis(broadcast_to(p, shape), len(shape) - 1, 0)
     rest = cumsum(p, 0, True)
     ratios = p / _where(rest != 0, rest, 1)
@@ -222,5 +273,6 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
         ratio, key = x
         count = _binomial(key, left, _clip(ratio, 0, 1), shape[:-1], dtype_of(n))
         return left - count, linear.convert(count, dtype)
+
     counts = scan(one_class, n, (ratios, random_split_p.bind(key, shape=shape[-1:])), unroll=unroll)[1]
     return linear.moveaxis(counts, 0, len(shape) - 1)

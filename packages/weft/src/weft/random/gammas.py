@@ -1,8 +1,9 @@
 """Gamma random numbers, and the distributions that are made of them.
 
-Marsaglia & Tsang, "A simple method for generating gamma variables" (ACM TOMS 26, 2000). Below 1 the shape parameter is raised by one and the sample
-multiplied by a power of a uniform number, as their section 6 says.
+Marsaglia & Tsang, "A simple method for generating gamma variables" (ACM TOMS 26, 2000). Below 1 the shape parameter is
+raised by one and the sample multiplied by a power of a uniform number, as their section 6 says.
 """
+
 from __future__ import annotations
 
 import math
@@ -37,8 +38,18 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from ..base.dtypes import ElementType, KeyDType
 
-__all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p",
-           "t"]
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "random_gamma_p",
+    "t",
+]
 
 
 def parts(keys: Any, n: int) -> list[Any]:
@@ -53,7 +64,9 @@ def _any(x: Value) -> Value:
 
 
 def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
-    """A sample for each of `n` keys and parameters; the elements whose sample is rejected go on while the others wait."""
+    """A sample for each of `n` keys and parameters; the elements whose sample is rejected go on while the others
+    wait.
+    """
     dt = dtype_of(a)
     like = lambda value: linear.full(shape_of(a), value, dt)
     large = a >= 1
@@ -89,19 +102,21 @@ def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
 def _sample(keys: Value, a: Value, *, log_space: bool) -> Value:
     shape = shape_of(a)
     n = math.prod(shape)
-    made = random_split_p.bind(keys, shape=(math.prod(shape[len(shape_of(keys)):]),))
+    made = random_split_p.bind(keys, shape=(math.prod(shape[len(shape_of(keys)) :]),))
     made, flat = linear.reshape(made, (n,)), linear.reshape(a, (n,))
     if dtype_of(keys) == FRY:
         out = _one_each(made, flat, log_space)
-    else:         # these generators make the numbers of all keys of an array from the first
+    else:  # these generators make the numbers of all keys of an array from the first
         one = lambda xs: linear.squeeze(_one_each(*(*[linear.expand_dims(x, (0,)) for x in xs], log_space)), (0,))
         out = map_(one, (made, flat))
     return linear.reshape(out, shape)
 
 
 def _abstract(key: AbstractValue, a: AbstractValue, *, log_space: bool) -> AbstractValue:
-    if not dtypes.is_key(key.dtype) or not dtypes.is_float(a.dtype) or a.shape[:len(key.shape)] != key.shape:
-        raise type_error(f"random_gamma takes keys and floats whose shape begins with that of the keys, got {key} and {a}.")
+    if not dtypes.is_key(key.dtype) or not dtypes.is_float(a.dtype) or a.shape[: len(key.shape)] != key.shape:
+        raise type_error(
+            f"random_gamma takes keys and floats whose shape begins with that of the keys, got {key} and {a}."
+        )
     return shaped(a.shape, a.dtype)
 
 
@@ -137,8 +152,9 @@ def _gamma(key: Value, a: Value, *, shape: tuple[Size, ...], dtype: ElementType,
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
-def _params(name: str, key: Value, shape: Shape | None, dtype: DTypeLike | None,
-            *params: Value) -> tuple[Value, tuple[Size, ...], ElementType, *tuple[Value, ...]]:
+def _params(
+    name: str, key: Value, shape: Shape | None, dtype: DTypeLike | None, *params: Value
+) -> tuple[Value, tuple[Size, ...], ElementType, *tuple[Value, ...]]:
     """(key, shape, dtype, parameters) of a sampler of floats, checked."""
     key, _ = as_key(name, key)
     dtype = _float(name, dtype)
@@ -146,8 +162,14 @@ def _params(name: str, key: Value, shape: Shape | None, dtype: DTypeLike | None,
     return (key, _shape(shape, *values, name=name), dtype, *values)
 
 
-def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-          out_sharding: OutSharding = None) -> Array:
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the gamma distribution with shape parameter `a` and scale 1, differentiable in `a`.
 
     `shape` defaults to that of `a`, and must be what both broadcast to.
@@ -165,8 +187,14 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
 
 
-def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-             out_sharding: OutSharding = None) -> Array:
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Logarithms of gamma random numbers, which do not underflow where `a` is small. Arguments as `gamma`'s.
 
     Example:
@@ -181,14 +209,24 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DT
 
 @inner_jit(name="_beta", static_argnames=("shape", "dtype"))
 def _beta(key: Value, a: Value, b: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
-    a, b = [_gamma(k, broadcast_to(linear.convert(v, dtype), shape), shape=shape, dtype=dtype) for k, v in zip(parts(key, 2), (a, b))]
+    a, b = [
+        _gamma(k, broadcast_to(linear.convert(v, dtype), shape), shape=shape, dtype=dtype)
+        for k, v in zip(parts(key, 2), (a, b))
+    ]
     top = el.max_(a, b)
     a, b = el.exp(a - top), el.exp(b - top)
     return a / (a + b)
 
 
-def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-         out_sharding: OutSharding = None) -> Array:
+def beta(
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the beta distribution with parameters `a` and `b`, differentiable in both.
 
     Raises:
@@ -213,9 +251,16 @@ def _dirichlet(key: Value, alpha: Value, *, shape: tuple[Size, ...], dtype: Elem
     return exps / linear.expand_dims(linear.reduce_sum(exps, (axis,)), (axis,))
 
 
-def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-              out_sharding: OutSharding = None) -> Array:
-    """Vectors of the Dirichlet distribution: `shape` (alpha.shape[:-1] by default) of them, each of the size of alpha's last axis, with the sum 1.
+def dirichlet(
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Vectors of the Dirichlet distribution: `shape` (alpha.shape[:-1] by default) of them, each of the size of alpha's
+    last axis, with the sum 1.
 
     Raises:
         ValueError: if alpha has no axis, for a dtype that is no float, or a shape that does not fit.
@@ -231,10 +276,17 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
     alpha = on_device(operand("dirichlet", alpha))
     batch = shape_of(alpha)[:-1]
     if not shape_of(alpha):
-        raise ValueError(at_user_line("dirichlet: alpha must have at least one axis, the last of which holds the parameters of one vector; got a scalar."))
+        raise ValueError(
+            at_user_line(
+                "dirichlet: alpha must have at least one axis, the last of which holds the parameters of one vector;"
+                " got a scalar."
+            )
+        )
     shape = batch if shape is None else canonical_shape(shape)
     if broadcast_shapes([shape, batch]) != shape:
-        raise ValueError(at_user_line(f"dirichlet: the batch shape {batch} of alpha does not broadcast to the shape {shape}."))
+        raise ValueError(
+            at_user_line(f"dirichlet: the batch shape {batch} of alpha does not broadcast to the shape {shape}.")
+        )
     return _dirichlet(key, alpha, shape=shape, dtype=dtype)
 
 
@@ -243,8 +295,14 @@ def _chisquare(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: Element
     return el.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
 
 
-def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-              out_sharding: OutSharding = None) -> Array:
+def chisquare(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the chi-squared distribution with `df` degrees of freedom.
 
     Example:
@@ -265,8 +323,15 @@ def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[Size, ...], dtype
     return num / den
 
 
-def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-      out_sharding: OutSharding = None) -> Array:
+def f(
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the F distribution with `dfnum` and `dfden` degrees of freedom.
 
     Example:
@@ -284,11 +349,19 @@ def _t(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: ElementType) ->
     df = linear.convert(df, dtype)
     for_normal, for_gamma = parts(key, 2)
     half = df / 2
-    return _normal_real(for_normal, shape, dtype) * el.sqrt(half / _gamma(for_gamma, half, shape=shape, dtype=dtype, log_space=False))
+    return _normal_real(for_normal, shape, dtype) * el.sqrt(
+        half / _gamma(for_gamma, half, shape=shape, dtype=dtype, log_space=False)
+    )
 
 
-def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-      out_sharding: OutSharding = None) -> Array:
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of Student's t distribution with `df` degrees of freedom, differentiable in `df`.
 
     Example:
@@ -312,8 +385,9 @@ def _ranked(x: Value, y: Value) -> tuple[Value, Value]:
     return x, y if not shape_of(y) else broadcast_to(y, shape_of(x))
 
 
-def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None, *,
-                       out_sharding: OutSharding = None) -> Array:
+def generalized_normal(
+    key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers with the density exp(-|x|**p), up to a factor.
 
     Raises:
@@ -331,7 +405,9 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 @inner_jit(name="_ball", static_argnames=("d", "shape", "dtype"))
 def _ball(key: Value, p: Value, *, d: int, shape: tuple[Size, ...], dtype: ElementType) -> Value:
-    """Barthe, Guédon, Mendelson & Naor, "A probabilistic approach to the geometry of the lpⁿ-ball" (Annals of Probability 33, 2005)."""
+    """Barthe, Guédon, Mendelson & Naor, "A probabilistic approach to the geometry of the lpⁿ-ball" (Annals of
+    Probability 33, 2005).
+    """
     for_normal, for_radius = parts(key, 2)
     g = _generalized_normal(for_normal, p, shape=(*shape, d), dtype=dtype)
     e = exponential(for_radius, shape, dtype)
@@ -339,8 +415,15 @@ def _ball(key: Value, p: Value, *, d: int, shape: tuple[Size, ...], dtype: Eleme
     return g / linear.expand_dims(el.pow_(total, linear.convert(1 / p, dtype)), (len(shape),))
 
 
-def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
-         out_sharding: OutSharding = None) -> Array:
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: float = 2,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Vectors of size `d`, uniform in the unit ball of the norm of order `p`; the result has the shape (*shape, d).
 
     Raises:

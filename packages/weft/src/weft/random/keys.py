@@ -1,4 +1,5 @@
 """Random keys: making, splitting, wrapping. Raw keys (uint32 words) are accepted everywhere, and stay raw."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +15,16 @@ from ..lax.common import canonical_shape, only, operand
 from ..decompositions import uniform as _uniform  # noqa: F401  rng_uniform
 from ..primitives import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
 from ..primitives import linear
-from ..primitives.random_bits import (generators, random_bits_p, random_clone_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p, random_wrap_p)
+from ..primitives.random_bits import (
+    generators,
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
 from ..primitives.shape import slice_p
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
@@ -39,22 +49,29 @@ def _generator(impl: Any) -> Generator:
     for generator in generators.values():
         if name in (generator.name, generator.dtype.name, generator.dtype.name.removeprefix("key<").removesuffix(">")):
             return generator
-    raise ValueError(at_user_line(f"unknown random generator {impl!r}; generators are {', '.join(generators)}. Name one of them, or leave impl out."))
+    raise ValueError(
+        at_user_line(
+            f"unknown random generator {impl!r}; generators are {', '.join(generators)}. Name one of them, or leave"
+            " impl out."
+        )
+    )
 
 
 def _seeded(name: str, seed: Value, impl: Implementation) -> Value:
     seed = operand(name, seed, any_int=True)
     if config.random_seed_offset:
         seed = seed + config.random_seed_offset
-    aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -2**31 <= seed < 2**31 else None
-    if aval is None:           # a Python int wider than int32: its two words
+    aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -(2**31) <= seed < 2**31 else None
+    if aval is None:  # a Python int wider than int32: its two words
         return _wide_seed(seed, impl)
     if dtypes.is_bool(aval.dtype):
         seed = linear.convert(seed, dtypes.int32)
     elif not dtypes.is_int(aval.dtype):
         raise TypeError(f"{name}: a seed is an integer, got {aval}.")
     if aval.shape:
-        raise TypeError(f"{name} takes one seed, got an array of shape {aval.shape}. Use weft.vmap(weft.random.key) for many.")
+        raise TypeError(
+            f"{name} takes one seed, got an array of shape {aval.shape}. Use weft.vmap(weft.random.key) for many."
+        )
     return random_seed_p.bind(seed, impl=_generator(impl).dtype)
 
 
@@ -106,7 +123,10 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Implementation = None, dty
     generator = _generator(dtype if impl is None else impl)
     aval = get_aval(raw)
     if aval.dtype != dtypes.uint32 or not aval.shape or aval.shape[-1:] != generator.dtype.key_shape:
-        raise TypeError(f"key data for {generator.name} is uint32 with a last axis of size {generator.dtype.key_shape[0]}, got {aval}.")
+        raise TypeError(
+            f"key data for {generator.name} is uint32 with a last axis of size {generator.dtype.key_shape[0]}, got"
+            f" {aval}."
+        )
     return random_wrap_p.bind(raw, impl=generator.dtype)
 
 
@@ -131,7 +151,7 @@ def key_impl(keys: ArrayLike) -> str:
         'threefry2x32'
     """
     keys, _ = as_key("key_impl", keys, single=False)
-    dtype: Any = get_aval(keys).dtype      # of keys
+    dtype: Any = get_aval(keys).dtype  # of keys
     return dtype.impl
 
 
@@ -154,22 +174,35 @@ def as_key(name: str, keys: Any, single: bool = True) -> Any:
     if raw:
         generator = _generator(None)
         if aval.dtype != dtypes.uint32 or aval.shape[-1:] != generator.dtype.key_shape:
-            raise TypeError(at_user_line(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}. Make a key of the seed first."))
+            raise TypeError(
+                at_user_line(
+                    f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}. Make a key"
+                    " of the seed first."
+                )
+            )
         if config.legacy_prng_key != "allow":
-            message = at_user_line(f"{name} got raw uint32 key data, and jax_legacy_prng_key is {config.legacy_prng_key!r}. Make keys with weft.random.key(seed), "
-                                   "or wrap these words with weft.random.wrap_key_data.")
+            message = at_user_line(
+                f"{name} got raw uint32 key data, and jax_legacy_prng_key is {config.legacy_prng_key!r}. Make keys with"
+                " weft.random.key(seed), or wrap these words with weft.random.wrap_key_data."
+            )
             if config.legacy_prng_key == "error":
                 raise ValueError(message)
             warn(message, FutureWarning)
         keys = random_wrap_p.bind(keys, impl=generator.dtype)
         aval = get_aval(keys)
     if single and aval.shape:
-        raise ValueError(at_user_line(f"{name} takes one key, and this is an array of keys of shape {aval.shape}. Map over it: weft.vmap(lambda key: weft.random.{name}(key, …))(keys)."))
+        raise ValueError(
+            at_user_line(
+                f"{name} takes one key, and this is an array of keys of shape {aval.shape}. Map over it:"
+                f" weft.vmap(lambda key: weft.random.{name}(key, …))(keys)."
+            )
+        )
     return keys, raw
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key, as one that is not consumed yet where `jax_debug_key_reuse` watches: for numbers that are meant to repeat.
+    """The same key, as one that is not consumed yet where `jax_debug_key_reuse` watches: for numbers that are meant to
+    repeat.
 
     Example:
         >>> import weft
@@ -220,7 +253,10 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
             raise OverflowError(f"fold_in: Python integer {given} is out of bounds for uint32.")
         given = TypedScalar(given, shaped((), dtypes.uint32))
     elif get_aval(given).shape:
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {get_aval(given).shape}. Use weft.vmap for batching.")
+        raise TypeError(
+            f"fold_in accepts a scalar, but was given an array of shape {get_aval(given).shape}. Use weft.vmap for"
+            " batching."
+        )
     out = random_fold_in_p.bind(keys, linear.convert(given, dtypes.uint32))
     return random_unwrap_p.bind(out) if raw else out
 
@@ -230,8 +266,9 @@ def raw_bits(key: Any, bit_width: int, shape: Any) -> Any:
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
 
-def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-         out_sharding: OutSharding = None) -> Array:
+def bits(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Uniform random unsigned integers (uint32 by default).
 
     Raises:
@@ -244,8 +281,9 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     """
     only("bits", out_sharding=out_sharding)
     keys, _ = as_key("bits", key)
-    dt = dtypes.canonicalize("uint64" if dtype is None and config.enable_x64 else dtypes.uint32 if dtype is None else dtype)
+    dt = dtypes.canonicalize(
+        "uint64" if dtype is None and config.enable_x64 else dtypes.uint32 if dtype is None else dtype
+    )
     if not dtypes.is_unsigned(dt):
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtypes.name(dt)}.")
     return raw_bits(keys, dtypes.bits(dt), canonical_shape(shape))
-

@@ -1,4 +1,5 @@
 """Random numbers from keys. The same key, shape and dtype give JAX's numbers."""
+
 from __future__ import annotations
 
 import math
@@ -28,15 +29,38 @@ if TYPE_CHECKING:
     from ..base.avals import Size
     from ..core.types import Value
 
-__all__ = ["bernoulli", "categorical", "cauchy", "choice", "exponential", "geometric", "gumbel", "laplace", "logistic",
-           "lognormal", "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh",
-           "triangular", "truncated_normal", "uniform", "weibull_min"]
+__all__ = [
+    "bernoulli",
+    "categorical",
+    "cauchy",
+    "choice",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "pareto",
+    "permutation",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "weibull_min",
+]
 
 
 def _float(name: str, dtype: DTypeLike | None, allow_complex: bool = False) -> ElementType:
     dt = dtypes.canonicalize(float if dtype is None else dtype)
     if dtypes.bits(dt) < 8:
-        raise TypeError(f"{name}: random numbers are made of 8, 16, 32 or 64 bits, got the dtype {dtypes.name(dt)}. Convert others: x.astype(…).")
+        raise TypeError(
+            f"{name}: random numbers are made of 8, 16, 32 or 64 bits, got the dtype {dtypes.name(dt)}. Convert others:"
+            " x.astype(…)."
+        )
     if not (dtypes.is_float(dt) or allow_complex and dtypes.is_complex(dt)):
         raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {dtypes.name(dt)}.")
     return dt
@@ -52,7 +76,12 @@ def _shape(shape: Shape | None, *params: Value, name: str) -> tuple[Size, ...]:
         found = None
     if found is None or wanted not in (None, found):
         what = " and ".join(map(str, shapes))
-        raise ValueError(at_user_line(f"{name}: parameters of shape {what} do not broadcast to {'one shape' if wanted is None else f'the shape {wanted}'}."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: parameters of shape {what} do not broadcast to"
+                f" {'one shape' if wanted is None else f'the shape {wanted}'}."
+            )
+        )
     return found
 
 
@@ -60,8 +89,18 @@ def _shape(shape: Shape | None, *params: Value, name: str) -> tuple[Size, ...]:
 def _uniform(key: Value, minval: Value, maxval: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     """Random mantissa bits make a number in [1, 2), which is moved to [minval, maxval)."""
     minval, maxval = [linear.convert(v, dtype) for v in (minval, maxval)]
-    minval, maxval = [linear.broadcast_in_dim(v, (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
-                                              tuple(range(len(shape) - len(shape_of(v)), len(shape)))) if shape else v for v in (minval, maxval)]
+    minval, maxval = [
+        (
+            linear.broadcast_in_dim(
+                v,
+                (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
+                tuple(range(len(shape) - len(shape_of(v)), len(shape))),
+            )
+            if shape
+            else v
+        )
+        for v in (minval, maxval)
+    ]
     info, width = dtypes.finfo(dtype), dtypes.bits(dtype)
     mantissa = int(info.nmant)
     drawn = 8 if mantissa < 8 else width
@@ -76,8 +115,15 @@ def _uniform(key: Value, minval: Value, maxval: Value, *, shape: tuple[Size, ...
     return el.max_(minval, out)
 
 
-def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0,
-            maxval: ArrayLike = 1.0, *, out_sharding: OutSharding = None) -> Array:
+def uniform(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Uniform numbers in [minval, maxval).
 
     Raises:
@@ -92,7 +138,9 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, m
     only("uniform", out_sharding=out_sharding)
     key, _ = as_key("uniform", key)
     minval, maxval = operand("uniform", minval), operand("uniform", maxval)
-    return _uniform(key, minval, maxval, shape=_shape(shape, minval, maxval, name="uniform"), dtype=_float("uniform", dtype))
+    return _uniform(
+        key, minval, maxval, shape=_shape(shape, minval, maxval, name="uniform"), dtype=_float("uniform", dtype)
+    )
 
 
 def _typed(value: complex, dt: ElementType) -> TypedScalar:
@@ -122,8 +170,9 @@ def _normal(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return el.div(out, _typed(complex(math.sqrt(2)), dtype))
 
 
-def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-           out_sharding: OutSharding = None) -> Array:
+def normal(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers of the standard normal distribution.
 
     Example:
@@ -145,11 +194,21 @@ def _truncated_normal(key: Value, lower: Value, upper: Value, shape: tuple[Size,
     # rounding may reach the bounds themselves, which are excluded
     lo = el.nextafter(linear.stop_gradient_p.bind(lower), _typed(math.inf, dtype))
     hi = el.nextafter(linear.stop_gradient_p.bind(upper), _typed(-math.inf, dtype))
-    return ufuncs._clip(out, *[shapes.expand_dims(v, tuple(range(len(shape) - len(shape_of(v))))) if shape_of(v) else v for v in (lo, hi)])
+    return ufuncs._clip(
+        out,
+        *[shapes.expand_dims(v, tuple(range(len(shape) - len(shape_of(v))))) if shape_of(v) else v for v in (lo, hi)],
+    )
 
 
-def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
-                     dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
+def truncated_normal(
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Normal numbers between two bounds.
 
     Example:
@@ -160,7 +219,9 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     only("truncated_normal", out_sharding=out_sharding)
     key, _ = as_key("truncated_normal", key)
     lower, upper = operand("truncated_normal", lower), operand("truncated_normal", upper)
-    return _truncated_normal(key, lower, upper, _shape(shape, lower, upper, name="truncated_normal"), _float("truncated_normal", dtype))
+    return _truncated_normal(
+        key, lower, upper, _shape(shape, lower, upper, name="truncated_normal"), _float("truncated_normal", dtype)
+    )
 
 
 @inner_jit(name="_randint", static_argnums=(3, 4))
@@ -171,20 +232,34 @@ def _randint(key: Value, minval: Value, maxval: Value, shape: tuple[Size, ...], 
     bound = lambda v: TypedScalar(v, shaped((), dtype_of(maxval)))
     top = bound(min(max(hi, int(given.min)), int(given.max)))
     beyond = el.gt(maxval, top)
-    limits = [TypedScalar(min(max(v, int(i.min)), int(i.max)), shaped((), dtype_of(x))) for x in (minval, maxval)
-              for i in (dtypes.iinfo(dtype_of(x)),) for v in (lo, hi)]
+    limits = [
+        TypedScalar(min(max(v, int(i.min)), int(i.max)), shaped((), dtype_of(x)))
+        for x in (minval, maxval)
+        for i in (dtypes.iinfo(dtype_of(x)),)
+        for v in (lo, hi)
+    ]
     minval = linear.convert(ufuncs._clip(minval, *limits[:2]), dtype)
     maxval = linear.convert(ufuncs._clip(maxval, *limits[2:]), dtype)
-    grow = lambda v: linear.broadcast_in_dim(v, (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
-                                             tuple(range(len(shape) - len(shape_of(v)), len(shape)))) if shape else v
+    grow = lambda v: (
+        linear.broadcast_in_dim(
+            v,
+            (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
+            tuple(range(len(shape) - len(shape_of(v)), len(shape))),
+        )
+        if shape
+        else v
+    )
     minval, maxval, beyond = grow(minval), grow(maxval), grow(beyond) if shape_of(beyond) else beyond
     k1, k2 = halves(key)
     unsigned = dtypes.dtype(f"uint{width}")
     high, low = raw_bits(k1, width, shape), raw_bits(k2, width, shape)
     span = linear.convert(el.sub(maxval, minval), unsigned)
     span = el.select_n_p.bind(el.le(maxval, minval), span, linear.full(shape_of(span), 1, unsigned))
-    span = el.select_n_p.bind(linear.broadcast_to_rank_shape(el.and_(beyond, el.gt(maxval, minval)), shape_of(span)), span,
-                              el.add(span, scalar_like(span, 1)))
+    span = el.select_n_p.bind(
+        linear.broadcast_to_rank_shape(el.and_(beyond, el.gt(maxval, minval)), shape_of(span)),
+        span,
+        el.add(span, scalar_like(span, 1)),
+    )
     # 2**width mod span, from its square root so that it fits
     factor = el.rem(scalar_like(span, 1 << (width // 2)), span)
     factor = el.rem(el.mul(factor, factor), span)
@@ -192,8 +267,15 @@ def _randint(key: Value, minval: Value, maxval: Value, shape: tuple[Size, ...], 
     return el.add(minval, linear.convert(el.rem(offset, span), dtype))
 
 
-def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None, *,
-            out_sharding: OutSharding = None) -> Array:
+def randint(
+    key: ArrayLike,
+    shape: Shape,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Uniform integers in [minval, maxval).
 
     Raises:
@@ -210,10 +292,12 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, 
     dt = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_int(dt):
         raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dt)}.")
-    minval, maxval = [v if dtypes.is_int(get_aval(v).dtype) else linear.convert(v, dtypes.canonicalize(int)) for v in
-                      (operand("randint", minval), operand("randint", maxval))]
+    minval, maxval = [
+        v if dtypes.is_int(get_aval(v).dtype) else linear.convert(v, dtypes.canonicalize(int))
+        for v in (operand("randint", minval), operand("randint", maxval))
+    ]
     shape = _shape(shape, minval, maxval, name="randint")
-    if dtypes.bits(dt) < 32:      # drawn as int32 within the limits of the dtype
+    if dtypes.bits(dt) < 32:  # drawn as int32 within the limits of the dtype
         info = dtypes.iinfo(dt)
         lo = ufuncs._clip(on_device(linear.convert(minval, dtypes.int32)), int(info.min), int(info.max))
         hi = ufuncs._clip(on_device(linear.convert(maxval, dtypes.int32)), int(info.min), int(info.max) + 1)
@@ -231,8 +315,9 @@ def _shuffle(key: Value, x: Value, axis: int) -> Value:
     return x
 
 
-def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,
-                out_sharding: OutSharding = None) -> Array:
+def permutation(
+    key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *, out_sharding: OutSharding = None
+) -> Array:
     """The numbers 0 … x-1, or the slices of an array along an axis, in random order.
 
     Example:
@@ -255,8 +340,15 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
     return selecting.take(x, order, axis, unique_indices=True)
 
 
-def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True, p: ArrayLike | None = None,
-           axis: int = 0, mode: str | None = None) -> Array:
+def choice(
+    key: ArrayLike,
+    a: int | ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
     """Random elements of `a` (an array, or a number n for 0 … n-1), with probabilities `p`.
 
     Raises:
@@ -293,11 +385,16 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
         order = permutation(key, n if whole else a, axis)
         order = order[:draws] if whole else selecting.take(order, iota(dtypes.int32, (draws,), 0), axis, mode="clip")
         rest = () if whole else shape_of(a)
-        return linear.reshape(order, shape) if whole else linear.reshape(order, (*rest[:axis], *shape, *rest[axis + 1:]))
+        return (
+            linear.reshape(order, shape) if whole else linear.reshape(order, (*rest[:axis], *shape, *rest[axis + 1 :]))
+        )
     (p,) = promote_inexact("choice", p)
     p = on_device(p)
     if shape_of(p) != (n,):
-        raise ValueError(f"p must be None or a 1D vector with the same size as a.shape[axis]: p has shape {shape_of(p)}, the size is {n}.")
+        raise ValueError(
+            f"p must be None or a 1D vector with the same size as a.shape[axis]: p has shape {shape_of(p)}, the size is"
+            f" {n}."
+        )
     if replace:
         total = reductions.cumsum(p)
         r = ufuncs.multiply(total[-1], ufuncs.subtract(1, uniform(key, shape, dtype=dtype_of(p))))
@@ -316,8 +413,14 @@ def _bernoulli(key: Value, p: Value, shape: tuple[Size, ...], fine: bool = False
     return el.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dt), p if not shape_of(p) else broadcast_to(p, shape))
 
 
-def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
-              out_sharding: OutSharding = None) -> Array:
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """True with probability `p`; mode 'high' draws twice as many bits, for small probabilities.
 
     Example:
@@ -365,19 +468,28 @@ def _logistic(key: Any, shape: Any, dtype: Any) -> Array:
 @inner_jit(name="_gumbel", static_argnums=(1, 2))
 def _gumbel(key: Any, shape: Any, dtype: Any) -> Array:
     # jaxprs have keyword arguments in the order of their names
-    return el.neg(el.log(el.neg(el.log(_uniform(key, minval=_typed(_tiny(dtype), dtype), maxval=1.0, shape=shape, dtype=dtype)))))
+    return el.neg(
+        el.log(el.neg(el.log(_uniform(key, minval=_typed(_tiny(dtype), dtype), maxval=1.0, shape=shape, dtype=dtype))))
+    )
 
 
-def _by_uniform(name: str, run: Callable[[Any, Any, Any], Array], key: ArrayLike, shape: Shape, dtype: DTypeLike | None,
-                out_sharding: OutSharding) -> Array:
+def _by_uniform(
+    name: str,
+    run: Callable[[Any, Any, Any], Array],
+    key: ArrayLike,
+    shape: Shape,
+    dtype: DTypeLike | None,
+    out_sharding: OutSharding,
+) -> Array:
     """Numbers of a distribution that is a function of a uniform number."""
     only(name, out_sharding=out_sharding)
     key, _ = as_key(name, key)
     return run(key, canonical_shape(shape), _float(name, dtype))
 
 
-def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-                out_sharding: OutSharding = None) -> Array:
+def exponential(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers of the exponential distribution.
 
     Example:
@@ -388,8 +500,9 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     return _by_uniform("exponential", _exponential, key, shape, dtype, out_sharding)
 
 
-def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-            out_sharding: OutSharding = None) -> Array:
+def laplace(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers of the Laplace distribution.
 
     Example:
@@ -400,8 +513,9 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     return _by_uniform("laplace", _laplace, key, shape, dtype, out_sharding)
 
 
-def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-           out_sharding: OutSharding = None) -> Array:
+def cauchy(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers of the Cauchy distribution.
 
     Example:
@@ -412,8 +526,9 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return _by_uniform("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
 
-def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-             out_sharding: OutSharding = None) -> Array:
+def logistic(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers of the logistic distribution.
 
     Example:
@@ -424,9 +539,16 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
     return _by_uniform("logistic", _logistic, key, shape, dtype, out_sharding)
 
 
-def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None, *,
-           out_sharding: OutSharding = None) -> Array:
-    """Numbers of the standard Gumbel distribution; mode 'high' draws twice as many bits, for more of the rare large ones.
+def gumbel(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Numbers of the standard Gumbel distribution; mode 'high' draws twice as many bits, for more of the rare large
+    ones.
 
     Example:
         >>> import weft
@@ -456,8 +578,16 @@ def _high_gumbel(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Val
     return el.neg(el.log(el.neg(el.log1p(el.neg(u)))))
 
 
-def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
-                mode: str | None = None, *, out_sharding: OutSharding = None) -> Array:
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Indices along an axis with probabilities proportional to exp(logits).
 
     Raises:
@@ -477,11 +607,11 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     axis = canonical_axis(axis, rank)
     batch = tuple(n for d, n in enumerate(shape_of(logits)) if d != axis)
     shape = batch if shape is None else canonical_shape(shape)
-    lead = shape[:len(shape) - len(batch)]
+    lead = shape[: len(shape) - len(batch)]
     if broadcast_shapes([shape, batch]) != shape:
         raise ValueError(f"categorical: the batch shape {batch} of the logits does not broadcast to the shape {shape}.")
     if replace:
-        wide = list(shape[len(lead):])
+        wide = list(shape[len(lead) :])
         at = axis - rank
         wide.insert(len(wide) + 1 + at, shape_of(logits)[axis])
         noise = gumbel(key, (*lead, *wide), dtype_of(logits), mode)
@@ -498,13 +628,14 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 @inner_jit(name="_rademacher", static_argnums=(1, 2))
 def _rademacher(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     out = linear.convert(_bernoulli(key, _typed(0.5, dtypes.canonicalize(float)), shape), dtype)
-    if dtypes.is_bool(dtype):      # -1 and 1 are both true
+    if dtypes.is_bool(dtype):  # -1 and 1 are both true
         return linear.full(shape, True, dtype)
     return el.sub(el.mul(scalar_like(out, 2), out), scalar_like(out, 1))
 
 
-def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-               out_sharding: OutSharding = None) -> Array:
+def rademacher(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """-1 or 1 with equal probability.
 
     Example:
@@ -526,8 +657,14 @@ def _fit(x: Value, shape: tuple[Any, ...]) -> Value:
     return x if not shape_of(x) else broadcast_to(x, shape)
 
 
-def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-           out_sharding: OutSharding = None) -> Array:
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the Pareto distribution with exponent `b`.
 
     Example:
@@ -548,8 +685,15 @@ def _weibull_min(key: Value, scale: Value, concentration: Value, shape: tuple[Si
     return el.mul(out, _fit(linear.convert(scale, dtype), shape))
 
 
-def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
-                dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
+def weibull_min(
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the Weibull distribution.
 
     Example:
@@ -559,7 +703,13 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     """
     only("weibull_min", out_sharding=out_sharding)
     key, _ = as_key("weibull_min", key)
-    return _weibull_min(key, operand("weibull_min", scale), operand("weibull_min", concentration), canonical_shape(shape), _float("weibull_min", dtype))
+    return _weibull_min(
+        key,
+        operand("weibull_min", scale),
+        operand("weibull_min", concentration),
+        canonical_shape(shape),
+        _float("weibull_min", dtype),
+    )
 
 
 @inner_jit(name="_rayleigh", static_argnums=(2, 3))
@@ -569,8 +719,14 @@ def _rayleigh(key: Value, scale: Value, shape: tuple[Size, ...], dtype: ElementT
     return el.mul(scale, el.sqrt(el.mul(el.log(u), scalar_like(u, -2))))
 
 
-def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-             out_sharding: OutSharding = None) -> Array:
+def rayleigh(
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the Rayleigh distribution.
 
     Example:
@@ -591,8 +747,14 @@ def _geometric(key: Value, p: Value, shape: tuple[Size, ...], dtype: ElementType
     return linear.convert(el.add(out, scalar_like(out, 1)), dtype)
 
 
-def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-              out_sharding: OutSharding = None) -> Array:
+def geometric(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """The number of trials up to the first success of probability `p`.
 
     Example:
@@ -609,8 +771,16 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
     return _geometric(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="geometric"), dt)
 
 
-def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Shape | None = None,
-               dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the triangular distribution on [left, right] with its peak at `mode`.
 
     Example:
@@ -626,12 +796,20 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     fc = el.div(el.sub(mode, left), el.sub(right, left))
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dt)
     low = el.add(left, el.sqrt(el.mul(el.mul(u, el.sub(right, left)), el.sub(mode, left))))
-    high = el.sub(right, el.sqrt(el.mul(el.mul(el.sub(scalar_like(u, 1), u), el.sub(right, left)), el.sub(right, mode))))
+    high = el.sub(
+        right, el.sqrt(el.mul(el.mul(el.sub(scalar_like(u, 1), u), el.sub(right, left)), el.sub(right, mode)))
+    )
     return el.select_n_p.bind(el.lt(u, fc), high, low)
 
 
-def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-              out_sharding: OutSharding = None) -> Array:
+def lognormal(
+    key: ArrayLike,
+    sigma: ArrayLike = 1.0,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """exp of normal numbers with standard deviation `sigma`.
 
     Example:
@@ -649,8 +827,9 @@ def _maxwell(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return norm(_normal(key, (*shape, 3), dtype), axis=-1)
 
 
-def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-            out_sharding: OutSharding = None) -> Array:
+def maxwell(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
+) -> Array:
     """Numbers of the one-sided Maxwell distribution.
 
     Example:
@@ -661,4 +840,3 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     only("maxwell", out_sharding=out_sharding)
     key, _ = as_key("maxwell", key)
     return _maxwell(key, canonical_shape(shape), _float("maxwell", dtype))
-

@@ -1,4 +1,5 @@
 """Random vectors and matrices, and two distributions of numbers made of normal ones."""
+
 from __future__ import annotations
 
 import operator
@@ -29,7 +30,9 @@ __all__ = ["double_sided_maxwell", "multivariate_normal", "orthogonal", "wald"]
 
 @inner_jit(name="_wald", static_argnames=("shape", "dtype"))
 def _wald(key: Value, mean: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
-    """Michael, Schucany & Haas, "Generating random variates using transformations with multiple roots" (The American Statistician 30, 1976)."""
+    """Michael, Schucany & Haas, "Generating random variates using transformations with multiple roots" (The American
+    Statistician 30, 1976).
+    """
     for_normal, for_choice = parts(key, 2)
     mean = broadcast_to(linear.convert(mean, dtype), shape)
     v = _normal_real(for_normal, shape, dtype)
@@ -40,8 +43,14 @@ def _wald(key: Value, mean: Value, *, shape: tuple[Size, ...], dtype: ElementTyp
     return el.select(z <= mean / (mean + x), x, square / x)
 
 
-def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-         out_sharding: OutSharding = None) -> Array:
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Numbers of the Wald (inverse Gaussian) distribution with the given mean and scale 1.
 
     Raises:
@@ -58,18 +67,27 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTy
 
 
 @inner_jit(name="_double_sided_maxwell", static_argnames=("shape", "dtype"))
-def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[Size, ...],
-                          dtype: ElementType) -> Value:
+def _double_sided_maxwell(
+    key: Value, loc: Value, scale: Value, *, shape: tuple[Size, ...], dtype: ElementType
+) -> Value:
     for_size, for_sign = parts(key, 2)
     signed = _rademacher(for_sign, shape, dtype) * _maxwell(for_size, shape, dtype)
     return el.add(*_ranked(el.mul(*_ranked(signed, linear.convert(scale, dtype))), linear.convert(loc, dtype)))
 
 
-def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
-                         dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
+def double_sided_maxwell(
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Maxwell numbers of either sign, times `scale`, plus `loc`.
 
-    The result has the shape (*shape, *parameters) where `parameters` is what loc and scale broadcast to, twice that where shape is (): JAX's choice.
+    The result has the shape (*shape, *parameters) where `parameters` is what loc and scale broadcast to, twice that
+    where shape is (): JAX's choice.
 
     Example:
         >>> import weft
@@ -85,8 +103,9 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
 
 
 @inner_jit(name="_multivariate_normal", static_argnames=("shape", "dtype", "method"))
-def _multivariate_normal(key: Value, mean: Value, cov: Value, *, shape: tuple[Size, ...], dtype: ElementType,
-                         method: str) -> Value:
+def _multivariate_normal(
+    key: Value, mean: Value, cov: Value, *, shape: tuple[Size, ...], dtype: ElementType, method: str
+) -> Value:
     if method == "cholesky":
         factor = cholesky(cov)
     elif method == "eigh":
@@ -99,13 +118,20 @@ def _multivariate_normal(key: Value, mean: Value, cov: Value, *, shape: tuple[Si
     return mean + einsum("...ij,...j->...i", factor, normal)
 
 
-def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: Shape | None = None,
-                        dtype: DTypeLike | None = None, method: str = "cholesky", *,
-                        out_sharding: OutSharding = None) -> Array:
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Vectors (*shape, n) of the normal distribution with mean (…, n) and covariance (…, n, n).
 
-    `shape` defaults to what the leading axes of both broadcast to. `method` takes a root of the covariance: 'cholesky' is the fastest and needs a
-    definite one (NaN otherwise); 'eigh' and 'svd' take semi-definite ones too.
+    `shape` defaults to what the leading axes of both broadcast to. `method` takes a root of the covariance: 'cholesky'
+    is the fastest and needs a definite one (NaN otherwise); 'eigh' and 'svd' take semi-definite ones too.
 
     Raises:
         ValueError: for another method, a dtype that is no float, or shapes that do not fit.
@@ -122,11 +148,20 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError(at_user_line(f"multivariate_normal: method is 'cholesky', 'eigh' or 'svd', got {method!r}."))
     if not shape_of(mean) or shape_of(cov)[-2:] != shape_of(mean)[-1:] * 2:
-        raise ValueError(at_user_line(f"multivariate_normal takes a mean of shape (…, n) and a cov of shape (…, n, n), got {shape_of(mean)} and {shape_of(cov)}."))
+        raise ValueError(
+            at_user_line(
+                f"multivariate_normal takes a mean of shape (…, n) and a cov of shape (…, n, n), got {shape_of(mean)}"
+                f" and {shape_of(cov)}."
+            )
+        )
     batch = broadcast_shapes([shape_of(mean)[:-1], shape_of(cov)[:-2]])
     shape = batch if shape is None else canonical_shape(shape)
     if broadcast_shapes([shape, batch]) != shape:
-        raise ValueError(at_user_line(f"multivariate_normal: the batch shape {batch} of mean and cov does not broadcast to the shape {shape}."))
+        raise ValueError(
+            at_user_line(
+                f"multivariate_normal: the batch shape {batch} of mean and cov does not broadcast to the shape {shape}."
+            )
+        )
     return _multivariate_normal(key, mean, cov, shape=shape, dtype=dtype, method=method)
 
 
@@ -139,9 +174,17 @@ def _orthogonal(key: Value, *, shape: tuple[Size, ...], n: int, dtype: ElementTy
     return q if n >= m else linear.transpose(q, (*range(rank), rank + 1, rank))
 
 
-def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None, *,
-               out_sharding: OutSharding = None) -> Array:
-    """Random orthogonal (for complex dtypes unitary) matrices (*shape, n, m), uniform in the Haar measure; `m` is n by default.
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Random orthogonal (for complex dtypes unitary) matrices (*shape, n, m), uniform in the Haar measure; `m` is n by
+    default.
 
     With m != n the rows or columns, whichever are fewer, are orthonormal.
 

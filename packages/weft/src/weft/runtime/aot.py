@@ -1,4 +1,5 @@
 """Ahead of time: the stages between a jitted function and its results, one by one. trace → lower → compile → call."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 class ArgInfo:
     """What is known of one argument: its shape and dtype, and whether its memory is given away."""
+
     __slots__ = ("_aval", "donated")
 
     def __init__(self, _aval: AbstractValue, donated: bool):
@@ -52,6 +54,7 @@ class ArgInfo:
 
 class Place(NamedTuple):
     """A platform that a program is lowered for, of which no device need be here."""
+
     platform: str
 
 
@@ -62,11 +65,14 @@ class MemoryStats(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"the backend says nothing about {name!r}; it knows {', '.join(self) or 'nothing'}.") from None
+            raise AttributeError(
+                f"the backend says nothing about {name!r}; it knows {', '.join(self) or 'nothing'}."
+            ) from None
 
 
 class Stage:
     """What all stages know of a function's signature."""
+
     in_tree: PyTreeDef
     out_tree: PyTreeDef
     closed: ClosedJaxpr
@@ -85,7 +91,9 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """A `ShapeDtypeStruct` for each result."""
-        return tree_unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.closed.out_avals])
+        return tree_unflatten(
+            self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.closed.out_avals]
+        )
 
     @property
     def donate_argnums(self) -> tuple[Any, ...]:
@@ -96,8 +104,16 @@ class Stage:
 class Traced(Stage):
     """A function traced for one type of arguments. Made by `weft.jit(f).trace(…)`."""
 
-    def __init__(self, jitted: JitFunction[..., Any], traced: TracedFunction, in_tree: PyTreeDef, donated: Sequence[Any], leaves: Sequence[Any],
-                 shardings: tuple[Any, ...] = (None, None), names: Sequence[str] = ()):
+    def __init__(
+        self,
+        jitted: JitFunction[..., Any],
+        traced: TracedFunction,
+        in_tree: PyTreeDef,
+        donated: Sequence[Any],
+        leaves: Sequence[Any],
+        shardings: tuple[Any, ...] = (None, None),
+        names: Sequence[str] = (),
+    ):
         self.jitted, self.traced, self.leaves, self.shardings, self.names = jitted, traced, leaves, shardings, names
         self.closed, self.in_tree, self.out_tree, self.donated = traced.jaxpr, in_tree, traced.out_tree, tuple(donated)
 
@@ -110,7 +126,9 @@ class Traced(Stage):
         return tree_unflatten(self.out_tree, self.closed.out_avals)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
-        """The program in the form that its backend compiles, for the device where it would run or for other platforms, of which no device need be here."""
+        """The program in the form that its backend compiles, for the device where it would run or for other
+        platforms, of which no device need be here.
+        """
         return Lowered(self, lowering_platforms)
 
 
@@ -121,17 +139,32 @@ class Lowered(Stage):
         if platforms is not None and (isinstance(platforms, str) or not platforms):
             raise ValueError(f"lowering_platforms takes a non-empty tuple of platform names; got {platforms!r}.")
         self.traced_call, self.platforms = traced, platforms
-        self.closed, self.in_tree, self.out_tree, self.donated = traced.closed, traced.in_tree, traced.out_tree, traced.donated
+        self.closed, self.in_tree, self.out_tree, self.donated = (
+            traced.closed,
+            traced.in_tree,
+            traced.out_tree,
+            traced.donated,
+        )
         concrete = [x for x in traced.leaves if is_array(x)]
-        spread = next((s for s in map(spread_of, traced.leaves) if s is not None), None)      # of an array, or of a ShapeDtypeStruct
+        # of an array, or of a ShapeDtypeStruct
+        spread = next((s for s in map(spread_of, traced.leaves) if s is not None), None)
         here = traced.jitted.chosen_device(concrete) if spread is None and platforms is None else spread
-        self.device: Any = place_of(traced.closed, traced.leaves, here, *traced.shardings) if platforms is None else Place(platforms[0])
+        self.device: Any = (
+            place_of(traced.closed, traced.leaves, here, *traced.shardings)
+            if platforms is None
+            else Place(platforms[0])
+        )
 
     def _forms(self, dialect: str | None) -> tuple[Any, ...]:
-        """(backend, program, where, options) to lower with: the program's own backend, or XLA's for the dialects that only XLA has, where jaxlib is installed."""
+        """(backend, program, where, options) to lower with: the program's own backend, or XLA's for the dialects
+        that only XLA has, where jaxlib is installed.
+        """
         self._check_sizes()
         if self.platforms is not None and len(self.platforms) > 1 and depends_on_platform(self.closed.jaxpr):
-            raise ValueError(f"{self.traced_call.fun_name} has other operations for each of the platforms {', '.join(self.platforms)}, so there is no one text; lower it for one.")
+            raise ValueError(
+                f"{self.traced_call.fun_name} has other operations for each of the platforms"
+                f" {', '.join(self.platforms)}, so there is no one text; lower it for one."
+            )
         where = self.device
         backend = get_backend(where.platform)[0] if type(where) is Place else backend_of(where)
         if dialect in (None, "stablehlo", "hlo") and backend.capabilities.xla is None:
@@ -147,17 +180,27 @@ class Lowered(Stage):
         if type(where) is not Place:
             where = compile_place(where, consts)[0]
         options = (("keep_unused", True),) if self.traced_call.jitted.keep_unused else ()
-        return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + donated, options)
+        return (
+            backend,
+            jaxpr,
+            where,
+            CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + donated, options),
+        )
 
     def _check_sizes(self) -> None:
         scope = symbolic_scope(self.closed.jaxpr)
         if scope is not None:
-            raise ValueError(f"{self.traced_call.fun_name} was traced with symbolic dimensions, and a compiler needs numbers: {', '.join(map(str, self.closed.in_avals))}. Export it "
-                             "(weft.export.export); an exported program is compiled for the sizes of each call.")
+            raise ValueError(
+                f"{self.traced_call.fun_name} was traced with symbolic dimensions, and a compiler needs numbers:"
+                f" {', '.join(map(str, self.closed.in_avals))}. Export it (weft.export.export); an exported program is"
+                " compiled for the sizes of each call."
+            )
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text, with the user's lines where `debug_info`: StableHLO ("stablehlo") or HLO ("hlo") where jaxlib is installed, a backend's own forms ("ir", "groups" on
-        Wasm) or its jaxpr ("jaxpr"). Default: StableHLO if it can be had."""
+        """The program as text, with the user's lines where `debug_info`: StableHLO ("stablehlo") or HLO ("hlo") where
+        jaxlib is installed, a backend's own forms ("ir", "groups" on Wasm) or its jaxpr ("jaxpr"). Default: StableHLO
+        if it can be had.
+        """
         backend, jaxpr, where, options = self._forms(dialect)
         show = backend.capabilities.lowered_text
         if show is not None:
@@ -166,7 +209,9 @@ class Lowered(Stage):
         return str(jaxpr)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The program as the object that a compiler takes: an MLIR module ("stablehlo") or an XlaComputation ("hlo") where jaxlib is installed; a jaxpr elsewhere."""
+        """The program as the object that a compiler takes: an MLIR module ("stablehlo") or an XlaComputation ("hlo")
+        where jaxlib is installed; a jaxpr elsewhere.
+        """
         backend, jaxpr, where, options = self._forms(dialect)
         if backend.capabilities.xla is not None:
             return backend.capabilities.xla.lowered_ir(jaxpr, where, options, dialect)
@@ -175,32 +220,44 @@ class Lowered(Stage):
 
     def _only_jaxprs(self, backend: Backend, dialect: str | None) -> None:
         if dialect not in (None, "jaxpr"):
-            raise ValueError(f"unknown dialect: {dialect}. The {backend.name} backend compiles jaxprs: ask for 'jaxpr', or see Compiled.as_text().")
+            raise ValueError(
+                f"unknown dialect: {dialect}. The {backend.name} backend compiles jaxprs: ask for 'jaxpr', or see"
+                " Compiled.as_text()."
+            )
 
     def cost_analysis(self) -> dict[Any, Any]:
-        """What the compiler estimates of the program: flops, bytes accessed and others, by name; {} where it estimates nothing."""
+        """What the compiler estimates of the program: flops, bytes accessed and others, by name; {} where it
+        estimates nothing.
+        """
         return self.compile().cost_analysis()
 
-    def compile(self, compiler_options: dict[str, str | bool] | None = None, *,
-                device_assignment: Sequence[Any] | None = None) -> "Compiled":
+    def compile(
+        self, compiler_options: dict[str, str | bool] | None = None, *, device_assignment: Sequence[Any] | None = None
+    ) -> "Compiled":
         """Compiles for the device.
 
         Args:
             compiler_options: options of the backend's compiler by name, besides those of `jit`.
             device_assignment: the one device to compile for, instead of the one where the arguments are.
 
-        Raises: BackendError for an option that the compiler does not know, ValueError for a program that was lowered for other platforms.
+        Raises: BackendError for an option that the compiler does not know, ValueError for a program that was lowered
+            for other platforms.
         """
         self._check_sizes()
         if device_assignment is not None:
             if len(device_assignment) != 1:
-                raise ValueError(f"a program for one device was given {len(device_assignment)} in device_assignment; spread it with in_shardings instead.")
+                raise ValueError(
+                    f"a program for one device was given {len(device_assignment)} in device_assignment; spread it with"
+                    " in_shardings instead."
+                )
             self.device = device_assignment[0]
         if type(self.device) is Place:
             device = self.traced_call.jitted.chosen_device([])
             if ALIASES.get(device.platform, device.platform) not in [ALIASES.get(p, p) for p in self.platforms or ()]:
-                raise ValueError(f"{self.traced_call.fun_name} was lowered for {', '.join(self.platforms or ())}, and the device here is {device}. "
-                                 "Lower it without lowering_platforms to compile it here.")
+                raise ValueError(
+                    f"{self.traced_call.fun_name} was lowered for {', '.join(self.platforms or ())}, and the device"
+                    f" here is {device}. Lower it without lowering_platforms to compile it here."
+                )
             self.device = device
         jitted = self.traced_call.jitted
         options = option_pairs({**dict(jitted.compiler_options), **dict(option_pairs(compiler_options))})
@@ -210,11 +267,18 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A compiled program: callable with arguments of exactly the types that it was compiled for. Made by `Lowered.compile`."""
+    """A compiled program: callable with arguments of exactly the types that it was compiled for. Made by
+    `Lowered.compile`.
+    """
 
     def __init__(self, lowered: Lowered, executable: Any, donated: tuple[Any, ...], options: tuple[Any, ...]):
         self.lowered, self.executable, self.given, self.options = lowered, executable, donated, options
-        self.closed, self.in_tree, self.out_tree, self.donated = lowered.closed, lowered.in_tree, lowered.out_tree, lowered.donated
+        self.closed, self.in_tree, self.out_tree, self.donated = (
+            lowered.closed,
+            lowered.in_tree,
+            lowered.out_tree,
+            lowered.donated,
+        )
 
     def __call__(self, *args: Value, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
@@ -223,26 +287,46 @@ class Compiled(Stage):
     def call(self, *args: Value, **kwargs: Any) -> Any:
         """Runs the program. Static arguments are part of it and are not passed.
 
-        Raises: TypeError for arguments of another structure, shape or dtype, all of them named, and under a transformation.
+        Raises: TypeError for arguments of another structure, shape or dtype, all of them named, and under a
+            transformation.
         """
         leaves, tree = tree_flatten((args, kwargs))
         name = self.lowered.traced_call.fun_name
         if tree != self.in_tree:
-            raise TypeError(at_user_line(f"{name} was compiled for the input pytree (args, kwargs) {self.in_tree} and called with {tree}. Call it with that structure, or "
-                                         "lower and compile it for this one."))
+            raise TypeError(
+                at_user_line(
+                    f"{name} was compiled for the input pytree (args, kwargs) {self.in_tree} and called with {tree}."
+                    " Call it with that structure, or lower and compile it for this one."
+                )
+            )
         for x in leaves:
             if isinstance(x, Tracer):
-                raise TypeError(at_user_line(f"{name} is compiled, so it can't be transformed: it was called with a traced value ({type(x).__name__}) inside jit, grad, vmap or the like. "
-                                             "Transform the function first, then lower and compile the result."))
+                raise TypeError(
+                    at_user_line(
+                        f"{name} is compiled, so it can't be transformed: it was called with a traced value"
+                        f" ({type(x).__name__}) inside jit, grad, vmap or the like. Transform the function first, then"
+                        " lower and compile the result."
+                    )
+                )
         wrong = []
         for i, (x, want) in enumerate(zip(leaves, self.closed.in_avals)):
             have = get_aval(x)
             if have.shape != want.shape or have.dtype != want.dtype:
-                wrong.append(f"argument {self._name(i)!r} compiled as {want.str_short()} and called with {have.str_short()}")
+                wrong.append(
+                    f"argument {self._name(i)!r} compiled as {want.str_short()} and called with {have.str_short()}"
+                )
         if wrong:
             raise TypeError(at_user_line(f"{name} was compiled for other argument types: " + "; ".join(wrong) + "."))
         jitted = self.lowered.traced_call.jitted
-        outs = run_jaxpr(self.closed, leaves, name, () if watching() else self.given, self.lowered.device, jitted.keep_unused, self.options)
+        outs = run_jaxpr(
+            self.closed,
+            leaves,
+            name,
+            () if watching() else self.given,
+            self.lowered.device,
+            jitted.keep_unused,
+            self.options,
+        )
         if watching():
             check_program(self.closed, leaves, outs, name)
         return tree_unflatten(self.out_tree, outs)
@@ -282,15 +366,22 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """Where each result lies."""
         device = self.lowered.device
-        places = device.outs if type(device) is Partition and device.outs is not None else [SingleDeviceSharding(device)] * len(self.closed.out_avals)
+        places = (
+            device.outs
+            if type(device) is Partition and device.outs is not None
+            else [SingleDeviceSharding(device)] * len(self.closed.out_avals)
+        )
         return tree_unflatten(self.out_tree, places)
 
 
 def option_pairs(options: Any) -> tuple[Any, ...]:
-    """Compiler options as sorted (name, value) pairs; TypeError for what is no dict of names to strings, numbers and booleans."""
+    """Compiler options as sorted (name, value) pairs; TypeError for what is no dict of names to strings, numbers and
+    booleans.
+    """
     if options is None:
         return ()
-    if not isinstance(options, dict) or not all(isinstance(k, str) and isinstance(v, (str, bool, int, float)) for k, v in options.items()):
+    if not isinstance(options, dict) or not all(
+        isinstance(k, str) and isinstance(v, (str, bool, int, float)) for k, v in options.items()
+    ):
         raise TypeError(f"compiler_options is a dict of option names to strings, booleans or numbers; got {options!r}.")
     return tuple(sorted(options.items()))
-

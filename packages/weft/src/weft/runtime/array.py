@@ -1,5 +1,7 @@
-"""Arrays: the abstract class `Array`, the Python array of the backends that have none of their own, and the one place where
-methods and operators are put on every class that stands for an array."""
+"""Arrays: the abstract class `Array`, the Python array of the backends that have none of their own, and the one place
+where methods and operators are put on every class that stands for an array.
+"""
+
 from __future__ import annotations
 
 import abc
@@ -30,13 +32,15 @@ class _ArrayMeta(abc.ABCMeta):
 class Array(ArrayMembers, metaclass=_ArrayMeta):
     """An immutable array on some device; traced values are instances too.
 
-    Arrays come from `weft.numpy` functions, not from this class. `isinstance(x, weft.Array)` asks whether something is one.
+    Arrays come from `weft.numpy` functions, not from this class. `isinstance(x, weft.Array)` asks whether something is
+    one.
 
     Example:
         >>> import weft, weft.numpy as jnp
         >>> isinstance(jnp.ones(3), weft.Array)
         True
     """
+
     __slots__ = ()
     __array_priority__ = 100
 
@@ -73,6 +77,7 @@ class BufferArray:
 
     `backend.read(handle, nbytes)` gives the bytes (waiting if it must), `backend.release(handle)` frees them.
     """
+
     __slots__ = ("aval", "handle", "device_", "committed", "_cache", "gone", "__weakref__")
     _weft_own = ("aval", "_host")
 
@@ -87,7 +92,9 @@ class BufferArray:
     nbytes = property(lambda self: self.aval.size * dtypes.itemsize(self.aval.dtype))
     device = property(lambda self: self.device_)
     sharding = property(lambda self: SingleDeviceSharding(self.device_))
-    addressable_shards = global_shards = property(lambda self: [Shard(self.device_, self.sharding, self.aval.shape, self)])
+    addressable_shards = global_shards = property(
+        lambda self: [Shard(self.device_, self.sharding, self.aval.shape, self)]
+    )
     is_fully_replicated = is_fully_addressable = property(lambda self: True)
 
     def devices(self) -> set[Any]:
@@ -102,7 +109,9 @@ class BufferArray:
         """The value as a host array, fetched once."""
         if self._cache is None:
             check_transfer("device_to_host", lambda: f"{self.aval.str_short(short_dtypes=False)} from {self.device_}")
-            self._cache = from_bytes(self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype)
+            self._cache = from_bytes(
+                self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype
+            )
         return self._cache
 
     def is_deleted(self) -> bool:
@@ -125,7 +134,7 @@ class BufferArray:
         if self.handle is not None:
             try:
                 self.device_.backend.release(self.handle)
-            except Exception:      # the interpreter is shutting down, or the backend is gone
+            except Exception:  # the interpreter is shutting down, or the backend is gone
                 pass
 
 
@@ -134,9 +143,23 @@ register_array_class(BufferArray)
 
 class KeyArray:
     """An array of random keys: a dtype of keys over a raw uint32 array with one axis more."""
-    __slots__ = ("aval", "raw", "consumed", "consumed_at")      # the last two: see runtime.key_reuse
-    _weft_own = ("aval", "_host", "__repr__", "__str__", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__",
-                 "tolist", "item", "__reduce__")
+
+    __slots__ = ("aval", "raw", "consumed", "consumed_at")  # the last two: see runtime.key_reuse
+    _weft_own = (
+        "aval",
+        "_host",
+        "__repr__",
+        "__str__",
+        "__array__",
+        "__float__",
+        "__int__",
+        "__bool__",
+        "__index__",
+        "__complex__",
+        "tolist",
+        "item",
+        "__reduce__",
+    )
 
     def __init__(self, aval: ShapedArray, raw: Any):
         self.aval, self.raw, self.consumed_at = aval, raw, ""
@@ -157,12 +180,15 @@ class KeyArray:
     def sharding(self) -> Any:
         """That of the words, without their own axis."""
         found = self.raw.sharding
-        return found.update(spec=P(*found.spec.partitions[:self.ndim])) if isinstance(found, NamedSharding) else found
+        return found.update(spec=P(*found.spec.partitions[: self.ndim])) if isinstance(found, NamedSharding) else found
 
     @property
     def addressable_shards(self) -> list[Any]:
         words = self.raw.ndim - self.ndim
-        parts = [(s.device, KeyArray(self.aval.update(shape=s.data.shape[:-words]), s.data)) for s in self.raw.addressable_shards]
+        parts = [
+            (s.device, KeyArray(self.aval.update(shape=s.data.shape[:-words]), s.data))
+            for s in self.raw.addressable_shards
+        ]
         return [Shard(device, self.sharding, self.shape, part) for device, part in parts]
 
     committed = property(lambda self: self.raw.committed)

@@ -1,4 +1,5 @@
 """What every array has, for type checkers and editors: the operators, methods and properties that `numpy.array_methods` and the backends install."""
+
 from typing import Any, Iterator, Sequence
 
 import numpy as np
@@ -83,7 +84,6 @@ class ArrayMembers:
     def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
     def __dlpack__(self, **keywords: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
-
     def __abs__(self) -> Array: ...
     def __neg__(self) -> Array: ...
     def __pos__(self) -> Array: ...
@@ -125,18 +125,29 @@ class ArrayMembers:
     def __rlshift__(self, other: ArrayLike) -> Array: ...
     def __rrshift__(self, other: ArrayLike) -> Array: ...
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]: ...
-
-    def all(self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
+    def all(
+        self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+    ) -> Array:
         """Whether all elements are true (not zero)."""
-    def any(self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
+    def any(
+        self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+    ) -> Array:
         """Whether some element is true (not zero)."""
     def argmax(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         """The index of the first maximum."""
     def argmin(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         """The index of the first minimum."""
     def argpartition(self, kth: int, axis: int = -1) -> Array: ...
-    def argsort(self, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True, descending: bool = False,
-                dtype: DTypeLike | None = None) -> Array:
+    def argsort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+        dtype: DTypeLike | None = None,
+    ) -> Array:
         """The indices that sort the array."""
     def astype(self, dtype: DTypeLike | None, copy: bool = False, device: Placement = None) -> Array:
         """The array with another dtype."""
@@ -144,8 +155,15 @@ class ArrayMembers:
     def choose(self, choices: Array | Sequence[ArrayLike], out: None = None, mode: str = "raise") -> Array: ...
     def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
         """The array limited to [min, max]."""
-    def compress(self, condition: ArrayLike, axis: int | None = None, *, out: None = None, size: int | None = None,
-                 fill_value: ArrayLike = 0) -> Array: ...
+    def compress(
+        self,
+        condition: ArrayLike,
+        axis: int | None = None,
+        *,
+        out: None = None,
+        size: int | None = None,
+        fill_value: ArrayLike = 0,
+    ) -> Array: ...
     def conj(self) -> Array: ...
     def conjugate(self) -> Array: ...
     def copy(self) -> Array: ...
@@ -154,59 +172,156 @@ class ArrayMembers:
     def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
         """The sum of the elements up to each."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
-    def dot(self, b: ArrayLike, *, precision: Any = None, preferred_element_type: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array: ...
+    def dot(
+        self,
+        b: ArrayLike,
+        *,
+        precision: Any = None,
+        preferred_element_type: DTypeLike | None = None,
+        out_sharding: OutSharding = None,
+    ) -> Array: ...
     def flatten(self, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
         """The elements in one row."""
     def item(self, *args: Any) -> Any:
         """One element as a Python number."""
-    def max(self, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-            where: ArrayLike | None = None) -> Array:
+    def max(
+        self,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """The maximum."""
-    def mean(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
-             where: ArrayLike | None = None) -> Array:
+    def mean(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """The mean."""
-    def min(self, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-            where: ArrayLike | None = None) -> Array:
+    def min(
+        self,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """The minimum."""
-    def nonzero(self, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Array, ...]:
+    def nonzero(
+        self, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
+    ) -> tuple[Array, ...]:
         """The indices of the elements that are not zero, along each axis."""
     def partition(self, kth: int, axis: int = -1) -> Array: ...
-    def prod(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-             initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+    def prod(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Array:
         """The product."""
     def ptp(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
         """The maximum less the minimum."""
     def ravel(self, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
         """The elements in one row."""
-    def repeat(self, repeats: ArrayLike, axis: int | None = None, *, total_repeat_length: int | None = None,
-               out_sharding: OutSharding = None) -> Array: ...
-    def reshape(self, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: OutSharding = None) -> Array:
+    def repeat(
+        self,
+        repeats: ArrayLike,
+        axis: int | None = None,
+        *,
+        total_repeat_length: int | None = None,
+        out_sharding: OutSharding = None,
+    ) -> Array: ...
+    def reshape(
+        self, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: OutSharding = None
+    ) -> Array:
         """The same elements with another shape."""
     def round(self, decimals: int = 0, out: None = None) -> Array: ...
-    def searchsorted(self, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan") -> Array: ...
-    def sort(self, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True, descending: bool = False) -> Array:
+    def searchsorted(
+        self, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+    ) -> Array: ...
+    def sort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Array:
         """The elements in ascending order."""
     def squeeze(self, axis: Axis = None) -> Array:
         """The array without its axes of size 1."""
-    def std(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-            where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
+    def std(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        correction: int | float | None = None,
+    ) -> Array:
         """The standard deviation."""
-    def sum(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-            initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+    def sum(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Array:
         """The sum."""
     def swapaxes(self, axis1: int, axis2: int) -> Array: ...
-    def take(self, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
-             unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None) -> Array: ...
+    def take(
+        self,
+        indices: ArrayLike,
+        axis: int | None = None,
+        out: None = None,
+        mode: str | None = None,
+        unique_indices: bool = False,
+        indices_are_sorted: bool = False,
+        fill_value: ArrayLike | None = None,
+    ) -> Array: ...
     def _host(self) -> Any: ...
     def tobytes(self, order: str = "C") -> bytes: ...
     def tolist(self) -> Any:
         """The elements as nested Python lists (a number for rank 0)."""
-    def trace(self, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    def trace(
+        self,
+        offset: int | ArrayLike = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
         """The sum of a diagonal."""
     def transpose(self, *args: Any) -> Array:
         """The array with its axes in another order (reversed by default)."""
-    def var(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-            where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
+    def var(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        correction: int | float | None = None,
+    ) -> Array:
         """The variance."""
     def view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
         """The same bytes as another dtype."""

@@ -1,6 +1,8 @@
-"""The backend interface. A package offers one through the entry-point group `weft.backends`: for each of its platforms an entry point
-that has the platform's name and names a class with no required arguments, which is instantiated on the first look for one of them.
+"""The backend interface. A package offers one through the entry-point group `weft.backends`: for each of its platforms
+an entry point that has the platform's name and names a class with no required arguments, which is instantiated on the
+first look for one of them.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,14 +22,16 @@ if TYPE_CHECKING:
 
 class CompileOptions(NamedTuple):
     """What a compilation depends on besides the program and its devices."""
-    name: str = "main"                      # shows in compiled text and profiles
-    donated: tuple[Any, ...] = ()                     # for each argument, whether its buffer may be reused
-    options: tuple[Any, ...] = ()                     # (name, value) pairs for the backend's compiler
+
+    name: str = "main"  # shows in compiled text and profiles
+    donated: tuple[Any, ...] = ()  # for each argument, whether its buffer may be reused
+    options: tuple[Any, ...] = ()  # (name, value) pairs for the backend's compiler
 
 
 @runtime_checkable
 class Device(Protocol):
     """One device. `repr` and `str` are for people; devices of one backend differ in `id`."""
+
     id: int
     platform: str
     process_index: int
@@ -42,11 +46,14 @@ class Executable(Protocol):
     """A compiled program."""
 
     def execute(self, args: Sequence[Any]) -> list[Any]:
-        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; work may go on behind them. Results are
-        committed where an argument is. Several threads may call it at a time."""
+        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; work may go on
+        behind them. Results are committed where an argument is. Several threads may call it at a time.
+        """
 
     def as_text(self, stage: str | None = None) -> str:
-        """The compiled program for reading; `stage` picks one of the backend's own forms, an unknown one raises ValueError."""
+        """The compiled program for reading; `stage` picks one of the backend's own forms, an unknown one raises
+        ValueError.
+        """
 
     def cost_analysis(self) -> dict[Any, Any]: ...
     def memory_analysis(self) -> dict[Any, Any]: ...
@@ -54,29 +61,48 @@ class Executable(Protocol):
 
 class FastCall(NamedTuple):
     """How a backend runs the calls of one jitted function."""
+
     call: Callable[..., Any]
-    forget: Callable[[], None]      # what it has kept of earlier calls
+    forget: Callable[[], None]  # what it has kept of earlier calls
 
 
 class Jit(Protocol):
     """A backend's own way to run jitted functions; see `Capabilities.jit`."""
 
-    def __call__(self, fun: Callable[..., Any], miss: Callable[..., Any], static_argnums: tuple[Any, ...],
-                 static_argnames: tuple[Any, ...],
-                 name: str) -> FastCall:
-        """Its `call` runs cached executables with little Python and calls `miss(*args, **kwargs)` for everything else."""
+    def __call__(
+        self,
+        fun: Callable[..., Any],
+        miss: Callable[..., Any],
+        static_argnums: tuple[Any, ...],
+        static_argnames: tuple[Any, ...],
+        name: str,
+    ) -> FastCall:
+        """Its `call` runs cached executables with little Python and calls `miss(*args, **kwargs)` for everything
+        else.
+        """
 
 
 class ShowLowered(Protocol):
     """A program before it is compiled, as text; see `Capabilities.lowered_text`."""
 
-    def __call__(self, jaxpr: Jaxpr, device: Any, options: CompileOptions, dialect: str | None = None, *,
-                 debug_info: bool = False) -> str:
-        """`dialect` picks one of the backend's own forms, an unknown one raises ValueError; `debug_info` adds the user's lines."""
+    def __call__(
+        self,
+        jaxpr: Jaxpr,
+        device: Any,
+        options: CompileOptions,
+        dialect: str | None = None,
+        *,
+        debug_info: bool = False,
+    ) -> str:
+        """`dialect` picks one of the backend's own forms, an unknown one raises ValueError; `debug_info` adds the
+        user's lines.
+        """
 
 
 class Profiler(Protocol):
-    """A profiler that sees into a backend; see `Capabilities.profiler`. What `weft.profiler` makes traces with instead of its own clock."""
+    """A profiler that sees into a backend; see `Capabilities.profiler`. What `weft.profiler` makes traces with
+    instead of its own clock.
+    """
 
     @property
     def Session(self) -> Callable[..., Any]:
@@ -112,12 +138,21 @@ class Xla(Protocol):
     def lowered_ir(self, jaxpr: Jaxpr, device: Any, options: CompileOptions, dialect: str | None = None) -> Any:
         """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
 
-    def computation(self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence[Any], donated: Sequence[bool],
-                    tuple_args: bool) -> Any:
+    def computation(
+        self,
+        closed: ClosedJaxpr,
+        name: str,
+        platform: str,
+        axes: Sequence[Any],
+        donated: Sequence[bool],
+        tuple_args: bool,
+    ) -> Any:
         """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""
 
     def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
-        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a portable artifact of it."""
+        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a
+        portable artifact of it.
+        """
 
 
 def nothing() -> None:
@@ -126,24 +161,29 @@ def nothing() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a backend offers beyond `devices`, `put` and `compile`. The core asks here and nowhere else, and does without what is not there,
-    so `Capabilities()` is that of a complete backend.
+    """What a backend offers beyond `devices`, `put` and `compile`. The core asks here and nowhere else, and does
+    without what is not there, so `Capabilities()` is that of a complete backend.
 
     Arrays
-        dtypes: the names of the dtypes that its arrays and programs have. Others are refused, with a BackendError that names them.
+        dtypes: the names of the dtypes that its arrays and programs have. Others are refused, with a BackendError that
+            names them.
         array_type: the class of its arrays. One of its own lets the core find `apply` by an array's class.
-        spread: `(aval, sharding, parts)` gives an array over the devices of a sharding, from its parts in their order. With it, arrays lie on
-            several devices and `compile` takes a `Partition` where a device stands otherwise; without it, programs run on one device.
-        transfer: `(array, aval, where, committed)` gives one of its arrays on another of its devices, or as a sharding says, not through the host.
+        spread: `(aval, sharding, parts)` gives an array over the devices of a sharding, from its parts in their order.
+            With it, arrays lie on several devices and `compile` takes a `Partition` where a device stands otherwise;
+            without it, programs run on one device.
+        transfer: `(array, aval, where, committed)` gives one of its arrays on another of its devices, or as a sharding
+            says, not through the host.
         prefetch: fetches many arrays at once, where reading one takes a round trip.
-        live_arrays: its arrays of a platform that are not deleted; default: the objects of `array_type` that Python knows.
+        live_arrays: its arrays of a platform that are not deleted; default: the objects of `array_type` that Python
+            knows.
         memory_kinds: the kinds of memory that a device has, the usual one first.
         guards_transfers: it looks after the transfer guards (`weft.transfer_guard`) itself.
 
     Programs
-        lacks: the primitives that it has no programs with. They are refused when a program is compiled, with a BackendError that names them; all others
-            it lowers itself, or by their decomposition.
-        apply: `(primitive, args, params)` runs one primitive eagerly on its arrays and host scalars; default: as a program of one equation.
+        lacks: the primitives that it has no programs with. They are refused when a program is compiled, with a
+            BackendError that names them; all others it lowers itself, or by their decomposition.
+        apply: `(primitive, args, params)` runs one primitive eagerly on its arrays and host scalars; default: as a
+            program of one equation.
         jit: runs calls that it has seen before with little Python.
         forget_programs: lets go of compiled programs, for `weft.clear_caches`.
         takes_compiler_options: `compile` takes options by name.
@@ -152,7 +192,8 @@ class Capabilities:
         runtime_executable: what `Compiled.runtime_executable()` gives for one of its executables.
 
     Platforms
-        branches_of: the platforms whose branch of `platform_dependent` its devices run where a program has none for theirs, and no default.
+        branches_of: the platforms whose branch of `platform_dependent` its devices run where a program has none for
+            theirs, and no default.
         host_platform: the platform of the machine behind a device; programs exported for that one run here too.
         process_index: the number of this process among those that share a platform's devices.
 
@@ -160,6 +201,7 @@ class Capabilities:
         profiler: a profiler that sees into it.
         xla: what belongs to XLA alone.
     """
+
     dtypes: frozenset[str] = NAMES
     array_type: type[Any] = BufferArray
     spread: Callable[[ShapedArray, Sharding, Sequence[Any]], Any] | None = None
@@ -185,8 +227,9 @@ class Capabilities:
 
 class Backend(Protocol):
     """Devices, arrays and a compiler."""
-    name: str                      # for people: "xla", "wasm", "webgpu", "remote", "reference"
-    platforms: tuple[str, ...]               # the platform names that its devices have, best first
+
+    name: str  # for people: "xla", "wasm", "webgpu", "remote", "reference"
+    platforms: tuple[str, ...]  # the platform names that its devices have, best first
     capabilities: Capabilities
 
     def devices(self, platform: str | None = None) -> list[Any]:
@@ -199,7 +242,7 @@ class Backend(Protocol):
         """Compiles a jaxpr without constvars (constants are leading arguments)."""
 
 
-MEMBERS = ("name", "platforms", "capabilities", "devices", "put", "compile")      # of every Backend
+MEMBERS = ("name", "platforms", "capabilities", "devices", "put", "compile")  # of every Backend
 
 
 class Buffers(Protocol):
@@ -209,7 +252,9 @@ class Buffers(Protocol):
         """The bytes of an array, row by row; waits for them if it must."""
 
     def release(self, handle: Any) -> None:
-        """Frees the memory. Called once for each handle, perhaps in another thread, or while the interpreter shuts down."""
+        """Frees the memory. Called once for each handle, perhaps in another thread, or while the interpreter shuts
+        down.
+        """
 
     def is_ready(self, handle: Any) -> bool:
         """Whether the array is computed."""

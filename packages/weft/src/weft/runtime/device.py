@@ -1,4 +1,5 @@
 """Finding backends and devices."""
+
 from __future__ import annotations
 
 import os
@@ -16,22 +17,26 @@ if TYPE_CHECKING:
     from .partition import Where
     from importlib.metadata import EntryPoint
 
-GROUP = "weft.backends"      # each entry point is named after a platform, so that looking for one loads no other backend
-# The order in which the default platform is looked for. Others run what names them: an argument, a device, `jax_platforms`.
+# each entry point is named after a platform, so that looking for one loads no other backend
+GROUP = "weft.backends"
+# The order in which the default platform is looked for. Others run what names them: an argument, a device,
+# `jax_platforms`.
 PREFERENCE = ("tpu", "cuda", "cpu", "wasm", "webgpu", "reference")
 ALIASES = {"gpu": "cuda", "xla": "cpu"}
 
 # array class -> its backend's way to run one primitive, for the backends that have one
 eager: dict[type[Any], Any] = {}
-_factories: dict[str, Callable[[], Any]] = {}     # by platform; registered by hand: reference, tests
-_entries: dict[str, EntryPoint] = {}              # by platform; as last read
-_made: dict[Callable[[], Any], Any] = {}          # factory -> the backend: one for all its platforms
-_making = threading.RLock()                       # a factory may look for devices itself
-_backends: dict[str, Any] = {}                    # platform -> backend, for the platforms that were looked for
+_factories: dict[str, Callable[[], Any]] = {}  # by platform; registered by hand: reference, tests
+_entries: dict[str, EntryPoint] = {}  # by platform; as last read
+_made: dict[Callable[[], Any], Any] = {}  # factory -> the backend: one for all its platforms
+_making = threading.RLock()  # a factory may look for devices itself
+_backends: dict[str, Any] = {}  # platform -> backend, for the platforms that were looked for
 
 
 def register_backend(factory: Callable[[], Any], *platforms: str) -> None:
-    """Makes a backend known without an entry point. `factory` takes no arguments and is called on the first look for one of the platforms."""
+    """Makes a backend known without an entry point. `factory` takes no arguments and is called on the first look for
+    one of the platforms.
+    """
     for platform in platforms:
         _factories[platform] = factory
         gone = _backends.pop(platform, None)
@@ -41,12 +46,15 @@ def register_backend(factory: Callable[[], Any], *platforms: str) -> None:
 
 def _read_entries() -> None:
     """Reads what installed packages offer; BackendError where two offer different backends for one platform."""
-    metadata = import_module("importlib.metadata")      # 15 ms that a program may never need
+    metadata = import_module("importlib.metadata")  # 15 ms that a program may never need
     found: dict[str, EntryPoint] = {}
     for entry in metadata.entry_points(group=GROUP):
         other = found.setdefault(entry.name, entry)
         if other.value != entry.value:
-            raise BackendError(f"two installed packages have a backend for the platform {entry.name!r}: {_origin(other)} and {_origin(entry)}. Uninstall one of them.")
+            raise BackendError(
+                f"two installed packages have a backend for the platform {entry.name!r}: {_origin(other)} and"
+                f" {_origin(entry)}. Uninstall one of them."
+            )
     _entries.clear()
     _entries.update(found)
 
@@ -56,7 +64,9 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def known_platforms() -> list[str]:
-    """The platforms that some installed or registered backend has, whether there is a device or not; the preferred ones first."""
+    """The platforms that some installed or registered backend has, whether there is a device or not; the preferred
+    ones first.
+    """
     _read_entries()
     names = {*_factories, *_entries}
     return [*[p for p in PREFERENCE if p in names], *sorted(names.difference(PREFERENCE))]
@@ -67,19 +77,25 @@ def backend_class(platform: str) -> Any:
     if platform not in _entries:
         _read_entries()
     if platform not in _entries:
-        raise BackendError(at_user_line(f"unknown platform {platform!r}; platforms are {', '.join(known_platforms())}. Others come with the package that has their "
-                                        "backend: weft-native has that for cpu, cuda and tpu."))
+        raise BackendError(
+            at_user_line(
+                f"unknown platform {platform!r}; platforms are {', '.join(known_platforms())}. Others come with the"
+                " package that has their backend: weft-native has that for cpu, cuda and tpu."
+            )
+        )
     try:
         return _entries[platform].load()
     except ImportError as e:
-        raise BackendError(f"the backend of platform {platform!r} can't be loaded: {e}. Install what it needs, or choose another platform with "
-                           "weft.config.update('jax_platforms', …).") from e
+        raise BackendError(
+            f"the backend of platform {platform!r} can't be loaded: {e}. Install what it needs, or choose another"
+            " platform with weft.config.update('jax_platforms', …)."
+        ) from e
 
 
 def _load_compiled_runtime() -> None:
     try:
         backend_class("cpu")
-    except BackendError:      # it isn't installed, or can't be used in this process
+    except BackendError:  # it isn't installed, or can't be used in this process
         pass
 
 
@@ -96,8 +112,11 @@ def backend_for(platform: str) -> Any:
             _made[factory] = _welcome(factory())
         backend = _made[factory]
         if platform not in backend.platforms:
-            raise BackendError(f"{_origin(_entries[platform]) if platform in _entries else factory} is registered for the platform {platform!r}, but the backend "
-                               f"{backend.name!r} has the platforms {', '.join(backend.platforms)}. Name its entry points after these.")
+            raise BackendError(
+                f"{_origin(_entries[platform]) if platform in _entries else factory} is registered for the platform"
+                f" {platform!r}, but the backend {backend.name!r} has the platforms {', '.join(backend.platforms)}."
+                " Name its entry points after these."
+            )
         _backends[platform] = backend
         return backend
 
@@ -106,10 +125,12 @@ def _welcome(backend: Any) -> Any:
     """A backend that was just made, if it is one; what its package runs is not the user's from now on."""
     lacking = [name for name in MEMBERS if name not in dir(backend)]
     if lacking:
-        raise BackendError(f"{type(backend).__module__}.{type(backend).__qualname__} is no backend, for it has no {', '.join(lacking)}. "
-                           "weft.runtime.backend.Backend says what these are.")
+        raise BackendError(
+            f"{type(backend).__module__}.{type(backend).__qualname__} is no backend, for it has no"
+            f" {', '.join(lacking)}. weft.runtime.backend.Backend says what these are."
+        )
     module = import_module(type(backend).__module__.partition(".")[0])
-    if module.__name__ != "__main__" and module.__file__:      # a package's folder, or the module alone
+    if module.__name__ != "__main__" and module.__file__:  # a package's folder, or the module alone
         path = os.path.abspath(module.__file__)
         register_exclusion(os.path.dirname(path) + os.sep if module.__package__ else path)
     own = backend.capabilities
@@ -143,7 +164,7 @@ def get_backend(platform: str | None = None) -> tuple[Backend, str]:
     return backend_for(name), name
 
 
-_default: dict[Any, Any] = {}     # the configured platforms -> the platform found for them
+_default: dict[Any, Any] = {}  # the configured platforms -> the platform found for them
 
 
 def default_platform() -> str:

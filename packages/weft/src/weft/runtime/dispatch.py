@@ -1,4 +1,5 @@
 """Running programs: eager primitives and jit calls, on the backend that their arguments or the configuration choose."""
+
 from __future__ import annotations
 
 from contextlib import nullcontext
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from .partition import Where
 
 
-
-def put(value: Value, aval: AbstractValue | None = None, device: Where | None = None,
-        committed: bool | None = None) -> Any:
-    """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
+def put(
+    value: Value, aval: AbstractValue | None = None, device: Where | None = None, committed: bool | None = None
+) -> Any:
+    """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and
+    uncommitted.
+    """
     kind = array_aval(get_aval(value) if aval is None else aval)
-    if kind.dtype == dtypes.float0:      # no device has such arrays
+    if kind.dtype == dtypes.float0:  # no device has such arrays
         return dtypes.float0_zeros(kind.shape)
     where = default_device() if device is None else own_place(device)
     backend = backend_of(where)
@@ -62,12 +65,19 @@ def host_array(value: Value, aval: AbstractValue) -> Any:
     if isinstance(value, HostArray):
         return converted(value, aval.dtype)
     if isinstance(value, ShapeDtypeStruct):
-        raise TypeError(at_user_line(f"{value} does not have a value and cannot be computed with. Give an array, or only trace the function: weft.eval_shape."))
+        raise TypeError(
+            at_user_line(
+                f"{value} does not have a value and cannot be computed with. Give an array, or only trace the function:"
+                " weft.eval_shape."
+            )
+        )
     return converted(np.asarray(value), aval.dtype)
 
 
 def device_of(args: Sequence[Any]) -> Any:
-    """Where a computation on `args` runs: with its committed arguments, else on the default device. A Sharding if an argument lies on several."""
+    """Where a computation on `args` runs: with its committed arguments, else on the default device. A Sharding if an
+    argument lies on several.
+    """
     committed = uncommitted = None
     for x in args:
         if not is_array(x):
@@ -79,8 +89,12 @@ def device_of(args: Sequence[Any]) -> Any:
             (where,) = where._devices()
         if x.committed:
             if committed is not None and committed != where:
-                raise ValueError(at_user_line(f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "
-                                              "Move them to one device with weft.device_put."))
+                raise ValueError(
+                    at_user_line(
+                        f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "
+                        "Move them to one device with weft.device_put."
+                    )
+                )
             committed = where
         elif uncommitted is None:
             uncommitted = where
@@ -104,31 +118,45 @@ def to_backend(x: Value, aval: AbstractValue, device: Where) -> Any:
 
 
 def _transfer(x: Value, aval: ShapedArray, where: Where, committed: bool) -> Any:
-    """An array on another device or as a Sharding says: through its backend where that has both, else through the host."""
+    """An array on another device or as a Sharding says: through its backend where that has both, else through the
+    host.
+    """
     backend = backend_of(where)
     if isinstance(x, backend.capabilities.array_type) and backend.capabilities.transfer is not None:
         return backend.capabilities.transfer(x, aval, where, committed)
     return backend.put(host_array(x._host(), aval), aval, where, committed)
 
 
-def program_for(closed: ClosedJaxpr, platform: str | None = None,
-                branches_of: Sequence[str] = ()) -> tuple[Jaxpr, list[Any]]:
-    """The jaxpr that a backend compiles for a closed jaxpr (no keys, nothing without values, no constvars, no other platform's branches), and the
-    constants that lead its arguments. `branches_of`: see `Capabilities`."""
+def program_for(
+    closed: ClosedJaxpr, platform: str | None = None, branches_of: Sequence[str] = ()
+) -> tuple[Jaxpr, list[Any]]:
+    """The jaxpr that a backend compiles for a closed jaxpr (no keys, nothing without values, no constvars, no other
+    platform's branches), and the constants that lead its arguments. `branches_of`: see `Capabilities`.
+    """
     closed = without_valueless(closed)
     if has_refs(closed.jaxpr):
-        closed = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), [])) if any(type(c) is Ref for c in closed.consts) else discharge(closed)
+        closed = (
+            discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
+            if any(type(c) is Ref for c in closed.consts)
+            else discharge(closed)
+        )
     lowered = lower_types(closed if platform is None else for_platform(closed, platform, tuple(branches_of)))
     return consts_as_args(lowered.jaxpr), lowered.consts
 
 
-def runnable(closed: ClosedJaxpr, where: Where | None,
-             donated: Sequence[Any] = ()) -> tuple[ClosedJaxpr, Any, tuple[Any, ...]]:
-    """A program with those of its arguments and results that have values, where it runs, and which of these arguments are donated."""
+def runnable(
+    closed: ClosedJaxpr, where: Where | None, donated: Sequence[Any] = ()
+) -> tuple[ClosedJaxpr, Any, tuple[Any, ...]]:
+    """A program with those of its arguments and results that have values, where it runs, and which of these
+    arguments are donated.
+    """
     if not has_valueless(closed):
         return closed, where, tuple(donated)
     if type(where) is Partition:
-        where = where._replace(ins=tuple(with_values(where.ins, closed.in_avals)), outs=where.outs and tuple(with_values(where.outs, closed.out_avals)))
+        where = where._replace(
+            ins=tuple(with_values(where.ins, closed.in_avals)),
+            outs=where.outs and tuple(with_values(where.outs, closed.out_avals)),
+        )
     return without_valueless(closed), where, tuple(with_values(donated, closed.in_avals))
 
 
@@ -143,24 +171,41 @@ def compile_place(device: Where, consts: Sequence[Any]) -> tuple[Any, ...]:
 def exported_for(jaxpr: Jaxpr) -> frozenset[Any]:
     """(name, platforms) of the exported programs inside a program that may run on some platforms alone."""
     if "exported_for" not in jaxpr.cache:
-        found = {(e.params["name"], e.params["platforms"]) for e in jaxpr.eqns if e.primitive.name == "call_exported" and e.params["platforms"] is not None}
-        jaxpr.cache["exported_for"] = frozenset(found).union(*[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)])
+        found = {
+            (e.params["name"], e.params["platforms"])
+            for e in jaxpr.eqns
+            if e.primitive.name == "call_exported" and e.params["platforms"] is not None
+        }
+        jaxpr.cache["exported_for"] = frozenset(found).union(
+            *[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)]
+        )
     return jaxpr.cache["exported_for"]
 
 
 def check_platform(name: str, platforms: tuple[Any, ...], device: Where) -> None:
     """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
     behind = backend_of(device).capabilities.host_platform
-    names = {ALIASES.get(n, n) for n in (device.platform, *([] if behind is None else [behind(device)]))}      # "remote", and what the host has
+    # "remote", and what the host has
+    names = {ALIASES.get(n, n) for n in (device.platform, *([] if behind is None else [behind(device)]))}
     if not names & set(platforms):
         here = " or ".join(sorted(names))
-        raise ValueError(f"Function '{name}' was exported for platforms '{platforms}' but it is used on '{here}'. Export it with platforms=(…), or with "
-                         "disabled_checks=[export.DisabledSafetyCheck.platform()].")
+        raise ValueError(
+            f"Function '{name}' was exported for platforms '{platforms}' but it is used on '{here}'. Export it with"
+            " platforms=(…), or with disabled_checks=[export.DisabledSafetyCheck.platform()]."
+        )
 
 
-def executable_for(closed: ClosedJaxpr, device: Where, name: str, donated: tuple[Any, ...] = (),
-                   keep_unused: bool = False, compiler_options: tuple[Any, ...] = ()) -> tuple[Any, list[Any]]:
-    """The compiled program of a closed jaxpr on a device, compiled at most once for each set of the compiler's options, (name, value) pairs."""
+def executable_for(
+    closed: ClosedJaxpr,
+    device: Where,
+    name: str,
+    donated: tuple[Any, ...] = (),
+    keep_unused: bool = False,
+    compiler_options: tuple[Any, ...] = (),
+) -> tuple[Any, list[Any]]:
+    """The compiled program of a closed jaxpr on a device, compiled at most once for each set of the compiler's
+    options, (name, value) pairs.
+    """
     closed, device, donated = runnable(closed, device, donated)
     cache = closed.jaxpr.cache
     key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
@@ -168,26 +213,43 @@ def executable_for(closed: ClosedJaxpr, device: Where, name: str, donated: tuple
     if found is None:
         if live_scopes and symbolic_scope(closed.jaxpr) is not None:
             raise InconclusiveDimensionOperation(
-                f"{name} has symbolic dimensions, and a compiler needs numbers. Export it (weft.export.export) with an argument that has these dimensions; an exported "
-                "program is compiled for the sizes of each call.")
+                f"{name} has symbolic dimensions, and a compiler needs numbers. Export it (weft.export.export) with an"
+                " argument that has these dimensions; an exported program is compiled for the sizes of each call."
+            )
         for call in exported_for(closed.jaxpr):
             check_platform(*(*call, device))
         backend = backend_of(device)
         jaxpr, consts = program_for(closed, device.platform, backend.capabilities.branches_of)
         if config.log_compiles:
-            logger("weft.compile").warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
+            logger("weft.compile").warning(
+                "Compiling jit(%s) for %s with arguments %s\n  at %s",
+                name,
+                device,
+                [a.str_short() for a in closed.in_avals],
+                source_info.current(2),
+            )
         size, most = sum([getattr(c, "nbytes", 0) for c in consts]), config.captured_constants_warn_bytes
         if size >= most >= 0:
-            warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "
-                              "jax_captured_constants_warn_bytes."))
+            warn(
+                at_user_line(
+                    f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program."
+                    " Pass them as arguments, or raise jax_captured_constants_warn_bytes."
+                )
+            )
         if backend.capabilities.spread is None:
             jaxpr, callbacks = without_inspections(jaxpr)
             for callback in callbacks:
                 callback(SingleDeviceSharding(device))
-        options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (*compiler_options, *([("keep_unused", True)] if keep_unused else [])))
+        options = CompileOptions(
+            name,
+            (False,) * len(consts) + tuple(donated),
+            (*compiler_options, *([("keep_unused", True)] if keep_unused else [])),
+        )
         if compiler_options and not backend.capabilities.takes_compiler_options:
-            raise BackendError(f"the {backend.name} backend's compiler takes no options, and {name} was given {', '.join(k for k, _ in compiler_options)}. "
-                               "Leave compiler_options out, or run on 'cpu'.")
+            raise BackendError(
+                f"the {backend.name} backend's compiler takes no options, and {name} was given"
+                f" {', '.join(k for k, _ in compiler_options)}. Leave compiler_options out, or run on 'cpu'."
+            )
         device, places = compile_place(device, consts)
         with nullcontext() if backend.capabilities.times_compilation else timed(COMPILE, f"jit({name})"):
             executable = backend.compile(jaxpr, device, options)
@@ -195,14 +257,24 @@ def executable_for(closed: ClosedJaxpr, device: Where, name: str, donated: tuple
     return found
 
 
-def run_jaxpr(closed: ClosedJaxpr, args: Sequence[Any], name: str, donated: tuple[Any, ...] = (),
-              device: Where | None = None, keep_unused: bool = False,
-              compiler_options: tuple[Any, ...] = ()) -> list[Any]:
+def run_jaxpr(
+    closed: ClosedJaxpr,
+    args: Sequence[Any],
+    name: str,
+    donated: tuple[Any, ...] = (),
+    device: Where | None = None,
+    keep_unused: bool = False,
+    compiler_options: tuple[Any, ...] = (),
+) -> list[Any]:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
     if has_valueless(closed):
         program, place, given = runnable(closed, device, donated)
         values = with_values(args, closed.in_avals)
-        outs = iter(run_jaxpr(program, values, name, given, place, keep_unused, compiler_options) if program.out_avals or program.effects else ())
+        outs = iter(
+            run_jaxpr(program, values, name, given, place, keep_unused, compiler_options)
+            if program.out_avals or program.effects
+            else ()
+        )
         return [the_value(a) if is_valueless(a) else next(outs) for a in closed.out_avals]
     if has_refs(closed.jaxpr):
         return run_on_refs(closed, args, name, device, keep_unused, compiler_options)
@@ -210,7 +282,9 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence[Any], name: str, donated: tupl
     device = device_of(args) if device is None else device
     if type(device) is not Partition:
         device = place_of(closed, args, device)
-    executable, consts = executable_for(closed, device, name, donated if any(donated) else (), keep_unused, compiler_options)
+    executable, consts = executable_for(
+        closed, device, name, donated if any(donated) else (), keep_unused, compiler_options
+    )
     places = device.ins if type(device) is Partition else (device,) * len(args)
     values = [to_backend(x, a, place) for x, a, place in zip(args, closed.in_avals, places)]
     outs = executable.execute([*consts, *values])
@@ -219,25 +293,38 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence[Any], name: str, donated: tupl
         for x in [x.raw if isinstance(x, KeyArray) else x for x, d in zip(args, donated) if d]:
             if isinstance(x, BufferArray):
                 x.delete(how)
-            elif is_array(x):      # by the runtime
+            elif is_array(x):  # by the runtime
                 x.gone = how
     return [KeyArray(array_aval(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
 
 
-def run_on_refs(closed: ClosedJaxpr, args: Sequence[Any], name: str, device: Where | None, keep_unused: bool,
-                compiler_options: tuple[Any, ...]) -> list[Any]:
+def run_on_refs(
+    closed: ClosedJaxpr,
+    args: Sequence[Any],
+    name: str,
+    device: Where | None,
+    keep_unused: bool,
+    compiler_options: tuple[Any, ...],
+) -> list[Any]:
     """`run_jaxpr` for a program that makes references or is given some, which hold what it wrote afterwards."""
     values = [*closed.consts, *args]
     refs = [x for x in values if type(x) is Ref]
     if len(set(map(id, refs))) < len(refs):
-        raise ValueError(at_user_line(f"{name}: one mutable reference is passed twice, as two arguments or as an argument and by the function's closure. Pass it once."))
+        raise ValueError(
+            at_user_line(
+                f"{name}: one mutable reference is passed twice, as two arguments or as an argument and by the"
+                " function's closure. Pass it once."
+            )
+        )
     if "as_values" not in closed.jaxpr.cache:
         closed.jaxpr.cache["as_values"] = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
     held = [x.value if type(x) is Ref else x for x in values]
-    if type(device) is Partition:      # what a reference holds stays where it lies
-        places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in held[:len(closed.consts)]]
+    if type(device) is Partition:  # what a reference holds stays where it lies
+        places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in held[: len(closed.consts)]]
         spread = device.with_constants(places)
-        device = spread._replace(outs=(*spread.outs, *[place for x, place in zip(values, spread.ins) if type(x) is Ref]))
+        device = spread._replace(
+            outs=(*spread.outs, *[place for x, place in zip(values, spread.ins) if type(x) is Ref])
+        )
     outs = run_jaxpr(closed.jaxpr.cache["as_values"], held, name, (), device, keep_unused, compiler_options)
     n = len(closed.out_avals)
     for ref, value in zip(refs, outs[n:]):
@@ -246,17 +333,21 @@ def run_on_refs(closed: ClosedJaxpr, args: Sequence[Any], name: str, device: Whe
 
 
 def _each_ref_once(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, Sequence[Any]]:
-    """A program of one equation that is given a reference twice (a loop's condition and body may both close over one), with one argument for it."""
+    """A program of one equation that is given a reference twice (a loop's condition and body may both close over
+    one), with one argument for it.
+    """
     if len(set(map(id, args))) == len(args):
         return closed, args
     vars_of = {id(x): v for v, x in zip(closed.jaxpr.invars, args) if type(x) is Ref}
     invars = [vars_of.get(id(x), v) for v, x in zip(closed.jaxpr.invars, args)]
     pairs = list({v: x for v, x in zip(invars, args)}.items())
     (eqn,) = closed.jaxpr.eqns
-    return ClosedJaxpr(closed.jaxpr.replace(invars=[v for v, _ in pairs], eqns=[eqn.replace(invars=invars)]), []), [x for _, x in pairs]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=[v for v, _ in pairs], eqns=[eqn.replace(invars=invars)]), []), [
+        x for _, x in pairs
+    ]
 
 
-_eager: dict[Any, Any] = {}     # (primitive, parameters, avals) -> the closed jaxpr of that one operation
+_eager: dict[Any, Any] = {}  # (primitive, parameters, avals) -> the closed jaxpr of that one operation
 
 
 def run_primitive(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
@@ -264,9 +355,14 @@ def run_primitive(primitive: Primitive, args: tuple[Any, ...], params: dict[Any,
     if primitive.impl is not None:
         return primitive.impl(*args, **params)
     if primitive.effects is not None and touches in primitive.effects(params):
-        return run_jaxpr(*_each_ref_once(single_equation(primitive, tuple([get_aval(x) for x in args]), params), args), primitive.name)
+        return run_jaxpr(
+            *_each_ref_once(single_equation(primitive, tuple([get_aval(x) for x in args]), params), args),
+            primitive.name,
+        )
     if primitive.name == "jit":
-        return run_jaxpr(params["jaxpr"], args, params["name"], params["donated_invars"], keep_unused=params["keep_unused"])
+        return run_jaxpr(
+            params["jaxpr"], args, params["name"], params["donated_invars"], keep_unused=params["keep_unused"]
+        )
     for x in args:
         fast = eager.get(type(x))
         if fast is not None:
@@ -276,8 +372,9 @@ def run_primitive(primitive: Primitive, args: tuple[Any, ...], params: dict[Any,
     return fast(primitive, args, params) if fast is not None else apply_by_compiling(primitive, args, params, device)
 
 
-def apply_by_compiling(primitive: Primitive, args: Sequence[Any], params: dict[Any, Any],
-                       device: Where | None = None) -> Any:
+def apply_by_compiling(
+    primitive: Primitive, args: Sequence[Any], params: dict[Any, Any], device: Where | None = None
+) -> Any:
     """Runs one primitive as a program of one equation, compiled once for each combination of types and parameters."""
     closed = single_equation(primitive, tuple([get_aval(x) for x in args]), params)
     outs = run_jaxpr(closed, args, primitive.name, device=device)
@@ -301,13 +398,17 @@ def single_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[A
         invars = [Var(a) for a in avals]
         outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
         effects = primitive.effects(params) if primitive.effects else frozenset()
-        closed = ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params, effects)], effects), [])
+        closed = ClosedJaxpr(
+            Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params, effects)], effects), []
+        )
         if live_scopes and symbolic_scope(closed.jaxpr) is not None:
             raise InconclusiveDimensionOperation(
-                f"{primitive.name} would make an array with symbolic dimensions ({', '.join(v.aval.str_short() for v in outvars)}) outside a traced program. "
-                "Trace the function that does this: weft.export.export, weft.eval_shape, weft.make_jaxpr.")
+                f"{primitive.name} would make an array with symbolic dimensions"
+                f" ({', '.join(v.aval.str_short() for v in outvars)}) outside a traced program. Trace the function that"
+                " does this: weft.export.export, weft.eval_shape, weft.make_jaxpr."
+            )
         if key is not None:
-            if len(_eager) >= 10_000:      # shapes that never come again must not pile up
+            if len(_eager) >= 10_000:  # shapes that never come again must not pile up
                 _eager.clear()
             _eager[key] = closed
     return closed
@@ -316,13 +417,16 @@ def single_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[A
 EvalTrace.run = staticmethod(run_primitive)
 
 # keys come and go between their two representations without a program
-random_wrap_p.impl = lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if is_array(raw) else put(raw))
+random_wrap_p.impl = lambda raw, *, impl: KeyArray(
+    shaped(get_aval(raw).shape[:-1], impl), raw if is_array(raw) else put(raw)
+)
 random_unwrap_p.impl = lambda key: key.raw
 random_clone_p.impl = lambda key: KeyArray(key.aval, key.raw)
 
 
 def move(x: Value, where: Where | None = None, copy: bool = False, donate: bool = False) -> Any:
-    """A value as an array on a device or as a Sharding says, committed to it; without either, where it is, or on the default device.
+    """A value as an array on a device or as a Sharding says, committed to it; without either, where it is, or on the
+    default device.
 
     `copy` asks for memory of its own. `donate` allows the array's memory to be taken.
     """
@@ -349,7 +453,14 @@ def _constrain(x: Value, *, sharding: NamedSharding) -> Any:
     """Outside of a program a constraint is a move; what it leaves open lies as it did."""
     if P.UNCONSTRAINED in sharding.spec.partitions:
         here = getattr(spread_of(x), "spec", P())
-        sharding = sharding.update(spec=P(*[(here[i] if i < len(here) else None) if p is P.UNCONSTRAINED else p for i, p in enumerate(sharding.spec)]))
+        sharding = sharding.update(
+            spec=P(
+                *[
+                    (here[i] if i < len(here) else None) if p is P.UNCONSTRAINED else p
+                    for i, p in enumerate(sharding.spec)
+                ]
+            )
+        )
     return move(x, sharding)
 
 

@@ -1,4 +1,5 @@
 """Several processes as one computation: each sees the devices of all, and programs may span them."""
+
 from __future__ import annotations
 
 import os
@@ -9,18 +10,30 @@ from .device import backend_for
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 
-def initialize(coordinator_address: str | None = None, num_processes: int | None = None, process_id: int | None = None,
-               local_device_ids: int | Sequence[int] | None = None, cluster_detection_method: str | None = None, initialization_timeout: int = 300,
-               heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300, coordinator_bind_address: str | None = None,
-               slice_index: int | None = None, partition_index: int | None = None) -> None:
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100,
+    shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
+    partition_index: int | None = None,
+) -> None:
     """Joins this process with others; each calls it once, before anything that looks for a device.
 
     Args:
-        coordinator_address: "host:port" of process 0, the same in all processes; the environment variable JAX_COORDINATOR_ADDRESS by default.
+        coordinator_address: "host:port" of process 0, the same in all processes; the environment variable
+            JAX_COORDINATOR_ADDRESS by default.
         num_processes, process_id: how many processes there are, and which this is, from 0.
         local_device_ids: the GPUs of its host that this process uses; all by default.
-        cluster_detection_method: None or "deactivate": clusters are not detected, the first three arguments say all there is to know.
-        initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds: how long to wait for the others, in seconds.
+        cluster_detection_method: None or "deactivate": clusters are not detected, the first three arguments say all
+            there is to know.
+        initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds: how long to wait for the others, in
+            seconds.
         coordinator_bind_address: where process 0 listens; the coordinator's port on all interfaces by default.
         slice_index, partition_index: which slice of TPUs this is; None where there are no slices.
 
@@ -28,20 +41,49 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     """
     coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS")
     if cluster_detection_method not in (None, "deactivate"):
-        raise ValueError(f"weft detects no {cluster_detection_method!r} cluster. Pass coordinator_address, num_processes and process_id.")
+        raise ValueError(
+            f"weft detects no {cluster_detection_method!r} cluster. Pass coordinator_address, num_processes and"
+            " process_id."
+        )
     if slice_index is not None or partition_index is not None:
-        raise ValueError("slice_index and partition_index are for TPU slices, which weft does not join yet; leave them out.")
+        raise ValueError(
+            "slice_index and partition_index are for TPU slices, which weft does not join yet; leave them out."
+        )
     if coordinator_address is None or num_processes is None or process_id is None:
-        name = "coordinator_address" if coordinator_address is None else "num_processes" if num_processes is None else "process_id"
-        raise ValueError(f"{name} should be defined: weft.distributed.initialize('host:port', num_processes=2, process_id=0).")
+        name = (
+            "coordinator_address"
+            if coordinator_address is None
+            else "num_processes"
+            if num_processes is None
+            else "process_id"
+        )
+        raise ValueError(
+            f"{name} should be defined: weft.distributed.initialize('host:port', num_processes=2, process_id=0)."
+        )
     if not 0 <= process_id < num_processes:
-        raise ValueError(f"process_id must be in 0..num_processes-1. Got process_id={process_id}, num_processes={num_processes}.")
+        raise ValueError(
+            f"process_id must be in 0..num_processes-1. Got process_id={process_id}, num_processes={num_processes}."
+        )
     host, colon, port = coordinator_address.rpartition(":")
     if not colon or not host or not port.isdigit():
         raise ValueError(f"coordinator_address must be 'host:port'; got {coordinator_address!r}.")
-    ids = None if local_device_ids is None else [local_device_ids] if isinstance(local_device_ids, int) else list(local_device_ids)
-    backend_for("cpu").capabilities.xla.cluster.join(coordinator_address, num_processes, process_id, coordinator_bind_address or f"[::]:{port}", ids,
-                                      initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds)
+    ids = (
+        None
+        if local_device_ids is None
+        else [local_device_ids]
+        if isinstance(local_device_ids, int)
+        else list(local_device_ids)
+    )
+    backend_for("cpu").capabilities.xla.cluster.join(
+        coordinator_address,
+        num_processes,
+        process_id,
+        coordinator_bind_address or f"[::]:{port}",
+        ids,
+        initialization_timeout,
+        heartbeat_timeout_seconds,
+        shutdown_timeout_seconds,
+    )
 
 
 def is_initialized() -> bool:

@@ -1,4 +1,5 @@
 """Running callbacks, and waiting for those that programs still have to make."""
+
 from __future__ import annotations
 
 import atexit
@@ -46,13 +47,21 @@ atexit.register(effects_barrier)
 
 
 def call_host(callback: HostFunction, values: Sequence[Any], avals: Sequence[ShapedArray], device: Where) -> Any:
-    """The user's function on host values, which it gets as arrays on `device`. For backends, which call from threads of their own."""
+    """The user's function on host values, which it gets as arrays on `device`. For backends, which call from threads
+    of their own.
+    """
     with tracing(root):
         return callback(*[put(x, a, device, False) for x, a in zip(values, avals)])
 
 
-def host_results(who: str, callback: HostFunction, result_avals: Sequence[AbstractValue], values: Sequence[Any],
-                 avals: Sequence[ShapedArray], device: Where) -> list[Any]:
+def host_results(
+    who: str,
+    callback: HostFunction,
+    result_avals: Sequence[AbstractValue],
+    values: Sequence[Any],
+    avals: Sequence[ShapedArray],
+    device: Where,
+) -> list[Any]:
     """`call_host`, with its results checked and flat."""
     return check_results(call_host(callback, values, avals, device), callback, result_avals, who)
 
@@ -69,22 +78,26 @@ def _debug_impl(*args: Value, callback: HostFunction, effect: Effect, **_: Any) 
 
 
 def _impl(who: str) -> Callable[..., Any]:
-    def impl(*args: Value, callback: HostFunction, result_avals: Sequence[AbstractValue], ordered: bool = False,
-             **_: Any) -> list[Any]:
+    def impl(
+        *args: Value, callback: HostFunction, result_avals: Sequence[AbstractValue], ordered: bool = False, **_: Any
+    ) -> list[Any]:
         if ordered:
             effects_barrier()
         device = device_of(args)
         results = check_results(callback(*_arrays(args, device)), callback, result_avals, who)
         return [put(x, a, device, False) for x, a in zip(results, result_avals)]
+
     return impl
 
 
 def _reference(who: str) -> Callable[..., Any]:
-    def reference(*args: Value, callback: HostFunction, result_avals: Sequence[AbstractValue] = (),
-                  **_: Any) -> list[Any]:
+    def reference(
+        *args: Value, callback: HostFunction, result_avals: Sequence[AbstractValue] = (), **_: Any
+    ) -> list[Any]:
         with tracing(root):
             out = callback(*[put(x) for x in args])
         return check_results(out, callback, result_avals, who) if who != "debug_callback" else []
+
     return reference
 
 

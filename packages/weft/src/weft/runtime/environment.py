@@ -1,4 +1,5 @@
 """What there is in this process: live arrays, versions, devices."""
+
 from __future__ import annotations
 
 import gc
@@ -13,7 +14,8 @@ from ..version import __version__
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """The arrays of a platform (default: the default one) that are not deleted, to look for what fills a device's memory.
+    """The arrays of a platform (default: the default one) that are not deleted, to look for what fills a device's
+    memory.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -25,7 +27,9 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     own = backend.capabilities
     if own.live_arrays is not None:
         return own.live_arrays(name)
-    return [x for x in gc.get_objects() if type(x) is own.array_type and not x.is_deleted() and x.device.platform == name]
+    return [
+        x for x in gc.get_objects() if type(x) is own.array_type and not x.is_deleted() and x.device.platform == name
+    ]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
@@ -36,16 +40,28 @@ def print_environment_info(return_string: bool = False) -> str | None:
         >>> weft.print_environment_info(return_string=True).splitlines()[0].startswith("weft:")
         True
     """
+
     def version(package: str) -> str:
         try:
             return importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             return "not installed"
+
     backend, name = get_backend()
     found = backend.devices(name)
-    lines = [f"weft:   {__version__}", f"jaxlib: {version('jaxlib')}", f"numpy:  {version('numpy')}", f"python: {sys.version}",
-             f"device info: {found[0].device_kind}-{len(found)}, {len(found)} local devices", f"platform: {_machine.platform()}",
-             *[f"{variable}={os.environ[variable]}" for variable in ("XLA_FLAGS", "LIBTPU_INIT_ARGS") if variable in os.environ]]
+    lines = [
+        f"weft:   {__version__}",
+        f"jaxlib: {version('jaxlib')}",
+        f"numpy:  {version('numpy')}",
+        f"python: {sys.version}",
+        f"device info: {found[0].device_kind}-{len(found)}, {len(found)} local devices",
+        f"platform: {_machine.platform()}",
+        *[
+            f"{variable}={os.environ[variable]}"
+            for variable in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+            if variable in os.environ
+        ],
+    ]
     text = "\n".join(lines)
     if return_string:
         return text

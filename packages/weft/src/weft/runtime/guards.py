@@ -1,4 +1,7 @@
-"""Guards: transfers, traces and runs that the configuration forbids. XLA's runtime guards its own transfers; what is here guards the other backends'."""
+"""Guards: transfers, traces and runs that the configuration forbids. XLA's runtime guards its own transfers; what is
+here guards the other backends'.
+"""
+
 from __future__ import annotations
 
 import re
@@ -21,8 +24,11 @@ _no_execution, _no_tracing = config._options["no_execution"].get, config._option
 _explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
 _watchers: list[Callable[..., Any]] = []
 _NOTHING = nullcontext()
-_OBJECTS = r", (?:dst_)?sharding=<[^>]*>"      # which say nothing in the runtime's messages
-_HINT = "Move the array explicitly with weft.device_put or weft.device_get before this line, or allow it: with weft.transfer_guard('allow'): …"
+_OBJECTS = r", (?:dst_)?sharding=<[^>]*>"  # which say nothing in the runtime's messages
+_HINT = (
+    "Move the array explicitly with weft.device_put or weft.device_get before this line, or allow it: with"
+    " weft.transfer_guard('allow'): …"
+)
 
 
 def level(direction: str, default: bool = False) -> str | None:
@@ -64,7 +70,9 @@ def check_transfer(direction: str, what: Callable[[], str]) -> None:
         if found == "log_explicit" or not wished:
             logger("weft.compile").warning(at_user_line(f"{direction.replace('_', '-')} transfer: {what()}"))
     elif found == "disallow_explicit" or not wished:
-        raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what()}.\n{_HINT}"))
+        raise errors.JaxRuntimeError(
+            at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what()}.\n{_HINT}")
+        )
 
 
 DELETED = "x.delete()"
@@ -73,13 +81,23 @@ DELETED = "x.delete()"
 def deleted(x: Value, name: str = "an array") -> RuntimeError:
     """The error of using an array whose memory is gone. `x.gone` says to whom it was given, where that is known."""
     how = getattr(x, "gone", None) or "donated to a jitted function (donate_argnums or donate_argnames)"
-    step = "Delete it after its last use" if how.startswith(DELETED) else "Use what that function returned, or leave the array out of what is donated"
-    return RuntimeError(at_user_line(f"{name} of type {x.aval.str_short(short_dtypes=False)} has been deleted: "
-                                     f"{'by' if how.startswith(DELETED) else 'it was'} {how}. {step}; x.copy() before that is another array."))
+    step = (
+        "Delete it after its last use"
+        if how.startswith(DELETED)
+        else "Use what that function returned, or leave the array out of what is donated"
+    )
+    return RuntimeError(
+        at_user_line(
+            f"{name} of type {x.aval.str_short(short_dtypes=False)} has been deleted: "
+            f"{'by' if how.startswith(DELETED) else 'it was'} {how}. {step}; x.copy() before that is another array."
+        )
+    )
 
 
 def explained(error: Exception, arguments: Callable[..., Any] = tuple) -> Exception:
-    """An error of a runtime; one that a user can do something about with the line and what to do. `arguments` gives (name, array) pairs."""
+    """An error of a runtime; one that a user can do something about with the line and what to do. `arguments` gives
+    (name, array) pairs.
+    """
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:
         return type(error)(at_user_line(f"{re.sub(_OBJECTS, '', text)}\n{_HINT}"))
@@ -88,20 +106,32 @@ def explained(error: Exception, arguments: Callable[..., Any] = tuple) -> Except
             if is_array(x) and x.is_deleted():
                 return deleted(x, name)
         if "deleted" in text:
-            return RuntimeError(at_user_line("an array that this computation uses has been deleted, or donated to a jitted function. Use what that function returned, copy the "
-                                             "array before (x.copy()), or leave it out of what is donated."))
+            return RuntimeError(
+                at_user_line(
+                    "an array that this computation uses has been deleted, or donated to a jitted function. Use what"
+                    " that function returned, copy the array before (x.copy()), or leave it out of what is donated."
+                )
+            )
     return error
 
 
 def check_execution(name: str) -> None:
     """Raises where `jax_no_execution` forbids to run a program."""
     if _no_execution():
-        raise RuntimeError(at_user_line(f"jit({name}) would run, but the config option jax_no_execution is set. Trace it without running it (weft.make_jaxpr, weft.eval_shape, "
-                                        "f.lower(…)), or leave the block of weft.no_execution()."))
+        raise RuntimeError(
+            at_user_line(
+                f"jit({name}) would run, but the config option jax_no_execution is set. Trace it without running it"
+                " (weft.make_jaxpr, weft.eval_shape, f.lower(…)), or leave the block of weft.no_execution()."
+            )
+        )
 
 
 def check_tracing(name: str, why: str) -> None:
     """Raises where `jax_no_tracing` forbids to trace a function."""
     if _no_tracing():
-        raise RuntimeError(at_user_line(f"re-tracing the function {name} for jit, but the config option jax_no_tracing is set. Why it is traced: {why}. "
-                                        "Call it with the same types as before, or leave the block of weft.no_tracing()."))
+        raise RuntimeError(
+            at_user_line(
+                f"re-tracing the function {name} for jit, but the config option jax_no_tracing is set. Why it is"
+                f" traced: {why}. Call it with the same types as before, or leave the block of weft.no_tracing()."
+            )
+        )

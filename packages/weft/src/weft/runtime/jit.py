@@ -1,9 +1,22 @@
 """jit: tracing once for each type of arguments, and calling the compiled program afterwards."""
+
 from __future__ import annotations
 
 import inspect
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterator, NamedTuple, ParamSpec, Protocol, Sequence, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Concatenate,
+    Generic,
+    Iterator,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    Sequence,
+    overload,
+)
 from weakref import WeakSet
 
 from ..base.annotations import Args, PyTree, Result, override
@@ -42,15 +55,19 @@ _Q = ParamSpec("_Q")
 
 class Traced(NamedTuple):
     """What tracing a function for one type of arguments gave."""
+
     jaxpr: ClosedJaxpr
     out_tree: PyTreeDef
-    outer: tuple[Any, ...]        # tracers of an outer trace that lead the arguments
+    outer: tuple[Any, ...]  # tracers of an outer trace that lead the arguments
 
 
 class Prepared(NamedTuple):
-    """What a backend's fast path needs to run the same call again: results are `out_tree` over the executable's results."""
+    """What a backend's fast path needs to run the same call again: results are `out_tree` over the executable's
+    results.
+    """
+
     executable: Any
-    consts: list[Any]        # arrays that lead the executable's arguments
+    consts: list[Any]  # arrays that lead the executable's arguments
     closed: ClosedJaxpr
     out_tree: PyTreeDef
     device: Any
@@ -71,13 +88,26 @@ def _positions(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[An
     has_var = any(p.kind is p.VAR_POSITIONAL for p in params)
     for n in nums:
         if not has_var and not -len(positional) <= n < len(positional):
-            raise ValueError(at_user_line(f"static_argnums={nums} count further than the function, which only accepts {len(positional)} positional arguments. They count from 0; or name them in static_argnames."))
+            raise ValueError(
+                at_user_line(
+                    f"static_argnums={nums} count further than the function, which only accepts {len(positional)}"
+                    " positional arguments. They count from 0; or name them in static_argnames."
+                )
+            )
     known = {p.name for p in params}
     if not any(p.kind is p.VAR_KEYWORD for p in params):
         for name in names:
             if name not in known:
-                raise ValueError(at_user_line(f"static_argnames: the function has no argument {name!r}; its arguments are {sorted(known)}."))
-    more_names = [positional[n] for n in nums if -len(positional) <= n < len(positional) and params[n].kind is not inspect.Parameter.POSITIONAL_ONLY]
+                raise ValueError(
+                    at_user_line(
+                        f"static_argnames: the function has no argument {name!r}; its arguments are {sorted(known)}."
+                    )
+                )
+    more_names = [
+        positional[n]
+        for n in nums
+        if -len(positional) <= n < len(positional) and params[n].kind is not inspect.Parameter.POSITIONAL_ONLY
+    ]
     more_nums = [positional.index(n) for n in names if n in positional]
     return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
 
@@ -89,7 +119,8 @@ def _parameters(fun: Callable[..., Any]) -> list[str]:
         return []
 
 
-_instances: WeakSet[Any] = WeakSet()     # every jitted function, to choose their dispatch again when the platform changes
+# every jitted function, to choose their dispatch again when the platform changes
+_instances: WeakSet[Any] = WeakSet()
 
 
 def _choose_again(option: str) -> None:
@@ -103,22 +134,47 @@ config.listen(_choose_again)
 
 class JitFunction(Generic[Args, Result]):
     """A function that is traced once for each type of its arguments and runs compiled. Made by `weft.jit`."""
-    # `dispatch`, which every call reads, is found faster in a slot than in a dictionary that also holds the attributes of `fun`.
+
+    # `dispatch`, which every call reads, is found faster in a slot than in a dictionary that also holds the attributes
+    # of `fun`.
     __slots__ = ("dispatch", "__dict__", "__weakref__")
 
-    def __init__(self, fun: Callable[Args, Result], static_argnums: Any = (), static_argnames: Any = (),
-                 donate_argnums: Any = (), donate_argnames: Any = (), keep_unused: bool = False,
-                 inline: bool = False, device: Device | None = None, backend: str | None = None, in_shardings: Any = None, out_shardings: Any = None, compiler_options: Any = None):
+    def __init__(
+        self,
+        fun: Callable[Args, Result],
+        static_argnums: Any = (),
+        static_argnames: Any = (),
+        donate_argnums: Any = (),
+        donate_argnames: Any = (),
+        keep_unused: bool = False,
+        inline: bool = False,
+        device: Device | None = None,
+        backend: str | None = None,
+        in_shardings: Any = None,
+        out_shardings: Any = None,
+        compiler_options: Any = None,
+    ):
         if not callable(fun):
-            raise TypeError(at_user_line(f"Expected a callable value, got {fun!r}. Give jit the function itself, not what it returns."))
+            raise TypeError(
+                at_user_line(
+                    f"Expected a callable value, got {fun!r}. Give jit the function itself, not what it returns."
+                )
+            )
         if inspect.isgeneratorfunction(fun):
-            raise TypeError(at_user_line(f"Expected a function, got a generator function: {getattr(fun, '__qualname__', fun)}. Return an array, or a list of what it yields."))
+            raise TypeError(
+                at_user_line(
+                    f"Expected a function, got a generator function: {getattr(fun, '__qualname__', fun)}. Return an"
+                    " array, or a list of what it yields."
+                )
+            )
         update_wrapper(self, fun)
         self.fun, self.name = fun, getattr(fun, "__name__", type(fun).__name__)
         self.static_argnums, self.static_argnames = _positions(fun, static_argnums, static_argnames)
         self.donate_argnums, self.donate_argnames = _positions(fun, donate_argnums, donate_argnames)
         if set(self.donate_argnums) & set(self.static_argnums):
-            raise ValueError(f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} cannot intersect.")
+            raise ValueError(
+                f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} cannot intersect."
+            )
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
         self.compiler_options = option_pairs(compiler_options)
@@ -130,10 +186,11 @@ class JitFunction(Generic[Args, Result]):
 
     def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Result:
         try:
-            return self.dispatch(*args, **kwargs) if kwargs else self.dispatch(*args)      # ** would copy an empty dictionary
+            # ** would copy an empty dictionary
+            return self.dispatch(*args, **kwargs) if kwargs else self.dispatch(*args)
         except Exception as e:
             if isinstance(e, ValueError) and str(e).startswith("Non-hashable static"):
-                self.split(args, kwargs)     # says which argument it is
+                self.split(args, kwargs)  # says which argument it is
             hide_internal_frames(e)
             told = explained(e, lambda: self.named_arrays(args, kwargs))
             if told is not e:
@@ -142,17 +199,30 @@ class JitFunction(Generic[Args, Result]):
 
     def named_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """(name, array) of the arguments of a call, and of what the function closes over."""
-        named = [(f"the argument {n}", x) for n, x in zip(self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2]))]
-        return named + [(f"an array that {self.name} closes over,", x) for traced in self.cache.values() for x in traced.jaxpr.consts]
+        named = [
+            (f"the argument {n}", x)
+            for n, x in zip(
+                self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2])
+            )
+        ]
+        return named + [
+            (f"an array that {self.name} closes over,", x)
+            for traced in self.cache.values()
+            for x in traced.jaxpr.consts
+        ]
 
     if TYPE_CHECKING:
+
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> JitFunction[Args, Result]: ...
         @overload
-        def __get__(self: JitFunction[Concatenate[Any, _Q], Result], obj: object,
-                    objtype: Any = None) -> BoundJit[_Q, Result]: ...
+        def __get__(
+            self: JitFunction[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None
+        ) -> BoundJit[_Q, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
+
     else:
+
         def __get__(self, obj, objtype=None):
             return self if obj is None else BoundJit(self, obj)
 
@@ -165,7 +235,9 @@ class JitFunction(Generic[Args, Result]):
         if self.device is None and self.backend is None:
             fast = get_backend()[0].capabilities.jit
             if fast is not None:
-                self.dispatch, self.forget_calls = fast(self.fun, self.run, self.static_argnums, self.static_argnames, self.name)
+                self.dispatch, self.forget_calls = fast(
+                    self.fun, self.run, self.static_argnums, self.static_argnames, self.name
+                )
                 return self.dispatch(*args, **kwargs)
         self.dispatch = self.python_call
         return self.dispatch(*args, **kwargs)
@@ -180,14 +252,30 @@ class JitFunction(Generic[Args, Result]):
         leaves, traced = self.traced(args, kwargs)
         closed, out_tree, outer = traced
         donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else ()
-        ins, out_places = self.shardings(args, kwargs, traced) if self.in_shardings is not None or self.out_shardings is not None else (None, None)
+        ins, out_places = (
+            self.shardings(args, kwargs, traced)
+            if self.in_shardings is not None or self.out_shardings is not None
+            else (None, None)
+        )
         if outer or current_trace() is not root or any([isinstance(x, Tracer) for x in leaves]):
             if self.compiler_options:
-                raise ValueError(at_user_line(f"`compiler_options` can only be passed to top-level `jit`: {self.name} has {dict(self.compiler_options)} and is called inside "
-                                              "another function that is traced. Give them to the outermost jit."))
+                raise ValueError(
+                    at_user_line(
+                        f"`compiler_options` can only be passed to top-level `jit`: {self.name} has"
+                        f" {dict(self.compiler_options)} and is called inside another function that is traced. Give"
+                        " them to the outermost jit."
+                    )
+                )
             if ins is not None:
                 leaves = [constrain(x, s) for x, s in zip(leaves, ins)]
-            outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)
+            outs = bind_jit(
+                closed,
+                [*outer, *leaves],
+                self.name,
+                self.inline,
+                self.keep_unused,
+                (False,) * len(outer) + donated if donated else None,
+            )
             if out_places is not None:
                 outs = [constrain(x, s) for x, s in zip(outs, out_places)]
             return tree_unflatten(out_tree, outs), None
@@ -196,7 +284,7 @@ class JitFunction(Generic[Args, Result]):
         if key_reuse.watching():
             run = lambda: run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused, self.compiler_options)
             return tree_unflatten(out_tree, key_reuse.run_program(closed, leaves, self.name, run)), None
-        if watching():      # in Python at each call; the arguments are needed again where a result is bad
+        if watching():  # in Python at each call; the arguments are needed again where a result is bad
             outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused, self.compiler_options)
             check_program(closed, leaves, outs, self.name)
             return tree_unflatten(out_tree, outs), None
@@ -204,16 +292,23 @@ class JitFunction(Generic[Args, Result]):
         result = tree_unflatten(out_tree, outs)
         if closed.effects or has_valueless(closed) or has_refs(closed.jaxpr):
             return result, None
-        executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused, self.compiler_options)
+        executable, consts = executable_for(
+            closed, device, self.name, donated if any(donated) else (), self.keep_unused, self.compiler_options
+        )
         return result, Prepared(executable, consts, closed, out_tree, device)
 
     def shardings(self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced) -> tuple[Any, ...]:
         """The shardings that were asked for of the dynamic leaves and of the results; None where none was."""
         dynamic, dynamic_kw, _ = self.split(args, kwargs)
         if dynamic_kw and self.in_shardings is not None:
-            raise ValueError(f"{self.name}: in_shardings are those of positional arguments; give {', '.join(dynamic_kw)} by position.")
+            raise ValueError(
+                f"{self.name}: in_shardings are those of positional arguments; give {', '.join(dynamic_kw)} by"
+                " position."
+            )
         ins = flat_shardings("in_shardings", self.in_shardings, dynamic)
-        outs = flat_shardings("out_shardings", self.out_shardings, tree_unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves))
+        outs = flat_shardings(
+            "out_shardings", self.out_shardings, tree_unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves)
+        )
         return ins, outs
 
     def chosen_device(self, leaves: Sequence[Value]) -> Any:
@@ -223,8 +318,9 @@ class JitFunction(Generic[Args, Result]):
             return devices(self.backend)[0]
         return device_of(leaves)
 
-    def split(self, args: tuple[Any, ...],
-              kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[Any, Any], tuple[Any, ...]]:
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[Any, Any], tuple[Any, ...]]:
         """(dynamic arguments, dynamic keyword arguments, key of the static ones)."""
         if not self.static_argnums and not self.static_argnames:
             return args, kwargs, ()
@@ -235,10 +331,19 @@ class JitFunction(Generic[Args, Result]):
             try:
                 hash(value)
             except TypeError as e:
-                raise ValueError(at_user_line(f"Non-hashable static arguments are not supported: the argument {where!r} of {self.name} is a "
-                                              f"{type(value).__name__}. Pass something that hashes (a tuple, a frozen dataclass), or make it a traced argument.")) from e
+                raise ValueError(
+                    at_user_line(
+                        f"Non-hashable static arguments are not supported: the argument {where!r} of {self.name} is a"
+                        f" {type(value).__name__}. Pass something that hashes (a tuple, a frozen dataclass), or make it"
+                        " a traced argument."
+                    )
+                ) from e
         dynamic = tuple([x for i, x in enumerate(args) if i not in static])
-        return dynamic, {k: v for k, v in kwargs.items() if k not in self.static_argnames}, tuple((k, type(v), v) for k, v in key)
+        return (
+            dynamic,
+            {k: v for k, v in kwargs.items() if k not in self.static_argnames},
+            tuple((k, type(v), v) for k, v in key),
+        )
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """For each dynamic leaf whether its buffer is given away."""
@@ -266,8 +371,14 @@ class JitFunction(Generic[Args, Result]):
                 check_range(self.name, x)
         return leaves, self.trace_avals(args, kwargs, tree, avals, static)
 
-    def trace_avals(self, args: tuple[Any, ...], kwargs: dict[str, Any], tree: PyTreeDef,
-                    avals: Sequence[AbstractValue], static: tuple[Any, ...]) -> Traced:
+    def trace_avals(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tree: PyTreeDef,
+        avals: Sequence[AbstractValue],
+        static: tuple[Any, ...],
+    ) -> Traced:
         key = (static, tree, avals, config.trace_context(), axis_env())
         found = self.cache.get(key)
         if found is not None:
@@ -285,6 +396,7 @@ class JitFunction(Generic[Args, Result]):
             for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
                 check_result(x, self.name, path)
             return out_leaves
+
         paths = self.arg_names(args, kwargs, fixed)
         self.history.traced(self.fun, key, paths, _parameters(self.fun))
         check_tracing(self.name, self.history.latest())
@@ -317,10 +429,20 @@ class JitFunction(Generic[Args, Result]):
             except TypeError as e:
                 positional = [n for i, n in enumerate(_parameters(self.fun)) if i not in self.static_argnums]
                 i = getattr(path[1], "idx", None)
-                head = str(getattr(path[1], "key", "?")) if i is None else positional[i] if i < len(positional) else f"args[{i}]"
-                raise TypeError(at_user_line(
-                    f"the argument {head}{keystr(path[2:])} of {self.name} has type {type(x).__module__}.{type(x).__qualname__}, which is not an array or a number. "
-                    "Register its class as a pytree, or name the argument in static_argnums/static_argnames if it hashes.")) from e
+                head = (
+                    str(getattr(path[1], "key", "?"))
+                    if i is None
+                    else positional[i]
+                    if i < len(positional)
+                    else f"args[{i}]"
+                )
+                raise TypeError(
+                    at_user_line(
+                        f"the argument {head}{keystr(path[2:])} of {self.name} has type"
+                        f" {type(x).__module__}.{type(x).__qualname__}, which is not an array or a number. Register its"
+                        " class as a pytree, or name the argument in static_argnums/static_argnames if it hashes."
+                    )
+                ) from e
 
     # ahead of time
 
@@ -331,7 +453,11 @@ class JitFunction(Generic[Args, Result]):
         avals = tuple(abstractify(x) for x in leaves)
         donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else (False,) * len(leaves)
         traced = self.trace_avals(args, kwargs, tree, avals, static)
-        asked = self.shardings(args, kwargs, traced) if self.in_shardings is not None or self.out_shardings is not None else (None, None)
+        asked = (
+            self.shardings(args, kwargs, traced)
+            if self.in_shardings is not None or self.out_shardings is not None
+            else (None, None)
+        )
         fixed = {k for k, _, _ in static if isinstance(k, int)}
         return aot.Traced(self, traced, tree, donated, leaves, asked, self.arg_names(args, kwargs, fixed))
 
@@ -347,11 +473,12 @@ class JitFunction(Generic[Args, Result]):
         """Forgets all that was traced and compiled."""
         self.cache.clear()
         self.history.forget()
-        self.forget_calls()      # what the fast path keeps may outlive it
+        self.forget_calls()  # what the fast path keeps may outlive it
         self.dispatch, self.forget_calls = self.first_call, nothing
 
     def explain(self) -> Explanation:
-        """Why calls were traced or compiled: for each that was in no cache, its line and what differed from the calls before.
+        """Why calls were traced or compiled: for each that was in no cache, its line and what differed from the calls
+        before.
 
         Example:
             >>> import weft, weft.numpy as jnp
@@ -387,8 +514,13 @@ def check_result(x: Value, name: str, path: Any) -> None:
         get_aval(x)
     except TypeError as e:
         where = f" at output path {keystr(path)}" if path else ""
-        raise TypeError(at_user_line(f"function {name} traced for jit returned a value of type {type(x).__module__}.{type(x).__qualname__}{where}, which is not a valid "
-                        "JAX type. Return arrays or numbers, in pytrees.")) from e
+        raise TypeError(
+            at_user_line(
+                f"function {name} traced for jit returned a value of type"
+                f" {type(x).__module__}.{type(x).__qualname__}{where}, which is not a valid JAX type. Return arrays or"
+                " numbers, in pytrees."
+            )
+        ) from e
 
 
 class BoundJit(Generic[Args, Result]):
@@ -431,36 +563,68 @@ class Jit(Protocol):
 
 
 @overload
-def jit(fun: Callable[Args, Result], /, *, in_shardings: Sharding | PartitionSpec | PyTree = None,
-        out_shardings: Sharding | PartitionSpec | PyTree = None,
-        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
-        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
-        keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None) -> JitFunction[Args, Result]: ...
+def jit(
+    fun: Callable[Args, Result],
+    /,
+    *,
+    in_shardings: Sharding | PartitionSpec | PyTree = None,
+    out_shardings: Sharding | PartitionSpec | PyTree = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> JitFunction[Args, Result]: ...
 @overload
-def jit(fun: None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None,
-        out_shardings: Sharding | PartitionSpec | PyTree = None,
-        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
-        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
-        keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None) -> Jit: ...
-def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None,
-        out_shardings: Sharding | PartitionSpec | PyTree = None,
-        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
-        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
-        keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None) -> Any:
+def jit(
+    fun: None = None,
+    /,
+    *,
+    in_shardings: Sharding | PartitionSpec | PyTree = None,
+    out_shardings: Sharding | PartitionSpec | PyTree = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Jit: ...
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Sharding | PartitionSpec | PyTree = None,
+    out_shardings: Sharding | PartitionSpec | PyTree = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
     """Compiles `fun`: it is traced once for each type of its arguments, and runs as one program afterwards.
 
     Args:
         fun: a pure function of pytrees of arrays.
         static_argnums, static_argnames: arguments that are Python values, part of the program; they must hash.
         donate_argnums, donate_argnames: arguments whose memory the program may reuse; they are deleted by the call.
-        in_shardings, out_shardings: how positional arguments and results lie over the devices of a mesh; pytree prefixes of shardings.
+        in_shardings, out_shardings: how positional arguments and results lie over the devices of a mesh; pytree
+            prefixes of shardings.
         keep_unused: keep arguments that the program does not use.
         device, backend: where to run, instead of with the arguments.
         inline: write the program in place when called while tracing, instead of as one `jit` equation.
-        compiler_options: options of the backend's compiler by name; on XLA its flags, such as {"xla_cpu_enable_fast_math": True}.
+        compiler_options: options of the backend's compiler by name; on XLA its flags, such as
+            {"xla_cpu_enable_fast_math": True}.
 
     Raises: TypeError for arguments that are no arrays, ValueError for static ones that do not hash.
 
@@ -470,24 +634,67 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Sharding | Pa
         Array([0, 2, 4], dtype=int32)
     """
     if fun is None:
-        return lambda f: jit(f, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums, static_argnames=static_argnames,
-                             donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
-                             inline=inline, compiler_options=compiler_options)
-    return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend,
-                       in_shardings, out_shardings, compiler_options)
+        return lambda f: jit(
+            f,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            inline=inline,
+            compiler_options=compiler_options,
+        )
+    return JitFunction(
+        fun,
+        static_argnums,
+        static_argnames,
+        donate_argnums,
+        donate_argnames,
+        keep_unused,
+        inline,
+        device,
+        backend,
+        in_shardings,
+        out_shardings,
+        compiler_options,
+    )
 
 
 @overload
-def inner_jit(fun: Callable[Args, Result], *, name: str | None = None, static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = (), inline: bool = False) -> JitFunction[Args, Result]: ...
+def inner_jit(
+    fun: Callable[Args, Result],
+    *,
+    name: str | None = None,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    inline: bool = False,
+) -> JitFunction[Args, Result]: ...
 @overload
-def inner_jit(fun: None = None, *, name: str | None = None, static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = (), inline: bool = False) -> Jit: ...
-def inner_jit(fun: Callable[..., Any] | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = (), inline: bool = False) -> Any:
+def inner_jit(
+    fun: None = None,
+    *,
+    name: str | None = None,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    inline: bool = False,
+) -> Jit: ...
+def inner_jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    inline: bool = False,
+) -> Any:
     """`jit` for functions of the library itself, with the name that jaxprs show."""
     if fun is None:
-        return lambda f: inner_jit(f, name=name, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline)
+        return lambda f: inner_jit(
+            f, name=name, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline
+        )
     jitted = JitFunction(fun, static_argnums, static_argnames, inline=inline)
     jitted.name = name or jitted.name
     return jitted

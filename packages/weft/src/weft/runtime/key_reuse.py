@@ -1,4 +1,5 @@
 """debug_key_reuse: arrays of keys remember what of them was consumed, and operations that are given it again raise."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -25,12 +26,18 @@ def check_program(closed: ClosedJaxpr) -> None:
 
 def run_consuming(sig: Signature, args: Sequence[Any], name: str, run: Callable[[], Any]) -> Any:
     """What `run` returns, after a look at the keys among its arguments, which are consumed then."""
-    given = [(f"argument {i}", args[i], part) for i, part in sig.sinks.items()] + [("a key that it closes over", x, part) for x, part in sig.consts]
+    given = [(f"argument {i}", args[i], part) for i, part in sig.sinks.items()] + [
+        ("a key that it closes over", x, part) for x, part in sig.consts
+    ]
     for what, x, part in given:
         if isinstance(x, KeyArray) and overlap(x.consumed, part):
-            raise KeyReuseError(at_user_line(
-                f"Previously-consumed key passed to {name}: {what} was consumed {x.consumed_at}. Split it before its first use (weft.random.split) "
-                "and use each half once; if the same numbers are meant, pass weft.random.clone(key)."))
+            raise KeyReuseError(
+                at_user_line(
+                    f"Previously-consumed key passed to {name}: {what} was consumed {x.consumed_at}. Split it before"
+                    " its first use (weft.random.split) and use each half once; if the same numbers are meant, pass"
+                    " weft.random.clone(key)."
+                )
+            )
     outs = run()
     for _, x, part in given:
         if isinstance(x, KeyArray):
@@ -61,7 +68,9 @@ def run_watched(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, A
 
 
 def _changed(name: str) -> None:
-    """Puts the looking trace in place when the option is turned on for the first time, over the one that looks for NaNs."""
+    """Puts the looking trace in place when the option is turned on for the first time, over the one that looks for
+    NaNs.
+    """
     if watching() and name.startswith("debug_") or EvalTrace.run is run_watched:
         EvalTrace.run = staticmethod(run_watched)
 

@@ -1,4 +1,7 @@
-"""debug_nans and debug_infs: results are looked at, and what made a NaN or an infinity is named with the user's line."""
+"""debug_nans and debug_infs: results are looked at, and what made a NaN or an infinity is named with the user's
+line.
+"""
+
 from __future__ import annotations
 
 import math
@@ -28,7 +31,7 @@ _replaying: ContextVar[bool] = ContextVar("replaying", default=False)
 
 
 def bad_value(values: Sequence[Any]) -> str | None:
-    """"nan" or "inf" where the options ask for it and a value has one; None otherwise."""
+    """ "nan" or "inf" where the options ask for it and a value has one; None otherwise."""
     nans, infs = _nans.get(), _infs.get()
     for x in values:
         if isinstance(x, KeyArray) or not is_array(x) or not dtypes.is_inexact(x.dtype):
@@ -57,7 +60,7 @@ def run_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, A
     """`run_primitive`, whose results are looked at where an option says so."""
     if not watching() or _replaying.get():
         return run_primitive(primitive, args, params)
-    if "donated_invars" in params:      # the arguments are needed again where a result is bad
+    if "donated_invars" in params:  # the arguments are needed again where a result is bad
         params = dict(params, donated_invars=(False,) * len(args))
     out = run_primitive(primitive, args, params)
     bad = bad_value(out if primitive.multiple_results else [out])
@@ -72,8 +75,12 @@ def check_program(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any],
     bad = bad_value(outs)
     if bad is not None:
         _Replay().run(closed.jaxpr, closed.consts, args)
-        raise FloatingPointError(at_user_line(f"invalid value ({bad}) encountered in the compiled function {name}, but in none of its operations when they run "
-                                              "one by one: the compiler has computed them in another order or precision."))
+        raise FloatingPointError(
+            at_user_line(
+                f"invalid value ({bad}) encountered in the compiled function {name}, but in none of its operations when"
+                " they run one by one: the compiler has computed them in another order or precision."
+            )
+        )
 
 
 class _Replay:
@@ -88,17 +95,21 @@ class _Replay:
         return [read(a) for a in jaxpr.outvars]
 
     def equation(self, eqn: JaxprEqn, args: list[Any]) -> Sequence[Any]:
-        if eqn.effects and not eqn.outvars:      # it has printed already
+        if eqn.effects and not eqn.outvars:  # it has printed already
             return []
         outs = self.step(eqn.primitive, eqn.params, args)
         if outs is not None:
             return outs
-        inside = current_trace() is not root      # in a shard_map: the devices' values are batched
-        out = eqn.primitive.bind(*args, **eqn.params) if inside else run_primitive(eqn.primitive, tuple(args), eqn.params)
+        inside = current_trace() is not root  # in a shard_map: the devices' values are batched
+        out = (
+            eqn.primitive.bind(*args, **eqn.params) if inside else run_primitive(eqn.primitive, tuple(args), eqn.params)
+        )
         outs = out if eqn.primitive.multiple_results else [out]
         bad = bad_value([_batch_of(o) for o in outs])
         if bad is not None:
-            raise FloatingPointError(f"invalid value ({bad}) encountered in {eqn.primitive.name}\n  at {eqn.source_info}")
+            raise FloatingPointError(
+                f"invalid value ({bad}) encountered in {eqn.primitive.name}\n  at {eqn.source_info}"
+            )
         return outs
 
     def step(self, primitive: Primitive, params: dict[Any, Any], args: list[Any]) -> list[Any] | None:
@@ -107,7 +118,7 @@ class _Replay:
         if name in ("jit", "remat2", "custom_jvp_call", "custom_vjp_call"):
             inner = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
             return self.closed(inner, args) if isinstance(inner, (ClosedJaxpr, Jaxpr)) else None
-        if name in ("cond", "while") and any(isinstance(x, Tracer) for x in args):      # devices may choose differently
+        if name in ("cond", "while") and any(isinstance(x, Tracer) for x in args):  # devices may choose differently
             return None
         if name == "cond":
             branches = params["branches"]
@@ -120,8 +131,12 @@ class _Replay:
             return carry
         if name == "scan":
             return self.scan(args, **params)
-        if name == "shard_map":      # results are those of the program itself, which lie over the devices
-            self.watched(lambda: by_vmap(*args, **params, evaluate=lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)))
+        if name == "shard_map":  # results are those of the program itself, which lie over the devices
+            self.watched(
+                lambda: by_vmap(
+                    *args, **params, evaluate=lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)
+                )
+            )
         return None
 
     def watched(self, run: Callable[..., Any]) -> None:
@@ -133,13 +148,28 @@ class _Replay:
             _replaying.reset(token)
 
     def closed(self, program: ClosedJaxpr | Jaxpr, args: Sequence[Any]) -> list[Any]:
-        return self.run(program, [], args) if isinstance(program, Jaxpr) else self.run(program.jaxpr, program.consts, args)
+        return (
+            self.run(program, [], args) if isinstance(program, Jaxpr) else self.run(program.jaxpr, program.consts, args)
+        )
 
-    def scan(self, args: Sequence[Any], *, jaxpr: ClosedJaxpr, length: Size, reverse: bool, num_consts: int,
-             num_carry: int, **_: Any) -> list[Any] | None:
+    def scan(
+        self,
+        args: Sequence[Any],
+        *,
+        jaxpr: ClosedJaxpr,
+        length: Size,
+        reverse: bool,
+        num_consts: int,
+        num_carry: int,
+        **_: Any,
+    ) -> list[Any] | None:
         """Iteration by iteration. Its results are not needed if no iteration raises: they were good one by one."""
-        consts, carry, xs = list(args[:num_consts]), list(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
-        for i in (reversed(range(length)) if reverse else range(length)):
+        consts, carry, xs = (
+            list(args[:num_consts]),
+            list(args[num_consts : num_consts + num_carry]),
+            args[num_consts + num_carry :],
+        )
+        for i in reversed(range(length)) if reverse else range(length):
             carry = self.closed(jaxpr, [*consts, *carry, *[x[i] for x in xs]])[:num_carry]
         return None
 
@@ -156,7 +186,9 @@ def _int(x: Value) -> int:
 
 
 def _changed(name: str) -> None:
-    """Puts the looking trace in place when an option is turned on for the first time; it reads the options at each call."""
+    """Puts the looking trace in place when an option is turned on for the first time; it reads the options at each
+    call.
+    """
     if name in (_nans.name, _infs.name) and watching():
         EvalTrace.run = staticmethod(run_checked)
 

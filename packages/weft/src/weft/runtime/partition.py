@@ -1,4 +1,5 @@
 """Programs over several devices: which devices they are, and how arguments and results lie over them."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
 class Partition(NamedTuple):
     """Where a program runs that is spread over several devices; stands where a device stands for other programs."""
+
     devices: tuple[Any, ...]
-    ins: tuple[Any, ...]       # a Sharding for each argument
-    outs: tuple[Any, ...]      # a Sharding for each result, or None: as the compiler chooses
-    mesh: Mesh       # what the compiler's choices are told in
+    ins: tuple[Any, ...]  # a Sharding for each argument
+    outs: tuple[Any, ...]  # a Sharding for each result, or None: as the compiler chooses
+    mesh: Mesh  # what the compiler's choices are told in
 
     @property
     def backend(self) -> Any:
@@ -85,17 +87,20 @@ def wished(jaxpr: Jaxpr) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
                 if sharding is not None and type(atom) is not Literal:
                     ins.setdefault(atom, sharding)
             outs.update({v: s for v, s in zip(eqn.outvars, gives) if s is not None})
-        jaxpr.cache["wished"] = (tuple([ins.get(v) for v in jaxpr.invars]),
-                                 tuple([None if type(a) is Literal else outs.get(a) for a in jaxpr.outvars]))
+        jaxpr.cache["wished"] = (
+            tuple([ins.get(v) for v in jaxpr.invars]),
+            tuple([None if type(a) is Literal else outs.get(a) for a in jaxpr.outvars]),
+        )
     return jaxpr.cache["wished"]
 
 
-def partition_for(closed: ClosedJaxpr, args: Sequence[Any], ins: Sequence[Any] | None = None,
-                  outs: Sequence[Any] | None = None) -> Partition | None:
+def partition_for(
+    closed: ClosedJaxpr, args: Sequence[Any], ins: Sequence[Any] | None = None, outs: Sequence[Any] | None = None
+) -> Partition | None:
     """How a program spreads over devices; None for one that runs on a single device.
 
-    `ins` and `outs` are the shardings that a user asked for. Otherwise arguments stay where they are, host values and uncommitted arrays go
-    where the program first needs them, and results lie as the program or the compiler says.
+    `ins` and `outs` are the shardings that a user asked for. Otherwise arguments stay where they are, host values and
+    uncommitted arrays go where the program first needs them, and results lie as the program or the compiler says.
     """
     jaxpr = closed.jaxpr
     placed = [spread_of(x) for x in args]
@@ -106,28 +111,50 @@ def partition_for(closed: ClosedJaxpr, args: Sequence[Any], ins: Sequence[Any] |
         return None
     devices: tuple[Any, ...] = ()
     source = ""
-    claims = [(s._devices(), f"an argument on {s}") for s in found] + [(s._devices(), f"a sharding {s} of the call") for s in named] + \
-        [(m.flat_devices, f"the program's {m}") for m in sorted(meshes(jaxpr), key=lambda m: -m.size)]
+    claims = (
+        [(s._devices(), f"an argument on {s}") for s in found]
+        + [(s._devices(), f"a sharding {s} of the call") for s in named]
+        + [(m.flat_devices, f"the program's {m}") for m in sorted(meshes(jaxpr), key=lambda m: -m.size)]
+    )
     for where, what in claims:
         if not source:
             devices, source = where, what
         elif set(devices) > set(where) and what.startswith("the program's"):
-            continue      # a pmap over fewer devices
+            continue  # a pmap over fewer devices
         elif set(devices) != set(where):
             raise incompatible(source, what)
         elif devices != where:
-            raise ValueError(f"Received incompatible devices for jitted computation: {source} and {what} have the same devices in another order. "
-                             "Make both from one mesh.")
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: {source} and {what} have the same devices in"
+                " another order. Make both from one mesh."
+            )
     for x, wanted in zip(args, ins or ()):
-        if wanted is not None and is_array(x) and x.committed and not _sharding_of(x).is_equivalent_to(wanted, len(x.shape)):
-            raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {wanted},\narg sharding: "
-                             f"{_sharding_of(x)} for arg type: {x.aval.str_short(short_dtypes=False)}. Move it with weft.device_put.")
+        if (
+            wanted is not None
+            and is_array(x)
+            and x.committed
+            and not _sharding_of(x).is_equivalent_to(wanted, len(x.shape))
+        ):
+            raise ValueError(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding:"
+                f" {wanted},\narg sharding: {_sharding_of(x)} for arg type: {x.aval.str_short(short_dtypes=False)}."
+                " Move it with weft.device_put."
+            )
     for x in args:
         if is_array(x) and x.committed and spread_of(x) is None and devices != _sharding_of(x)._devices():
             raise incompatible(source, f"an argument committed to {x.device}")
-    mesh = next((m for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)] if m is not None and m.flat_devices == devices), None)
+    mesh = next(
+        (
+            m
+            for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)]
+            if m is not None and m.flat_devices == devices
+        ),
+        None,
+    )
     mesh = Mesh(list(devices), ("d",)) if mesh is None else mesh
-    wanted_ins, wanted_outs = ([s if s is not None and s._devices() == devices else None for s in side] for side in wished(jaxpr))
+    wanted_ins, wanted_outs = (
+        [s if s is not None and s._devices() == devices else None for s in side] for side in wished(jaxpr)
+    )
     anywhere = NamedSharding(mesh, P())
     choose = lambda i: (ins and ins[i]) or placed[i] or wanted_ins[i] or anywhere
     chosen_outs = tuple([(outs and outs[i]) or wanted_outs[i] for i in range(len(jaxpr.outvars))])
@@ -140,7 +167,10 @@ def _on(mesh: Mesh, sharding: Sharding) -> Sharding:
 
 
 def incompatible(one: str, other: str) -> ValueError:
-    return ValueError(f"Received incompatible devices for jitted computation: {one}, but {other}. Move one of them with weft.device_put.")
+    return ValueError(
+        f"Received incompatible devices for jitted computation: {one}, but {other}. Move one of them with"
+        " weft.device_put."
+    )
 
 
 def place_of(closed: ClosedJaxpr, args: Sequence[Any], device: Where | None, ins: Any = None, outs: Any = None) -> Any:
@@ -154,17 +184,26 @@ def place_of(closed: ClosedJaxpr, args: Sequence[Any], device: Where | None, ins
 
 
 def own_place(where: Where) -> Any:
-    """A device or a sharding as its backend has it: for one whose arrays lie on one device each, the only device of the sharding."""
+    """A device or a sharding as its backend has it: for one whose arrays lie on one device each, the only device of
+    the sharding.
+    """
     if not isinstance(where, Sharding) or where.backend.capabilities.spread is not None:
         return where
     return only_device(where._devices(), "this sharding")
 
 
 def only_device(devices: Sequence[Any], what: str) -> Any:
-    """The device of a program or an array of a backend that has no such things on several; BackendError where it is to have several."""
+    """The device of a program or an array of a backend that has no such things on several; BackendError where it is
+    to have several.
+    """
     if len(devices) > 1:
-        raise BackendError(at_user_line(f"the {devices[0].backend.name} backend has arrays and programs on one device each, and {what} asks for {len(devices)} "
-                                        f"({', '.join(map(str, devices[:3]))}{', …' if len(devices) > 3 else ''}). Use a mesh of one device, or weft.vmap."))
+        raise BackendError(
+            at_user_line(
+                f"the {devices[0].backend.name} backend has arrays and programs on one device each, and {what} asks for"
+                f" {len(devices)} ({', '.join(map(str, devices[:3]))}{', …' if len(devices) > 3 else ''}). Use a mesh"
+                " of one device, or weft.vmap."
+            )
+        )
     return devices[0]
 
 
@@ -175,9 +214,14 @@ def flat_shardings(what: str, prefix: Any, values: Any) -> list[Any] | None:
     try:
         flat = broadcast_prefix(prefix, values)
     except ValueError as e:
-        raise ValueError(f"{what} must be a sharding, or a pytree prefix of the {'arguments' if what == 'in_shardings' else 'results'}: {e}.") from e
+        raise ValueError(
+            f"{what} must be a sharding, or a pytree prefix of the"
+            f" {'arguments' if what == 'in_shardings' else 'results'}: {e}."
+        ) from e
     made = [canonical_sharding(s) for s in flat]
     for s in made:
         if s is not None and not isinstance(s, Sharding):
-            raise TypeError(f"{what} takes shardings and specs (weft.NamedSharding, weft.P), or None for no wish; got {s!r}.")
+            raise TypeError(
+                f"{what} takes shardings and specs (weft.NamedSharding, weft.P), or None for no wish; got {s!r}."
+            )
     return made

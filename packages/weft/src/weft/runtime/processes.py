@@ -1,4 +1,7 @@
-"""Which process this is of how many, and whose the devices are. One process where no cluster was joined (`weft.distributed.initialize`)."""
+"""Which process this is of how many, and whose the devices are. One process where no cluster was joined
+(`weft.distributed.initialize`).
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -26,8 +29,9 @@ def process_count(backend: str | None = None) -> int:
     return max(process_indices(backend)) + 1
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None,
-                  host_id: int | None = None) -> list[Device]:
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
     """The devices of one process, this one by default."""
     if host_id is not None:
         process_index = host_id
@@ -37,7 +41,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
     return [d for d in devices(backend) if d.process_index == mine]
 
 
-process_index_of = process_index      # `local_devices` has a parameter of that name
+process_index_of = process_index  # `local_devices` has a parameter of that name
 
 
 def device_count(backend: str | None = None) -> int:

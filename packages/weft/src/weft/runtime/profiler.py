@@ -1,7 +1,8 @@
 """Profiles: what a program does and for how long, written for TensorBoard, XProf and Perfetto.
 
-On XLA the profile is the runtime's own, with every operation, the names of jitted functions and named scopes. On the backends written in Python it is
-a trace of weft's own phases (tracing, lowering, compiling) and of your annotations, in the same place and in Chrome's format.
+On XLA the profile is the runtime's own, with every operation, the names of jitted functions and named scopes. On the
+backends written in Python it is a trace of weft's own phases (tracing, lowering, compiling) and of your annotations, in
+the same place and in Chrome's format.
 
 Example:
     >>> import weft, weft.numpy as jnp, tempfile, pathlib
@@ -11,6 +12,7 @@ Example:
     >>> len(list(pathlib.Path(folder).rglob("*.trace.json.gz")))
     1
 """
+
 from __future__ import annotations
 
 import gzip
@@ -55,8 +57,17 @@ class _PlainSession:
         self.add(name, start, end, about)
 
     def add(self, name: str, start: float, end: float, about: dict[str, Any]) -> None:
-        self.events.append({"name": name, "ph": "X", "pid": os.getpid(), "tid": threading.get_ident() % 2**31, "ts": start * 1e6, "dur": (end - start) * 1e6,
-                            "args": {k: v if isinstance(v, (int, float)) else str(v) for k, v in about.items()}})
+        self.events.append(
+            {
+                "name": name,
+                "ph": "X",
+                "pid": os.getpid(),
+                "tid": threading.get_ident() % 2**31,
+                "ts": start * 1e6,
+                "dur": (end - start) * 1e6,
+                "args": {k: v if isinstance(v, (int, float)) else str(v) for k, v in about.items()},
+            }
+        )
 
     def stop(self, folder: str) -> None:
         monitoring.unregister_event_time_span_listener(self.span)
@@ -66,7 +77,12 @@ class _PlainSession:
             json.dump({"displayTimeUnit": "ns", "traceEvents": self.events}, file)
 
 
-def start_trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False, create_perfetto_trace: bool = False, profiler_options: Any = None) -> None:
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
     """Starts a profile of this process, which `stop_trace` writes under `log_dir`/plugins/profile.
 
     Args:
@@ -84,13 +100,25 @@ def start_trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = Fa
     """
     with _lock:
         if _state["session"] is not None:
-            raise RuntimeError(at_user_line("Profile has already been started. Only one profile may be run at a time: stop it with weft.profiler.stop_trace()."))
+            raise RuntimeError(
+                at_user_line(
+                    "Profile has already been started. Only one profile may be run at a time: stop it with"
+                    " weft.profiler.stop_trace()."
+                )
+            )
         backend = get_backend()[0]
         own = backend.capabilities.profiler
         if own is None and profiler_options is not None:
-            raise BackendError(at_user_line(f"profiler_options are XLA's; the backend {backend.name!r} takes none. Leave them out."))
+            raise BackendError(
+                at_user_line(f"profiler_options are XLA's; the backend {backend.name!r} takes none. Leave them out.")
+            )
         session = own.Session(profiler_options) if own is not None else _PlainSession()
-        _state["session"] = (session, os.fspath(log_dir), create_perfetto_trace or create_perfetto_link, create_perfetto_link)
+        _state["session"] = (
+            session,
+            os.fspath(log_dir),
+            create_perfetto_trace or create_perfetto_link,
+            create_perfetto_link,
+        )
 
 
 def stop_trace() -> None:
@@ -107,13 +135,14 @@ def stop_trace() -> None:
     if perfetto:
         newest = max(pathlib.Path(folder).glob("plugins/profile/*/*.trace.json.gz"), key=lambda p: p.stat().st_mtime_ns)
         path = newest.parent / "perfetto_trace.json.gz"
-        shutil.copyfile(newest, path)      # Chrome's format, which Perfetto reads
+        shutil.copyfile(newest, path)  # Chrome's format, which Perfetto reads
         if link:
             _serve_once(path)
 
 
 def _serve_once(path: pathlib.Path) -> None:
     """Hands a file to ui.perfetto.dev, which asks for it on this machine."""
+
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             data = path.read_bytes()
@@ -126,13 +155,19 @@ def _serve_once(path: pathlib.Path) -> None:
         @override
         def log_message(self, *_: Any) -> None:
             pass
+
     with http.server.HTTPServer(("127.0.0.1", 9001), Handler) as server:
         print(f"Open URL in browser: https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{server.server_port}/{path.name}")
         server.handle_request()
 
 
 @contextmanager
-def trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False, create_perfetto_trace: bool = False, profiler_options: Any = None) -> Iterator[None]:
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[None]:
     """A block that is profiled; see `start_trace`."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
@@ -155,7 +190,11 @@ class TraceAnnotation:
         self._inner: list[Any] = []
 
     def __enter__(self) -> Self:
-        self._inner = [p.annotation(self.name, **self.metadata) for p in (b.capabilities.profiler for b in known_backends()) if p is not None]
+        self._inner = [
+            p.annotation(self.name, **self.metadata)
+            for p in (b.capabilities.profiler for b in known_backends())
+            if p is not None
+        ]
         for inner in self._inner:
             inner.__enter__()
         self._start = time.time()
@@ -184,7 +223,9 @@ class StepTraceAnnotation(TraceAnnotation):
         super().__init__(name, _r=1, **kwargs)
 
 
-def annotate_function(func: Callable[Args, Result], name: str | None = None, **decorator_kwargs: Any) -> Callable[Args, Result]:
+def annotate_function(
+    func: Callable[Args, Result], name: str | None = None, **decorator_kwargs: Any
+) -> Callable[Args, Result]:
     """`func`, whose calls show in profiles under its name or another.
 
     Example:
@@ -200,14 +241,20 @@ def annotate_function(func: Callable[Args, Result], name: str | None = None, **d
     def annotated(*args: Args.args, **kwargs: Args.kwargs) -> Result:
         with TraceAnnotation(shown, **decorator_kwargs):
             return func(*args, **kwargs)
+
     return annotated
 
 
 def _xla(what: str) -> Any:
     backend = get_backend()[0]
     if backend.capabilities.profiler is None:
-        raise BackendError(at_user_line(f"{what} is XLA's, and the default backend is {backend.name!r}. Choose it with weft.config.update('jax_platforms', 'cpu'), "
-                                        "or take a trace with weft.profiler.trace, which works everywhere."))
+        raise BackendError(
+            at_user_line(
+                f"{what} is XLA's, and the default backend is {backend.name!r}. Choose it with"
+                " weft.config.update('jax_platforms', 'cpu'), or take a trace with weft.profiler.trace, which works"
+                " everywhere."
+            )
+        )
     return backend.capabilities.profiler
 
 
@@ -217,13 +264,18 @@ def _profiler_of_xla() -> Any:
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Lets TensorBoard and XProf take profiles of this process over the network, at `port`. Anybody who reaches the port can.
+    """Lets TensorBoard and XProf take profiles of this process over the network, at `port`. Anybody who reaches the
+    port can.
 
     Raises: ValueError if the server runs already, BackendError where XLA is not there.
     """
     with _lock:
         if _state["server"] is not None:
-            raise ValueError(at_user_line("Only one profiler server can be active at a time: stop it with weft.profiler.stop_server()."))
+            raise ValueError(
+                at_user_line(
+                    "Only one profiler server can be active at a time: stop it with weft.profiler.stop_server()."
+                )
+            )
         profiler = _xla("the profiler server") if requires_backend else _profiler_of_xla()
         _state["server"] = profiler.start_server(port)
         return _state["server"]
@@ -233,17 +285,22 @@ def stop_server() -> None:
     """Ends the server; ValueError if none runs."""
     with _lock:
         if _state["server"] is None:
-            raise ValueError(at_user_line("No active profiler server: start one with weft.profiler.start_server(port)."))
+            raise ValueError(
+                at_user_line("No active profiler server: start one with weft.profiler.start_server(port).")
+            )
         _state["server"] = None
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Has profiles that are taken over the network include another process, whose server listens at `port`; returns what ends that."""
+    """Has profiles that are taken over the network include another process, whose server listens at `port`; returns
+    what ends that.
+    """
     return _xla("register_subprocess").register_subprocess(pid, port)
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What lies in the devices' memory, and where it was made (where JAX_ARRAY_TRACEBACKS=1 had that remembered): a file for the program `pprof`.
+    """What lies in the devices' memory, and where it was made (where JAX_ARRAY_TRACEBACKS=1 had that remembered): a
+    file for the program `pprof`.
 
     Example:
         >>> import weft
@@ -252,7 +309,9 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """
     found, platform = get_backend(backend)
     if found.capabilities.profiler is None:
-        raise BackendError(at_user_line(f"the backend {found.name!r} has no memory profile; weft.live_arrays() lists the arrays."))
+        raise BackendError(
+            at_user_line(f"the backend {found.name!r} has no memory profile; weft.live_arrays() lists the arrays.")
+        )
     return found.capabilities.profiler.memory_profile(platform)
 
 

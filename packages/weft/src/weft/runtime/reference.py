@@ -1,4 +1,5 @@
 """The reference backend: a slow and obvious interpreter on NumPy, the oracle of the other backends."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 class ReferenceDevice:
     """The one device of the reference backend."""
+
     id, platform, process_index, device_kind = 0, "reference", 0, "NumPy"
 
     def __init__(self, backend: Backend):
@@ -33,6 +35,7 @@ class ReferenceDevice:
 
 class ReferenceBackend:
     """Evaluates jaxprs equation by equation with the primitives' reference rules."""
+
     name, capabilities = "reference", Capabilities(branches_of=("cpu",))
     platforms: tuple[str, ...] = ("reference",)
 

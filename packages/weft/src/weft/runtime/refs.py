@@ -1,4 +1,7 @@
-"""Mutable references outside of programs: a cell that holds an array. What users do with one stands in `weft/api/refs.py`."""
+"""Mutable references outside of programs: a cell that holds an array. What users do with one stands in
+`weft/api/refs.py`.
+"""
+
 from __future__ import annotations
 
 from ..base.annotations import override
@@ -13,27 +16,33 @@ if TYPE_CHECKING:
 
 class Parts(NamedTuple):
     """How parts of a reference are read, written, named and added to."""
+
     get: Callable[..., Any]
     set: Callable[..., None]
     at: Callable[..., Any]
     add: Callable[..., None]
 
 
-# By the type of the abstract value, for references and tracers of them. `weft/api/refs.py`, which makes references, puts them here.
+# By the type of the abstract value, for references and tracers of them. `weft/api/refs.py`, which makes references,
+# puts them here.
 parts_of: dict[type, Parts] = {}
 
 
 class _RefMeta(type):
     @override
     def __instancecheck__(cls, instance: object) -> bool:
-        return type.__instancecheck__(cls, instance) or isinstance(instance, Tracer) and type(instance.aval) is AbstractRef
+        return (
+            type.__instancecheck__(cls, instance) or isinstance(instance, Tracer) and type(instance.aval) is AbstractRef
+        )
 
 
 class Ref(metaclass=_RefMeta):
     """A mutable reference to an array: `ref[...]` reads it, `ref[...] = x` writes to it. Made by `weft.new_ref`.
 
-    References of programs that are traced are instances too. A reference can be an argument of a jitted function, or be closed over, but not be returned.
+    References of programs that are traced are instances too. A reference can be an argument of a jitted function, or be
+    closed over, but not be returned.
     """
+
     __slots__ = ("value", "__weakref__")
     __hash__ = object.__hash__
 

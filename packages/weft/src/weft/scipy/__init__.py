@@ -1,8 +1,22 @@
 """weft.scipy: functions of SciPy, in modules that load when they are first used."""
+
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
-_MODULES = ("cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats")
+_MODULES = (
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+)
 
 
 def __getattr__(name: str):

@@ -1,4 +1,5 @@
 """weft.scipy.fft: discrete cosine transforms."""
+
 from __future__ import annotations
 
 import math
@@ -34,7 +35,10 @@ def _fit(name: str, x, axis: int, n):
 
 def _turns(n: int, dt):
     """exp(-i pi k / 2n)."""
-    return jnp.array([complex(math.cos(math.pi * k / (2 * n)), -math.sin(math.pi * k / (2 * n))) for k in range(n)], dtypes.complex_of(dt))
+    return jnp.array(
+        [complex(math.cos(math.pi * k / (2 * n)), -math.sin(math.pi * k / (2 * n))) for k in range(n)],
+        dtypes.complex_of(dt),
+    )
 
 
 def _by_parts(f, x, *rest):
@@ -42,7 +46,8 @@ def _by_parts(f, x, *rest):
     return f(x.real, *rest) + 1j * f(x.imag, *rest) if dtypes.is_complex(x.dtype) else f(x, *rest)
 
 
-# J. Makhoul, "A fast cosine transform in one and two dimensions" (1980): a Fourier transform of the even elements, then the odd ones backwards.
+# J. Makhoul, "A fast cosine transform in one and two dimensions" (1980): a Fourier transform of the even elements, then
+# the odd ones backwards.
 def _forward(x):
     n = x.shape[-1]
     order = jnp.array([*range(0, n, 2), *reversed(range(1, n, 2))])
@@ -64,12 +69,14 @@ def _scale(n: int, norm: str | None, dt):
 
 
 def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None):
-    """The cosine transform of type 2 along an axis, 2 sum(x[j] cos(pi k (2 j + 1) / (2 n))), of x cut or padded with zeros to n.
+    """The cosine transform of type 2 along an axis, 2 sum(x[j] cos(pi k (2 j + 1) / (2 n))), of x cut or padded with
+    zeros to n.
 
     norm 'ortho' makes it orthogonal. Real x becomes float32 at least.
 
     Raises:
-        NotImplementedError: for another type. ValueError: for another norm, or an axis out of range. TypeError: for n < 1.
+        NotImplementedError: for another type. ValueError: for another norm, or an axis out of range. TypeError: for n <
+            1.
 
     Example:
         >>> import weft.numpy as jnp
@@ -121,7 +128,8 @@ def dctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] |
     """`dct` along several axes (all by default, or the last ones that `s` has lengths for).
 
     Raises:
-        NotImplementedError: for another type. ValueError: for another norm, repeated axes, or lengths that do not fit them.
+        NotImplementedError: for another type. ValueError: for another norm, repeated axes, or lengths that do not fit
+            them.
 
     Example:
         >>> import weft.numpy as jnp

@@ -1,4 +1,5 @@
 """weft.scipy.integrate: integrals of samples."""
+
 from __future__ import annotations
 
 from .. import numpy as jnp

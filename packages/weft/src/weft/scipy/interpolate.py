@@ -1,4 +1,5 @@
 """weft.scipy.interpolate: functions through points of a grid."""
+
 from __future__ import annotations
 
 import functools
@@ -35,7 +36,8 @@ class RegularGridInterpolator:
 
     Call it with points of shape (…, n), or with a tuple of n arrays that broadcast; `method` may differ for a call.
 
-    Raises: ValueError for another method and for points that do not fit the values; NotImplementedError for bounds_error, since values are not known while a
+    Raises: ValueError for another method and for points that do not fit the values; NotImplementedError for
+        bounds_error, since values are not known while a
     function is traced.
 
     Example:
@@ -45,26 +47,44 @@ class RegularGridInterpolator:
         Array([ 5., 15.], dtype=float32)
     """
 
-    def __init__(self, points: Sequence, values: Any, method: str = "linear", bounds_error: bool = False, fill_value: Any = float("nan")):
+    def __init__(
+        self,
+        points: Sequence,
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = float("nan"),
+    ):
         if bounds_error:
-            raise NotImplementedError("RegularGridInterpolator: bounds_error=True can't be, since values are not known under jit; use fill_value.")
+            raise NotImplementedError(
+                "RegularGridInterpolator: bounds_error=True can't be, since values are not known under jit; use"
+                " fill_value."
+            )
         self.method = _method(method)
         self.bounds_error = False
         values = operand("RegularGridInterpolator", values)
         if len(points) > jnp.ndim(values):
-            raise ValueError(f"RegularGridInterpolator: there are {len(points)} arrays of points, but values has {jnp.ndim(values)} dimensions.")
+            raise ValueError(
+                f"RegularGridInterpolator: there are {len(points)} arrays of points, but values has {jnp.ndim(values)}"
+                " dimensions."
+            )
         (values,) = promote_inexact("RegularGridInterpolator", values)
         self.grid = tuple(jnp.asarray(operand("RegularGridInterpolator", p)) for p in points)
         self.values = jnp.asarray(values)
         for k, p in enumerate(self.grid):
-            if p.shape != self.values.shape[k:k + 1]:
-                raise ValueError(f"RegularGridInterpolator: points[{k}] must have shape {self.values.shape[k:k + 1]}, as values has along axis {k}, got {p.shape}.")
+            if p.shape != self.values.shape[k : k + 1]:
+                raise ValueError(
+                    f"RegularGridInterpolator: points[{k}] must have shape {self.values.shape[k : k + 1]}, as values"
+                    f" has along axis {k}, got {p.shape}."
+                )
         self.fill_value = fill_value
         if fill_value is not None:
             fill = jnp.asarray(fill_value)
             if dtypes.is_complex(fill.dtype) and not dtypes.is_complex(self.values.dtype):
-                raise ValueError(f"RegularGridInterpolator: fill_value must be None, or of a type that values of {dtypes.name(self.values.dtype)} can hold, "
-                                 f"got {dtypes.name(fill.dtype)}.")
+                raise ValueError(
+                    "RegularGridInterpolator: fill_value must be None, or of a type that values of"
+                    f" {dtypes.name(self.values.dtype)} can hold, got {dtypes.name(fill.dtype)}."
+                )
 
     def tree_flatten(self):
         return (self.grid, self.values, self.fill_value), self.method
@@ -83,7 +103,9 @@ class RegularGridInterpolator:
         if isinstance(xi, tuple):
             points = jnp.broadcast_arrays(*xi)
             if len(points) != n:
-                raise ValueError(f"RegularGridInterpolator: the grid has {n} dimensions, got {len(points)} coordinates.")
+                raise ValueError(
+                    f"RegularGridInterpolator: the grid has {n} dimensions, got {len(points)} coordinates."
+                )
         else:
             xi = jnp.asarray(xi)
             if n == 1 and (xi.ndim == 1 or xi.shape[-1] != 1):
@@ -106,7 +128,11 @@ class RegularGridInterpolator:
         if self.fill_value is None:
             return out
         outside = functools.reduce(operator.or_, [(x < p[0]) | (x > p[-1]) for x, p in zip(points, self.grid)])
-        return jnp.where(outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)), jnp.asarray(self.fill_value, out.dtype), out)
+        return jnp.where(
+            outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)),
+            jnp.asarray(self.fill_value, out.dtype),
+            out,
+        )
 
     @staticmethod
     def _cell(x, points):

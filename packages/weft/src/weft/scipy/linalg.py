@@ -1,7 +1,9 @@
 """weft.scipy.linalg: SciPy's names for factorisations and systems, and the matrix exponential.
 
-`overwrite_…` and `check_finite` are taken and have no effect: arrays are immutable, and values are not known while a function is traced.
+`overwrite_…` and `check_finite` are taken and have no effect: arrays are immutable, and values are not known while a
+function is traced.
 """
+
 from __future__ import annotations
 
 import math
@@ -23,8 +25,28 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import pad as ops_pad
 from .factors import eigh_tridiagonal, polar, qr_multiply
 
-__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "eigh_tridiagonal", "expm", "hessenberg", "inv", "lu", "lu_factor", "lu_solve", "polar",
-           "qr", "qr_multiply", "schur", "solve", "solve_triangular", "svd"]
+__all__ = [
+    "block_diag",
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "eigh",
+    "eigh_tridiagonal",
+    "expm",
+    "hessenberg",
+    "inv",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "polar",
+    "qr",
+    "qr_multiply",
+    "schur",
+    "solve",
+    "solve_triangular",
+    "svd",
+]
 
 
 def _inexact(name: str, *args) -> list:
@@ -84,8 +106,18 @@ def inv(a, overwrite_a: bool = False, check_finite: bool = True):
     return _np.inv(a)
 
 
-def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True,
-         eigvals: None = None, type: int = 1, check_finite: bool = True):
+def eigh(
+    a,
+    b=None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+):
     """(eigenvalues, eigenvectors) of Hermitian matrices; the eigenvalues alone with `eigvals_only`.
 
     Example:
@@ -104,7 +136,14 @@ def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a:
 _DRIVERS = {"gesdd": lax.SvdAlgorithm.DEFAULT, "gesvd": lax.SvdAlgorithm.QR}
 
 
-def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"):
+def svd(
+    a,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+):
     """(U, s, Vᴴ); s alone without `compute_uv`. The driver is 'gesdd' (divide and conquer) or 'gesvd' (QR).
 
     Example:
@@ -171,8 +210,16 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
     return linear.convert(el.eq(matrix.index(wide, -2), matrix.rows(perm, m)), dtype_of(x)), lower, upper
 
 
-def qr(a, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False, check_finite: bool = True):
-    """(Q, R); mode 'full', 'economic' or 'r' (a tuple of R alone). With `pivoting` the order P of a's columns, a[:, P] = Q R, comes last.
+def qr(
+    a,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+):
+    """(Q, R); mode 'full', 'economic' or 'r' (a tuple of R alone). With `pivoting` the order P of a's columns, a[:, P]
+    = Q R, comes last.
 
     Example:
         >>> import weft.numpy as jnp
@@ -222,9 +269,18 @@ def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_fini
     return upper, padded + corner
 
 
-def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False, check_finite: bool = True,
-          assume_a: str = "gen"):
-    """x with a x = b; assume_a 'pos' takes Cholesky's factorisation of the upper (`lower`: lower) triangle, the others LU.
+def solve(
+    a,
+    b,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+):
+    """x with a x = b; assume_a 'pos' takes Cholesky's factorisation of the upper (`lower`: lower) triangle, the others
+    LU.
 
     Raises:
         ValueError: for another assume_a than 'gen', 'sym', 'her' and 'pos'.
@@ -243,8 +299,16 @@ def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: boo
     return cho_solve((_np.cholesky(a, upper=not lower, symmetrize_input=True), lower), b)
 
 
-def solve_triangular(a, b, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
-                     check_finite: bool = True):
+def solve_triangular(
+    a,
+    b,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+):
     """x with op(a) x = b for triangular a; trans 0 or 'N', 1 or 'T', 2 or 'C' says what op is.
 
     Example:
@@ -257,8 +321,15 @@ def solve_triangular(a, b, trans: int | str = 0, lower: bool = False, unit_diago
         raise ValueError(f"Invalid 'trans' value {trans}; it is 0 ('N'), 1 ('T') or 2 ('C').")
     a, b = _inexact("solve_triangular", a, b)
     single = len(shape_of(b)) == 1
-    out = lax.triangular_solve(a, b[:, None] if single else b, left_side=True, lower=lower, transpose_a=trans not in (0, "N"),
-                               conjugate_a=trans in (2, "C"), unit_diagonal=unit_diagonal)
+    out = lax.triangular_solve(
+        a,
+        b[:, None] if single else b,
+        left_side=True,
+        lower=lower,
+        transpose_a=trans not in (0, "N"),
+        conjugate_a=trans in (2, "C"),
+        unit_diagonal=unit_diagonal,
+    )
     return out[:, 0] if single else out
 
 
@@ -280,18 +351,42 @@ def block_diag(*arrs):
     for x in xs:
         m, n = shape_of(x)
         block = ops_pad(x, scalar_like(x, 0), [(top, height - top - m, 0), (left, width - left - n, 0)])
-        out, top, left = block if out is None else (el.or_ if dtypes.is_bool(dt) else el.add)(out, block), top + m, left + n
+        out, top, left = (
+            block if out is None else (el.or_ if dtypes.is_bool(dt) else el.add)(out, block),
+            top + m,
+            left + n,
+        )
     return out
 
 
-# N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), table 2.3: the largest 1-norm each degree is exact for.
-_PADE = {3: (120., 60., 12., 1.), 5: (30240., 15120., 3360., 420., 30., 1.), 7: (17297280., 8648640., 1995840., 277200., 25200., 1512., 56., 1.),
-         13: (64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800., 129060195264000., 10559470521600., 670442572800.,
-              33522128640., 1323241920., 40840800., 960960., 16380., 182., 1.)}
+# N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), table 2.3: the largest
+# 1-norm each degree is exact for.
+_PADE = {
+    3: (120.0, 60.0, 12.0, 1.0),
+    5: (30240.0, 15120.0, 3360.0, 420.0, 30.0, 1.0),
+    7: (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0),
+    13: (
+        64764752532480000.0,
+        32382376266240000.0,
+        7771770303897600.0,
+        1187353796428800.0,
+        129060195264000.0,
+        10559470521600.0,
+        670442572800.0,
+        33522128640.0,
+        1323241920.0,
+        40840800.0,
+        960960.0,
+        16380.0,
+        182.0,
+        1.0,
+    ),
+}
 
 
 def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
-    """The exponential of square matrices [..., n, n]: scaling, a Padé approximation, and squaring; NaN where more than `max_squarings` are needed.
+    """The exponential of square matrices [..., n, n]: scaling, a Padé approximation, and squaring; NaN where more than
+    `max_squarings` are needed.
 
     Example:
         >>> import weft.numpy as jnp
@@ -311,7 +406,9 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
     degree, limit = (13, 5.371920351148152) if double else (7, 3.925724783138660)
     size = reduce_max(linear.reduce_sum(el.abs_(x), (len(shape) - 2,)), (len(shape) - 2,))
     ratio = el.ceil(el.div(el.log(el.div(size, scalar_like(size, limit))), scalar_like(size, math.log(2))))
-    squarings = el.max_(scalar_like(size, 0), el.select(el.is_finite(ratio), ratio, linear.full(shape_of(ratio), 0, dtype_of(ratio))))
+    squarings = el.max_(
+        scalar_like(size, 0), el.select(el.is_finite(ratio), ratio, linear.full(shape_of(ratio), 0, dtype_of(ratio)))
+    )
     x = el.div(x, _wide(linear.convert(el.exp2(squarings), dt), shape))
     coefficients, eye = _PADE[degree], matrix.eye(shape, dt)
     square, power = matmul(x, x), eye
@@ -323,11 +420,16 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
         power = matmul(power, square) if k + 2 <= degree else power
     odd = matmul(x, odd)
     above, below = el.add(even, odd), el.sub(even, odd)
-    out = _np.solve(below, above) if not upper_triangular else lax.triangular_solve(below, above, left_side=True, lower=False)
+    out = (
+        _np.solve(below, above)
+        if not upper_triangular
+        else lax.triangular_solve(below, above, left_side=True, lower=False)
+    )
 
     def step(i, r):
         more = el.lt(linear.convert(i, dtype_of(squarings)), squarings)
         return el.select(_wide(more, shape), matmul(r, r), r)
+
     out = fori_loop(0, max_squarings, step, out)
     enough = el.le(squarings, scalar_like(squarings, max_squarings))
     return el.select(_wide(enough, shape), out, linear.full(shape, math.nan, dt))
@@ -338,9 +440,29 @@ def _wide(per_matrix, shape):
 
 
 # functions that a program may never need load when they are first used
-_LAZY = {**dict.fromkeys(("circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
-                          "invpascal", "leslie", "pascal", "toeplitz"), "linalg_matrices"),
-         **dict.fromkeys(("expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"), "linalg_functions")}
+_LAZY = {
+    **dict.fromkeys(
+        (
+            "circulant",
+            "companion",
+            "convolution_matrix",
+            "dft",
+            "fiedler",
+            "fiedler_companion",
+            "hadamard",
+            "hankel",
+            "helmert",
+            "hilbert",
+            "invhilbert",
+            "invpascal",
+            "leslie",
+            "pascal",
+            "toeplitz",
+        ),
+        "linalg_matrices",
+    ),
+    **dict.fromkeys(("expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"), "linalg_functions"),
+}
 __all__ += list(_LAZY)
 
 

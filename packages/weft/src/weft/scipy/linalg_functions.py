@@ -1,4 +1,7 @@
-"""Functions of matrices of `weft.scipy.linalg`: square roots and any others, by Schur's form; Sylvester's equation; the derivative of the exponential."""
+"""Functions of matrices of `weft.scipy.linalg`: square roots and any others, by Schur's form; Sylvester's equation;
+the derivative of the exponential.
+"""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -32,7 +35,9 @@ def _diagonal(x):
 
 
 def _by_diagonals(n: int, start, entry: Callable):
-    """A triangular matrix that grows from its diagonal: `entry(so far)` gives all elements, those of the next diagonal by those of the ones before."""
+    """A triangular matrix that grows from its diagonal: `entry(so far)` gives all elements, those of the next
+    diagonal by those of the ones before.
+    """
     i, j = jnp.arange(n)[:, None], jnp.arange(n)
     return fori_loop(1, n, lambda p, f: jnp.where(j - i == p, entry(f), f), start) if n > 1 else start
 
@@ -50,7 +55,8 @@ def sqrtm(A, blocksize: int = 1):
     """The principal square root of square matrices [..., n, n]: a complex matrix.
 
     Raises:
-        ValueError: if A is not square. NotImplementedError: for another blocksize than 1, and for derivatives, which Schur's form has not.
+        ValueError: if A is not square. NotImplementedError: for another blocksize than 1, and for derivatives, which
+            Schur's form has not.
 
     Example:
         >>> import weft.numpy as jnp
@@ -63,21 +69,25 @@ def sqrtm(A, blocksize: int = 1):
     (x,) = _inexact("sqrtm", A)
     _square("sqrtm", "A", x)
     x = x.astype(jnp.float32) if dtypes.bits(x.dtype) == 16 else x
-    t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))      # in which real eigenvalues stay real
+    # in which real eigenvalues stay real
+    t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))
     root = jnp.sqrt(_diagonal(t))
     sums = root[..., :, None] + root[..., None, :]
 
     def entry(f):
         rest = t - jnp.matmul(_off(f), _off(f))
         return _quotient(rest, sums, jnp.where(rest == 0, 0, jnp.nan))
+
     r = _by_diagonals(x.shape[-1], root[..., None] * jnp.eye(x.shape[-1], dtype=t.dtype), entry)
     return jnp.matmul(jnp.matmul(z, r), _adjoint(z))
 
 
 def funm(A, func: Callable, disp: bool = True):
-    """The matrix function that `func`, which works on each element of an array, stands for, of a square matrix A; (value, estimated error) without `disp`.
+    """The matrix function that `func`, which works on each element of an array, stands for, of a square matrix A;
+    (value, estimated error) without `disp`.
 
-    By Schur's form and Parlett's recurrence, which loses accuracy where eigenvalues are close to each other. The result is complex.
+    By Schur's form and Parlett's recurrence, which loses accuracy where eigenvalues are close to each other. The result
+    is complex.
 
     Raises:
         ValueError: if A is no square matrix. NotImplementedError: for derivatives, which Schur's form has not.
@@ -90,7 +100,9 @@ def funm(A, func: Callable, disp: bool = True):
     """
     (x,) = _inexact("funm", A)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
-        raise ValueError(f"funm: A must be one square matrix, of shape [n, n], got {x.shape}; map over stacks with weft.vmap.")
+        raise ValueError(
+            f"funm: A must be one square matrix, of shape [n, n], got {x.shape}; map over stacks with weft.vmap."
+        )
     t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))
     values = jnp.diag(t)
     out = func(values).astype(t.dtype)
@@ -100,11 +112,16 @@ def funm(A, func: Callable, disp: bool = True):
     def entry(f):
         top = t * (out[None, :] - out[:, None]) + jnp.matmul(_off(t), _off(f)) - jnp.matmul(_off(f), _off(t))
         return _quotient(top, gaps, top / eps)
+
     f = _by_diagonals(x.shape[0], jnp.diag(out), entry)
     value = jnp.matmul(jnp.matmul(z, f), _adjoint(z))
     if disp:
         return value
-    least = jnp.min(jnp.where(jnp.triu(jnp.ones(t.shape, bool), 1), jnp.abs(gaps), jnp.inf)) if x.shape[0] > 1 else jnp.asarray(0.0)
+    least = (
+        jnp.min(jnp.where(jnp.triu(jnp.ones(t.shape, bool), 1), jnp.abs(gaps), jnp.inf))
+        if x.shape[0] > 1
+        else jnp.asarray(0.0)
+    )
     least = jnp.where(least == 0, eps, least)
     error = jnp.minimum(1, jnp.maximum(eps, eps / least * jnp.linalg.norm(jnp.triu(t, 1), 1)))
     return value, jnp.where(jnp.isfinite(value).all(), error, jnp.inf)
@@ -155,6 +172,7 @@ def rsf2csf(T, Z, check_finite: bool = True):
         t = jnp.where((index == m)[:, None] & (index == m - 1), 0, t)
         columns = dynamic_slice_in_dim(z, m - 1, 2, 1)
         return t, dynamic_update_slice_in_dim(z, jnp.matmul(columns, _adjoint(g)), m - 1, 1)
+
     one = lambda t, z: fori_loop(0, n - 1, turn, (t, z)) if n > 1 else (t, z)
     return jnp.vectorize(one, signature="(n,n),(n,n)->(n,n),(n,n)")(T.astype(dt), Z.astype(dt))
 
@@ -162,7 +180,8 @@ def rsf2csf(T, Z, check_finite: bool = True):
 def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8):
     """X with A X + X B = C, for A [..., m, m], B [..., n, n] and C [..., m, n].
 
-    By Schur's form, or with method 'eigen' by eigenvectors, for matrices that have them. NaN where the sum of an eigenvalue of A and one of B is less than `tol`.
+    By Schur's form, or with method 'eigen' by eigenvectors, for matrices that have them. NaN where the sum of an
+    eigenvalue of A and one of B is less than `tol`.
 
     Raises:
         ValueError: for another method, or shapes that do not fit.
@@ -175,7 +194,10 @@ def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8):
     """
     A, B, C = _inexact("solve_sylvester", A, B, C)
     if any(x.ndim < 2 for x in (A, B, C)) or A.shape[-2:] != C.shape[-2:-1] * 2 or B.shape[-2:] != C.shape[-1:] * 2:
-        raise ValueError(f"solve_sylvester: A must be [..., m, m], B [..., n, n] and C [..., m, n], got {A.shape}, {B.shape} and {C.shape}.")
+        raise ValueError(
+            f"solve_sylvester: A must be [..., m, m], B [..., n, n] and C [..., m, n], got {A.shape}, {B.shape} and"
+            f" {C.shape}."
+        )
     check_matrix("solve_sylvester", get_aval(C))
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}.")
@@ -192,10 +214,13 @@ def _sylvester_by_schur(A, B, C):
 
     def column(k, y):
         here = jnp.arange(n) == k
-        right = jnp.where(here, f - jnp.matmul(y, s), 0).sum(1)      # columns of y from k on are still 0
+        right = jnp.where(here, f - jnp.matmul(y, s), 0).sum(1)  # columns of y from k on are still 0
         shift = jnp.where(here, jnp.diag(s), 0).sum()
-        solved = lax.triangular_solve(r + shift * jnp.eye(m, dtype=r.dtype), right[:, None], left_side=True, lower=False)
+        solved = lax.triangular_solve(
+            r + shift * jnp.eye(m, dtype=r.dtype), right[:, None], left_side=True, lower=False
+        )
         return jnp.where(here, solved, y)
+
     y = fori_loop(0, n, column, jnp.zeros_like(f))
     return jnp.matmul(jnp.matmul(u, y), _adjoint(v)), jnp.diag(r)[:, None] + jnp.diag(s)
 
@@ -208,9 +233,11 @@ def _sylvester_by_eigenvectors(A, B, C):
 
 
 def expm_frechet(A, E, *, method: str | None = None, compute_expm: bool = True):
-    """(exp(A), its derivative at A in direction E), of square matrices [..., n, n]; the derivative alone without `compute_expm`.
+    """(exp(A), its derivative at A in direction E), of square matrices [..., n, n]; the derivative alone without
+    `compute_expm`.
 
-    `method` None or 'SPS' differentiates the algorithm of `expm`; 'blockEnlarge' takes the exponential of [[A, E], [0, A]].
+    `method` None or 'SPS' differentiates the algorithm of `expm`; 'blockEnlarge' takes the exponential of [[A, E], [0,
+    A]].
 
     Raises:
         ValueError: for matrices that are not square, of different shapes, or another method.

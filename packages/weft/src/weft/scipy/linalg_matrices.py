@@ -1,4 +1,7 @@
-"""Matrices of `weft.scipy.linalg` made from a few numbers: Toeplitz and Hankel matrices, companions, Hilbert's, Pascal's."""
+"""Matrices of `weft.scipy.linalg` made from a few numbers: Toeplitz and Hankel matrices, companions, Hilbert's,
+Pascal's.
+"""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +18,9 @@ def _vectors(name: str, *args, rank: int = 0, inexact: bool = False) -> list:
     out = [on_device(x) for x in (promote_inexact if inexact else promote)(name, *args)]
     for x in out:
         if x.ndim < rank:
-            raise ValueError(f"{name} takes vectors, of shape [..., n], got a scalar; make it one with weft.numpy.atleast_1d.")
+            raise ValueError(
+                f"{name} takes vectors, of shape [..., n], got a scalar; make it one with weft.numpy.atleast_1d."
+            )
     return [jnp.atleast_1d(x) for x in out]
 
 
@@ -29,7 +34,8 @@ def _joined(parts):
 
 
 def toeplitz(c, r=None):
-    """The matrix [..., m, n] with first column c and first row r (without its first element; by default the conjugate of c), constant along diagonals.
+    """The matrix [..., m, n] with first column c and first row r (without its first element; by default the conjugate
+    of c), constant along diagonals.
 
     Example:
         >>> import weft.numpy as jnp
@@ -44,7 +50,8 @@ def toeplitz(c, r=None):
 
 
 def hankel(c, r=None):
-    """The matrix [..., m, n] with first column c and last row r (without its first element; zeros by default), constant along antidiagonals.
+    """The matrix [..., m, n] with first column c and last row r (without its first element; zeros by default), constant
+    along antidiagonals.
 
     Raises:
         ValueError: for scalars.
@@ -77,11 +84,14 @@ def circulant(c):
 def _subdiagonal(x, n: int):
     """The matrix [..., n, n] with x below its diagonal and zeros elsewhere."""
     i, j = _grid(n, n)
-    return jnp.where(i == j + 1, jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, n - x.shape[-1])])[..., None, :], jnp.zeros((), x.dtype))
+    return jnp.where(
+        i == j + 1, jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, n - x.shape[-1])])[..., None, :], jnp.zeros((), x.dtype)
+    )
 
 
 def companion(a):
-    """The matrix [..., n - 1, n - 1] whose eigenvalues are the roots of the polynomial with coefficients a [..., n], the highest first.
+    """The matrix [..., n - 1, n - 1] whose eigenvalues are the roots of the polynomial with coefficients a [..., n],
+    the highest first.
 
     Raises:
         ValueError: for fewer than two coefficients.
@@ -128,13 +138,21 @@ def fiedler_companion(a):
     (a,) = _vectors("fiedler_companion", a, inexact=True)
     n = a.shape[-1] - 1
     if n < 0:
-        raise ValueError(f"fiedler_companion: a must have a coefficient at least along its last axis, got shape {a.shape}.")
+        raise ValueError(
+            f"fiedler_companion: a must have a coefficient at least along its last axis, got shape {a.shape}."
+        )
     minus = -a / a[..., :1]
     out = jnp.zeros((*a.shape[:-1], n, n), a.dtype)
     if n == 0:
         return out
-    places = [((range(3, n, 2), range(1, n - 2, 2)), 1), ((range(2, n, 2), range(1, n - 1, 2)), minus[..., 3::2]), ((range(0, n - 2, 2), range(2, n, 2)), 1),
-              ((range(0, n - 1, 2), range(1, n, 2)), minus[..., 2::2]), ((range(1), range(1)), minus[..., 1:2]), ((range(1, min(n, 2)), range(min(n, 2) - 1)), 1)]
+    places = [
+        ((range(3, n, 2), range(1, n - 2, 2)), 1),
+        ((range(2, n, 2), range(1, n - 1, 2)), minus[..., 3::2]),
+        ((range(0, n - 2, 2), range(2, n, 2)), 1),
+        ((range(0, n - 1, 2), range(1, n, 2)), minus[..., 2::2]),
+        ((range(1), range(1)), minus[..., 1:2]),
+        ((range(1, min(n, 2)), range(min(n, 2) - 1)), 1),
+    ]
     for (i, j), value in places:
         if len(i):
             out = out.at[..., jnp.array(i), jnp.array(j)].set(value)
@@ -166,7 +184,7 @@ def convolution_matrix(a, n: int, mode: str = "full"):
     matrix = jnp.where((i >= j) & (i < j + m), a[..., jnp.clip(i - j, 0, m - 1)], jnp.zeros((), a.dtype))
     trim = min(n, m) - 1
     top, bottom = {"full": (0, 0), "valid": (trim, trim), "same": (trim // 2, trim - trim // 2)}[mode]
-    return matrix[..., top:m + n - 1 - bottom, :]
+    return matrix[..., top : m + n - 1 - bottom, :]
 
 
 def leslie(f, s):
@@ -186,7 +204,9 @@ def leslie(f, s):
     if n < 2:
         raise ValueError(f"leslie: f must have two elements at least along its last axis, got shape {f.shape}.")
     if s.shape[-1] != n - 1:
-        raise ValueError(f"leslie: s must have one element less than f along its last axis, got shapes {s.shape} and {f.shape}.")
+        raise ValueError(
+            f"leslie: s must have one element less than f along its last axis, got shapes {s.shape} and {f.shape}."
+        )
     batch = jnp.broadcast_shapes(f.shape[:-1], s.shape[:-1])
     f, s = (jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in (f, s))
     return jnp.concatenate([f[..., None, :], _subdiagonal(s, n)[..., 1:, :]], -2)
@@ -237,7 +257,8 @@ def hadamard(n: int, dtype: Any = int):
 
 
 def helmert(n: int, full: bool = False):
-    """The n - 1 orthonormal contrasts of Helmert, the rows of a matrix [n - 1, n]; with `full` after a first row of 1 / sqrt(n).
+    """The n - 1 orthonormal contrasts of Helmert, the rows of a matrix [n - 1, n]; with `full` after a first row of 1 /
+    sqrt(n).
 
     Raises:
         ValueError: for n < 1.
@@ -252,18 +273,22 @@ def helmert(n: int, full: bool = False):
         raise ValueError(f"helmert: n must be a positive integer, got {n}.")
     i, j = _grid(n, n)
     k = jnp.arange(n, dtype=float_dtype())[:, None]
-    out = jnp.where(i == 0, 1 / math.sqrt(n), jnp.where(j < i, 1, jnp.where(i == j, -k, 0)) / jnp.sqrt(jnp.maximum(k * (k + 1), 1)))
+    out = jnp.where(
+        i == 0, 1 / math.sqrt(n), jnp.where(j < i, 1, jnp.where(i == j, -k, 0)) / jnp.sqrt(jnp.maximum(k * (k + 1), 1))
+    )
     return out if full else out[1:]
 
 
 def _exact(n, entry):
     """An n by n matrix of floats from a function of whole numbers."""
+
     def rounded(i, j):
         value = entry(i, j)
         try:
             return float(value)
         except OverflowError:
             return math.copysign(math.inf, value)
+
     n = max(int(n), 0)
     return jnp.array([[rounded(i, j) for j in range(n)] for i in range(n)], float_dtype()).reshape(n, n)
 
@@ -294,7 +319,9 @@ def invhilbert(n: int):
         [[4.0, -6.0], [-6.0, 12.0]]
     """
     c, n = math.comb, max(int(n), 0)
-    return _exact(n, lambda i, j: (-1) ** (i + j) * (i + j + 1) * c(n + i, n - j - 1) * c(n + j, n - i - 1) * c(i + j, i) ** 2)
+    return _exact(
+        n, lambda i, j: (-1) ** (i + j) * (i + j + 1) * c(n + i, n - j - 1) * c(n + j, n - i - 1) * c(i + j, i) ** 2
+    )
 
 
 def _pascal(name: str, n, kind: str | None, symmetric, lower):
@@ -330,4 +357,10 @@ def invpascal(n: int, kind: str | None = None):
         [[2.0, -1.0], [-1.0, 1.0]]
     """
     n, c = int(n), math.comb
-    return _pascal("invpascal", n, kind, lambda i, j: (-1) ** (i + j) * sum(c(k, i) * c(k, j) for k in range(max(i, j), n)), lambda i, j: (-1) ** (i + j) * c(i, j))
+    return _pascal(
+        "invpascal",
+        n,
+        kind,
+        lambda i, j: (-1) ** (i + j) * sum(c(k, i) * c(k, j) for k in range(max(i, j), n)),
+        lambda i, j: (-1) ** (i + j) * c(i, j),
+    )

@@ -1,4 +1,5 @@
 """weft.scipy.ndimage: values of images between their points."""
+
 from __future__ import annotations
 
 import functools
@@ -26,7 +27,8 @@ _FIX = {
     "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
     "wrap": lambda index, size: index % size,
     "mirror": _mirror,
-    "reflect": lambda index, size: (_mirror(2 * index + 1, 2 * size + 1) - 1) // 2,      # at the edges: b a | a b c d | d c
+    # at the edges: b a | a b c d | d c
+    "reflect": lambda index, size: (_mirror(2 * index + 1, 2 * size + 1) - 1) // 2,
 }
 
 
@@ -66,20 +68,27 @@ def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "const
     image = jnp.asarray(operand("map_coordinates", input))
     coordinates = [jnp.asarray(c) for c in coordinates]
     if len(coordinates) != image.ndim:
-        raise ValueError(f"map_coordinates: coordinates must be a sequence of as many arrays as input has dimensions, {image.ndim}, got {len(coordinates)}.")
+        raise ValueError(
+            f"map_coordinates: coordinates must be a sequence of as many arrays as input has dimensions, {image.ndim},"
+            f" got {len(coordinates)}."
+        )
     if mode not in _FIX:
         raise NotImplementedError(f"map_coordinates: mode {mode!r} is not one of {', '.join(map(repr, sorted(_FIX)))}.")
     if order not in (0, 1):
         raise NotImplementedError(f"map_coordinates: order must be 0 (nearest) or 1 (linear), got {order}.")
     if any(not dtypes.is_int(c.dtype) and not dtypes.is_float(c.dtype) for c in coordinates):
-        raise TypeError(f"map_coordinates: coordinates must be real, got {', '.join(dtypes.name(c.dtype) for c in coordinates)}.")
+        raise TypeError(
+            f"map_coordinates: coordinates must be real, got {', '.join(dtypes.name(c.dtype) for c in coordinates)}."
+        )
     try:
         jnp.broadcast_shapes(*[c.shape for c in coordinates])
     except ValueError as e:
         raise TypeError(f"map_coordinates: coordinates must have one shape: {e}") from None
     cval = jnp.asarray(cval, image.dtype)
-    corners = [[(index, (index >= 0) & (index < n), _FIX[mode](index, n), weight) for index, weight in _places(c, order)]
-               for c, n in zip(coordinates, image.shape)]
+    corners = [
+        [(index, (index >= 0) & (index < n), _FIX[mode](index, n), weight) for index, weight in _places(c, order)]
+        for c, n in zip(coordinates, image.shape)
+    ]
     total: Array | int = 0
     for corner in itertools.product(*corners):
         _, inside, index, weights = zip(*corner)

@@ -1,7 +1,9 @@
 """weft.scipy.optimize: minimization by quasi-Newton methods.
 
-J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition (2006): algorithms 6.1 (BFGS), 7.4 and 7.5 (L-BFGS), 3.5 and 3.6 (line search).
+J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition (2006): algorithms 6.1 (BFGS), 7.4 and 7.5 (L-BFGS), 3.5
+and 3.6 (line search).
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple
@@ -20,8 +22,10 @@ __all__ = ["OptimizeResults", "minimize"]
 class OptimizeResults(NamedTuple):
     """What `minimize` gives: a pytree.
 
-    x: the last point. success: whether the gradient there is small. status: 0 converged, 1 too many iterations, more where a method stopped otherwise.
-    fun, jac, hess_inv: value, gradient and inverse Hessian (None for L-BFGS) at x. nfev, njev, nit: how many values, gradients and iterations it took.
+    x: the last point. success: whether the gradient there is small. status: 0 converged, 1 too many iterations, more
+        where a method stopped otherwise.
+    fun, jac, hess_inv: value, gradient and inverse Hessian (None for L-BFGS) at x. nfev, njev, nit: how many values,
+        gradients and iterations it took.
 
     Example:
         >>> import weft.numpy as jnp
@@ -29,6 +33,7 @@ class OptimizeResults(NamedTuple):
         >>> bool(optimize.minimize(lambda x: jnp.sum(x ** 2), jnp.ones(2), method='BFGS').success)
         True
     """
+
     x: Any
     success: Any
     status: Any
@@ -42,6 +47,7 @@ class OptimizeResults(NamedTuple):
 
 class _Point(NamedTuple):
     """A step along the line: its value, its slope along the line, and its gradient."""
+
     step: Any
     value: Any
     slope: Any
@@ -50,6 +56,7 @@ class _Point(NamedTuple):
 
 class _Zoom(NamedTuple):
     """Algorithm 3.6: the interval, its end of the lowest value, and the step before that end, for cubics."""
+
     low: _Point
     high: _Point
     before: _Point
@@ -61,6 +68,7 @@ class _Zoom(NamedTuple):
 
 class _Line(NamedTuple):
     """Algorithm 3.5: where the search stands. status: 0 found, 1 the interval became too small, 3 too many steps."""
+
     last: _Point
     found: _Point
     done: Any
@@ -78,21 +86,27 @@ def _cubic_minimum(a: _Point, b: _Point, c: _Point):
     db, dc = b.step - a.step, c.step - a.step
     rb, rc = b.value - a.value - a.slope * db, c.value - a.value - a.slope * dc
     scale = (db * dc) ** 2 * (db - dc)
-    third, second = (dc ** 2 * rb - db ** 2 * rc) / scale, (-dc ** 3 * rb + db ** 3 * rc) / scale
-    return a.step + (-second + jnp.sqrt(second ** 2 - 3 * third * a.slope)) / (3 * third)
+    third, second = (dc**2 * rb - db**2 * rc) / scale, (-(dc**3) * rb + db**3 * rc) / scale
+    return a.step + (-second + jnp.sqrt(second**2 - 3 * third * a.slope)) / (3 * third)
 
 
 def _quadratic_minimum(a: _Point, b: _Point):
     """The minimizer of the parabola through two values and the slope at `a`."""
     d = b.step - a.step
-    return a.step - a.slope / (2 * (b.value - a.value - a.slope * d) / d ** 2)
+    return a.step - a.slope / (2 * (b.value - a.value - a.slope * d) / d**2)
 
 
-def line_search(f: Callable, x, direction, value, old_value, gradient, c1: float = 1e-4, c2: float = 0.9, maxiter: int = 20) -> tuple:
-    """A step along `direction` that fulfils the strong Wolfe conditions: (its `_Point`, failed, evaluations, status)."""
+def line_search(
+    f: Callable, x, direction, value, old_value, gradient, c1: float = 1e-4, c2: float = 0.9, maxiter: int = 20
+) -> tuple:
+    """A step along `direction` that fulfils the strong Wolfe conditions: (its `_Point`, failed, evaluations,
+    status).
+    """
+
     def at(step) -> _Point:
         v, g = f(x + step * direction)
         return _Point(step, v, jnp.real(jnp.vdot(g, direction)), g)
+
     slope = jnp.real(jnp.vdot(gradient, direction))
     start = _Point(jnp.zeros((), value.dtype), value, slope, gradient)
     too_high = lambda p: p.value > start.value + c1 * p.step * start.slope
@@ -103,11 +117,16 @@ def line_search(f: Callable, x, direction, value, old_value, gradient, c1: float
         left, right = jnp.minimum(z.low.step, z.high.step), jnp.maximum(z.low.step, z.high.step)
         cubic, quadratic = _cubic_minimum(z.low, z.high, z.before), _quadratic_minimum(z.low, z.high)
         inside = lambda s, margin: (s > left + margin * width) & (s < right - margin * width)
-        step = jnp.where((z.count > 0) & inside(cubic, 0.2), cubic, jnp.where(inside(quadratic, 0.1), quadratic, (left + right) / 2))
+        step = jnp.where(
+            (z.count > 0) & inside(cubic, 0.2), cubic, jnp.where(inside(quadratic, 0.1), quadratic, (left + right) / 2)
+        )
         new = at(step)
         shrink = too_high(new) | (new.value >= z.low.value)
         flip = new.slope * (z.high.step - z.low.step) >= 0
-        low, high, before = (_where(shrink, a, b) for a, b in ((z.low, new), (new, _where(flip, z.low, z.high)), (z.high, _where(flip, z.high, z.low))))
+        low, high, before = (
+            _where(shrink, a, b)
+            for a, b in ((z.low, new), (new, _where(flip, z.low, z.high)), (z.high, _where(flip, z.high, z.low)))
+        )
         tiny = width <= dtypes.finfo(value.dtype).eps
         return _Zoom(low, high, before, new, ~shrink & flat(new), tiny, z.count + 1)
 
@@ -121,9 +140,12 @@ def line_search(f: Callable, x, direction, value, old_value, gradient, c1: float
         stop = ~bracketed & flat(new)
         rising = ~bracketed & ~stop & (new.slope >= 0)
         low, high = _where(bracketed, s.last, new), _where(bracketed, new, s.last)
-        z = cond(bracketed | rising, lambda: zoom(low, high), lambda: _Zoom(low, high, start, new, stop, jnp.array(False), 0))
+        z = cond(
+            bracketed | rising, lambda: zoom(low, high), lambda: _Zoom(low, high, start, new, stop, jnp.array(False), 0)
+        )
         ended = bracketed | rising
         return _Line(new, z.found, stop | (ended & z.done), ended & ~z.done, s.count + 1, s.evaluations + 1 + z.count)
+
     first = jnp.where(slope == 0, 1, 1.01 * 2 * (value - old_value) / jnp.where(slope == 0, 1, slope))
     first = jnp.where((first > 0) & (first < 1), first, 1)
     begin = _Line(start, start, jnp.array(False), jnp.array(False), 0, 0)
@@ -137,11 +159,11 @@ class _State(NamedTuple):
     value: Any
     gradient: Any
     old_value: Any
-    memory: Any          # the inverse Hessian, or the last steps and changes of gradient
+    memory: Any  # the inverse Hessian, or the last steps and changes of gradient
     count: Any
     evaluations: Any
     converged: Any
-    status: Any          # -1 while it runs
+    status: Any  # -1 while it runs
 
 
 def _norm(x, ord):
@@ -160,16 +182,30 @@ def _bfgs(f, x, maxiter=None, norm=jnp.inf, gtol: float = 1e-5, line_search_maxi
 
     def step(s: _State) -> _State:
         direction = -(s.memory @ s.gradient)
-        new, failed, evaluations, status = line_search(f, s.x, direction, s.value, s.old_value, s.gradient, maxiter=line_search_maxiter)
+        new, failed, evaluations, status = line_search(
+            f, s.x, direction, s.value, s.old_value, s.gradient, maxiter=line_search_maxiter
+        )
         move = new.step * direction
         change = new.gradient - s.gradient
         curvature = jnp.vdot(change, move)
         rho = jnp.where(curvature == 0, 0, 1 / jnp.where(curvature == 0, 1, curvature)).astype(x.dtype)
         left = identity - rho * jnp.outer(move, change)
         H = jnp.where(curvature == 0, s.memory, left @ s.memory @ left.T + rho * jnp.outer(move, move))
-        return _State(s.x + move, new.value, new.gradient, s.value, H, s.count + 1, s.evaluations + evaluations, _norm(new.gradient, norm) < gtol,
-                      jnp.where(failed, 2 + status, -1))
-    s = while_loop(lambda s: ~s.converged & (s.status < 0) & (s.count < maxiter), step, _begin(f, x, identity, gtol, norm))
+        return _State(
+            s.x + move,
+            new.value,
+            new.gradient,
+            s.value,
+            H,
+            s.count + 1,
+            s.evaluations + evaluations,
+            _norm(new.gradient, norm) < gtol,
+            jnp.where(failed, 2 + status, -1),
+        )
+
+    s = while_loop(
+        lambda s: ~s.converged & (s.status < 0) & (s.count < maxiter), step, _begin(f, x, identity, gtol, norm)
+    )
     return s, jnp.where(s.converged, 0, jnp.where(s.status >= 0, s.status, 1)), s.memory
 
 
@@ -183,32 +219,61 @@ def _two_loops(s: _State):
         k = m - 1 - i
         alpha = rhos[k] * jnp.vdot(steps[k], q)
         return q - alpha * changes[k], alphas.at[k].set(alpha)
+
     q, alphas = fori_loop(0, m, down, (s.gradient, jnp.zeros_like(rhos)))
     return fori_loop(0, m, lambda k, q: q + steps[k] * (alphas[k] - rhos[k] * jnp.vdot(changes[k], q)), scale * q)
 
 
-def _lbfgs(f, x, maxiter=None, norm=jnp.inf, maxcor: int = 10, ftol: float = 2.220446049250313e-09, gtol: float = 1e-05, maxfun=None, maxgrad=None,
-           maxls: int = 20):
+def _lbfgs(
+    f,
+    x,
+    maxiter=None,
+    norm=jnp.inf,
+    maxcor: int = 10,
+    ftol: float = 2.220446049250313e-09,
+    gtol: float = 1e-05,
+    maxfun=None,
+    maxgrad=None,
+    maxls: int = 20,
+):
     n = x.size
     maxiter, maxfun, maxgrad = maxiter or 200 * n, maxfun or jnp.inf, maxgrad or jnp.inf
 
     def step(s: _State) -> _State:
         direction = -_two_loops(s)
-        new, failed, evaluations, status = line_search(f, s.x, direction, s.value, s.old_value, s.gradient, maxiter=maxls)
+        new, failed, evaluations, status = line_search(
+            f, s.x, direction, s.value, s.old_value, s.gradient, maxiter=maxls
+        )
         move, change = new.step * direction, new.gradient - s.gradient
         curvature = jnp.vdot(change, move)
         safe = jnp.where(curvature == 0, 1, curvature)
         steps, changes, rhos, scale = s.memory
         shift = lambda kept, value: jnp.roll(kept, -1, 0).at[-1].set(jnp.where(curvature == 0, 0, value))
-        memory = (shift(steps, move), shift(changes, change), shift(rhos, 1 / safe), jnp.where(curvature == 0, scale, curvature / jnp.vdot(change, change)))
+        memory = (
+            shift(steps, move),
+            shift(changes, change),
+            shift(rhos, 1 / safe),
+            jnp.where(curvature == 0, scale, curvature / jnp.vdot(change, change)),
+        )
         count, total = s.count + 1, s.evaluations + evaluations
         converged = _norm(new.gradient, norm) < gtol
         status = jnp.where(failed, 5, -1)
-        for code, reached in ((4, s.value - new.value < ftol), (3, total >= maxgrad), (2, total >= maxfun), (1, count >= maxiter), (0, converged)):
+        for code, reached in (
+            (4, s.value - new.value < ftol),
+            (3, total >= maxgrad),
+            (2, total >= maxfun),
+            (1, count >= maxiter),
+            (0, converged),
+        ):
             status = jnp.where(reached & ~failed, code, status)
         return _State(s.x + move, new.value, new.gradient, s.value, memory, count, total, converged, status)
+
     empty = jnp.zeros((maxcor, n), x.dtype)
-    s = while_loop(lambda s: ~s.converged & (s.status < 0), step, _begin(f, x, (empty, empty, jnp.zeros(maxcor, x.dtype), jnp.ones((), x.dtype)), gtol, norm))
+    s = while_loop(
+        lambda s: ~s.converged & (s.status < 0),
+        step,
+        _begin(f, x, (empty, empty, jnp.zeros(maxcor, x.dtype), jnp.ones((), x.dtype)), gtol, norm),
+    )
     return s, jnp.where(s.converged, 0, s.status), None
 
 
@@ -216,19 +281,30 @@ _METHODS: dict[str, Callable] = {"bfgs": _bfgs, "l-bfgs-experimental-do-not-rely
 
 
 @api_boundary
-def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | None = None, options: Mapping[str, Any] | None = None) -> OptimizeResults:
+def minimize(
+    fun: Callable,
+    x0,
+    args: tuple = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
     """A local minimum of fun(x, *args), near `x0`.
 
     Args:
         fun: a differentiable function of a vector, and of `args`, that gives a real scalar.
         x0: where to begin, a floating-point array of shape (n,).
-        method: 'BFGS'; or 'l-bfgs-experimental-do-not-rely-on-this', which keeps the last steps instead of an n × n matrix.
+        method: 'BFGS'; or 'l-bfgs-experimental-do-not-rely-on-this', which keeps the last steps instead of an n × n
+            matrix.
         tol: the norm of the gradient at which to stop (`options` may say so too, as gtol).
-        options: for 'BFGS' maxiter, norm, gtol, line_search_maxiter; for L-BFGS maxiter, norm, maxcor, ftol, gtol, maxfun, maxgrad, maxls.
+        options: for 'BFGS' maxiter, norm, gtol, line_search_maxiter; for L-BFGS maxiter, norm, maxcor, ftol, gtol,
+            maxfun, maxgrad, maxls.
 
     Forward mode differentiates through the iteration; reverse mode can't, since its length is not known.
 
-    Raises: TypeError for args that are no tuple, unknown options and points that are no vectors of floats; ValueError for another method.
+    Raises: TypeError for args that are no tuple, unknown options and points that are no vectors of floats; ValueError
+        for another method.
 
     Example:
         >>> import weft.numpy as jnp
@@ -239,13 +315,21 @@ def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | N
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args must be a tuple, got {args!r}; write (value,) for one.")
     if method.lower() not in _METHODS:
-        raise ValueError(f"minimize: method {method} is not recognized; use 'BFGS' or 'l-bfgs-experimental-do-not-rely-on-this'.")
+        raise ValueError(
+            f"minimize: method {method} is not recognized; use 'BFGS' or 'l-bfgs-experimental-do-not-rely-on-this'."
+        )
     shape, dtype = getattr(x0, "shape", None), getattr(x0, "dtype", None)
     if shape is None or dtype is None:
-        raise AttributeError(f"minimize: x0 must be an array, got {type(x0).__name__}; unravel pytrees with weft.flatten_util.ravel_pytree.")
+        raise AttributeError(
+            f"minimize: x0 must be an array, got {type(x0).__name__}; unravel pytrees with"
+            " weft.flatten_util.ravel_pytree."
+        )
     x0 = jnp.asarray(x0)
     if len(shape) != 1 or not dtypes.is_float(x0.dtype):
-        raise TypeError(f"minimize: x0 must be of shape (n,) and a floating-point dtype, got {dtypes.name(x0.dtype)} of shape {tuple(shape)}.")
+        raise TypeError(
+            f"minimize: x0 must be of shape (n,) and a floating-point dtype, got {dtypes.name(x0.dtype)} of shape"
+            f" {tuple(shape)}."
+        )
     options = dict(options or {})
     if tol is not None:
         options.setdefault("gtol", tol)
@@ -254,5 +338,8 @@ def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | N
     def f(x):
         value, gradient = value_and_gradient(x)
         return value.astype(x.dtype), gradient
+
     s, status, hess_inv = _METHODS[method.lower()](f, x0, **options)
-    return OptimizeResults(s.x, s.converged & (status == 0), status, s.value, s.gradient, hess_inv, s.evaluations, s.evaluations, s.count)
+    return OptimizeResults(
+        s.x, s.converged & (status == 0), status, s.value, s.gradient, hess_inv, s.evaluations, s.evaluations, s.count
+    )

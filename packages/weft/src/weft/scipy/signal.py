@@ -1,4 +1,5 @@
 """weft.scipy.signal: convolution and spectral analysis."""
+
 from __future__ import annotations
 
 from functools import partial
@@ -13,7 +14,18 @@ from ..numpy.util import float_dtype, promote_inexact
 from ..base.source_info import api_boundary
 from .windows import window as make_window
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch"]
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
+    "fftconvolve",
+    "istft",
+    "stft",
+    "welch",
+]
 
 _MODES = ("full", "same", "valid")
 
@@ -27,10 +39,15 @@ def _pair(name: str, in1, in2, mode: str) -> tuple:
     if mode not in _MODES:
         raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid', got {mode!r}.")
     if in1.ndim != in2.ndim:
-        raise ValueError(f"{name}: in1 and in2 must have the same number of dimensions, got shapes {in1.shape} and {in2.shape}.")
+        raise ValueError(
+            f"{name}: in1 and in2 must have the same number of dimensions, got shapes {in1.shape} and {in2.shape}."
+        )
     if mode == "valid" and not all(m >= n for m, n in zip(in1.shape, in2.shape)):
         if not all(m <= n for m, n in zip(in1.shape, in2.shape)):
-            raise ValueError(f"{name}: with mode='valid' one input must be at least as large as the other in every dimension, got shapes {in1.shape} and {in2.shape}.")
+            raise ValueError(
+                f"{name}: with mode='valid' one input must be at least as large as the other in every dimension, got"
+                f" shapes {in1.shape} and {in2.shape}."
+            )
         in1, in2 = in2, in1
     return in1, in2
 
@@ -41,8 +58,14 @@ def _convolve(name: str, in1, in2, mode: str, precision, late: bool = False):
     if not in1.size or not in2.size:
         raise ValueError(f"{name}: zero-size arrays are not supported, got shapes {in1.shape} and {in2.shape}.")
     middle = [(n - 1 + late) // 2 for n in in2.shape]
-    padding = {"full": [(n - 1, n - 1) for n in in2.shape], "same": [(n - 1 - m, m) for n, m in zip(in2.shape, middle)], "valid": [(0, 0)] * in1.ndim}[mode]
-    return conv_general_dilated(in1[None, None], jnp.flip(in2)[None, None], (1,) * in1.ndim, padding, precision=precision)[0, 0]
+    padding = {
+        "full": [(n - 1, n - 1) for n in in2.shape],
+        "same": [(n - 1 - m, m) for n, m in zip(in2.shape, middle)],
+        "valid": [(0, 0)] * in1.ndim,
+    }[mode]
+    return conv_general_dilated(
+        in1[None, None], jnp.flip(in2)[None, None], (1,) * in1.ndim, padding, precision=precision
+    )[0, 0]
 
 
 @api_boundary
@@ -61,10 +84,15 @@ def fftconvolve(in1, in2, mode: str = "full", axes: Sequence[int] | None = None)
     """
     in1, in2 = jnp.asarray(in1), jnp.asarray(in2)
     if in1.ndim != in2.ndim:
-        raise ValueError(f"fftconvolve: in1 and in2 must have the same number of dimensions, got shapes {in1.shape} and {in2.shape}.")
+        raise ValueError(
+            f"fftconvolve: in1 and in2 must have the same number of dimensions, got shapes {in1.shape} and {in2.shape}."
+        )
     axes = canonical_axes(axes, in1.ndim, "axes")
     if any(in1.shape[a] != in2.shape[a] for a in range(in1.ndim) if a not in axes):
-        raise ValueError(f"fftconvolve: axes that are not convolved must have the same sizes, got shapes {in1.shape} and {in2.shape} with axes={axes}.")
+        raise ValueError(
+            f"fftconvolve: axes that are not convolved must have the same sizes, got shapes {in1.shape} and {in2.shape}"
+            f" with axes={axes}."
+        )
     wanted = in1.shape
     in1, in2 = _pair("fftconvolve", in1, in2, mode)
     if not axes:
@@ -78,7 +106,11 @@ def fftconvolve(in1, in2, mode: str = "full", axes: Sequence[int] | None = None)
     out = out if narrow is None else out.astype(narrow)
     if mode == "full":
         return out
-    sizes = wanted if mode == "same" else [m - n + 1 if i in axes else m for i, (m, n) in enumerate(zip(in1.shape, in2.shape))]
+    sizes = (
+        wanted
+        if mode == "same"
+        else [m - n + 1 if i in axes else m for i, (m, n) in enumerate(zip(in1.shape, in2.shape))]
+    )
     return out[tuple(slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(out.shape, sizes))]
 
 
@@ -92,7 +124,8 @@ def _by_method(name: str, in1, in2, mode, method, precision):
 def convolve(in1, in2, mode: str = "full", method: str = "auto", precision: Any = None):
     """The convolution of two arrays of one rank.
 
-    mode: 'full', the middle of it of in1's shape ('same'), or where the inputs overlap wholly ('valid'). method: 'direct' (and 'auto') sums
+    mode: 'full', the middle of it of in1's shape ('same'), or where the inputs overlap wholly ('valid'). method:
+        'direct' (and 'auto') sums
     products, 'fft' uses `fftconvolve`.
 
     Raises: ValueError for another mode or method, and shapes that do not fit.
@@ -127,7 +160,10 @@ def _mirrored(name: str, x):
 
 def _plane(name: str, in1, in2, boundary, fillvalue) -> None:
     if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError(f"{name}: only boundary='fill' with fillvalue=0 is computed; pad in1 with weft.numpy.pad and use mode='valid'.")
+        raise NotImplementedError(
+            f"{name}: only boundary='fill' with fillvalue=0 is computed; pad in1 with weft.numpy.pad and use"
+            " mode='valid'."
+        )
     if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
         raise ValueError(f"{name} takes arrays of rank 2, got shapes {jnp.shape(in1)} and {jnp.shape(in2)}.")
 
@@ -164,7 +200,8 @@ def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue:
 
 @api_boundary
 def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None):
-    """`data` less its best fit along `axis`: a line ('linear') between every two of the breakpoints `bp`, or the mean ('constant').
+    """`data` less its best fit along `axis`: a line ('linear') between every two of the breakpoints `bp`, or the mean
+    ('constant').
 
     Raises: ValueError for another type, and breakpoints outside of the data.
 
@@ -187,15 +224,19 @@ def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] 
     n = moved.shape[-1]
     points = sorted({0, n, *(int(b) for b in ((bp,) if isinstance(bp, int) else bp))})
     if points[0] < 0 or points[-1] > n:
-        raise ValueError(f"detrend: breakpoints bp={bp} must be non-negative and less than the data's length along the axis, {n}.")
-    return jnp.moveaxis(jnp.concatenate([_without_line(moved[..., a:b]) for a, b in zip(points, points[1:])], -1), -1, axis)
+        raise ValueError(
+            f"detrend: breakpoints bp={bp} must be non-negative and less than the data's length along the axis, {n}."
+        )
+    return jnp.moveaxis(
+        jnp.concatenate([_without_line(moved[..., a:b]) for a, b in zip(points, points[1:])], -1), -1, axis
+    )
 
 
 def _without_line(x):
     n = x.shape[-1]
     x = x - jnp.mean(x, -1, keepdims=True)
     t = (jnp.arange(n) - (n - 1) / 2).astype(dtypes.real_of(x.dtype))
-    return x - jnp.sum(x * t, -1, keepdims=True) / max(n * (n * n - 1) / 12, 0.5) * t      # one number has no slope
+    return x - jnp.sum(x * t, -1, keepdims=True) / max(n * (n * n - 1) / 12, 0.5) * t  # one number has no slope
 
 
 # Spectra -------------------------------------------------------------------------------------------------------------
@@ -253,23 +294,48 @@ def _extended(name: str, x, boundary, n: int):
     if boundary == "constant":
         return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)], mode="edge")
     if n > x.shape[-1] - 1:
-        raise ValueError(f"{name}: boundary={boundary!r} extends the signal by {n} elements, which must be less than its length, {x.shape[-1]}.")
-    left, right = x[..., n:0:-1], x[..., -2:-n - 2:-1]
+        raise ValueError(
+            f"{name}: boundary={boundary!r} extends the signal by {n} elements, which must be less than its length,"
+            f" {x.shape[-1]}."
+        )
+    left, right = x[..., n:0:-1], x[..., -2 : -n - 2 : -1]
     if boundary == "odd":
         left, right = 2 * x[..., :1] - left, 2 * x[..., -1:] - right
     return jnp.concatenate([left, x, right], -1)
 
 
-def _spectra(name: str, x, y, fs, window, nperseg, noverlap, nfft, detrend, onesided, scaling, axis, mode, boundary=None, padded=False):
-    """(frequencies, times, spectra of the segments of x, times the conjugates of y's with mode 'psd'); segments lie along the last axis."""
+def _spectra(
+    name: str,
+    x,
+    y,
+    fs,
+    window,
+    nperseg,
+    noverlap,
+    nfft,
+    detrend,
+    onesided,
+    scaling,
+    axis,
+    mode,
+    boundary=None,
+    padded=False,
+):
+    """(frequencies, times, spectra of the segments of x, times the conjugates of y's with mode 'psd'); segments lie
+    along the last axis.
+    """
     if y is not None and jnp.ndim(y) != jnp.ndim(x):
-        raise ValueError(f"{name}: x and y must have the same number of dimensions, got {jnp.ndim(x)} and {jnp.ndim(y)}.")
-    x, *other = [jnp.asarray(a) for a in promote_inexact(name, jnp.asarray(x), *([] if y is None else [jnp.asarray(y)]))]
+        raise ValueError(
+            f"{name}: x and y must have the same number of dimensions, got {jnp.ndim(x)} and {jnp.ndim(y)}."
+        )
+    x, *other = [
+        jnp.asarray(a) for a in promote_inexact(name, jnp.asarray(x), *([] if y is None else [jnp.asarray(y)]))
+    ]
     axis = canonical_axis(axis, x.ndim)
     nperseg = _positive(name, nperseg)
     if any(not a.size for a in (x, *other)):
         if other:
-            shape = jnp.broadcast_shapes(*[(*a.shape[:axis], *a.shape[axis + 1:]) for a in (x, *other)])
+            shape = jnp.broadcast_shapes(*[(*a.shape[:axis], *a.shape[axis + 1 :]) for a in (x, *other)])
             empty = jnp.zeros((*shape[:axis], min(x.shape[axis], other[0].shape[axis]), *shape[axis:]), x.dtype)
         else:
             empty = jnp.zeros(x.shape, x.dtype)
@@ -278,7 +344,9 @@ def _spectra(name: str, x, y, fs, window, nperseg, noverlap, nfft, detrend, ones
     if other:
         shape = jnp.broadcast_shapes(x.shape[:-1], other[0].shape[:-1])
         longest = max(x.shape[-1], other[0].shape[-1])
-        x, *other = (_pad_last(jnp.broadcast_to(a, (*shape, a.shape[-1])), 0, longest - a.shape[-1]) for a in (x, *other))
+        x, *other = (
+            _pad_last(jnp.broadcast_to(a, (*shape, a.shape[-1])), 0, longest - a.shape[-1]) for a in (x, *other)
+        )
     win, nperseg = _window_of(name, window, nperseg, x.shape[-1])
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
@@ -287,7 +355,9 @@ def _spectra(name: str, x, y, fs, window, nperseg, noverlap, nfft, detrend, ones
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"{name}: scaling must be 'density' or 'spectrum', got {scaling!r}.")
     win = win.astype(x.dtype)
-    scale = 1 / (fs * jnp.sum(jnp.real(win * jnp.conj(win)))) if scaling == "density" else 1 / jnp.real(jnp.sum(win)) ** 2
+    scale = (
+        1 / (fs * jnp.sum(jnp.real(win * jnp.conj(win)))) if scaling == "density" else 1 / jnp.real(jnp.sum(win)) ** 2
+    )
     onesided = onesided and not dtypes.is_complex(x.dtype)
     prepare = _detrender(detrend, axis, x.ndim)
 
@@ -298,12 +368,13 @@ def _spectra(name: str, x, y, fs, window, nperseg, noverlap, nfft, detrend, ones
         count = (a.shape[-1] - nperseg) // step + 1
         places = jnp.arange(count)[:, None] * step + jnp.arange(nperseg)
         return a.shape[-1], (fft.rfft if onesided else fft.fft)(win * prepare(a[..., places]), nfft)
+
     length, out = transform(x)
     if mode == "psd":
         out = jnp.conj(out) * transform(other[0])[1] if other else jnp.real(out * jnp.conj(out))
     out = out * (scale if mode == "psd" else jnp.sqrt(scale)).astype(dtypes.real_of(out.dtype))
-    if onesided and mode == "psd":      # the other half of the frequencies, which is the same
-        out = out.at[..., 1:(-1 if nfft % 2 == 0 else None)].multiply(2)
+    if onesided and mode == "psd":  # the other half of the frequencies, which is the same
+        out = out.at[..., 1 : (-1 if nfft % 2 == 0 else None)].multiply(2)
     frequencies = (fft.rfftfreq if onesided else fft.fftfreq)(nfft, 1 / fs)
     times = jnp.arange(nperseg / 2, length - nperseg / 2 + 1, step) / fs
     if boundary is not None:
@@ -312,9 +383,21 @@ def _spectra(name: str, x, y, fs, window, nperseg, noverlap, nfft, detrend, ones
 
 
 @api_boundary
-def stft(x, fs=1.0, window: Any = "hann", nperseg: int = 256, noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
-         return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True, axis: int = -1) -> tuple:
-    """(frequencies, times, the Fourier transforms of overlapping segments): the short-time Fourier transform of `x` along `axis`.
+def stft(
+    x,
+    fs=1.0,
+    window: Any = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple:
+    """(frequencies, times, the Fourier transforms of overlapping segments): the short-time Fourier transform of `x`
+    along `axis`.
 
     Args:
         fs: samples in a unit of time.
@@ -333,7 +416,23 @@ def stft(x, fs=1.0, window: Any = "hann", nperseg: int = 256, noverlap: int | No
         >>> signal.stft(jnp.ones(32), nperseg=8)[2].shape
         (5, 9)
     """
-    return _spectra("stft", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, "stft", boundary, padded)
+    return _spectra(
+        "stft",
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        "spectrum",
+        axis,
+        "stft",
+        boundary,
+        padded,
+    )
 
 
 def _median_bias(n: int) -> float:
@@ -342,11 +441,24 @@ def _median_bias(n: int) -> float:
 
 
 @api_boundary
-def csd(x, y, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
-        return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean") -> tuple:
+def csd(
+    x,
+    y,
+    fs=1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple:
     """(frequencies, cross power spectral density of x and y), by Welch's method; of x alone where y is None.
 
-    scaling: 'density' (power for each unit of frequency) or 'spectrum' (power). average: over segments, by 'mean' or 'median'. Others as for `stft`.
+    scaling: 'density' (power for each unit of frequency) or 'spectrum' (power). average: over segments, by 'mean' or
+        'median'. Others as for `stft`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -354,8 +466,10 @@ def csd(x, y, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverlap
         >>> signal.csd(jnp.arange(32.), jnp.ones(32), nperseg=8)[1].shape
         (5,)
     """
-    frequencies, _, out = _spectra("csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd")
-    if out.ndim == jnp.ndim(x):       # an empty signal has no segments
+    frequencies, _, out = _spectra(
+        "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
+    )
+    if out.ndim == jnp.ndim(x):  # an empty signal has no segments
         return frequencies, out
     if average not in ("mean", "median"):
         raise ValueError(f"csd: average must be 'median' or 'mean', got {average!r}.")
@@ -363,13 +477,27 @@ def csd(x, y, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverlap
         return frequencies, jnp.mean(out, -1)
     bias = _median_bias(out.shape[-1])
     middle = lambda part: jnp.median(part, -1) / bias
-    return frequencies, middle(jnp.real(out)) + 1j * middle(jnp.imag(out)) if dtypes.is_complex(out.dtype) else middle(out)
+    return frequencies, (
+        middle(jnp.real(out)) + 1j * middle(jnp.imag(out)) if dtypes.is_complex(out.dtype) else middle(out)
+    )
 
 
 @api_boundary
-def welch(x, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
-          return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean") -> tuple:
-    """(frequencies, power spectral density of x) by Welch's method: the mean over overlapping segments. Arguments as for `csd`.
+def welch(
+    x,
+    fs=1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple:
+    """(frequencies, power spectral density of x) by Welch's method: the mean over overlapping segments. Arguments as
+    for `csd`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -382,8 +510,18 @@ def welch(x, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverlap:
 
 
 @api_boundary
-def istft(Zxx, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
-          boundary: bool = True, time_axis: int = -1, freq_axis: int = -2) -> tuple:
+def istft(
+    Zxx,
+    fs=1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple:
     """(times, signal) from its short-time Fourier transform, as `stft` gives it with the same arguments.
 
     Args:
@@ -420,7 +558,11 @@ def istft(Zxx, fs=1.0, window: Any = "hann", nperseg: int | None = None, noverla
     win = win.astype(dtypes.real_of(parts.dtype))
     count = Z.shape[-2]
     places = jnp.arange(count)[:, None] * step + jnp.arange(nperseg)
-    total = jnp.zeros((*parts.shape[:-2], nperseg + (count - 1) * step), parts.dtype).at[..., places].add(parts * win * jnp.sum(win))
+    total = (
+        jnp.zeros((*parts.shape[:-2], nperseg + (count - 1) * step), parts.dtype)
+        .at[..., places]
+        .add(parts * win * jnp.sum(win))
+    )
     norm = jnp.zeros(total.shape[-1], win.dtype).at[places].add(jnp.broadcast_to(win * win, places.shape))
     if boundary:
         inner = slice(nperseg // 2, -(nperseg // 2) or None)

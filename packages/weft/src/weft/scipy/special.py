@@ -1,4 +1,5 @@
 """weft.scipy.special: special functions."""
+
 from __future__ import annotations
 
 import math
@@ -24,8 +25,11 @@ def _unary(name: str, text: str, op):
     def function(x):
         (x,) = promote_inexact(name, x)
         return op(x)
+
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text}\n\n    Example:\n        >>> from weft.scipy import special\n        >>> y = special.{name}(0.5)\n    "
+    function.__doc__ = (
+        f"{text}\n\n    Example:\n        >>> from weft.scipy import special\n        >>> y = special.{name}(0.5)\n    "
+    )
     return function
 
 
@@ -53,12 +57,14 @@ def ndtri(p):
     return _ndtri(p)
 
 
-_TAIL = 0.05      # from which 2 p - 1 keeps too little of p
+_TAIL = 0.05  # from which 2 p - 1 keeps too little of p
 
 
 @custom_jvp
 def _ndtri(p):
-    """In the middle by erf_inv; in the tails by Newton's steps for the logarithm of erfc(t) = 2 p, which is almost a parabola."""
+    """In the middle by erf_inv; in the tails by Newton's steps for the logarithm of erfc(t) = 2 p, which is almost a
+    parabola.
+    """
     like = lambda c: scalar_like(p, c)
     upper = el.gt(p, like(0.5))
     rest = _where(upper, el.sub(like(1), p), p)
@@ -67,14 +73,15 @@ def _ndtri(p):
     t = el.sqrt(el.sub(size, el.mul(like(0.5), el.log(el.mul(like(math.pi), size)))))
     for _ in range(4):
         tail = el.erfc(t)
-        slope = el.mul(el.mul(tail, el.exp(el.mul(t, t))), like(math.sqrt(math.pi) / 2))      # of t by -log(erfc)
+        slope = el.mul(el.mul(tail, el.exp(el.mul(t, t))), like(math.sqrt(math.pi) / 2))  # of t by -log(erfc)
         t = el.add(t, el.mul(el.log(el.div(tail, q)), slope))
     far = el.mul(like(-math.sqrt(2)), t)
     far = _where(el.eq(rest, like(0)), -math.inf, _where(el.lt(rest, like(0)), math.nan, far))
     inside = el.sub(el.mul(like(2), p), like(1))
     y = el.erf_inv(inside)
     slope = el.mul(el.exp(el.mul(y, y)), like(math.sqrt(math.pi) / 2))
-    y = _where(el.lt(rest, like(_TAIL)), y, el.add(y, el.mul(el.sub(inside, el.erf(y)), slope)))      # XLA's is up to 27 ulp off
+    # XLA's is up to 27 ulp off
+    y = _where(el.lt(rest, like(_TAIL)), y, el.add(y, el.mul(el.sub(inside, el.erf(y)), slope)))
     middle = el.mul(like(math.sqrt(2)), y)
     return _where(el.lt(rest, like(_TAIL)), _where(upper, el.neg(far), far), middle)
 
@@ -83,7 +90,9 @@ def _ndtri(p):
 def _ndtri_jvp(primals, tangents):
     (p,), (dp,) = primals, tangents
     out = _ndtri(p)
-    return out, el.mul(dp, el.mul(scalar_like(p, math.sqrt(2 * math.pi)), el.exp(el.mul(scalar_like(p, 0.5), el.mul(out, out)))))
+    return out, el.mul(
+        dp, el.mul(scalar_like(p, math.sqrt(2 * math.pi)), el.exp(el.mul(scalar_like(p, 0.5), el.mul(out, out))))
+    )
 
 
 def ndtr(x):
@@ -99,7 +108,11 @@ def ndtr(x):
     half = scalar_like(x, 0.5)
     tail = el.mul(half, el.erfc(el.abs_(w)))
     middle = el.add(half, el.mul(half, el.erf(w)))
-    return _where(el.lt(el.abs_(w), scalar_like(x, math.sqrt(0.5))), middle, _where(el.gt(w, scalar_like(x, 0)), el.sub(scalar_like(x, 1), tail), tail))
+    return _where(
+        el.lt(el.abs_(w), scalar_like(x, math.sqrt(0.5))),
+        middle,
+        _where(el.gt(w, scalar_like(x, 0)), el.sub(scalar_like(x, 1), tail), tail),
+    )
 
 
 def gamma(x):
@@ -180,11 +193,15 @@ def polygamma(n, x):
 
 i0e = _unary("i0e", "exp(-|x|) I0(x), the scaled modified Bessel function of order 0.", gammas.bessel_i0e)
 i1e = _unary("i1e", "exp(-|x|) I1(x), the scaled modified Bessel function of order 1.", gammas.bessel_i1e)
-i0 = _unary("i0", "The modified Bessel function of order 0.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i0e(x)))
-i1 = _unary("i1", "The modified Bessel function of order 1.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i1e(x)))
+i0 = _unary(
+    "i0", "The modified Bessel function of order 0.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i0e(x))
+)
+i1 = _unary(
+    "i1", "The modified Bessel function of order 1.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i1e(x))
+)
 
 
-_LARGE = 10     # from where on eight terms of Stirling's series are exact in float64
+_LARGE = 10  # from where on eight terms of Stirling's series are exact in float64
 
 
 def _stirling_rest(z):
@@ -219,9 +236,12 @@ def betaln(a, b):
     a, b = promote_shapes("betaln", *promote_inexact("betaln", a, b))
     ordered = el.le(a, b)
     less, more = _where(ordered, a, b), _where(ordered, b, a)
-    # gammaln of large numbers is large: its differences are taken by Stirling's formula, in which the large terms cancel exactly
-    far = comparisons.logical_and(comparisons.logical_and(el.ge(more, scalar_like(more, _LARGE)), el.lt(more, scalar_like(more, math.inf))),
-                                  el.gt(less, scalar_like(less, 0)))
+    # gammaln of large numbers is large: its differences are taken by Stirling's formula, in which the large terms
+    # cancel exactly
+    far = comparisons.logical_and(
+        comparisons.logical_and(el.ge(more, scalar_like(more, _LARGE)), el.lt(more, scalar_like(more, math.inf))),
+        el.gt(less, scalar_like(less, 0)),
+    )
     both = comparisons.logical_and(far, el.ge(less, scalar_like(less, _LARGE)))
     p, q = _where(far, less, 1.0), _where(far, more, _LARGE)
     rest = _stirling_rest(q) - _stirling_rest(p + q) - (q - 0.5) * _log1p_ratio(p, q)
@@ -261,6 +281,7 @@ def _product_with_log(name: str, log, slope_y):
         dx, dy = log(promote_inexact(name, y)[0]), slope_y(x, y)
         tangent = ufuncs.add(ufuncs.multiply(tx, dx), ufuncs.multiply(ty, dy))
         return out, linear.convert(linear.broadcast_to_rank_shape(tangent, shape_of(out)), dtype_of(out))
+
     function.__name__ = name
     return function
 
@@ -325,16 +346,36 @@ def kl_div(p, q):
 
 
 @overload
-def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: Literal[False] = False,
-              where: ArrayLike | None = None) -> Array: ...
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: ArrayLike | None = None,
+) -> Array: ...
 @overload
-def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False, *, return_sign: Literal[True],
-              where: ArrayLike | None = None) -> tuple[Array, Array]: ...
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
 @overload
-def logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, return_sign: bool,
-              where: ArrayLike | None = None) -> Array | tuple[Array, Array]: ...
-def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: bool = False,
-              where: ArrayLike | None = None) -> Array | tuple[Array, Array]:
+def logsumexp(
+    a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, return_sign: bool, where: ArrayLike | None = None
+) -> Array | tuple[Array, Array]: ...
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) without overflow.
 
     With `return_sign` also the sign of the sum, which without it must not be negative (NaN).
@@ -360,7 +401,9 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
         top = el.max_(scalar_like(real, -math.inf), reduce_max(real, axes))
     else:
         top = reductions.max(a, axes, initial=-math.inf, where=where)
-    top = linear.stop_gradient_p.bind(el.select_n_p.bind(el.is_finite(top), linear.full(shape_of(top), 0, dtype_of(top)), top))
+    top = linear.stop_gradient_p.bind(
+        el.select_n_p.bind(el.is_finite(top), linear.full(shape_of(top), 0, dtype_of(top)), top)
+    )
     top = linear.convert(pmax(top, names) if names else top, dtype_of(a))
     exps = el.exp(el.sub(a, linear.expand_dims(top, axes) if axes else top))
     if b is not None:
@@ -390,9 +433,28 @@ def log_softmax(x, /, *, axis=None):
 
 
 # functions that a program may never need load when they are first used
-_LAZY = {**dict.fromkeys(("dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "owens_t", "sici", "spence", "wofz"), "special_integrals"),
-         **dict.fromkeys(("bernoulli", "bessel_jn", "boxcox", "boxcox1p", "comb", "gammasgn", "log_ndtr", "loggamma", "multigammaln", "poch", "sph_harm_y"), "special_more"),
-         **dict.fromkeys(("hyp1f1", "hyp2f1"), "special_hypergeometric")}
+_LAZY = {
+    **dict.fromkeys(
+        ("dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "owens_t", "sici", "spence", "wofz"), "special_integrals"
+    ),
+    **dict.fromkeys(
+        (
+            "bernoulli",
+            "bessel_jn",
+            "boxcox",
+            "boxcox1p",
+            "comb",
+            "gammasgn",
+            "log_ndtr",
+            "loggamma",
+            "multigammaln",
+            "poch",
+            "sph_harm_y",
+        ),
+        "special_more",
+    ),
+    **dict.fromkeys(("hyp1f1", "hyp2f1"), "special_hypergeometric"),
+}
 
 
 def __getattr__(name: str):

@@ -1,4 +1,7 @@
-"""Integrals of elementary functions: the Faddeeva function and its kin, exponential, sine, cosine and Fresnel integrals, the dilogarithm, Owen's T."""
+"""Integrals of elementary functions: the Faddeeva function and its kin, exponential, sine, cosine and Fresnel
+integrals, the dilogarithm, Owen's T.
+"""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +18,8 @@ from .special_rules import is_double, rule, special
 
 _EULER = 0.5772156649015329
 
-# The Faddeeva function by the trapezoidal rule, with nodes k h or (k + 1/2) h, whichever are farther from z, and the residue at z. M. Al Azah and
+# The Faddeeva function by the trapezoidal rule, with nodes k h or (k + 1/2) h, whichever are farther from z, and the
+# residue at z. M. Al Azah and
 # S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules" (2021).
 _NODES = 12
 _H = math.sqrt(math.pi / _NODES)
@@ -27,11 +31,17 @@ def _far(x):
 
 
 def _weighted(square, whole, sign: int):
-    """sum(exp(-t**2) / (square + sign * t**2)) over the nodes t, at whole multiples of h (the first one half) where `whole` holds, or else between them."""
+    """sum(exp(-t**2) / (square + sign * t**2)) over the nodes t, at whole multiples of h (the first one half) where
+    `whole` holds, or else between them.
+    """
     total = 0
     for k in range(_NODES):
         t, u = k * _H, (k + 0.5) * _H
-        weight = math.exp(-u * u) if whole is None else jnp.where(whole, math.exp(-t * t) * (1 if k else 0.5), math.exp(-u * u))
+        weight = (
+            math.exp(-u * u)
+            if whole is None
+            else jnp.where(whole, math.exp(-t * t) * (1 if k else 0.5), math.exp(-u * u))
+        )
         node = u * u if whole is None else jnp.where(whole, t * t, u * u)
         total = total + weight / (square + sign * node)
     return total
@@ -55,7 +65,7 @@ def _dawsn_real(x):
     safe = jnp.minimum(y, _far(x))
     r = safe / _H - jnp.floor(safe / _H)
     whole = (r > 0.25) & (r < 0.75)
-    angle = math.pi * jnp.where(whole, r - 0.5, r)        # cot(pi r) = -tan(pi (r - 1/2))
+    angle = math.pi * jnp.where(whole, r - 0.5, r)  # cot(pi r) = -tan(pi (r - 1/2))
     value = 2 * _H / math.pi * safe * _weighted(safe * safe, whole, -1) + jnp.exp(-safe * safe) * jnp.tan(angle)
     value = jnp.where(y > safe, 1 / (2 * y), math.sqrt(math.pi) / 2 * value)
     return jnp.copysign(value, x)
@@ -116,7 +126,9 @@ def erfcx(x):
     return _erfcx_of(x)
 
 
-_erfcx_of = special(lambda x: _wofz(1j * x) if dtypes.is_complex(x.dtype) else _erfcx(x), "erfcx", complex_too=True)(erfcx)
+_erfcx_of = special(lambda x: _wofz(1j * x) if dtypes.is_complex(x.dtype) else _erfcx(x), "erfcx", complex_too=True)(
+    erfcx
+)
 erfcx = _erfcx_of
 
 
@@ -133,11 +145,14 @@ def dawsn(x):
 
 # exponential integrals -----------------------------------------------------------------------------------------------
 
+
 def _fraction(n, z, steps: int):
     """exp(z) E_n(z), by its continued fraction from the back (DLMF 8.19.17)."""
+
     def step(i, tail):
         k = (steps - jnp.asarray(i, n.dtype)).astype(n.dtype)
         return k * (n + k - 1) / (z + n + 2 * k - tail)
+
     return 1 / (z + n - fori_loop(0, steps, step, jnp.zeros_like(z)))
 
 
@@ -152,19 +167,27 @@ def _expn_real(n, x):
         m = jnp.asarray(i, x.dtype)
         off = m - order + 1
         return -power * y / (m + 1), total - jnp.where(off == 0, 0, power / jnp.where(off == 0, 1, off))
+
     _, series = fori_loop(0, terms, term, (jnp.ones_like(y), jnp.zeros_like(y)))
     odd = order - 2 * jnp.floor(order / 2)
-    first = order == 1       # where XLA's digamma and lgamma have errors
+    first = order == 1  # where XLA's digamma and lgamma have errors
     leading = jnp.exp(jnp.where(first, 0, (order - 1) * jnp.log(y) - gammas.lgamma(order))) * (2 * odd - 1)
     series = series + leading * (jnp.where(first, -_EULER, gammas.digamma(order)) - jnp.log(y))
     large = jnp.where(small, 1, x)
     value = jnp.where(small, series, jnp.exp(-large) * _fraction(order, large, steps))
     value = jnp.where(n == 0, jnp.exp(-x) / jnp.where(x == 0, 1, x), value)
     value = jnp.where(x == 0, jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), math.inf), value)
-    return jnp.where((x < 0) | (n < 0) | (n != jnp.floor(n)) | jnp.isnan(x), math.nan, jnp.where(x == math.inf, 0, value))
+    return jnp.where(
+        (x < 0) | (n < 0) | (n != jnp.floor(n)) | jnp.isnan(x), math.nan, jnp.where(x == math.inf, 0, value)
+    )
 
 
-_expn: Callable = rule(_expn_real, None, lambda out, n, x: -jnp.where(n == 0, jnp.exp(-x) * (1 + x) / (x * x), _expn(jnp.maximum(n - 1, 0), x)), name="expn")
+_expn: Callable = rule(
+    _expn_real,
+    None,
+    lambda out, n, x: -jnp.where(n == 0, jnp.exp(-x) * (1 + x) / (x * x), _expn(jnp.maximum(n - 1, 0), x)),
+    name="expn",
+)
 _exp1 = rule(lambda x: _expn_real(jnp.ones_like(x), x), lambda out, x: -jnp.exp(-x) / x, name="exp1")
 
 
@@ -177,6 +200,7 @@ def _expi_real(x):
         k = jnp.asarray(i + 1, x.dtype)
         power = power * y / k
         return power, total + power / k
+
     series = fori_loop(0, terms, term, (jnp.ones_like(y), jnp.zeros_like(y)))[1] + jnp.log(y) + _EULER
     large = jnp.where(x > switch, x, switch)
     tail = fori_loop(0, most, lambda i, t: 1 + t * (most - jnp.asarray(i, x.dtype)) / large, jnp.ones_like(large))
@@ -191,7 +215,8 @@ _expi = rule(_expi_real, lambda out, x: jnp.exp(x) / x, name="expi")
 
 @special(_expn, "expn")
 def expn(n, x):
-    """The integral of exp(-x t) / t**n from t = 1 on, for whole n >= 0 and x >= 0 (else NaN); its derivative with respect to n is taken for zero.
+    """The integral of exp(-x t) / t**n from t = 1 on, for whole n >= 0 and x >= 0 (else NaN); its derivative with
+    respect to n is taken for zero.
 
     Example:
         >>> from weft.scipy import special
@@ -224,6 +249,7 @@ def expi(x):
 
 # sine, cosine and Fresnel integrals ----------------------------------------------------------------------------------
 
+
 def _sici_real(x):
     y = jnp.abs(x)
     small = jnp.where(y <= 4, y, 1)
@@ -235,7 +261,8 @@ def _sici_real(x):
     cosine = cosine + jnp.log(jnp.where(y == 0, 1, small)) + _EULER
     large = jnp.where((y > 4) & (y < math.inf), y, 5)
     z = 1j * large
-    tail = jnp.exp(-z) * _fraction(jnp.ones_like(large), z, 50 if is_double(x) else 20)      # E1(iy) = -Ci(y) + i (Si(y) - pi/2)
+    # E1(iy) = -Ci(y) + i (Si(y) - pi/2)
+    tail = jnp.exp(-z) * _fraction(jnp.ones_like(large), z, 50 if is_double(x) else 20)
     sine = jnp.where(y <= 4, sine, jnp.where(y == math.inf, 0, tail.imag) + math.pi / 2)
     cosine = jnp.where(y <= 4, jnp.where(y == 0, -math.inf, cosine), jnp.where(y == math.inf, 0, -tail.real))
     lost = jnp.isnan(x)
@@ -261,11 +288,15 @@ def _fresnel_real(x):
     square = large * large
     turn = jnp.exp(0.5j * math.pi * (square - 4 * jnp.floor(square / 4)))
     big = (0.5 + 0.5j) * (1 - turn * _wofz_complex(math.sqrt(math.pi) / 2 * (1 + 1j) * large))
-    out = [jnp.where(y < 1.6, parts[1 - k], jnp.where(y == math.inf, 0.5, v)) for k, v in enumerate((big.imag, big.real))]
+    out = [
+        jnp.where(y < 1.6, parts[1 - k], jnp.where(y == math.inf, 0.5, v)) for k, v in enumerate((big.imag, big.real))
+    ]
     return tuple(jnp.where(jnp.isnan(x), x, jnp.copysign(v, x)) for v in out)
 
 
-_fresnel = rule(_fresnel_real, lambda out, x: (jnp.sin(math.pi / 2 * x * x), jnp.cos(math.pi / 2 * x * x)), name="fresnel")
+_fresnel = rule(
+    _fresnel_real, lambda out, x: (jnp.sin(math.pi / 2 * x * x), jnp.cos(math.pi / 2 * x * x)), name="fresnel"
+)
 
 
 @special(_sici, "sici")
@@ -293,15 +324,26 @@ def fresnel(x):
 # the dilogarithm -----------------------------------------------------------------------------------------------------
 
 # Bernoulli's numbers B(2k) / (2k + 1)!, the coefficients of Li2(1 - exp(u)) in u
-_DILOG = (1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1 / 526901760, -4.0647616451442255e-11, 8.9216910204564526e-13, -1.9939295860721076e-14,
-          4.5189800296199182e-16, -1.0356517612182471e-17)
+_DILOG = (
+    1 / 36,
+    -1 / 3600,
+    1 / 211680,
+    -1 / 10886400,
+    1 / 526901760,
+    -4.0647616451442255e-11,
+    8.9216910204564526e-13,
+    -1.9939295860721076e-14,
+    4.5189800296199182e-16,
+    -1.0356517612182471e-17,
+)
 
 
 def _spence_real(x):
     low = x < 0.5
     high = x > 2
-    inner = jnp.where(high, 1 / jnp.where(high, x, 1), x)          # spence(x) = -log(x)**2 / 2 - spence(1 / x)
-    flip = inner < 0.5                                             # spence(v) = pi**2 / 6 - log(v) log(1 - v) - spence(1 - v)
+    inner = jnp.where(high, 1 / jnp.where(high, x, 1), x)  # spence(x) = -log(x)**2 / 2 - spence(1 / x)
+    # spence(v) = pi**2 / 6 - log(v) log(1 - v) - spence(1 - v)
+    flip = inner < 0.5
     y = jnp.where(flip, 1 - inner, inner)
     safe = jnp.where(y > 0, y, 1)
     u = -jnp.log(safe)
@@ -310,13 +352,14 @@ def _spence_real(x):
     for c in reversed(_DILOG):
         total = total * s + c
     value = u * (1 - u / 4 + total * s)
-    tiny = flip & (inner < 0.125)        # up to there log1p keeps what 1 - inner loses; beyond, XLA's has lost more (128 ulp)
+    # up to there log1p keeps what 1 - inner loses; beyond, XLA's has lost more (128 ulp)
+    tiny = flip & (inner < 0.125)
     other = jnp.where(tiny, jnp.log1p(-jnp.where(tiny, inner, 0)), -u)
     product = sp.xlogy(other, jnp.where(flip & (inner > 0), inner, 1))
-    value = jnp.where(flip, math.pi ** 2 / 6 - product - value, value)
-    value = jnp.where(high, -jnp.log(jnp.where(high, x, 1)) ** 2 / 2 - value, value)
+    value = jnp.where(flip, math.pi**2 / 6 - product - value, value)
+    value = jnp.where(high, -(jnp.log(jnp.where(high, x, 1)) ** 2) / 2 - value, value)
     value = jnp.where(x == math.inf, -math.inf, value)
-    return jnp.where((x < 0) | jnp.isnan(x), math.nan, jnp.where(low & (x == 0), math.pi ** 2 / 6, value))
+    return jnp.where((x < 0) | jnp.isnan(x), math.nan, jnp.where(low & (x == 0), math.pi**2 / 6, value))
 
 
 def _spence_slope(out, x):
@@ -329,7 +372,8 @@ _spence = rule(_spence_real, _spence_slope, name="spence")
 
 @special(_spence, "spence", only=("float32", "float64"))
 def spence(x):
-    """Spence's function, the integral of log(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x. float32 or float64; NaN below 0.
+    """Spence's function, the integral of log(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x. float32 or float64;
+    NaN below 0.
 
     Example:
         >>> from weft.scipy import special
@@ -339,6 +383,7 @@ def spence(x):
 
 
 # Owen's T ------------------------------------------------------------------------------------------------------------
+
 
 def _gauss_legendre(n: int) -> list[tuple[float, float]]:
     """Nodes and weights on [0, 1]."""
@@ -382,8 +427,12 @@ def _owens_real(h, a):
     return jnp.where(jnp.isnan(h) | jnp.isnan(a), math.nan, jnp.sign(a) * value)
 
 
-_owens_t = rule(_owens_real, lambda out, h, a: -jnp.exp(-h * h / 2) * sp.erf(math.sqrt(0.5) * a * h) / (2 * math.sqrt(2 * math.pi)),
-                lambda out, h, a: jnp.exp(-h * h / 2 * (1 + a * a)) / (2 * math.pi * (1 + a * a)), name="owens_t")
+_owens_t = rule(
+    _owens_real,
+    lambda out, h, a: -jnp.exp(-h * h / 2) * sp.erf(math.sqrt(0.5) * a * h) / (2 * math.sqrt(2 * math.pi)),
+    lambda out, h, a: jnp.exp(-h * h / 2 * (1 + a * a)) / (2 * math.pi * (1 + a * a)),
+    name="owens_t",
+)
 
 
 @special(_owens_t, "owens_t")

@@ -1,4 +1,7 @@
-"""Relatives of the gamma function, Box and Cox's transformations, the normal distribution's logarithm, Bessel functions, spherical harmonics."""
+"""Relatives of the gamma function, Box and Cox's transformations, the normal distribution's logarithm, Bessel
+functions, spherical harmonics.
+"""
+
 from __future__ import annotations
 
 import math
@@ -42,7 +45,7 @@ def gammasgn(x):
 
 # Stirling's series, B(2k) / (2k (2k - 1)); eight terms are exact to 64 bits from Re z = 10 on
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-_SHIFT = 15      # from Re z = -5
+_SHIFT = 15  # from Re z = -5
 
 
 def _log_gamma_complex(z):
@@ -72,7 +75,8 @@ def _loggamma(x):
 
 @special(inner_jit(_loggamma, name="loggamma"), "loggamma", complex_too=True)
 def loggamma(x):
-    """The logarithm of the gamma function on its principal branch, of complex numbers, or of real ones >= 0 (NaN below).
+    """The logarithm of the gamma function on its principal branch, of complex numbers, or of real ones >= 0 (NaN
+    below).
 
     Example:
         >>> from weft.scipy import special
@@ -104,12 +108,22 @@ def _poch(z, m):
     size = jnp.exp(gammas.lgamma(end) - gammas.lgamma(z)) * sign_of_gamma(end) * sign_of_gamma(z)
     pole = lambda v: (v <= 0) & (v == jnp.floor(v))
     # both at poles: the ratio of the residues, (-1)**m (-z)! / (-z - m)!
-    turned = jnp.exp(gammas.lgamma(jnp.where(pole(z), 1 - z, 1)) - gammas.lgamma(jnp.where(pole(end), 1 - end, 1))) * jnp.where(m == 2 * jnp.floor(m / 2), 1, -1)
+    turned = jnp.exp(
+        gammas.lgamma(jnp.where(pole(z), 1 - z, 1)) - gammas.lgamma(jnp.where(pole(end), 1 - end, 1))
+    ) * jnp.where(m == 2 * jnp.floor(m / 2), 1, -1)
     value = jnp.where(pole(z), jnp.where(pole(end), turned, 0), jnp.where(pole(end), math.inf, size))
     return jnp.where(m == 0, 1, jnp.where(jnp.isnan(end), math.nan, value))
 
 
-@special(rule(_poch, lambda out, z, m: out * (gammas.digamma(z + m) - gammas.digamma(z)), lambda out, z, m: out * gammas.digamma(z + m), name="poch"), "poch")
+@special(
+    rule(
+        _poch,
+        lambda out, z, m: out * (gammas.digamma(z + m) - gammas.digamma(z)),
+        lambda out, z, m: out * gammas.digamma(z + m),
+        name="poch",
+    ),
+    "poch",
+)
 def poch(z, m):
     """The rising factorial gamma(z + m) / gamma(z).
 
@@ -121,7 +135,8 @@ def poch(z, m):
 
 
 def comb(N, k, *, repetition: bool = False):
-    """The number of ways to choose k of N things, as a float; with `repetition` the same one may come twice. 0 where k < 0, N < 0 or k > N.
+    """The number of ways to choose k of N things, as a float; with `repetition` the same one may come twice. 0 where k
+    < 0, N < 0 or k > N.
 
     Example:
         >>> from weft.scipy import special
@@ -151,23 +166,29 @@ def bernoulli(n: int):
     n = operator.index(n)
     if n < 0:
         raise ValueError(f"bernoulli: n must be a non-negative integer, got {n}.")
-    half = min(n // 2, 130)      # beyond, doubles overflow
+    half = min(n // 2, 130)  # beyond, doubles overflow
     tangents = [0, *(math.factorial(k - 1) for k in range(1, half + 1))]
-    for k in range(2, half + 1):      # R. Brent and D. Harvey, "Fast computation of Bernoulli, tangent and secant numbers" (2011)
+    # R. Brent and D. Harvey, "Fast computation of Bernoulli, tangent and secant numbers" (2011)
+    for k in range(2, half + 1):
         for j in range(k, half + 1):
             tangents[j] = (j - k) * tangents[j - 1] + (j - k + 2) * tangents[j]
     out = [1.0, -0.5] + [0.0] * (n - 1)
     for k in range(1, n // 2 + 1):
         sign = 1 if k % 2 else -1
         try:
-            out[2 * k] = float(sign * Fraction(2 * k * tangents[k], 4 ** k * (4 ** k - 1))) if k <= half else sign * math.inf
+            out[2 * k] = (
+                float(sign * Fraction(2 * k * tangents[k], 4**k * (4**k - 1))) if k <= half else sign * math.inf
+            )
         except OverflowError:
             out[2 * k] = sign * math.inf
-    return jnp.array(out[:n + 1], float_dtype())
+    return jnp.array(out[: n + 1], float_dtype())
 
 
 def _power_slope(log):
-    """d/dl of (u**l - 1) / l, with l log(u) = s: log(u)**2 (1 + (s - 1) exp(s)) / s**2, by its series where s is small."""
+    """d/dl of (u**l - 1) / l, with l log(u) = s: log(u)**2 (1 + (s - 1) exp(s)) / s**2, by its series where s is
+    small.
+    """
+
     def slope(out, x, lmbda):
         w = log(x)
         s = lmbda * w
@@ -177,6 +198,7 @@ def _power_slope(log):
         for c in reversed(terms):
             total = total * s + c
         return w * w * jnp.where(small, total, (1 + (big - 1) * jnp.exp(big)) / (big * big))
+
     return slope
 
 
@@ -185,6 +207,7 @@ def _boxcox_of(log, name: str):
         w = log(x)
         zero = lmbda == 0
         return jnp.where(zero, w, jnp.expm1(jnp.where(zero, 1, lmbda) * w) / jnp.where(zero, 1, lmbda))
+
     return rule(value, lambda out, x, lmbda: jnp.exp((lmbda - 1) * log(x)), _power_slope(log), name=name)
 
 
@@ -212,6 +235,7 @@ def boxcox1p(x, lmbda):
 
 # the normal distribution ---------------------------------------------------------------------------------------------
 
+
 def _log_ndtr_of(series_order: int):
     def value(x):
         limit = -20 if is_double(x) else -10
@@ -224,11 +248,17 @@ def _log_ndtr_of(series_order: int):
         below = sp.ndtr(-jnp.abs(jnp.maximum(x, limit)))
         middle = jnp.where(x > 0, jnp.log1p(-below), jnp.log(jnp.where(x > 0, 1, below)))
         return jnp.where(x < limit, tail, jnp.where(jnp.isnan(x), x, middle))
-    return rule(value, lambda out, x: jnp.exp(jnp.where(jnp.isinf(x), -math.inf, -x * x / 2 - out) - math.log(2 * math.pi) / 2), name="log_ndtr")
+
+    return rule(
+        value,
+        lambda out, x: jnp.exp(jnp.where(jnp.isinf(x), -math.inf, -x * x / 2 - out) - math.log(2 * math.pi) / 2),
+        name="log_ndtr",
+    )
 
 
 def log_ndtr(x, series_order: int = 3):
-    """The logarithm of the normal distribution function; far below 0 by `series_order` terms of its asymptotic series. float32 or float64.
+    """The logarithm of the normal distribution function; far below 0 by `series_order` terms of its asymptotic series.
+    float32 or float64.
 
     Raises:
         TypeError: for another dtype, or a series_order that is no int. ValueError: unless 0 <= series_order <= 30.
@@ -242,7 +272,12 @@ def log_ndtr(x, series_order: int = 3):
         raise TypeError(f"log_ndtr: series_order must be a Python integer, got {series_order!r}.")
     if not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: series_order must be between 0 and 30, got {series_order}.")
-    return special(_LOG_NDTR.setdefault(series_order, _log_ndtr_of(series_order)), "log_ndtr", error=TypeError, only=("float32", "float64"))(log_ndtr)(x)
+    return special(
+        _LOG_NDTR.setdefault(series_order, _log_ndtr_of(series_order)),
+        "log_ndtr",
+        error=TypeError,
+        only=("float32", "float64"),
+    )(log_ndtr)(x)
 
 
 _LOG_NDTR: dict = {}
@@ -250,8 +285,10 @@ _LOG_NDTR: dict = {}
 
 # Bessel functions and spherical harmonics ----------------------------------------------------------------------------
 
+
 def bessel_jn(z, *, v: int, n_iter: int = 50):
-    """The Bessel functions J0(z) to Jv(z) of real z, of shape (v + 1, *z.shape), by the recurrence downwards from order max(n_iter, v).
+    """The Bessel functions J0(z) to Jv(z) of real z, of shape (v + 1, *z.shape), by the recurrence downwards from order
+    max(n_iter, v).
 
     It must start well beyond |z|: the default suits |z| up to about 30.
 
@@ -275,28 +312,34 @@ def _bessel_jn(z, v: int, start: int):
 
     def step(state, n):
         above, here, total, scale = state
-        below = 2 * n / x * here - above                                               # of order n - 1
-        total = total + jnp.where(n % 2 == 1, jnp.where(n == 1, 1, 2) * below, 0)      # J0 + 2 J2 + 2 J4 + … = 1
-        size = stop_gradient(jnp.maximum(jnp.abs(below), 1))                           # all are kept small, as far as `scale` says
+        below = 2 * n / x * here - above  # of order n - 1
+        total = total + jnp.where(n % 2 == 1, jnp.where(n == 1, 1, 2) * below, 0)  # J0 + 2 J2 + 2 J4 + … = 1
+        # all are kept small, as far as `scale` says
+        size = stop_gradient(jnp.maximum(jnp.abs(below), 1))
         scale = scale + jnp.log(size)
         return (here / size, below / size, total / size, scale), (below / size, scale)
+
     top = jnp.full_like(x, 1e-10)
     first = (jnp.zeros_like(x), top, top * (2 * (start % 2 == 0)), jnp.zeros_like(x))
     (_, _, total, scale), (values, scales) = scan(step, first, jnp.arange(start, 0, -1).astype(x.dtype))
     if v == start:
         values, scales = jnp.concatenate([top[None], values]), jnp.concatenate([jnp.zeros_like(top)[None], scales])
-    values, scales = values[::-1][:v + 1], scales[::-1][:v + 1]
+    values, scales = values[::-1][: v + 1], scales[::-1][: v + 1]
     order = jnp.arange(v + 1).reshape(-1, *(1,) * x.ndim)
-    return jnp.where(tiny, jnp.where(order == 0, 1, jnp.where(order == 1, z / 2, 0)), values / total * jnp.exp(scales - scale))
+    return jnp.where(
+        tiny, jnp.where(order == 0, 1, jnp.where(order == 1, z / 2, 0)), values / total * jnp.exp(scales - scale)
+    )
 
 
 def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = None):
-    """The spherical harmonic of degree n and order m at the polar angle theta and the azimuth phi, complex, of one-dimensional arrays.
+    """The spherical harmonic of degree n and order m at the polar angle theta and the azimuth phi, complex, of
+    one-dimensional arrays.
 
     `n_max`, the largest degree, must be given where n is not known while tracing.
 
     Raises:
-        TypeError: for degrees and orders that are no integers, or scalars. ConcretizationTypeError: under jit without n_max. NotImplementedError: for diff_n.
+        TypeError: for degrees and orders that are no integers, or scalars. ConcretizationTypeError: under jit without
+            n_max. NotImplementedError: for diff_n.
         ValueError: for arrays of more axes.
 
     Example:
@@ -311,10 +354,15 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
     n, m = [on_device(operand("sph_harm_y", x)) for x in (n, m)]
     theta, phi = map(on_device, promote_inexact("sph_harm_y", theta, phi))
     if not (dtypes.is_int(n.dtype) and dtypes.is_int(m.dtype)) or any(x.ndim == 0 for x in (n, m, theta, phi)):
-        raise TypeError("sph_harm_y takes integer arrays n and m and arrays of angles, of shape (k,), got "
-                        f"{', '.join(f'{dtypes.name(x.dtype)}{list(x.shape)}' for x in (n, m, theta, phi))}.")
+        raise TypeError(
+            "sph_harm_y takes integer arrays n and m and arrays of angles, of shape (k,), got "
+            f"{', '.join(f'{dtypes.name(x.dtype)}{list(x.shape)}' for x in (n, m, theta, phi))}."
+        )
     if any(x.ndim > 1 for x in (n, m, theta, phi)):
-        raise ValueError(f"sph_harm_y takes one-dimensional arrays, got shapes {[x.shape for x in (n, m, theta, phi)]}; use ravel() before and reshape after.")
+        raise ValueError(
+            f"sph_harm_y takes one-dimensional arrays, got shapes {[x.shape for x in (n, m, theta, phi)]}; use ravel()"
+            " before and reshape after."
+        )
     top = int(n.max()) if n_max is None else operator.index(n_max)
     if is_concrete(n) and n.size and int(n.min()) < 0:
         raise ValueError(f"sph_harm_y: degrees must not be negative, got {int(n.min())}.")
@@ -325,16 +373,24 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
     def sectoral(k, p):
         k = jnp.asarray(k + 1, p.dtype)
         return jnp.where(k <= order, -p * jnp.sqrt((2 * k + 1) / (2 * k)) * sine, p)
-    start = fori_loop(0, top, sectoral, jnp.full_like(theta, math.sqrt(0.25 / math.pi)))      # of degree |m|
 
-    def climb(k, state):      # from degree k and k - 1 to k + 1; all values are normalized
+    start = fori_loop(0, top, sectoral, jnp.full_like(theta, math.sqrt(0.25 / math.pi)))  # of degree |m|
+
+    def climb(k, state):  # from degree k and k - 1 to k + 1; all values are normalized
         here, below = state
         degree, q = jnp.asarray(k + 1, start.dtype), order.astype(start.dtype)
         on = (degree > q) & (degree <= n)
         wide = jnp.where(on, degree * degree - q * q, 1)
         a = jnp.sqrt((4 * degree * degree - 1) / wide)
-        b = jnp.sqrt(jnp.where(on & (degree > 1), (jnp.square(degree - 1) - q * q) / (4 * jnp.square(jnp.maximum(degree, 2) - 1) - 1), 0))
+        b = jnp.sqrt(
+            jnp.where(
+                on & (degree > 1),
+                (jnp.square(degree - 1) - q * q) / (4 * jnp.square(jnp.maximum(degree, 2) - 1) - 1),
+                0,
+            )
+        )
         return jnp.where(on, a * (cosine * here - b * below), here), jnp.where(on, here, below)
+
     value = fori_loop(0, top, climb, (start, jnp.zeros_like(start)))[0]
     value = jnp.where(order > n, 0, value) * jnp.where((m < 0) & (m % 2 == 1), -1, 1)
     angle = m.astype(phi.dtype) * phi

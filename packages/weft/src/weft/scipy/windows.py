@@ -1,8 +1,9 @@
 """Windows of signal processing, as lists of numbers of the host: scipy.signal's names, their periodic form.
 
-F. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978); A. Nuttall, "Some windows with very good
-sidelobe behavior" (1981).
+F. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978); A. Nuttall, "Some
+windows with very good sidelobe behavior" (1981).
 """
+
 from __future__ import annotations
 
 import math
@@ -18,7 +19,7 @@ def _cosines(*weights):
 
 def _parzen(t, n):
     x = abs(t - 0.5) * (n - 1) / n * 2
-    return 2 * (1 - x) ** 3 if x > 0.5 else 1 - 6 * x ** 2 * (1 - x)
+    return 2 * (1 - x) ** 3 if x > 0.5 else 1 - 6 * x**2 * (1 - x)
 
 
 def _bohman(t, n):
@@ -77,18 +78,51 @@ _SHAPES = {
     "general_cosine": lambda t, n, weights: _cosines(*weights)(t, n),
     "general_hamming": lambda t, n, alpha: _cosines(alpha, 1 - alpha)(t, n),
 }
-_ALIASES = {"box": "boxcar", "ones": "boxcar", "rect": "boxcar", "rectangular": "boxcar", "triangle": "triang", "tri": "triang",
-            "par": "parzen", "bman": "bohman", "bmn": "bohman", "black": "blackman", "blk": "blackman", "nut": "nuttall",
-            "blackharr": "blackmanharris", "bkh": "blackmanharris", "flat": "flattop", "flt": "flattop", "bart": "bartlett", "brt": "bartlett",
-            "brthan": "barthann", "bth": "barthann", "hamm": "hamming", "ham": "hamming", "han": "hann", "halfcosine": "cosine",
-            "sinc": "lanczos", "poisson": "exponential", "tuk": "tukey", "ksr": "kaiser", "gauss": "gaussian", "gss": "gaussian",
-            "general gaussian": "general_gaussian", "general gauss": "general_gaussian", "general_gauss": "general_gaussian", "ggs": "general_gaussian",
-            "general cosine": "general_cosine", "general hamming": "general_hamming"}
+_ALIASES = {
+    "box": "boxcar",
+    "ones": "boxcar",
+    "rect": "boxcar",
+    "rectangular": "boxcar",
+    "triangle": "triang",
+    "tri": "triang",
+    "par": "parzen",
+    "bman": "bohman",
+    "bmn": "bohman",
+    "black": "blackman",
+    "blk": "blackman",
+    "nut": "nuttall",
+    "blackharr": "blackmanharris",
+    "bkh": "blackmanharris",
+    "flat": "flattop",
+    "flt": "flattop",
+    "bart": "bartlett",
+    "brt": "bartlett",
+    "brthan": "barthann",
+    "bth": "barthann",
+    "hamm": "hamming",
+    "ham": "hamming",
+    "han": "hann",
+    "halfcosine": "cosine",
+    "sinc": "lanczos",
+    "poisson": "exponential",
+    "tuk": "tukey",
+    "ksr": "kaiser",
+    "gauss": "gaussian",
+    "gss": "gaussian",
+    "general gaussian": "general_gaussian",
+    "general gauss": "general_gaussian",
+    "general_gauss": "general_gaussian",
+    "ggs": "general_gaussian",
+    "general cosine": "general_cosine",
+    "general hamming": "general_hamming",
+}
 _NEED = ("kaiser", "gaussian", "general_gaussian", "general_cosine", "general_hamming")
 
 
 def window(spec: Any, n: int) -> list[float]:
-    """The periodic window of n places: one period of the symmetric window of n + 1. `spec` is a name, (name, parameters…), or the beta of a Kaiser window."""
+    """The periodic window of n places: one period of the symmetric window of n + 1. `spec` is a name, (name,
+    parameters…), or the beta of a Kaiser window.
+    """
     if isinstance(spec, (int, float)):
         spec = ("kaiser", float(spec))
     name, *params = (spec,) if isinstance(spec, str) else spec

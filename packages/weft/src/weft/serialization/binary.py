@@ -1,4 +1,7 @@
-"""Writing and reading bytes of which nothing is trusted: every length is checked against what is left before anything is made."""
+"""Writing and reading bytes of which nothing is trusted: every length is checked against what is left before
+anything is made.
+"""
+
 from __future__ import annotations
 
 import struct
@@ -11,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class DeserializationError(WeftError):
-    """Bytes are not what they claim to be: truncated, damaged, of another version, or not a well-formed program. The message
-    names the offset; nothing of the bytes has been run. Write them again with this version of weft."""
+    """Bytes are not what they claim to be: truncated, damaged, of another version, or not a well-formed program. The
+    message names the offset; nothing of the bytes has been run. Write them again with this version of weft.
+    """
 
     def __init__(self, message: str, offset: int = 0):
         super().__init__(f"{message} (at byte {offset})")
@@ -20,17 +24,23 @@ class DeserializationError(WeftError):
 
 
 def printable(text: str) -> str:
-    """A stranger's text for messages and logs: what shows nothing, such as a new line, a terminal's escape or half of a surrogate pair, is written as Python escapes it.
+    """A stranger's text for messages and logs: what shows nothing, such as a new line, a terminal's escape or half of a
+    surrogate pair, is written as Python escapes it.
 
     Example:
         >>> printable("f(x) ≥ 0\\n\\x1b[2J")
         'f(x) ≥ 0\\\\n\\\\x1b[2J'
     """
-    return text if text.isprintable() else "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
+    return (
+        text
+        if text.isprintable()
+        else "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
+    )
 
 
 class Writer:
     """Appends integers, strings and bytes to `data`."""
+
     __slots__ = ("data",)
 
     def __init__(self) -> None:
@@ -67,6 +77,7 @@ class Writer:
 
 class Reader:
     """Reads what a `Writer` wrote; raises DeserializationError for whatever is not that."""
+
     __slots__ = ("data", "at", "end")
 
     def __init__(self, data: Buffer):
@@ -89,7 +100,7 @@ class Reader:
     def unsigned(self, limit: int = (1 << 64) - 1) -> int:
         """An integer of at most `limit`."""
         start, value, shift = self.at, 0, 0
-        if start < self.end and (value := self.data[start]) < 0x80 and value <= limit:      # most are one byte
+        if start < self.end and (value := self.data[start]) < 0x80 and value <= limit:  # most are one byte
             self.at = start + 1
             return value
         value = 0
@@ -114,8 +125,11 @@ class Reader:
         start = self.at
         value = self.unsigned()
         if value > self.left() or limit is not None and value > limit:
-            self.fail(f"{value} items are announced, {self.left()} bytes are left" +
-                      (f" and {limit} items allowed" if limit is not None else ""), start)
+            self.fail(
+                f"{value} items are announced, {self.left()} bytes are left"
+                + (f" and {limit} items allowed" if limit is not None else ""),
+                start,
+            )
         return value
 
     def index(self, table: Sequence[Any]) -> int:
@@ -139,7 +153,7 @@ class Reader:
         if size > self.left():
             self.fail(f"{size} bytes are announced, {self.left()} are left")
         self.at += size
-        return self.data[self.at - size:self.at]
+        return self.data[self.at - size : self.at]
 
     def string(self) -> str:
         start = self.at

@@ -1,9 +1,11 @@
 """What a program from outside may hold: its primitives, and what each of their parameters may be.
 
-Bytes from a client or a file name primitives. Those of `PORTABLE` are accepted, with exactly these parameters, each of its kind; the rules of a
-primitive can then rely on what they are given, as they rely on the functions that bind it. `REFUSED` says why the others can't come that way.
-A primitive that stands in neither table is refused, so a new one stays at home until someone has decided (tests/remote/test_hostile.py asks).
+Bytes from a client or a file name primitives. Those of `PORTABLE` are accepted, with exactly these parameters, each of
+its kind; the rules of a primitive can then rely on what they are given, as they rely on the functions that bind it.
+`REFUSED` says why the others can't come that way. A primitive that stands in neither table is refused, so a new one
+stays at home until someone has decided (tests/remote/test_hostile.py asks).
 """
+
 from __future__ import annotations
 
 import math
@@ -19,6 +21,7 @@ from ..core.primitive import param_types
 
 class Kind(NamedTuple):
     """What a parameter may be, in words and as a check."""
+
     words: str
     holds: Callable[[Any], bool]
     required: bool = True
@@ -61,8 +64,10 @@ def many(kind: Kind) -> Kind:
 
 def row(*kinds: Kind) -> Kind:
     """A tuple with an entry of each kind."""
-    return Kind(f"a tuple of {len(kinds)}: {', '.join(k.words for k in kinds)}",
-                lambda v: type(v) is tuple and len(v) == len(kinds) and all([k.holds(x) for k, x in zip(kinds, v)]))
+    return Kind(
+        f"a tuple of {len(kinds)}: {', '.join(k.words for k in kinds)}",
+        lambda v: type(v) is tuple and len(v) == len(kinds) and all([k.holds(x) for k, x in zip(kinds, v)]),
+    )
 
 
 def member(name: str) -> Kind:
@@ -72,8 +77,10 @@ def member(name: str) -> Kind:
 
 def record(name: str, *kinds: Kind) -> Kind:
     """A named tuple, with fields of these kinds."""
-    return Kind(f"a {name} of {', '.join(k.words for k in kinds)}",
-                lambda v: type(v) is param_types.get(name) and all([k.holds(x) for k, x in zip(kinds, v)]))
+    return Kind(
+        f"a {name} of {', '.join(k.words for k in kinds)}",
+        lambda v: type(v) is param_types.get(name) and all([k.holds(x) for k, x in zip(kinds, v)]),
+    )
 
 
 def word(*words: str) -> Kind:
@@ -93,25 +100,46 @@ DTYPE_OR_NONE = either(NOTHING, DTYPE)
 ACCURACY = {"accuracy": optional(either(NOTHING, member("AccuracyMode"), record("Tolerance", FLOAT, FLOAT, COUNT)))}
 ALONG = {"axis": INTEGER, "reverse": FLAG}
 REDUCED = {"axes": AXES, "out_sharding": NOTHING}
-_LEVEL = either(NOTHING, member("Precision"), word(
-    "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"))
+_LEVEL = either(
+    NOTHING,
+    member("Precision"),
+    word("default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"),
+)
 _OPERAND_TYPE = either(DTYPE, word("tf32", *dtypes.names))
-PRECISION = either(_LEVEL, row(_LEVEL, _LEVEL), member("DotAlgorithmPreset"), record(
-    "DotAlgorithm", _OPERAND_TYPE, _OPERAND_TYPE, _OPERAND_TYPE, COUNT, COUNT, COUNT, FLAG))
+PRECISION = either(
+    _LEVEL,
+    row(_LEVEL, _LEVEL),
+    member("DotAlgorithmPreset"),
+    record("DotAlgorithm", _OPERAND_TYPE, _OPERAND_TYPE, _OPERAND_TYPE, COUNT, COUNT, COUNT, FLAG),
+)
 DOT_NUMBERS = row(row(AXES, AXES), row(AXES, AXES))
 PRODUCT = {"precision": PRECISION, "preferred_element_type": DTYPE_OR_NONE, "out_sharding": NOTHING}
-WINDOW = {"window_dimensions": SIZES, "window_strides": SIZES, "padding": PAIRS, "base_dilation": SIZES, "window_dilation": SIZES}
-SCATTER = {"dimension_numbers": record("ScatterDimensionNumbers", AXES, AXES, AXES, AXES, AXES), "indices_are_sorted": FLAG,
-           "unique_indices": FLAG, "mode": member("GatherScatterMode"), "update_jaxpr": NOTHING, "update_consts": row()}
+WINDOW = {
+    "window_dimensions": SIZES,
+    "window_strides": SIZES,
+    "padding": PAIRS,
+    "base_dilation": SIZES,
+    "window_dilation": SIZES,
+}
+SCATTER = {
+    "dimension_numbers": record("ScatterDimensionNumbers", AXES, AXES, AXES, AXES, AXES),
+    "indices_are_sorted": FLAG,
+    "unique_indices": FLAG,
+    "mode": member("GatherScatterMode"),
+    "update_jaxpr": NOTHING,
+    "update_consts": row(),
+}
 SUBSET = either(NOTHING, row(INTEGER, INTEGER))
 MAGMA = either(NOTHING, FLAG)
 
 _WITHOUT_PARAMETERS = (
-    "abs acos acosh add add_any after_all and asin asinh atan atan2 atanh bessel_i0e bessel_i1e ceil cholesky cholesky_update clamp clz complex copy "
-    "cosh create_token digamma div dynamic_update_slice eq eq_to erf erf_inv erfc floor ge geqrf gt hessenberg householder_product igamma "
-    "igamma_grad_a igammac imag is_finite le le_to lgamma lt lt_to lu max min mul mulhi ne neg nextafter not optimization_barrier or polygamma "
-    "population_count pow real regularized_incomplete_beta rem select_n shift_left shift_right_arithmetic shift_right_logical sign sinh square "
-    "stage stop_gradient sub threefry2x32 xor zeta asin zeta").split()
+    "abs acos acosh add add_any after_all and asin asinh atan atan2 atanh bessel_i0e bessel_i1e ceil cholesky"
+    " cholesky_update clamp clz complex copy cosh create_token digamma div dynamic_update_slice eq eq_to erf erf_inv"
+    " erfc floor ge geqrf gt hessenberg householder_product igamma igamma_grad_a igammac imag is_finite le le_to lgamma"
+    " lt lt_to lu max min mul mulhi ne neg nextafter not optimization_barrier or polygamma population_count pow real"
+    " regularized_incomplete_beta rem select_n shift_left shift_right_arithmetic shift_right_logical sign sinh square"
+    " stage stop_gradient sub threefry2x32 xor zeta asin zeta"
+).split()
 
 # primitive -> what its parameters are
 PORTABLE: dict[str, dict[str, Kind]] = {
@@ -123,27 +151,55 @@ PORTABLE: dict[str, dict[str, Kind]] = {
     **{name: WINDOW for name in "reduce_window_max reduce_window_min reduce_window_sum".split()},
     **{name: SCATTER for name in "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub".split()},
     **{name: {"axes": AXES, "index_dtype": DTYPE} for name in ("argmax", "argmin")},
-    "approx_top_k": {"k": SIZE, "reduction_dimension": INTEGER, "recall_target": FLOAT, "is_max_k": FLAG, "reduction_input_size_override": INTEGER,
-                     "aggregate_to_topk": FLAG},
+    "approx_top_k": {
+        "k": SIZE,
+        "reduction_dimension": INTEGER,
+        "recall_target": FLOAT,
+        "is_max_k": FLAG,
+        "reduction_input_size_override": INTEGER,
+        "aggregate_to_topk": FLAG,
+    },
     "bitcast_convert_type": {"new_dtype": DTYPE},
     "broadcast_in_dim": {"shape": SIZES, "broadcast_dimensions": AXES, "sharding": NOTHING},
     "concatenate": {"dimension": INTEGER},
     "cond": {"branches": many(PROGRAM)},
     "conj": {"input_dtype": DTYPE},
-    "conv_general_dilated": {"window_strides": SIZES, "padding": PAIRS, "lhs_dilation": SIZES, "rhs_dilation": SIZES,
-                             "dimension_numbers": record("ConvDimensionNumbers", AXES, AXES, AXES), "feature_group_count": SIZE, "batch_group_count": SIZE,
-                             **PRODUCT},
+    "conv_general_dilated": {
+        "window_strides": SIZES,
+        "padding": PAIRS,
+        "lhs_dilation": SIZES,
+        "rhs_dilation": SIZES,
+        "dimension_numbers": record("ConvDimensionNumbers", AXES, AXES, AXES),
+        "feature_group_count": SIZE,
+        "batch_group_count": SIZE,
+        **PRODUCT,
+    },
     "convert_element_type": {"new_dtype": DTYPE, "weak_type": FLAG, "sharding": NOTHING},
     "device_put": {"memory": word("device", "pinned_host", "unpinned_host")},
     "dim_as_value": {"dim": SIZE},
     "dot_general": {"dimension_numbers": DOT_NUMBERS, **PRODUCT},
     "dynamic_slice": {"slice_sizes": SIZES},
-    "eig": {"compute_left_eigenvectors": FLAG, "compute_right_eigenvectors": FLAG, "enable_eigvec_derivs": FLAG,
-            "implementation": either(NOTHING, member("EigImplementation"))},
-    "eigh": {"lower": FLAG, "sort_eigenvalues": FLAG, "subset_by_index": SUBSET, "algorithm": either(NOTHING, member("EighImplementation"))},
+    "eig": {
+        "compute_left_eigenvectors": FLAG,
+        "compute_right_eigenvectors": FLAG,
+        "enable_eigvec_derivs": FLAG,
+        "implementation": either(NOTHING, member("EigImplementation")),
+    },
+    "eigh": {
+        "lower": FLAG,
+        "sort_eigenvalues": FLAG,
+        "subset_by_index": SUBSET,
+        "algorithm": either(NOTHING, member("EighImplementation")),
+    },
     "fft": {"fft_type": member("FftType"), "fft_lengths": SIZES},
-    "gather": {"dimension_numbers": record("GatherDimensionNumbers", AXES, AXES, AXES, AXES, AXES), "slice_sizes": SIZES, "indices_are_sorted": FLAG,
-               "unique_indices": FLAG, "mode": member("GatherScatterMode"), "fill_value": either(NOTHING, SCALAR)},
+    "gather": {
+        "dimension_numbers": record("GatherDimensionNumbers", AXES, AXES, AXES, AXES, AXES),
+        "slice_sizes": SIZES,
+        "indices_are_sorted": FLAG,
+        "unique_indices": FLAG,
+        "mode": member("GatherScatterMode"),
+        "fill_value": either(NOTHING, SCALAR),
+    },
     "geqp3": {"use_magma": MAGMA},
     "integer_pow": {"y": INTEGER},
     "iota": {"dtype": DTYPE, "shape": SIZES, "dimension": INTEGER, "sharding": NOTHING},
@@ -154,31 +210,68 @@ PORTABLE: dict[str, dict[str, Kind]] = {
     "pad": {"padding_config": many(row(SIZE, SIZE, SIZE))},
     "platform_index": {"platforms": many(either(NOTHING, many(TEXT)))},
     "qr": {"pivoting": FLAG, "full_matrices": FLAG, "use_magma": MAGMA},
-    "ragged_dot_general": {"ragged_dot_dimension_numbers": record("RaggedDotDimensionNumbers", DOT_NUMBERS, AXES, AXES), "group_offset": NOTHING, **PRODUCT},
+    "ragged_dot_general": {
+        "ragged_dot_dimension_numbers": record("RaggedDotDimensionNumbers", DOT_NUMBERS, AXES, AXES),
+        "group_offset": NOTHING,
+        **PRODUCT,
+    },
     "reduce": {"jaxpr": PROGRAM, "dimensions": AXES},
     "reduce_precision": {"exponent_bits": INTEGER, "mantissa_bits": INTEGER},
     "reduce_window": {"jaxpr": PROGRAM, "consts": row(), **WINDOW},
-    "remat2": {"jaxpr": OPEN_PROGRAM, "prevent_cse": either(FLAG, many(FLAG)), "differentiated": FLAG, "policy": NOTHING},
+    "remat2": {
+        "jaxpr": OPEN_PROGRAM,
+        "prevent_cse": either(FLAG, many(FLAG)),
+        "differentiated": FLAG,
+        "policy": NOTHING,
+    },
     "reshape": {"new_sizes": SIZES, "dimensions": NOTHING, "sharding": NOTHING},
     "rev": {"dimensions": AXES},
-    "rng_bit_generator": {"shape": SIZES, "dtype": DTYPE, "algorithm": member("RandomAlgorithm"), "out_sharding": NOTHING},
+    "rng_bit_generator": {
+        "shape": SIZES,
+        "dtype": DTYPE,
+        "algorithm": member("RandomAlgorithm"),
+        "out_sharding": NOTHING,
+    },
     "rng_uniform": {"shape": SIZES},
     "round": {"rounding_method": either(INTEGER, member("RoundingMethod"))},
-    "scan": {"jaxpr": PROGRAM, "length": SIZE, "reverse": FLAG, "unroll": either(INTEGER, FLAG), "num_consts": COUNT, "num_carry": COUNT},
+    "scan": {
+        "jaxpr": PROGRAM,
+        "length": SIZE,
+        "reverse": FLAG,
+        "unroll": either(INTEGER, FLAG),
+        "num_consts": COUNT,
+        "num_carry": COUNT,
+    },
     "schur": {"compute_schur_vectors": FLAG, "sort_eig_vals": FALSE, "select_callable": NOTHING},
     "select_and_gather_add": {"select_prim": word("ge", "le"), **WINDOW},
-    "select_and_scatter_add": {"select_prim": word("ge", "le"), "window_dimensions": SIZES, "window_strides": SIZES, "padding": PAIRS},
+    "select_and_scatter_add": {
+        "select_prim": word("ge", "le"),
+        "window_dimensions": SIZES,
+        "window_strides": SIZES,
+        "padding": PAIRS,
+    },
     "slice": {"start_indices": SIZES, "limit_indices": SIZES, "strides": either(NOTHING, SIZES)},
     "sort": {"dimension": INTEGER, "is_stable": FLAG, "num_keys": INTEGER},
     "split": {"sizes": SIZES, "axis": INTEGER},
     "squeeze": {"dimensions": AXES},
     "stack": {"axis": INTEGER},
-    "svd": {"full_matrices": FLAG, "compute_uv": FLAG, "subset_by_index": SUBSET, "algorithm": either(NOTHING, member("SvdAlgorithm"))},
+    "svd": {
+        "full_matrices": FLAG,
+        "compute_uv": FLAG,
+        "subset_by_index": SUBSET,
+        "algorithm": either(NOTHING, member("SvdAlgorithm")),
+    },
     "symmetric_product": {"alpha": FLOAT, "beta": FLOAT},
     "tile": {"reps": SIZES},
     "top_k": {"k": SIZE, "axis": INTEGER},
     "transpose": {"permutation": AXES},
-    "triangular_solve": {"left_side": FLAG, "lower": FLAG, "transpose_a": FLAG, "conjugate_a": FLAG, "unit_diagonal": FLAG},
+    "triangular_solve": {
+        "left_side": FLAG,
+        "lower": FLAG,
+        "transpose_a": FLAG,
+        "conjugate_a": FLAG,
+        "unit_diagonal": FLAG,
+    },
     "tridiagonal": {"lower": FLAG},
     "tridiagonal_solve": {"perturb_singular": FLAG},
     "unstack": {"axis": INTEGER},
@@ -196,14 +289,53 @@ _PLACE = "it names devices of this process"
 REFUSED: dict[str, str] = {
     **{name: _PYTHON for name in ("debug_callback", "io_callback", "pure_callback")},
     **{name: _REFERENCE for name in ("addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap")},
-    **{name: _COLLECTIVE for name in ("all_gather", "all_gather_invariant", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
-                                      "pvary", "reduce_scatter", "shard_map")},
-    **{name: _KEY for name in ("random_bits", "random_clone", "random_fold_in", "random_gamma", "random_seed", "random_split", "random_unwrap",
-                               "random_wrap")},
-    **{name: _CALL for name in ("call_exported", "custom_jvp_call", "custom_lin", "custom_linear_solve", "custom_vjp_call", "custom_vmap_call",
-                                "linear_call", "remat_opt")},
+    **{
+        name: _COLLECTIVE
+        for name in (
+            "all_gather",
+            "all_gather_invariant",
+            "all_to_all",
+            "axis_index",
+            "pbroadcast",
+            "pmax",
+            "pmin",
+            "ppermute",
+            "psum",
+            "pvary",
+            "reduce_scatter",
+            "shard_map",
+        )
+    },
+    **{
+        name: _KEY
+        for name in (
+            "random_bits",
+            "random_clone",
+            "random_fold_in",
+            "random_gamma",
+            "random_seed",
+            "random_split",
+            "random_unwrap",
+            "random_wrap",
+        )
+    },
+    **{
+        name: _CALL
+        for name in (
+            "call_exported",
+            "custom_jvp_call",
+            "custom_lin",
+            "custom_linear_solve",
+            "custom_vjp_call",
+            "custom_vmap_call",
+            "linear_call",
+            "remat_opt",
+        )
+    },
     **{name: _PLACE for name in ("inspect_sharding", "sharding_constraint", "transfer")},
-    "check": "its message is built in this process; weft.experimental.checkify.checkify makes it a result of the program",
+    "check": (
+        "its message is built in this process; weft.experimental.checkify.checkify makes it a result of the program"
+    ),
     "composite": "it stands for an operation that a compiler knows by name",
     "dce_sink": "it is an effect, and a program from outside has none",
     "ffi_call": "it calls compiled code by its name, and says itself which results that writes",
@@ -221,18 +353,25 @@ _TAKE_TOKENS = frozenset("after_all optimization_barrier cond jit remat2 scan wh
 
 
 def check_parameters(eqn: JaxprEqn) -> None:
-    """VerificationError unless an equation is one that a program from outside may hold, with operands and parameters of the right kinds."""
+    """VerificationError unless an equation is one that a program from outside may hold, with operands and parameters
+    of the right kinds.
+    """
     name, params = eqn.primitive.name, eqn.params
     kinds = PORTABLE.get(name)
     if kinds is None or eqn.primitive.foreign:
-        raise VerificationError(f"a program from outside can't hold the primitive {name!r}: {why_refused(name) or 'it belongs to a library'}. Leave it out of "
-                                "the program, or run the program in the process that traced it")
+        raise VerificationError(
+            f"a program from outside can't hold the primitive {name!r}:"
+            f" {why_refused(name) or 'it belongs to a library'}. Leave it out of the program, or run the program in the"
+            " process that traced it"
+        )
     if name not in _TAKE_TOKENS and any([not isinstance(a.aval, ShapedArray) for a in eqn.invars]):
         raise VerificationError(f"{name} takes arrays, and one of its operands is an order token")
     for key, kind in kinds.items():
         if key in params:
             if not kind.holds(params[key]):
-                raise VerificationError(f"the parameter {key} of {name} must be {kind.words}; got {str(params[key])[:80]!r}")
+                raise VerificationError(
+                    f"the parameter {key} of {name} must be {kind.words}; got {str(params[key])[:80]!r}"
+                )
         elif kind.required:
             raise VerificationError(f"{name} has no parameter {key}")
     unknown = [key for key in params if key not in kinds]

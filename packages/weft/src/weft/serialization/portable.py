@@ -1,6 +1,8 @@
-"""What jaxprs that leave the process carry: `CARRIERS` says which operands of an equation reach which jaxpr among its parameters. Primitives that carry
-jaxprs and are not in that table can't leave; `transforms.portable` makes programs that can.
+"""What jaxprs that leave the process carry: `CARRIERS` says which operands of an equation reach which jaxpr among its
+parameters. Primitives that carry jaxprs and are not in that table can't leave; `transforms.portable` makes programs
+that can.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,6 +23,7 @@ class NotPortable(WeftError, BackendError):
 
 class Operand(NamedTuple):
     """An operand as an argument of a carried jaxpr: its position in the equation, and whether it goes in row by row."""
+
     position: int
     row: bool = False
 
@@ -42,18 +45,25 @@ def _while(params: Params, n: int) -> list[list[Operand]]:
 
 class Carrier(NamedTuple):
     """How a primitive carries jaxprs."""
-    keys: tuple[str, ...]          # the parameters that hold them, in order
-    operands: Callable[..., Any]   # (params, number of operands) -> for each jaxpr the operands that are its arguments
-    prepend: Callable[..., Any]    # (params, how many constants each jaxpr gets) -> changed params
+
+    keys: tuple[str, ...]  # the parameters that hold them, in order
+    operands: Callable[..., Any]  # (params, number of operands) -> for each jaxpr the operands that are its arguments
+    prepend: Callable[..., Any]  # (params, how many constants each jaxpr gets) -> changed params
 
 
 CARRIERS: dict[str, Carrier] = {
-    "jit": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))],
-                   lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])}),
+    "jit": Carrier(
+        ("jaxpr",),
+        lambda p, n: [_whole(range(n))],
+        lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])},
+    ),
     "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {}),
     "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]}),
-    "while": Carrier(("cond_jaxpr", "body_jaxpr"), _while,
-                     lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]}),
+    "while": Carrier(
+        ("cond_jaxpr", "body_jaxpr"),
+        _while,
+        lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]},
+    ),
     "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}),
     # these combine elements: their jaxprs take scalars, two for each operand pair
     "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}),
@@ -69,7 +79,9 @@ def carried(carrier: Carrier, params: Params) -> Iterator[Jaxpr | ClosedJaxpr]:
 
 
 def check_operands(eqn: JaxprEqn) -> None:
-    """Raises VerificationError unless an equation's operands and results fit the jaxprs that it carries; `core.parameters` has checked its parameters."""
+    """Raises VerificationError unless an equation's operands and results fit the jaxprs that it carries;
+    `core.parameters` has checked its parameters.
+    """
     name, params, avals = eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars]
     carrier = CARRIERS[name]
     if name == "jit" and len(params["donated_invars"]) != len(avals):
@@ -79,16 +91,23 @@ def check_operands(eqn: JaxprEqn) -> None:
     subs = [sub.jaxpr if isinstance(sub, ClosedJaxpr) else sub for sub in carried(carrier, params)]
     if not subs:
         raise VerificationError(f"{name} carries no program")
-    numbers = {k: v for k, v in params.items() if k in ("num_consts", "num_carry", "length", "cond_nconsts", "body_nconsts")}
+    numbers = {
+        k: v for k, v in params.items() if k in ("num_consts", "num_carry", "length", "cond_nconsts", "body_nconsts")
+    }
     if any(v < 0 for v in numbers.values()):
         raise VerificationError(f"{name} has numbers that count nothing: {numbers}")
     if sum(v for k, v in numbers.items() if k != "length") > len(avals):
         raise VerificationError(f"{name} has {len(avals)} operands and counts more: {numbers}")
     if name in FOLDS:
         types = [(v.aval.shape, v.aval.dtype) for v in eqn.outvars]
-        want, (jaxpr,) = [((), a.dtype) for a in avals[:len(avals) // 2]], subs
-        if len(avals) % 2 or [_type(a) for a in jaxpr.in_avals] != [*want, *want] or [_type(a) for a in jaxpr.out_avals] != want \
-                or [t[1] for t in types] != [w[1] for w in want] or any(a.shape for a in avals[len(avals) // 2:]):
+        want, (jaxpr,) = [((), a.dtype) for a in avals[: len(avals) // 2]], subs
+        if (
+            len(avals) % 2
+            or [_type(a) for a in jaxpr.in_avals] != [*want, *want]
+            or [_type(a) for a in jaxpr.out_avals] != want
+            or [t[1] for t in types] != [w[1] for w in want]
+            or any(a.shape for a in avals[len(avals) // 2 :])
+        ):
             raise VerificationError(f"{name} and its function disagree about types")
         return
     length = params.get("length")
@@ -107,10 +126,10 @@ def _check_results(name: str, params: dict[Any, Any], avals: list[Any], subs: li
         raise VerificationError("the branches of cond give different types")
     if name == "scan":
         c, k = params["num_consts"], params["num_carry"]
-        if len(outs[0]) < k or outs[0][:k] != [_type(a) for a in avals[c:c + k]]:
+        if len(outs[0]) < k or outs[0][:k] != [_type(a) for a in avals[c : c + k]]:
             raise VerificationError("the carry of scan changes its type")
     if name == "while":
-        carry = [_type(a) for a in avals[params["cond_nconsts"] + params["body_nconsts"]:]]
+        carry = [_type(a) for a in avals[params["cond_nconsts"] + params["body_nconsts"] :]]
         if outs[1] != carry:
             raise VerificationError("the carry of while changes its type")
         if len(outs[0]) != 1 or outs[0][0][1] != "bool":

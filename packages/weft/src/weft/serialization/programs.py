@@ -1,16 +1,21 @@
-"""The bytes of a jaxpr: a versioned, explicit, deterministic format, so that equal programs have equal bytes and one hash.
+"""The bytes of a jaxpr: a versioned, explicit, deterministic format, so that equal programs have equal bytes and one
+hash.
 
     magic "weft" 0x00, version, flags (bit 0: traced with 64-bit types)
     strings    count, then (length, UTF-8)
-    avals      count, then 1 kind: 0 array (dtype: string, weak: byte, rank, sizes), 1 token, 2 array with symbolic sizes (the same, but
+    avals      count, then 1 kind: 0 array (dtype: string, weak: byte, rank, sizes), 1 token, 2 array with symbolic
+    sizes (the same, but
                each size 2 * integer, or 2 * string + 1 for an expression); only `weft.export` writes and reads these
     lines      count, then (file: string, line, function: string, scopes: strings)
     jaxprs     count, then each after those that it carries; the last is the program:
-               avals of arguments, equations (primitive: string, operands, params by name, results, effects, line), results, effects
+               avals of arguments, equations (primitive: string, operands, params by name, results, effects, line),
+               results, effects
 
-Integers are variable-length; strings, avals, lines and jaxprs are named by their number. An operand is 2 * variable, or 1 and a literal.
-Variables are numbered in order of definition. The reader trusts nothing; what it returns has passed the verifier.
+Integers are variable-length; strings, avals, lines and jaxprs are named by their number. An operand is 2 * variable, or
+1 and a literal. Variables are numbered in order of definition. The reader trusts nothing; what it returns has passed
+the verifier.
 """
+
 from __future__ import annotations
 
 import enum
@@ -40,13 +45,16 @@ MAGIC, VERSION = b"weft\x00", 1
 
 
 class Limits(NamedTuple):
-    """What a reader accepts. `equations` counts those of a carried jaxpr once for each time that it is carried, and for each copy that a loop unrolls to."""
-    size: int = 64 << 20         # bytes
+    """What a reader accepts. `equations` counts those of a carried jaxpr once for each time that it is carried, and
+    for each copy that a loop unrolls to.
+    """
+
+    size: int = 64 << 20  # bytes
     equations: int = 1_000_000
-    depth: int = 48              # jaxprs inside jaxprs
-    nesting: int = 16            # tuples inside tuples
+    depth: int = 48  # jaxprs inside jaxprs
+    nesting: int = 16  # tuples inside tuples
     rank: int = 64
-    array_bytes: int = 1 << 46   # of one value
+    array_bytes: int = 1 << 46  # of one value
 
 
 DEFAULT_LIMITS = Limits()
@@ -54,13 +62,15 @@ DEFAULT_LIMITS = Limits()
 
 class Program(NamedTuple):
     """A jaxpr from bytes."""
+
     jaxpr: Jaxpr
-    x64: bool                               # whether it was traced with 64-bit types, and so must be compiled with them
-    files: frozenset[str] = frozenset()     # of the lines that it comes from
+    x64: bool  # whether it was traced with 64-bit types, and so must be compiled with them
+    files: frozenset[str] = frozenset()  # of the lines that it comes from
 
 
 class RecordedLine(SourceInfo):
     """A user's line as it was written down in another process."""
+
     __slots__ = ()
 
     def __init__(self, file: str, line: int, function: str, names: tuple[Any, ...] = ()):
@@ -77,7 +87,24 @@ def content_hash(data: Buffer) -> bytes:
 
 
 # Tags of parameters.
-_NONE, _FALSE, _TRUE, _INT, _FLOAT, _COMPLEX, _STR, _BYTES, _TUPLE, _LIST, _DTYPE, _ENUM, _NAMED, _CLOSED, _JAXPR, _DIM = range(16)
+(
+    _NONE,
+    _FALSE,
+    _TRUE,
+    _INT,
+    _FLOAT,
+    _COMPLEX,
+    _STR,
+    _BYTES,
+    _TUPLE,
+    _LIST,
+    _DTYPE,
+    _ENUM,
+    _NAMED,
+    _CLOSED,
+    _JAXPR,
+    _DIM,
+) = range(16)
 
 
 class _Table:
@@ -133,13 +160,20 @@ class _Serializer:
         if isinstance(aval, AbstractToken):
             return self.avals((1,))
         if physical(aval) is not aval:
-            raise NotPortable(f"a value of type {aval.str_short()} leaves the process only as what is stored for it; see weft.transforms.physical.lower_types")
+            raise NotPortable(
+                f"a value of type {aval.str_short()} leaves the process only as what is stored for it; see"
+                " weft.transforms.physical.lower_types"
+            )
         if any([isinstance(n, SymbolicSize) for n in aval.shape]):
             return self.avals((2, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
         return self.avals((0, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
 
     def line(self, info: SourceInfo) -> int:
-        return 0 if info.code is None or not self.with_lines else 1 + self.lines((info.file, info.line, info.function, tuple(info.names)))
+        return (
+            0
+            if info.code is None or not self.with_lines
+            else 1 + self.lines((info.file, info.line, info.function, tuple(info.names)))
+        )
 
     def jaxpr(self, jaxpr: Jaxpr) -> int:
         """The number of a jaxpr; it and all that it carries are written at the first time."""
@@ -175,20 +209,25 @@ class _Serializer:
             try:
                 self.value(w, eqn.params[key])
             except NotPortable as e:
-                raise NotPortable(f"{eqn.primitive.name} can't leave the process: its parameter {key!r} {e}\n  at {eqn.source_info}") from None
+                raise NotPortable(
+                    f"{eqn.primitive.name} can't leave the process: its parameter {key!r} {e}\n  at {eqn.source_info}"
+                ) from None
         w.unsigned(len(eqn.outvars))
         for var in eqn.outvars:
             w.unsigned(self.aval(var.aval) << 1 | (type(var) is DropVar))
             if type(var) is not DropVar:
                 numbers[var] = len(numbers)
-        w.unsigned(0)      # effects, of which a portable program has none
+        w.unsigned(0)  # effects, of which a portable program has none
         w.unsigned(self.line(eqn.source_info))
 
     def check(self, eqn: JaxprEqn) -> None:
         """NotPortable for what no reader would take."""
         if eqn.effects:
-            raise NotPortable(f"{eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, which a program outside of its process can't have. "
-                              f"Return the value instead, or leave the call out.\n  at {eqn.source_info}")
+            raise NotPortable(
+                f"{eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, which a program"
+                " outside of its process can't have. Return the value instead, or leave the call out.\n  at"
+                f" {eqn.source_info}"
+            )
         why = "it belongs to a library" if eqn.primitive.foreign else why_refused(eqn.primitive.name)
         if why is not None:
             raise NotPortable(f"{eqn.primitive.name} can't leave the process: {why}.\n  at {eqn.source_info}")
@@ -248,7 +287,9 @@ class _Serializer:
 
     def known(self, w: Writer, value: Any, kind: type[Any]) -> None:
         if param_types.get(kind.__name__) is not kind:
-            raise NotPortable(f"holds a {kind.__name__}, which is not part of the format (weft.core.primitive.param_type makes it so)")
+            raise NotPortable(
+                f"holds a {kind.__name__}, which is not part of the format (weft.core.primitive.param_type makes it so)"
+            )
         if isinstance(value, enum.Enum):
             w.byte(_ENUM)
             w.unsigned(self.strings(kind.__name__))
@@ -287,7 +328,8 @@ def write_shape(w: Writer, dtype: int, weak: int, shape: tuple[Any, ...], string
 
 
 def serialize(jaxpr: Jaxpr, lines: bool = True) -> bytes:
-    """The bytes of a portable jaxpr (see `weft.transforms.portable`); without `lines`, equal programs have equal bytes wherever they were written.
+    """The bytes of a portable jaxpr (see `weft.transforms.portable`); without `lines`, equal programs have equal bytes
+    wherever they were written.
 
     Raises: NotPortable for a parameter that has no bytes, with the user's line.
 
@@ -304,7 +346,8 @@ def serialize(jaxpr: Jaxpr, lines: bool = True) -> bytes:
 
 
 def deserialize(data: Buffer, limits: Limits = DEFAULT_LIMITS, scope: SymbolicScope | None = None) -> Program:
-    """The program that `serialize` wrote, checked by the verifier. Without a `scope` it may have no symbolic dimensions.
+    """The program that `serialize` wrote, checked by the verifier. Without a `scope` it may have no symbolic
+    dimensions.
 
     Raises: DeserializationError, whatever the bytes are.
     """
@@ -317,7 +360,7 @@ def deserialize(data: Buffer, limits: Limits = DEFAULT_LIMITS, scope: SymbolicSc
         raise
     except VerificationError as e:
         raise DeserializationError(f"the program is not well-formed: {e}", reader.at) from e
-    except Exception as e:      # the bytes made some check of ours trip before it could say so
+    except Exception as e:  # the bytes made some check of ours trip before it could say so
         raise DeserializationError(f"not a program: {type(e).__name__}: {e}", reader.at) from e
 
 
@@ -335,7 +378,8 @@ class _Deserializer:
     def __init__(self, reader: Reader, limits: Limits, scope: SymbolicScope | None = None):
         self.r, self.limits, self.scope = reader, limits, scope
         self.dims: dict[str, Any] = {}
-        self.jaxprs: list[tuple[Jaxpr, int, int]] = []      # with its depth and the number of its equations, carried ones included
+        # with its depth and the number of its equations, carried ones included
+        self.jaxprs: list[tuple[Jaxpr, int, int]] = []
         self.used: set[int] = set()
 
     def program(self) -> Program:
@@ -393,7 +437,11 @@ class _Deserializer:
             if n > self.limits.array_bytes or size > self.limits.array_bytes:
                 r.fail(f"an array of shape {shape} exceeds the limit of {self.limits.array_bytes} bytes", start)
         if not countable(shape, dt):
-            r.fail(f"an array of shape {shape} and dtype {dtypes.name(dt)} is too large: its sizes that are not zero make more than 2^63 bytes", start)
+            r.fail(
+                f"an array of shape {shape} and dtype {dtypes.name(dt)} is too large: its sizes that are not zero make"
+                " more than 2^63 bytes",
+                start,
+            )
         return shaped(shape, dt, bool(weak))
 
     def size(self) -> Size:
@@ -407,7 +455,10 @@ class _Deserializer:
     def dim(self, text: str) -> Size:
         """A dimension from its text; only what one writes is read."""
         if self.scope is None:
-            self.r.fail(f"the program has the symbolic dimension {text[:40]!r}; it must be specialised for sizes before it is sent")
+            self.r.fail(
+                f"the program has the symbolic dimension {text[:40]!r}; it must be specialised for sizes before it is"
+                " sent"
+            )
         if text not in self.dims:
             try:
                 made = parse_dimension(text, self.scope)
@@ -468,7 +519,7 @@ class _Deserializer:
             check_parameters(eqn)
             if name in CARRIERS:
                 check_operands(eqn)
-            if name == "scan":      # copies of its program are made only when it is compiled
+            if name == "scan":  # copies of its program are made only when it is compiled
                 self.equations += (_copies(params["length"], params["unroll"]) - 1) * max(1, self.equations - before)
         except Exception as e:
             raise DeserializationError(f"{eqn.source_info}: {e}", start) from e
@@ -494,7 +545,13 @@ class _Deserializer:
             r.fail("a literal is a scalar", start)
         dt = aval.dtype
         kind = dtypes.kind(dt)
-        fits = {"b": (bool,), "i": (int, bool), "u": (int, bool), "f": (float, int, bool), "c": (complex, float, int, bool)}.get(kind, ())
+        fits = {
+            "b": (bool,),
+            "i": (int, bool),
+            "u": (int, bool),
+            "f": (float, int, bool),
+            "c": (complex, float, int, bool),
+        }.get(kind, ())
         if type(value) not in fits:
             r.fail(f"a literal of type {aval} can't be {type(value).__name__}", start)
         if kind in "iu":

@@ -1,4 +1,7 @@
-"""What is known of a symbolic dimension's value: intervals, sharpened by the constraints of its scope and by what operations promise."""
+"""What is known of a symbolic dimension's value: intervals, sharpened by the constraints of its scope and by what
+operations promise.
+"""
+
 from __future__ import annotations
 
 from math import inf
@@ -10,14 +13,17 @@ from .dims import ONE, Dim, Factor, SymbolicScope
 if TYPE_CHECKING:
     from ..core.types import Size
 
-Interval: TypeAlias = tuple[float, float]      # the least and the largest value; infinite where unknown
+Interval: TypeAlias = tuple[float, float]  # the least and the largest value; infinite where unknown
 
-_DEPTH = 3            # constraints that are combined for one answer
-_EFFORT = 400         # expressions looked at for one answer: the question is hard in general, and a file may ask anything
+_DEPTH = 3  # constraints that are combined for one answer
+# expressions looked at for one answer: the question is hard in general, and a file may ask anything
+_EFFORT = 400
 
 
 def bounds(x: Size) -> Interval:
-    """(lower, upper) of an expression over all values of its variables that the constraints allow; infinite where unknown."""
+    """(lower, upper) of an expression over all values of its variables that the constraints allow; infinite where
+    unknown.
+    """
     if not isinstance(x, Dim):
         return x, x
     known = x.scope.bounds
@@ -48,14 +54,15 @@ class _Search:
             return low, high
         low, high = self.alternatives(x, depth, used, low, high)
         have = dict(x.terms)
-        for p in [*x.scope.positive, *[p for m in have for f, _ in m for p in dims.promises(f, x.scope)]]:      # p >= 0
+        for p in [*x.scope.positive, *[p for m in have for f, _ in m for p in dims.promises(f, x.scope)]]:  # p >= 0
             if p in used:
                 continue
             for monomial, c in p.terms:
                 mine = have.get(monomial)
                 if monomial == ONE or mine is None or self.left <= 0 or low == high:
                     continue
-                # |c| x = ±|mine| p + rest, so that `rest` without this monomial bounds |c| x from below (+) or above (-)
+                # |c| x = ±|mine| p + rest, so that `rest` without this monomial bounds |c| x from below (+) or above
+                # (-)
                 scale, same = abs(c), (mine > 0) == (c > 0)
                 rest = x * scale - p * abs(mine) if same else x * scale + p * abs(mine)
                 r_low, r_high = self.run(rest, depth - 1, (*used, p))
@@ -80,9 +87,16 @@ class _Search:
         return low, high
 
     def factor(self, f: Factor, scope: SymbolicScope, depth: int, alone: bool) -> Interval:
-        if not f.operands:      # a term of its own meets the constraints in `run`
-            return (1, inf) if alone or depth <= 0 or not scope.positive else self.run(scope.variable(f.name), depth - 1, ())
-        (a, b), (c, d) = [self.run(x, max(depth - 1, 0), ()) if self.left > 0 else (x, x) if not isinstance(x, Dim) else (-inf, inf) for x in f.operands]
+        if not f.operands:  # a term of its own meets the constraints in `run`
+            return (
+                (1, inf)
+                if alone or depth <= 0 or not scope.positive
+                else self.run(scope.variable(f.name), depth - 1, ())
+            )
+        (a, b), (c, d) = [
+            self.run(x, max(depth - 1, 0), ()) if self.left > 0 else (x, x) if not isinstance(x, Dim) else (-inf, inf)
+            for x in f.operands
+        ]
         if f.name == "max":
             return max(a, c), max(b, d)
         if f.name == "min":
@@ -91,7 +105,7 @@ class _Search:
             if c > 0:
                 return 0, min(d - 1, b) if a >= 0 else d - 1
             return (c + 1, 0) if d < 0 else (-inf, inf)
-        if c <= 0 <= d:      # a division by what may be zero or change its sign
+        if c <= 0 <= d:  # a division by what may be zero or change its sign
             return -inf, inf
         ends = [_floordiv(x, y) for x in (a, b) for y in (c, d)]
         return min(ends), max(ends)
@@ -99,7 +113,12 @@ class _Search:
     def alternatives(self, x: Dim, depth: int, used: tuple[Dim, ...], low: float, high: float) -> Interval:
         """Sharper bounds of what is linear in a `max` or a `min`: it is one of two expressions."""
         for monomial, c in x.terms:
-            if len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0].name not in ("max", "min") or not monomial[0][0].operands:
+            if (
+                len(monomial) != 1
+                or monomial[0][1] != 1
+                or monomial[0][0].name not in ("max", "min")
+                or not monomial[0][0].operands
+            ):
                 continue
             f = monomial[0][0]
             rest = dims.from_coefficients({m: k for m, k in x.terms if m != monomial}, x.scope)
@@ -110,7 +129,7 @@ class _Search:
 
 
 def _power(x: float, n: int) -> float:
-    return x ** n if abs(x) != inf else inf if x > 0 or n % 2 == 0 else -inf
+    return x**n if abs(x) != inf else inf if x > 0 or n % 2 == 0 else -inf
 
 
 def _times(x: float, y: float) -> float:
@@ -124,7 +143,11 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 def _floordiv(x: float, y: float) -> float:
     if abs(y) == inf:
-        return 0 if x == 0 or abs(x) != inf and (x > 0) == (y > 0) else (-1 if abs(x) != inf else inf if (x > 0) == (y > 0) else -inf)
+        return (
+            0
+            if x == 0 or abs(x) != inf and (x > 0) == (y > 0)
+            else (-1 if abs(x) != inf else inf if (x > 0) == (y > 0) else -inf)
+        )
     if abs(x) == inf:
         return x if y > 0 else -x
     return x // y

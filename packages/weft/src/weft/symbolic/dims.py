@@ -1,8 +1,11 @@
-"""Symbolic dimensions: sizes that a program leaves open, as polynomials over variables, `floordiv`, `mod`, `max` and `min`.
+"""Symbolic dimensions: sizes that a program leaves open, as polynomials over variables, `floordiv`, `mod`, `max` and
+`min`.
 
-A `Dim` is a sum of monomials with integer coefficients, kept sorted, so that equal expressions have one form; what is constant is a plain int.
-Variables stand for integers of at least 1. Every expression belongs to a `SymbolicScope`, whose constraints help to decide comparisons.
+A `Dim` is a sum of monomials with integer coefficients, kept sorted, so that equal expressions have one form; what is
+constant is a plain int. Variables stand for integers of at least 1. Every expression belongs to a `SymbolicScope`,
+whose constraints help to decide comparisons.
 """
+
 from __future__ import annotations
 
 import operator
@@ -21,13 +24,13 @@ if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.types import ElementType, Size, Value
 
-MAX_TERMS = 500          # of one expression: products of sums grow fast, and a file may ask for anything
-MAX_SIZE = 100_000       # of one expression, in the measure that orders them
+MAX_TERMS = 500  # of one expression: products of sums grow fast, and a file may ask for anything
+MAX_SIZE = 100_000  # of one expression, in the measure that orders them
 
 # dim_as_value: a size as a number ------------------------------------------------------------------------------------
 
 dim_as_value_p = Primitive("dim_as_value")
-dim_as_value_p.cache = None      # the dtype depends on enable_x64
+dim_as_value_p.cache = None  # the dtype depends on enable_x64
 
 
 def _value_aval() -> ShapedArray:
@@ -35,25 +38,36 @@ def _value_aval() -> ShapedArray:
 
 
 dim_as_value_p.abstract = lambda *, dim: _value_aval()
-dim_as_value_p.jvp = dim_as_value_p.batch = unsupported("a symbolic size has no arguments, so no transformation meets it")
-dim_as_value_p.reference = unsupported("a symbolic size has no number before the program is specialised: call it through weft.export")
+dim_as_value_p.jvp = dim_as_value_p.batch = unsupported(
+    "a symbolic size has no arguments, so no transformation meets it"
+)
+dim_as_value_p.reference = unsupported(
+    "a symbolic size has no number before the program is specialised: call it through weft.export"
+)
 
 
 def _no_value(*, dim: Any) -> NoReturn:
     raise InconclusiveDimensionOperation(
-        f"the symbolic dimension '{dim}' has no value outside a traced program. Trace the function that uses it (weft.export.export, weft.eval_shape, "
-        "weft.make_jaxpr) with an argument that has this dimension.")
+        f"the symbolic dimension '{dim}' has no value outside a traced program. Trace the function that uses it"
+        " (weft.export.export, weft.eval_shape, weft.make_jaxpr) with an argument that has this dimension."
+    )
 
 
 dim_as_value_p.impl = _no_value
 
 # expressions ---------------------------------------------------------------------------------------------------------
 
-OPERATIONS: dict[str, Callable[[int, int], int]] = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min}
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": max,
+    "min": min,
+}
 
 
 class Factor:
     """A variable (no operands), or an operation on two expressions."""
+
     __slots__ = ("name", "operands", "key", "_hash")
 
     def __init__(self, name: str, operands: tuple[Size, ...] = ()):
@@ -80,7 +94,7 @@ def _text(x: Any) -> str:
 
 
 # A monomial is a tuple of (factor, exponent), greatest factor first; () is the constant one.
-Monomial: TypeAlias = "tuple[tuple[Factor, int], ...]"      # factors and their powers
+Monomial: TypeAlias = "tuple[tuple[Factor, int], ...]"  # factors and their powers
 ONE: Monomial = ()
 
 
@@ -105,21 +119,27 @@ def _times(a: Monomial, b: Monomial) -> Monomial:
 class Dim(SymbolicSize):
     """A symbolic dimension. Made by `weft.export.symbolic_shape` and by arithmetic on others.
 
-    Arithmetic with integers and dimensions gives dimensions (an int where all symbols cancel); with arrays and floats it gives arrays, for which
-    a function must be traced. `==` holds when both are the same expression; `<` and its kin are decided from the constraints or raise
-    `InconclusiveDimensionOperation`.
+    Arithmetic with integers and dimensions gives dimensions (an int where all symbols cancel); with arrays and floats
+    it gives arrays, for which a function must be traced. `==` holds when both are the same expression; `<` and its kin
+    are decided from the constraints or raise `InconclusiveDimensionOperation`.
     """
+
     __slots__ = ("terms", "scope", "key", "_hash")
     __array_priority__ = 1000
-    __array_ufunc__ = None      # so that NumPy leaves `array + dim` to us
+    __array_ufunc__ = None  # so that NumPy leaves `array + dim` to us
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...], scope: "SymbolicScope"):
         self.terms, self.scope = terms, scope
-        self.key = sum(abs(c) * _monomial_key(m)[0] + 1 for m, c in terms), tuple((_monomial_key(m), c) for m, c in terms)
+        self.key = (
+            sum(abs(c) * _monomial_key(m)[0] + 1 for m, c in terms),
+            tuple((_monomial_key(m), c) for m, c in terms),
+        )
         self._hash = hash((self.terms, id(scope)))
         if len(terms) > MAX_TERMS or self.key[0] > MAX_SIZE:
-            raise ValueError(f"a symbolic dimension of {len(terms)} terms is too large to work with; the limit is {MAX_TERMS} terms of moderate size. "
-                             "Give the product a name of its own, as a new dimension variable with a constraint.")
+            raise ValueError(
+                f"a symbolic dimension of {len(terms)} terms is too large to work with; the limit is {MAX_TERMS} terms"
+                " of moderate size. Give the product a name of its own, as a new dimension variable with a constraint."
+            )
 
     # what it is
 
@@ -128,7 +148,11 @@ class Dim(SymbolicSize):
         found: set[str] = set()
         for monomial, _ in self.terms:
             for f, _ in monomial:
-                found.update(*[x.variables() for x in f.operands if isinstance(x, Dim)]) if f.operands else found.add(f.name)
+                (
+                    found.update(*[x.variables() for x in f.operands if isinstance(x, Dim)])
+                    if f.operands
+                    else found.add(f.name)
+                )
         return frozenset(found)
 
     get_vars = variables
@@ -198,12 +222,14 @@ class Dim(SymbolicSize):
             power = operator.index(power)
         except TypeError:
             if isinstance(power, float):
-                raise ValueError(f"Symbolic dimension cannot be raised to non-integer powers: '{self}' ** '{power}'.") from None
+                raise ValueError(
+                    f"Symbolic dimension cannot be raised to non-integer powers: '{self}' ** '{power}'."
+                ) from None
             return as_value(self) ** as_value(power)
         if power < 0:
             raise ValueError(f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'.")
         result: Any = 1
-        for _ in range(power):      # stops at the limit of an expression's size
+        for _ in range(power):  # stops at the limit of an expression's size
             result = result * self
         return result
 
@@ -314,8 +340,10 @@ def scope_of(a: Any, b: Any, doing: str = "an operation on dimensions") -> "Symb
     if not isinstance(a, Dim):
         return b.scope
     if isinstance(b, Dim) and a.scope is not b.scope:
-        raise ValueError(f"Invalid mixing of symbolic scopes in {doing}: '{a}' has the scope {a.scope}\nand '{b}' has the scope {b.scope}.\n"
-                         "Make all shapes of a program in one scope: pass scope=… to symbolic_shape.")
+        raise ValueError(
+            f"Invalid mixing of symbolic scopes in {doing}: '{a}' has the scope {a.scope}\nand '{b}' has the scope"
+            f" {b.scope}.\nMake all shapes of a program in one scope: pass scope=… to symbolic_shape."
+        )
     return a.scope
 
 
@@ -364,12 +392,17 @@ def multiply(a: Size, b: Size) -> Size:
             product = _times(m, n)
             result[product] = result.get(product, 0) + c * d
         if len(result) > MAX_TERMS:
-            raise ValueError(f"a product of symbolic dimensions has more than {MAX_TERMS} terms. Give it a name of its own, as a new dimension variable.")
+            raise ValueError(
+                f"a product of symbolic dimensions has more than {MAX_TERMS} terms. Give it a name of its own, as a new"
+                " dimension variable."
+            )
     return from_coefficients(result, scope)
 
 
 def divide(a: Size, b: Size) -> tuple[Size, Size]:
-    """(floor of a / b, remainder): by long division where it comes out even, else as `floordiv(a, b)` and `mod(a, b)`."""
+    """(floor of a / b, remainder): by long division where it comes out even, else as `floordiv(a, b)` and `mod(a,
+    b)`.
+    """
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return divmod(a, b)
     if b == 0:
@@ -494,11 +527,14 @@ _SWAPPED = {">=": False, "<": False, "<=": True, ">": True}
 def _compare(a: Dim, b: Any, op: str) -> bool:
     other = _size(b)
     if other is None:
-        return NotImplemented if not hasattr(b, "dtype") and not isinstance(b, float) else \
-            {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}[op](as_value(a), b)
+        return (
+            NotImplemented
+            if not hasattr(b, "dtype") and not isinstance(b, float)
+            else {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}[op](as_value(a), b)
+        )
     if isinstance(other, Dim):
         scope_of(a, other, f"the comparison '{a}' {op} '{other}'")
-    found = decide(other - a if _SWAPPED[op] else a - other)      # is it >= 0?
+    found = decide(other - a if _SWAPPED[op] else a - other)  # is it >= 0?
     if found is None:
         raise inconclusive(a, f"Symbolic dimension comparison '{a}' {op} '{other}' is inconclusive.")
     return found if op in (">=", "<=") else not found
@@ -509,22 +545,27 @@ def inconclusive(dim: Dim, what: str) -> InconclusiveDimensionOperation:
     known = "".join(f"\n  {c}" for c in dim.scope.texts)
     more = f"\nIts scope, created at {dim.scope.place}, has the constraints:{known}" if known else ""
     return InconclusiveDimensionOperation(
-        f"{what}{more}\nThe answer depends on the values of {', '.join(sorted(dim.variables()))}, which are known only when the program is called. Say more about them "
-        "with constraints=[\"…\"] of symbolic_shape (such as \"a >= 4\", \"mod(a, 2) == 0\"), use weft.core.max_dim or min_dim, or compute with the size as an array.")
+        f"{what}{more}\nThe answer depends on the values of {', '.join(sorted(dim.variables()))}, which are known only"
+        ' when the program is called. Say more about them with constraints=["…"] of symbolic_shape (such as "a >='
+        ' 4", "mod(a, 2) == 0"), use weft.core.max_dim or min_dim, or compute with the size as an array.'
+    )
 
 
-# Filled in by `weft.symbolic.bounds`: (expression) -> (lower, upper), and whether an expression is >= 0 (None: can't say).
+# Filled in by `weft.symbolic.bounds`: (expression) -> (lower, upper), and whether an expression is >= 0 (None: can't
+# say).
 bounds: Any = None
 decide: Any = None
 
 
 # scopes --------------------------------------------------------------------------------------------------------------
 
-live_scopes: WeakSet[SymbolicScope] = WeakSet()      # while there is none, no program needs to be searched for symbolic dimensions
+# while there is none, no program needs to be searched for symbolic dimensions
+live_scopes: WeakSet[SymbolicScope] = WeakSet()
 
 
 class SymbolicScope:
-    """What dimension variables of one program have in common: constraints on them. Expressions of different scopes don't mix.
+    """What dimension variables of one program have in common: constraints on them. Expressions of different scopes
+    don't mix.
 
     Args:
         constraints_str: strings such as "a >= 4", "a <= 2*b", "mod(a, 2) == 0".
@@ -544,10 +585,12 @@ class SymbolicScope:
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
         live_scopes.add(self)
         self.texts: list[str] = []
-        self.positive: list[Dim] = []      # expressions that are >= 0
-        self.checks: list[tuple[str, Dim, str]] = []        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
-        self.rules: dict[Monomial, tuple[int, Size]] = {}         # monomial -> (k, expression): k * monomial == expression
-        self.bounds: dict[Dim, tuple[float, float]] = {}        # expression -> (lower, upper): what has been derived
+        self.positive: list[Dim] = []  # expressions that are >= 0
+        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
+        self.checks: list[tuple[str, Dim, str]] = []
+        # monomial -> (k, expression): k * monomial == expression
+        self.rules: dict[Monomial, tuple[int, Size]] = {}
+        self.bounds: dict[Dim, tuple[float, float]] = {}  # expression -> (lower, upper): what has been derived
         info = source_info.current(2)
         self.place = f"{info.file}:{info.line} ({info.function})"
         for text in constraints_str:
@@ -584,14 +627,18 @@ class SymbolicScope:
 
     def _equate(self, left: Size, right: Size, text: str) -> None:
         if not isinstance(left, Dim) or len(left.terms) != 1 or left.terms[0][0] == ONE:
-            raise ValueError(f"Invalid equality constraint: {text}. The left-hand side must be one term, such as 'a', '2*a' or 'mod(a, 2)'.")
+            raise ValueError(
+                f"Invalid equality constraint: {text}. The left-hand side must be one term, such as 'a', '2*a' or"
+                " 'mod(a, 2)'."
+            )
         monomial, coefficient = left.terms[0]
         if coefficient < 0:
             right, coefficient = -right, -coefficient
         self.positive += [d for d in (left - right, right - left) if isinstance(d, Dim)]
         self.rules[monomial] = coefficient, right
         (factor, n), *others = monomial
-        if not others and n == 1 and factor.name == "mod" and right == 0 and coefficient == 1:      # then the division comes out even
+        # then the division comes out even
+        if not others and n == 1 and factor.name == "mod" and right == 0 and coefficient == 1:
             a, b = factor.operands
             quotient = _operation("floordiv", a, b, self)
             whole = quotient * b

@@ -8,6 +8,7 @@
 
 Nothing is evaluated but sums and products of dimensions; how deep and how large an expression may be is limited.
 """
+
 from __future__ import annotations
 
 import re
@@ -27,12 +28,12 @@ _DEPTH, _DIGITS, _POWER, _LENGTH = 30, 20, 64, 4000
 class _Parser:
     def __init__(self, text: str, scope: SymbolicScope, like: Sequence[Any] | None = None, whole: str | None = None):
         self.text, self.scope, self.like, self.whole = text, scope, like, text if whole is None else whole
-        self.tokens: list[tuple[str, str, int]] = []       # (kind, text, position)
+        self.tokens: list[tuple[str, str, int]] = []  # (kind, text, position)
         self.at, self.dimension, self.depth = 0, 0, 0
         position, end = 0, len(text.rstrip())
         while position < end:
             match = _TOKEN.match(text, position)
-            assert match is not None      # its last alternative takes any character
+            assert match is not None  # its last alternative takes any character
             kind = "number" if match[1] else "name" if match[2] else match[3]
             self.tokens.append((kind, match[match.lastindex or 0], match.start(match.lastindex or 0)))
             position = match.end()
@@ -40,8 +41,10 @@ class _Parser:
 
     def fail(self, problem: str) -> NoReturn:
         position = self.tokens[self.at][2]
-        raise ValueError(f"syntax error in symbolic shape '{self.whole}' in dimension {self.dimension}: {problem}. "
-                         f"Parsed '{self.text[:position]}', remaining '{self.text[position:]}'.")
+        raise ValueError(
+            f"syntax error in symbolic shape '{self.whole}' in dimension {self.dimension}: {problem}. "
+            f"Parsed '{self.text[:position]}', remaining '{self.text[position:]}'."
+        )
 
     def peek(self) -> str:
         return self.tokens[self.at][0]
@@ -49,7 +52,11 @@ class _Parser:
     def take(self, *kinds: str) -> str:
         kind, text, _ = self.tokens[self.at]
         if kind not in kinds:
-            self.fail(f"expected {' or '.join(map(repr, kinds))}, found {text!r}" if text else f"expected {' or '.join(map(repr, kinds))}, found the end")
+            self.fail(
+                f"expected {' or '.join(map(repr, kinds))}, found {text!r}"
+                if text
+                else f"expected {' or '.join(map(repr, kinds))}, found the end"
+            )
         self.at += 1
         return text
 
@@ -95,7 +102,13 @@ class _Parser:
 
     def compare(self, size: Size) -> None:
         i = self.dimension
-        if isinstance(self.like, (list, tuple)) and i < len(self.like) and type(size) is int and type(self.like[i]) is int and size != self.like[i] >= 0:
+        if (
+            isinstance(self.like, (list, tuple))
+            and i < len(self.like)
+            and type(size) is int
+            and type(self.like[i]) is int
+            and size != self.like[i] >= 0
+        ):
             self.fail(f"the size {size} differs from the known dimension of like={self.like}")
 
     def expression(self) -> Any:
@@ -142,7 +155,7 @@ class _Parser:
             power = self.number()
             if power > _POWER:
                 self.fail(f"the exponent {power} is more than {_POWER}")
-            return base ** power
+            return base**power
         return base
 
     def number(self) -> int:
@@ -176,13 +189,19 @@ def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Any, ...]:
     raise ValueError(f"Constraint parsing error: {text!r} must contain one of '==', '>=' or '<='.")
 
 
-def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (), scope: SymbolicScope | None = None,
-                   like: Sequence[int | None] | None = None) -> tuple[Any, ...]:
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int | None] | None = None,
+) -> tuple[Any, ...]:
     """A shape with symbolic dimensions, from text.
 
     Args:
-        shape_spec: dimensions separated by commas: integers, variables, sums and products of them with `+`, `-`, `*`, `^`, and
-            `floordiv(a, b)`, `mod(a, b)`, `max(a, b)`, `min(a, b)`. `_` is the size of `like` there, and a final `...` all that remain. None is `...`.
+        shape_spec: dimensions separated by commas: integers, variables, sums and products of them with `+`, `-`, `*`,
+            `^`, and `floordiv(a, b)`, `mod(a, b)`, `max(a, b)`, `min(a, b)`. `_` is the size of `like` there, and a
+            final `...` all that remain. None is `...`.
         constraints: what holds of the variables, such as "b >= 4", "a <= 2*b" or "mod(n, 2) == 0".
         scope: the scope of the variables, instead of a new one with `constraints`.
         like: a shape that fills `_` and `...`.
@@ -200,7 +219,9 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (), s
         raise ValueError(f"polymorphic shape spec should be None or a string. Found {shape_spec!r}.")
     if scope is not None and constraints:
         raise ValueError("Cannot specify both a `scope` and `constraints`.")
-    return _Parser("..." if shape_spec is None else shape_spec, SymbolicScope(constraints) if scope is None else scope, like).shape()
+    return _Parser(
+        "..." if shape_spec is None else shape_spec, SymbolicScope(constraints) if scope is None else scope, like
+    ).shape()
 
 
 dims.parse_constraint, dims.read_dimension = parse_constraint, read_dimension

@@ -1,4 +1,7 @@
-"""From a program with symbolic dimensions to one with integers: solving for the dimensions, and putting them in everywhere."""
+"""From a program with symbolic dimensions to one with integers: solving for the dimensions, and putting them in
+everywhere.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,7 +14,7 @@ from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, su
 if TYPE_CHECKING:
     from ..core.types import Size, Value
 
-_KEPT = 64      # specialised forms of one program that are kept; sizes that never come again must not pile up
+_KEPT = 64  # specialised forms of one program that are kept; sizes that never come again must not pile up
 
 
 def scope_in(value: Value) -> SymbolicScope | None:
@@ -48,11 +51,17 @@ def _scope(jaxpr: Jaxpr) -> SymbolicScope | None:
 
 
 def substitute(value: Any, sizes: dict[Any, Any]) -> Any:
-    """A shape, an aval, a parameter or a program with dimension variables replaced by `sizes` (integers, or dimensions of another scope)."""
+    """A shape, an aval, a parameter or a program with dimension variables replaced by `sizes` (integers, or
+    dimensions of another scope).
+    """
     if isinstance(value, Dim):
         return value.substitute(sizes)
     if isinstance(value, ShapedArray):
-        return shaped(tuple([substitute(n, sizes) for n in value.shape]), value.dtype, value.weak_type) if scope_in(value) else value
+        return (
+            shaped(tuple([substitute(n, sizes) for n in value.shape]), value.dtype, value.weak_type)
+            if scope_in(value)
+            else value
+        )
     if isinstance(value, Jaxpr):
         return specialize(value, sizes)
     if isinstance(value, ClosedJaxpr):
@@ -84,17 +93,27 @@ def _specialize(jaxpr: Jaxpr, sizes: dict[Any, Any]) -> Jaxpr:
     def new(var: Var) -> Var:
         made = env[var] = (DropVar if type(var) is DropVar else Var)(substitute(var.aval, sizes))
         return made
+
     read = lambda a: a if type(a) is Literal else env[a]
     constvars, invars = [new(v) for v in jaxpr.constvars], [new(v) for v in jaxpr.invars]
     eqns = []
     for eqn in jaxpr.eqns:
         if eqn.primitive is dim_as_value_p:
             size = substitute(eqn.params["dim"], sizes)
-            if not isinstance(size, Dim):      # a size that is known is a number
+            if not isinstance(size, Dim):  # a size that is known is a number
                 env[eqn.outvars[0]] = Literal(size, array_aval(eqn.outvars[0].aval))
                 continue
         params = {k: substitute(v, sizes) for k, v in eqn.params.items()}
-        eqns.append(JaxprEqn([read(a) for a in eqn.invars], [new(v) for v in eqn.outvars], eqn.primitive, params, eqn.effects, eqn.source_info))
+        eqns.append(
+            JaxprEqn(
+                [read(a) for a in eqn.invars],
+                [new(v) for v in eqn.outvars],
+                eqn.primitive,
+                params,
+                eqn.effects,
+                eqn.source_info,
+            )
+        )
     return Jaxpr(constvars, invars, [read(a) for a in jaxpr.outvars], eqns, jaxpr.effects, jaxpr.debug_info)
 
 
@@ -103,9 +122,11 @@ class Unsolvable(ValueError):
 
 
 def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) -> dict[Any, Any]:
-    """The values of dimension variables for which each `expression == size`; `where` of an equation names its place in the call.
+    """The values of dimension variables for which each `expression == size`; `where` of an equation names its place in
+    the call.
 
-    A variable is found from an equation in which it alone is unknown and occurs as `k * variable + c`; the others are then checked.
+    A variable is found from an equation in which it alone is unknown and occurs as `k * variable + c`; the others are
+    then checked.
 
     Raises: Unsolvable where no equation gives a variable, ValueError where sizes contradict the expressions.
     """
@@ -117,7 +138,7 @@ def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) 
         for expression, size, where in waiting:
             unknown = sorted(expression.variables() - values.keys())
             if not unknown:
-                continue      # checked below
+                continue  # checked below
             if len(unknown) > 1 or not _solve_for(unknown[0], expression, size, where, values, origin):
                 rest.append((expression, size, where))
         waiting = rest
@@ -125,20 +146,31 @@ def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) 
             break
     missing = sorted(variables - values.keys())
     if missing:
-        told = "; ".join(f"{where} = {expression}" for expression, _, where in equations if isinstance(expression, Dim)) or "none of the arguments' shapes is symbolic"
-        raise Unsolvable(f"Cannot solve for values of dimension variables {set(missing)}: they don't follow from the arguments' shapes ({told}). A variable is found from "
-                         "a dimension of the form 'k*variable + c' in which it alone is unknown; add an argument, or a dimension, that has it in that form.")
+        told = (
+            "; ".join(f"{where} = {expression}" for expression, _, where in equations if isinstance(expression, Dim))
+            or "none of the arguments' shapes is symbolic"
+        )
+        raise Unsolvable(
+            f"Cannot solve for values of dimension variables {set(missing)}: they don't follow from the arguments'"
+            f" shapes ({told}). A variable is found from a dimension of the form 'k*variable + c' in which it alone is"
+            " unknown; add an argument, or a dimension, that has it in that form."
+        )
     for expression, size, where in equations:
         have = expression.substitute(values) if isinstance(expression, Dim) else expression
         if have != size:
             used = expression.variables() if isinstance(expression, Dim) else ()
-            why = f", which is {have} since {', '.join(f'{v} = {values[v]} (from {origin[v]})' for v in sorted(used))}" if used else ""
+            why = (
+                f", which is {have} since {', '.join(f'{v} = {values[v]} (from {origin[v]})' for v in sorted(used))}"
+                if used
+                else ""
+            )
             raise ValueError(f"Shape mismatch for {where}: expected '{expression}'{why}, and called with {size}.")
     return values
 
 
-def _solve_for(name: str, expression: Dim, size: Size, where: str, values: dict[Any, Any],
-               origin: dict[Any, Any]) -> bool:
+def _solve_for(
+    name: str, expression: Dim, size: Size, where: str, values: dict[Any, Any], origin: dict[Any, Any]
+) -> bool:
     """Finds one variable from one equation, if it is linear in it."""
     slope, rest = 0, 0
     for monomial, c in expression.terms:
@@ -157,10 +189,15 @@ def _solve_for(name: str, expression: Dim, size: Size, where: str, values: dict[
         return False
     value, left = divmod(size - rest, slope)
     if left != 0:
-        raise ValueError(f"Shape mismatch for {where}: expected '{expression}', and called with {size}, for which {name} would be no integer.")
+        raise ValueError(
+            f"Shape mismatch for {where}: expected '{expression}', and called with {size}, for which {name} would be no"
+            " integer."
+        )
     if value < 1:
-        raise ValueError(f"Shape mismatch for {where}: expected '{expression}', and called with {size}, for which {name} = {value}; "
-                         "dimension variables are at least 1.")
+        raise ValueError(
+            f"Shape mismatch for {where}: expected '{expression}', and called with {size}, for which {name} = {value}; "
+            "dimension variables are at least 1."
+        )
     values[name], origin[name] = value, where
     return True
 
@@ -173,4 +210,6 @@ def check_constraints(scope: SymbolicScope, values: dict[Any, Any], name: str) -
         have = expression.substitute(values)
         if have < 0 or op == "==" and have != 0:
             known = ", ".join(f"{v} = {values[v]}" for v in sorted(expression.variables()))
-            raise ValueError(f"The arguments of {name} break the constraint '{text}' under which it was traced: {known}.")
+            raise ValueError(
+                f"The arguments of {name} break the constraint '{text}' under which it was traced: {known}."
+            )

@@ -1,10 +1,12 @@
 """Whether a backend keeps what `weft.runtime.backend` promises: `python -m weft.testing.backend PLATFORM`.
 
-Arrays of every dtype that it declares, programs with every primitive, what it refuses, donation, order, several devices, threads. Results are
-compared with the primitives' reference rules. Each check stands alone, under a name that `--only` picks.
+Arrays of every dtype that it declares, programs with every primitive, what it refuses, donation, order, several
+devices, threads. Results are compared with the primitives' reference rules. Each check stands alone, under a name that
+`--only` picks.
 
 Exit status: 0 where all hold, 1 where some do not (each is named), 2 where the platform has no device.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -43,8 +45,9 @@ THREADS, ROUNDS = 4, 5
 
 class Result(NamedTuple):
     """What became of one check."""
+
     name: str
-    outcome: str        # "passed", "failed", "left out"
+    outcome: str  # "passed", "failed", "left out"
     why: str = ""
 
 
@@ -95,7 +98,16 @@ class Subject:
         except Exception as e:
             frames = traceback.extract_tb(e.__traceback__)[1:]
             here = [f for f in frames if f.filename == __file__ and f.name not in ("close", "exactly", "raises")]
-            return Result(name, "failed", "\n  ".join([f"{type(e).__name__}: {e}".rstrip(), *dict.fromkeys(f"at {f.filename}:{f.lineno}: {f.line}" for f in here[-1:] + frames[-1:])]))
+            return Result(
+                name,
+                "failed",
+                "\n  ".join(
+                    [
+                        f"{type(e).__name__}: {e}".rstrip(),
+                        *dict.fromkeys(f"at {f.filename}:{f.lineno}: {f.line}" for f in here[-1:] + frames[-1:]),
+                    ]
+                ),
+            )
         return Result(name, "passed")
 
     @contextlib.contextmanager
@@ -145,19 +157,38 @@ class Subject:
     def members(self) -> None:
         lacking = [name for name in MEMBERS if name not in dir(self.backend)]
         assert not lacking, f"the backend has no {', '.join(lacking)}"
-        assert isinstance(self.able, Capabilities), f"its capabilities are {self.able!r}, no weft.runtime.backend.Capabilities"
+        assert isinstance(self.able, Capabilities), (
+            f"its capabilities are {self.able!r}, no weft.runtime.backend.Capabilities"
+        )
         assert self.platform in self.backend.platforms, f"its platforms are {self.backend.platforms}"
         unknown = self.able.dtypes - dtypes.NAMES
         assert not unknown, f"it declares dtypes that there are not: {', '.join(sorted(unknown))}"
-        assert {"bool", "int32", "uint32", "float32"} <= self.able.dtypes, "it lacks one of bool, int32, uint32 and float32, without which little runs"
+        assert {
+            "bool",
+            "int32",
+            "uint32",
+            "float32",
+        } <= self.able.dtypes, "it lacks one of bool, int32, uint32 and float32, without which little runs"
 
     def are_devices(self) -> None:
         found = self.backend.devices(self.platform)
-        assert all(a == b for a, b in zip(found, self.backend.devices(self.platform), strict=True)), "devices() gives others each time"
+        assert all(a == b for a, b in zip(found, self.backend.devices(self.platform), strict=True)), (
+            "devices() gives others each time"
+        )
         for d in found:
-            assert d.platform == self.platform and d.backend is self.backend, f"{d!r} is on {d.platform!r}, with the backend {d.backend!r}"
-            assert isinstance(d.id, int) and isinstance(d.process_index, int) and isinstance(d.device_kind, str) and repr(d) and hash(d) == hash(d)
-        assert len({d.id for d in found}) == len(found) == len(set(found)), "devices of one platform differ in their ids"
+            assert d.platform == self.platform and d.backend is self.backend, (
+                f"{d!r} is on {d.platform!r}, with the backend {d.backend!r}"
+            )
+            assert (
+                isinstance(d.id, int)
+                and isinstance(d.process_index, int)
+                and isinstance(d.device_kind, str)
+                and repr(d)
+                and hash(d) == hash(d)
+            )
+        assert len({d.id for d in found}) == len(found) == len(set(found)), (
+            "devices of one platform differ in their ids"
+        )
 
     def unknown_platform(self) -> None:
         raises(BackendError, lambda: self.backend.devices("no such platform"))
@@ -165,16 +196,27 @@ class Subject:
     # arrays ---------------------------------------------------------------------------------------------------------
 
     def holds(self, name: str) -> None:
-        """Arrays of one dtype come back as they went, alone and through programs; one that is not declared is refused by name."""
+        """Arrays of one dtype come back as they went, alone and through programs; one that is not declared is
+        refused by name.
+        """
         numbers = values(name)
         if name not in self.able.dtypes:
             with weft.enable_x64(True):
-                raises(BackendError, lambda: np.asarray(weft.jit(lambda x: x[::-1])(weft.device_put(numbers, self.device))), name)
+                raises(
+                    BackendError,
+                    lambda: np.asarray(weft.jit(lambda x: x[::-1])(weft.device_put(numbers, self.device))),
+                    name,
+                )
             return
         for shape in ((), (1,), (5,), (2, 3), (0,), (3, 0, 2), (2, 1, 2, 1, 2, 2), (257,)):
             host = np.resize(numbers, shape) if np.prod(shape) else np.zeros(shape, numbers.dtype)
             x = weft.device_put(host, self.device)
-            assert (x.shape, x.dtype, x.ndim, x.size) == (shape, host.dtype, len(shape), host.size), f"{x.aval} for {host.dtype}{shape}"
+            assert (x.shape, x.dtype, x.ndim, x.size) == (
+                shape,
+                host.dtype,
+                len(shape),
+                host.size,
+            ), f"{x.aval} for {host.dtype}{shape}"
             assert x.devices() == {self.device} and x.committed and not x.is_deleted()
             assert x.block_until_ready() is x and x.is_ready()
             exactly(x, host)
@@ -221,6 +263,7 @@ class Subject:
         def release(handle: Any) -> None:
             seen.append(handle)
             kept(handle)
+
         backend.release = release
         try:
             x: Any = weft.device_put(np.ones(3, np.float32), self.device)
@@ -237,7 +280,7 @@ class Subject:
 
     def comes_back(self) -> None:
         host, twice = np.ones((256, 1024), np.float32), weft.jit(lambda x: x * 2)
-        for _ in range(300):      # 600 MB, were they kept
+        for _ in range(300):  # 600 MB, were they kept
             x = twice(weft.device_put(host, self.device))
         assert float(x[3, 7]) == 2
 
@@ -276,9 +319,17 @@ class Subject:
     def texts(self) -> None:
         lowered = weft.jit(lambda x: jnp.tanh(x) + 1).lower(np.ones(3, np.float32))
         compiled = lowered.compile()
-        assert isinstance(compiled.as_text(), str) and compiled.as_text() and isinstance(lowered.as_text("jaxpr" if self.able.lowered_text is None else None), str)
+        assert (
+            isinstance(compiled.as_text(), str)
+            and compiled.as_text()
+            and isinstance(lowered.as_text("jaxpr" if self.able.lowered_text is None else None), str)
+        )
         raises(ValueError, lambda: compiled.as_text("no such stage"))
-        assert isinstance(compiled.cost_analysis(), dict) and isinstance(dict(compiled.memory_analysis()), dict) and compiled.runtime_executable() is not None
+        assert (
+            isinstance(compiled.cost_analysis(), dict)
+            and isinstance(dict(compiled.memory_analysis()), dict)
+            and compiled.runtime_executable() is not None
+        )
         exactly(compiled(np.zeros(3, np.float32)), np.ones(3, np.float32))
 
     def new_data(self) -> None:
@@ -308,7 +359,12 @@ class Subject:
     def goes_on(self) -> None:
         f = weft.jit(lambda x: x * 2)
         x = f(np.ones(3, np.float32))
-        for wrong in (lambda: f("no array"), lambda: x @ jnp.ones((2, 2)), lambda: weft.jit(lambda x: 1 / 0)(x), lambda: self.backend.devices("no such platform")):
+        for wrong in (
+            lambda: f("no array"),
+            lambda: x @ jnp.ones((2, 2)),
+            lambda: weft.jit(lambda x: 1 / 0)(x),
+            lambda: self.backend.devices("no such platform"),
+        ):
             raises(Exception, wrong)
         gone = weft.device_put(np.ones(3, np.float32), self.device)
         gone.delete()
@@ -341,7 +397,9 @@ class Subject:
         """As the core compiles: the backend may take the memory, and need not."""
         closed = weft.make_jaxpr(lambda x, y: [x * 2 + y])(np.ones(4, np.float32), np.ones(4, np.float32))
         jaxpr, consts = program_for(closed, self.platform, self.able.branches_of)
-        executable = self.backend.compile(jaxpr, self.device, CompileOptions("f", (False,) * len(consts) + (True, False)))
+        executable = self.backend.compile(
+            jaxpr, self.device, CompileOptions("f", (False,) * len(consts) + (True, False))
+        )
         for k in range(ROUNDS):
             x, y = self.put([np.full(4, k, np.float32), np.ones(4, np.float32)])
             (out,) = executable.execute([*self.put(consts), x, y])
@@ -364,7 +422,7 @@ class Subject:
         for k in range(10):
             arrays += f(arrays[k])
             wants += [wants[k] + 1, wants[k] * 2, wants[k][::-1]]
-            if k % 3 == 0:      # memory that is free again must not be an array's that is not
+            if k % 3 == 0:  # memory that is free again must not be an array's that is not
                 junk = weft.device_put(np.full(8, -5, np.float32), self.device)
                 del junk
         for x, want in zip(arrays, wants):
@@ -381,7 +439,10 @@ class Subject:
             exactly(y, np.cumsum(np.arange(4, dtype=np.float32) + k) * 2)
             with weft.default_device(weft.devices("reference")[0]):
                 z = f(y) * 2
-                assert y.committed and z.devices() == {device}, "results of committed arguments are committed, too, so that what is computed from them stays with them"
+                assert y.committed and z.devices() == {device}, (
+                    "results of committed arguments are committed, too, so that what is computed from them stays with"
+                    " them"
+                )
                 assert not f(np.ones(3, np.float32)).committed
             with self.here(device):
                 assert (jnp.ones(2) + 1).devices() == {device}
@@ -414,7 +475,9 @@ class Subject:
         for shard in x.addressable_shards:
             assert shard.data.devices() == {shard.device} and shard.data.shape == (4,)
         exactly(weft.jit(lambda x: x * 2 + x.sum())(x), host * 2 + host.sum())
-        exactly(weft.make_array_from_single_device_arrays(host.shape, over, [s.data for s in x.addressable_shards]), host)
+        exactly(
+            weft.make_array_from_single_device_arrays(host.shape, over, [s.data for s in x.addressable_shards]), host
+        )
 
     # threads --------------------------------------------------------------------------------------------------------
 
@@ -426,6 +489,7 @@ class Subject:
         def work(k: int) -> None:
             for _ in range(ROUNDS):
                 close([again(np.arange(6, dtype=np.float32))], [want], 1)
+
         self.in_threads(work)
 
     def own_programs(self) -> None:
@@ -437,6 +501,7 @@ class Subject:
                 y = f(x)
                 x.delete()
                 close([y, y + 1], [host * k + np.cumsum(host), host * k + np.cumsum(host) + 1], 1)
+
         self.in_threads(work)
 
     def in_threads(self, work: Callable[[int], None]) -> None:
@@ -448,8 +513,9 @@ class Subject:
                 with self.here():
                     start.wait(60)
                     work(k)
-            except BaseException as e:      # raised again below, in the thread that looks
+            except BaseException as e:  # raised again below, in the thread that looks
                 errors.append(e)
+
         threads = [threading.Thread(target=run, args=(k,)) for k in range(THREADS)]
         for t in threads:
             t.start()
@@ -469,6 +535,7 @@ def _pure(x: Any, seen: list[Any]) -> Any:
     def twice(v: Any) -> Any:
         seen.append(np.asarray(v).tolist())
         return np.asarray(v) * 2
+
     return weft.pure_callback(twice, weft.ShapeDtypeStruct(x.shape, x.dtype), x) + 1
 
 
@@ -476,6 +543,7 @@ def _io(x: Any, seen: list[Any]) -> Any:
     def same(v: Any) -> Any:
         seen.append(np.asarray(v).tolist())
         return np.asarray(v)
+
     return io_callback(same, weft.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)
 
 
@@ -507,12 +575,16 @@ def values(name: str) -> Any:
         return np.array([True, False, False, True, True])
     if dtypes.kind(dtype) in "iu":
         low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
-        return np.array([low, high, 0, max(low, -1), min(high, 1), max(high - 1, 0)], np.int64 if low < 0 else np.uint64).astype(dtype)
+        return np.array(
+            [low, high, 0, max(low, -1), min(high, 1), max(high - 1, 0)], np.int64 if low < 0 else np.uint64
+        ).astype(dtype)
     if dtypes.is_complex(dtype):
         return np.array([0, -0.0, 1.5 - 2j, complex(float("inf"), -1), complex(float("nan"), 3)]).astype(dtype)
     info = dtypes.finfo(dtype)
     special = [float("inf"), float("-inf"), float("nan"), -0.0, 0.0] if dtypes.bits(dtype) > 8 else []
-    return np.array([1, 0.5, float(info.max), float(info.tiny), *special, *([float(info.smallest_subnormal)] if special else [])]).astype(dtype)
+    return np.array(
+        [1, 0.5, float(info.max), float(info.tiny), *special, *([float(info.smallest_subnormal)] if special else [])]
+    ).astype(dtype)
 
 
 def exactly(x: Any, want: Any) -> None:
@@ -540,7 +612,9 @@ def ready(out: Any) -> None:
 
 
 def raises(kind: type[Exception], call: Callable[[], Any], *names: str) -> None:
-    """That a call raises an error of a kind, whose text has each of the names (or one of several with | between them)."""
+    """That a call raises an error of a kind, whose text has each of the names (or one of several with | between
+    them).
+    """
     try:
         call()
     except kind as e:
@@ -551,11 +625,21 @@ def raises(kind: type[Exception], call: Callable[[], Any], *names: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m weft.testing.backend", description="Checks whether a backend keeps what weft.runtime.backend promises.")
+    parser = argparse.ArgumentParser(
+        prog="python -m weft.testing.backend",
+        description="Checks whether a backend keeps what weft.runtime.backend promises.",
+    )
     parser.add_argument("platform", help="one of its platforms, such as wasm")
     parser.add_argument("--quick", action="store_true", help="one case for each primitive")
     parser.add_argument("--only", default="", metavar="TEXT", help="the checks whose names contain TEXT")
-    parser.add_argument("--import", action="append", default=[], dest="modules", metavar="MODULE", help="import a module first, such as one that registers the backend")
+    parser.add_argument(
+        "--import",
+        action="append",
+        default=[],
+        dest="modules",
+        metavar="MODULE",
+        help="import a module first, such as one that registers the backend",
+    )
     parser.add_argument("--verbose", "-v", action="store_true", help="name what holds, too")
     options = parser.parse_args(argv)
     for module in options.modules:
@@ -565,11 +649,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         for result in check_backend(options.platform, quick=options.quick, only=options.only):
             counts[result.outcome] += 1
             if result.outcome == "failed" or options.verbose:
-                print(f"{result.outcome.upper()} {result.name}" + (f"\n  {result.why}" if result.why else ""), flush=True)
+                print(
+                    f"{result.outcome.upper()} {result.name}" + (f"\n  {result.why}" if result.why else ""), flush=True
+                )
     except BackendError as e:
         print(e, file=sys.stderr)
         return 2
-    print(f"{options.platform}: {', '.join(f'{n} {what}' for what, n in counts.items())}, {time.perf_counter() - start:.1f} s")
+    print(
+        f"{options.platform}: {', '.join(f'{n} {what}' for what, n in counts.items())},"
+        f" {time.perf_counter() - start:.1f} s"
+    )
     return 1 if counts["failed"] or not counts["passed"] else 0
 
 

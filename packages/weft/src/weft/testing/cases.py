@@ -1,4 +1,7 @@
-"""Small programs that a backend must run as the reference rules say: at least one for each primitive, and ways to put them together."""
+"""Small programs that a backend must run as the reference rules say: at least one for each primitive, and ways to
+put them together.
+"""
+
 from __future__ import annotations
 
 import re
@@ -12,18 +15,36 @@ from weft.base import dtypes
 from weft import lax
 from weft.base.host import np, require_numpy
 
-KINDS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "bool": "bool",
-         **{f"{k[0]}{bits}": f"{k}{bits}" for k in ("int", "uint") for bits in (8, 16, 32, 64)}}
+KINDS = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
+    "bool": "bool",
+    **{f"{k[0]}{bits}": f"{k}{bits}" for k in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
 # How far a result may be from the reference's, relative to it and absolutely, by its dtype.
-TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 5e-5, "complex64": 1e-4, "float64": 1e-11, "complex128": 1e-11}
+TOLERANCE = {
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "float32": 5e-5,
+    "complex64": 1e-4,
+    "float64": 1e-11,
+    "complex128": 1e-11,
+}
 
 
 class Case(NamedTuple):
-    """A program, and specs of its arguments: 'f32[2,3]' (normal numbers), 'f32[3]:0.5..2' (from a range), 'i32[3]:0..5', 'bool[3]'."""
-    name: str                       # begins with the name of the primitive that it is about
+    """A program, and specs of its arguments: 'f32[2,3]' (normal numbers), 'f32[3]:0.5..2' (from a range),
+    'i32[3]:0..5', 'bool[3]'.
+    """
+
+    name: str  # begins with the name of the primitive that it is about
     fun: Callable[..., Any]
     args: tuple[str, ...]
-    looser: float = 1               # the tolerance, times this
+    looser: float = 1  # the tolerance, times this
 
     @property
     def primitive(self) -> str:
@@ -61,7 +82,16 @@ def cases() -> list[Case]:
     """All of them, under names of which none comes twice."""
     made: dict[str, int] = {}
     found = []
-    for case in (*elementwise(), *structure(), *reductions(), *products(), *control(), *randomness(), *decompositions(), *derived()):
+    for case in (
+        *elementwise(),
+        *structure(),
+        *reductions(),
+        *products(),
+        *control(),
+        *randomness(),
+        *decompositions(),
+        *derived(),
+    ):
         number = made[case.id] = made.get(case.id, 0) + 1
         found.append(case if number == 1 else case._replace(name=f"{case.name} {number}"))
     return found
@@ -69,9 +99,23 @@ def cases() -> list[Case]:
 
 def elementwise() -> Iterator[Case]:
     everywhere, positive = "", ":0.2..3"
-    domains = {**dict.fromkeys("neg sign floor ceil exp exp2 expm1 tanh logistic sin cos atan sinh cosh asinh erf erfc square abs is_finite".split(), everywhere),
-               **dict.fromkeys("log sqrt rsqrt cbrt lgamma digamma".split(), positive), "log1p": ":-0.5..3", "tan": ":-1..1", "asin": ":-0.9..0.9",
-               "acos": ":-0.9..0.9", "atanh": ":-0.9..0.9", "erf_inv": ":-0.9..0.9", "acosh": ":1.2..3", "bessel_i0e": ":-9..9", "bessel_i1e": ":-9..9"}
+    domains = {
+        **dict.fromkeys(
+            "neg sign floor ceil exp exp2 expm1 tanh logistic sin cos atan sinh cosh asinh erf erfc square abs"
+            " is_finite".split(),
+            everywhere,
+        ),
+        **dict.fromkeys("log sqrt rsqrt cbrt lgamma digamma".split(), positive),
+        "log1p": ":-0.5..3",
+        "tan": ":-1..1",
+        "asin": ":-0.9..0.9",
+        "acos": ":-0.9..0.9",
+        "atanh": ":-0.9..0.9",
+        "erf_inv": ":-0.9..0.9",
+        "acosh": ":1.2..3",
+        "bessel_i0e": ":-9..9",
+        "bessel_i1e": ":-9..9",
+    }
     for name, domain in domains.items():
         for kind in ("f32[2,3]", "f32[]", "f64[5]", "f16[7]", "bf16[3]"):
             yield Case(name, getattr(lax, name), (kind + domain,), 4)
@@ -119,7 +163,9 @@ def elementwise() -> Iterator[Case]:
     for old in KINDS:
         for new in KINDS.values():
             if KINDS[old] != new and (old[0] != "c" or new[0] == "c"):
-                yield Case("convert_element_type", lambda x, new=new: lax.convert_element_type(x, new), (f"{old}[3]:0..9",))
+                yield Case(
+                    "convert_element_type", lambda x, new=new: lax.convert_element_type(x, new), (f"{old}[3]:0..9",)
+                )
     yield Case("bitcast_convert_type", lambda x: lax.bitcast_convert_type(x, "int32"), ("f32[3]",))
     yield Case("bitcast_convert_type", lambda x: lax.bitcast_convert_type(x, "uint8"), ("f32[3]",))
     yield Case("igamma", lax.igamma, ("f32[6]:0.3..3", "f32[6]:0.2..9"), 4)
@@ -140,7 +186,11 @@ def structure() -> Iterator[Case]:
         yield Case("concatenate", lambda *xs: lax.concatenate(xs, 1), (f"{kind}[2,3]", f"{kind}[2,1]", f"{kind}[2,0]"))
         yield Case("pad", lambda x, v: lax.pad(x, v, ((1, 2, 0), (-1, 1, 1))), (f"{kind}[3,4]", f"{kind}[]"))
         yield Case("dynamic_slice", lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3)), (f"{kind}[5,4]", "i32[]:-9..9"))
-        yield Case("dynamic_update_slice", lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 1)), (f"{kind}[5,4]", f"{kind}[2,3]", "i32[]:-9..9"))
+        yield Case(
+            "dynamic_update_slice",
+            lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 1)),
+            (f"{kind}[5,4]", f"{kind}[2,3]", "i32[]:-9..9"),
+        )
     yield Case("squeeze", lambda x: lax.squeeze(x, (0, 2)), ("f32[1,3,1]",))
     yield Case("iota", lambda x: lax.broadcasted_iota("int32", (3, 4), 1) + x, ("i32[]",))
     yield Case("split", lambda x: lax.split(x, (1, 0, 3), 1), ("f32[2,4]",))
@@ -152,11 +202,20 @@ def structure() -> Iterator[Case]:
     yield Case("optimization_barrier", lambda x, y: lax.optimization_barrier((x * y, x)), ("f32[3]", "f32[3]"))
     rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
     for mode in ("clip", "fill"):
-        yield Case("gather", lambda x, i, mode=mode: lax.gather(x, i, rows, (1, 3), mode=mode, fill_value=7), ("f32[4,3]", "i32[5,1]:-2..6"))
+        yield Case(
+            "gather",
+            lambda x, i, mode=mode: lax.gather(x, i, rows, (1, 3), mode=mode, fill_value=7),
+            ("f32[4,3]", "i32[5,1]:-2..6"),
+        )
     for name in ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"):
-        for kind in ("f32", "i32", "f64"):      # of places that differ, but for one outside
-            yield Case(name, lambda x, u, f=getattr(lax, name.replace("-", "_")): f(x, np.array([[3], [0], [9]], np.int32), u, lax.ScatterDimensionNumbers((1,), (0,), (0,))),
-                       (f"{kind}[4,3]", f"{kind}[3,3]"))
+        for kind in ("f32", "i32", "f64"):  # of places that differ, but for one outside
+            yield Case(
+                name,
+                lambda x, u, f=getattr(lax, name.replace("-", "_")): f(
+                    x, np.array([[3], [0], [9]], np.int32), u, lax.ScatterDimensionNumbers((1,), (0,), (0,))
+                ),
+                (f"{kind}[4,3]", f"{kind}[3,3]"),
+            )
     yield Case("scatter-add twice", lambda x, i, u: x.at[i].add(u), ("i32[4]", "i32[9]:0..3", "i32[9]"))
     for shape in ("[0]", "[2,0,3]"):
         yield Case("add of nothing", lambda x: (x + 1, x.sum(), jnp.sort(x), x.reshape(-1)), (f"f32{shape}",))
@@ -182,50 +241,111 @@ def reductions() -> Iterator[Case]:
     yield Case("sort", lambda k, v, w: lax.sort((k, v, w), 0, num_keys=2), ("i32[7]:0..2", "f32[7]", "i8[7]"))
     yield Case("top_k", lambda x: lax.top_k(x, 3), ("f32[2,5]",))
     yield Case("approx_top_k", lambda x: lax.approx_max_k(x, 2)[0], ("f32[3,5]",))
-    for name, combine, start in (("sum", lax.add, 0.0), ("max", lax.max, -float("inf")), ("min", lax.min, float("inf"))):
-        yield Case(f"reduce_window_{name}", lambda x, combine=combine, start=start: lax.reduce_window(x, start, combine, (3, 2), (2, 1), [(2, 1), (-1, 1)]), ("f32[7,4]",))
+    for name, combine, start in (
+        ("sum", lax.add, 0.0),
+        ("max", lax.max, -float("inf")),
+        ("min", lax.min, float("inf")),
+    ):
+        yield Case(
+            f"reduce_window_{name}",
+            lambda x, combine=combine, start=start: lax.reduce_window(
+                x, start, combine, (3, 2), (2, 1), [(2, 1), (-1, 1)]
+            ),
+            ("f32[7,4]",),
+        )
     yield Case("reduce_window", lambda x: lax.reduce_window(x, 1.0, lax.mul, (2,), (1,), "SAME"), ("f32[5]",))
 
 
 def products() -> Iterator[Case]:
     for kind in ("f32", "f64", "bf16", "i32", "c64"):
-        for x, y, numbers in (("[3]", "[3]", (((0,), (0,)), ((), ()))), ("[5,7]", "[7,3]", (((1,), (0,)), ((), ()))),
-                              ("[2,3,4]", "[4,3,2]", (((1, 2), (1, 0)), ((0,), (2,)))), ("[2]", "[3]", (((), ()), ((), ())))):
-            yield Case("dot_general", lambda x, y, numbers=numbers: lax.dot_general(x, y, numbers), (kind + x, kind + y), 2)
+        for x, y, numbers in (
+            ("[3]", "[3]", (((0,), (0,)), ((), ()))),
+            ("[5,7]", "[7,3]", (((1,), (0,)), ((), ()))),
+            ("[2,3,4]", "[4,3,2]", (((1, 2), (1, 0)), ((0,), (2,)))),
+            ("[2]", "[3]", (((), ()), ((), ()))),
+        ):
+            yield Case(
+                "dot_general", lambda x, y, numbers=numbers: lax.dot_general(x, y, numbers), (kind + x, kind + y), 2
+            )
     yield Case("dot_general of odd sizes", lambda x, y: x @ y, ("f32[33,65]", "f32[65,19]"), 4)
-    for x, k, keywords in (("f32[2,3,7]", "f32[4,3,3]", {"window_strides": (2,), "padding": "SAME"}),
-                           ("f32[2,5,4,3]", "f32[2,3,3,2]", {"window_strides": (1, 1), "padding": "VALID", "dimension_numbers": ("NHWC", "HWIO", "NHWC")}),
-                           ("f32[2,4,6]", "f32[6,2,3]", {"window_strides": (1,), "padding": [(2, 1)], "feature_group_count": 2, "rhs_dilation": (2,)})):
-        yield Case("conv_general_dilated", lambda x, k, keywords=keywords: lax.conv_general_dilated(x, k, **keywords), (x, k), 2)
-    yield Case("ragged_dot_general", lambda x, y: lax.ragged_dot(x, y, np.array([2, 1, 2], np.int32)), ("f32[5,3]", "f32[3,3,2]"), 2)
+    for x, k, keywords in (
+        ("f32[2,3,7]", "f32[4,3,3]", {"window_strides": (2,), "padding": "SAME"}),
+        (
+            "f32[2,5,4,3]",
+            "f32[2,3,3,2]",
+            {"window_strides": (1, 1), "padding": "VALID", "dimension_numbers": ("NHWC", "HWIO", "NHWC")},
+        ),
+        (
+            "f32[2,4,6]",
+            "f32[6,2,3]",
+            {"window_strides": (1,), "padding": [(2, 1)], "feature_group_count": 2, "rhs_dilation": (2,)},
+        ),
+    ):
+        yield Case(
+            "conv_general_dilated",
+            lambda x, k, keywords=keywords: lax.conv_general_dilated(x, k, **keywords),
+            (x, k),
+            2,
+        )
+    yield Case(
+        "ragged_dot_general",
+        lambda x, y: lax.ragged_dot(x, y, np.array([2, 1, 2], np.int32)),
+        ("f32[5,3]", "f32[3,3,2]"),
+        2,
+    )
     for kind, sizes in (("fft", (5,)), ("ifft", (3, 4)), ("rfft", (6,)), ("irfft", (6,))):
-        arg = "f32[2,6]" if kind == "rfft" else "c64[2,4]" if kind == "irfft" else "c64[3,4]" if len(sizes) == 2 else "c64[2,5]"
+        arg = (
+            "f32[2,6]"
+            if kind == "rfft"
+            else "c64[2,4]"
+            if kind == "irfft"
+            else "c64[3,4]"
+            if len(sizes) == 2
+            else "c64[2,5]"
+        )
         yield Case("fft", lambda x, kind=kind, sizes=sizes: lax.fft(x, kind, sizes), (arg,), 4)
 
 
 def control() -> Iterator[Case]:
     yield Case("cond", lambda p, x: lax.cond(p, jnp.sin, lambda v: v * v, x), ("bool[]", "f32[3]"))
     yield Case("cond of three", lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.exp], x), ("i32[]:-3..5", "f32[3]"))
-    yield Case("scan", lambda c, x: lax.scan(lambda c, v: (c * 0.5 + v, jnp.sin(c)), c, x, reverse=True), ("f32[]", "f32[5]"))
-    yield Case("scan that swaps", lambda a, b: lax.fori_loop(0, 5, lambda i, s: (s[1], s[0] + i), (a, b)), ("f32[3]", "f32[3]"))
+    yield Case(
+        "scan", lambda c, x: lax.scan(lambda c, v: (c * 0.5 + v, jnp.sin(c)), c, x, reverse=True), ("f32[]", "f32[5]")
+    )
+    yield Case(
+        "scan that swaps", lambda a, b: lax.fori_loop(0, 5, lambda i, s: (s[1], s[0] + i), (a, b)), ("f32[3]", "f32[3]")
+    )
     yield Case("scan of no step", lambda c, x: lax.scan(lambda c, v: (c + v, c), c, x), ("f32[2]", "f32[0,2]"))
-    yield Case("while", lambda x: lax.while_loop(lambda s: s[0] < 100, lambda s: (s[0] * 2 + 1, s[1] + 1), (x, 0)), ("f32[]:0.5..2",))
+    yield Case(
+        "while",
+        lambda x: lax.while_loop(lambda s: s[0] < 100, lambda s: (s[0] * 2 + 1, s[1] + 1), (x, 0)),
+        ("f32[]:0.5..2",),
+    )
     yield Case("while in scan", _nested, ("i32[]:1..3", "i32[4]:2..5"))
     by_rows = weft.vmap(lambda x: lax.while_loop(lambda v: v < 50, lambda v: v * 2 + 1, x))
     yield Case("while by rows", by_rows, ("f32[6]:0.5..30",))
-    yield Case("scan that writes", lambda x: lax.fori_loop(0, 3, lambda i, v: v.at[i].set(v[i + 1] * 2), x), ("f32[5]",))
+    yield Case(
+        "scan that writes", lambda x: lax.fori_loop(0, 3, lambda i, v: v.at[i].set(v[i + 1] * 2), x), ("f32[5]",)
+    )
     yield Case("jit in jit", lambda x: weft.jit(lambda v: weft.jit(jnp.sin)(v) * 2)(x) + 1, ("f32[3]",))
-    yield Case("custom_linear_solve", lambda d, b: lax.custom_linear_solve(lambda x: d * x, b, lambda _, b: b / d, symmetric=True), ("f32[3]:0.5..2", "f32[3]"))
+    yield Case(
+        "custom_linear_solve",
+        lambda d, b: lax.custom_linear_solve(lambda x: d * x, b, lambda _, b: b / d, symmetric=True),
+        ("f32[3]:0.5..2", "f32[3]"),
+    )
 
 
 def _nested(c: Any, xs: Any) -> Any:
     """A loop in a loop, whose end and whose trips are carried."""
+
     def body(c: Any, x: Any) -> Any:
         def more(s: Any) -> Any:
             n = s[1] + 1
             return n < x, n, s[2] + n
+
         _, n, t = lax.while_loop(lambda s: s[0], more, (jnp.bool_(True), jnp.int32(0), c))
         return t, n
+
     return lax.scan(body, c, xs)
 
 
@@ -246,22 +366,44 @@ def randomness() -> Iterator[Case]:
 def decompositions() -> Iterator[Case]:
     linalg, eye = lax.linalg, np.eye(3, dtype=np.float32)
     yield Case("cholesky", lambda x: linalg.cholesky(x @ x.mT + 2 * eye), ("f32[2,3,3]",), 4)
-    yield Case("triangular_solve", lambda a, b: linalg.triangular_solve(a + 3 * eye, b, left_side=True, lower=True), ("f32[3,3]", "f32[3,2]"), 4)
+    yield Case(
+        "triangular_solve",
+        lambda a, b: linalg.triangular_solve(a + 3 * eye, b, left_side=True, lower=True),
+        ("f32[3,3]", "f32[3,2]"),
+        4,
+    )
     yield Case("lu", lambda x: linalg.lu(x + 3 * eye), ("f32[3,3]",), 4)
     yield Case("qr", lambda x: jnp.abs(linalg.qr(x, full_matrices=False)[1]), ("f32[4,3]",), 4)
-    yield Case("qr of pivots", lambda x: jnp.abs(linalg.qr(x * np.asarray([1, 9, 3], np.float32), full_matrices=False, pivoting=True)[1]), ("f32[4,3]",), 8)
+    yield Case(
+        "qr of pivots",
+        lambda x: jnp.abs(linalg.qr(x * np.asarray([1, 9, 3], np.float32), full_matrices=False, pivoting=True)[1]),
+        ("f32[4,3]",),
+        8,
+    )
     yield Case("lu_pivots_to_permutation", lambda p: linalg.lu_pivots_to_permutation(p, 5), ("i32[2,3]:2..4",))
     yield Case("householder_product", linalg.householder_product, ("f32[2,4,3]:-0.4..0.4", "f32[2,2]"), 4)
     yield Case("ormqr", linalg.ormqr, ("f32[2,4,3]:-0.4..0.4", "f32[2,3]", "f32[2,4,2]"), 4)
     yield Case("cholesky_update", linalg.cholesky_update, ("f32[4,4]:0.5..2", "f32[4]"), 4)
     yield Case("hessenberg", lambda x: linalg.hessenberg(x)[0], ("f32[2,4,4]",), 8)
     yield Case("tridiagonal", lambda x: linalg.tridiagonal(x)[1], ("f32[2,4,4]",), 16)
-    yield Case("symmetric_product", lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=0.5), ("f32[3,2]", "f32[3,3]"))
-    yield Case("eig", lambda x: jnp.abs(linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]).sum(-1), ("f32[2,3,3]",), 8)
+    yield Case(
+        "symmetric_product", lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=0.5), ("f32[3,2]", "f32[3,3]")
+    )
+    yield Case(
+        "eig",
+        lambda x: jnp.abs(linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]).sum(-1),
+        ("f32[2,3,3]",),
+        8,
+    )
     yield Case("schur", _schur_product, ("f32[2,3,3]",), 16)
     yield Case("eigh", lambda x: linalg.eigh(x)[1], ("f32[2,3,3]",), 8)
     yield Case("svd", lambda x: linalg.svd(x, compute_uv=False), ("f32[3,2]",), 8)
-    yield Case("tridiagonal_solve", lambda dl, d, du, b: linalg.tridiagonal_solve(dl, d + 4, du, b), (*("f32[5]:-1..1",) * 3, "f32[5,2]"), 4)
+    yield Case(
+        "tridiagonal_solve",
+        lambda dl, d, du, b: linalg.tridiagonal_solve(dl, d + 4, du, b),
+        (*("f32[5]:-1..1",) * 3, "f32[5,2]"),
+        4,
+    )
 
 
 def _writes(x: Any) -> Any:
@@ -278,13 +420,15 @@ def _schur_product(x: Any) -> Any:
 
 def derived() -> Iterator[Case]:
     """What the transformations make of programs."""
+
     @weft.custom_jvp
     def cube(x: Any) -> Any:
-        return x ** 3
+        return x**3
 
     @weft.custom_vjp
     def twice(x: Any) -> Any:
         return x * 2
+
     wave = weft.custom_batching.custom_vmap(lambda x: jnp.sin(x))
     wave.def_vmap(lambda size, batched, x: (jnp.sin(x), batched[0]))
     cube.defjvps(lambda t, out, x: 3 * x * x * t)
@@ -292,7 +436,11 @@ def derived() -> Iterator[Case]:
     yield Case("custom_jvp_call", cube, ("f32[3]",))
     yield Case("custom_vjp_call", twice, ("f32[3]",))
     yield Case("custom_vmap_call", wave, ("f32[3]",))
-    yield Case("linear_call", lambda r, x: weft.custom_derivatives.linear_call(lambda r, x: x * r, lambda r, ct: ct * r, r, x), ("f32[3]", "f32[3]"))
+    yield Case(
+        "linear_call",
+        lambda r, x: weft.custom_derivatives.linear_call(lambda r, x: x * r, lambda r, ct: ct * r, r, x),
+        ("f32[3]", "f32[3]"),
+    )
     yield Case("new_ref", _writes, ("f32[3]",))
     yield Case("remat2", lambda x: weft.checkpoint(jnp.sin)(x) * 2, ("f32[3]",))
     yield Case("name", lambda x: weft.ad_checkpoint.checkpoint_name(x * 2, "doubled") + 1, ("f32[3]",))
@@ -304,7 +452,14 @@ def derived() -> Iterator[Case]:
     net = lambda w, b, x: jnp.tanh(x @ w + b).sum()
     yield Case("dot_general differentiated", weft.grad(net, argnums=(0, 1)), ("f32[3,4]", "f32[4]", "f32[5,3]"), 4)
     yield Case("dot_general by rows", weft.vmap(net, in_axes=(None, 0, 1)), ("f32[3,4]", "f32[6,4]", "f32[5,6,3]"), 4)
-    yield Case("scan differentiated", weft.grad(lambda c, x: lax.scan(lambda c, v: (jnp.sin(c) * v, c), c, x)[0]), ("f32[]", "f32[4]"), 4)
-    yield Case("select_n for cond by rows", weft.vmap(lambda p, x: lax.cond(p, jnp.sin, jnp.cos, x)), ("bool[4]", "f32[4]"))
+    yield Case(
+        "scan differentiated",
+        weft.grad(lambda c, x: lax.scan(lambda c, v: (jnp.sin(c) * v, c), c, x)[0]),
+        ("f32[]", "f32[4]"),
+        4,
+    )
+    yield Case(
+        "select_n for cond by rows", weft.vmap(lambda p, x: lax.cond(p, jnp.sin, jnp.cos, x)), ("bool[4]", "f32[4]")
+    )
     yield Case("sin twice", weft.hessian(lambda x: jnp.sin(x).prod()), ("f32[3]",), 4)
     yield Case("exp of a softmax", weft.jacfwd(weft.nn.softmax), ("f32[4]",), 4)

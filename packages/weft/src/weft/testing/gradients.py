@@ -1,4 +1,5 @@
 """Checking derivatives against differences."""
+
 from __future__ import annotations
 
 from functools import partial
@@ -13,7 +14,14 @@ from ..core.trace import get_aval
 from ..base.tree import tree_leaves, tree_map
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
-_TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "complex64": 1e-3, "float64": 1e-5, "complex128": 1e-5}
+_TOLERANCE = {
+    "bfloat16": 1e-1,
+    "float16": 1e-2,
+    "float32": 2e-3,
+    "complex64": 1e-3,
+    "float64": 1e-5,
+    "complex128": 1e-5,
+}
 _EPS = 1.0 / 2048
 
 
@@ -34,11 +42,22 @@ def _move(x, t, by: float):
 def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
     """Half the difference of f a step forwards and a step back along the tangents, over the step."""
     ahead, behind = (f(*tree_map(partial(_move, by=by), args, tangents)) for by in (eps / 2, -eps / 2))
-    return tree_map(lambda a, b: (a - b) / eps if dtypes.is_inexact(get_aval(a).dtype) else float0_zeros(get_aval(a).shape), ahead, behind)
+    return tree_map(
+        lambda a, b: (a - b) / eps if dtypes.is_inexact(get_aval(a).dtype) else float0_zeros(get_aval(a).shape),
+        ahead,
+        behind,
+    )
 
 
 def _dot(xs, ys):
-    return sum([jnp.vdot(jnp.conj(x), y).real for x, y in zip(tree_leaves(xs), tree_leaves(ys)) if get_aval(y).dtype != dtypes.float0], start=0.0)
+    return sum(
+        [
+            jnp.vdot(jnp.conj(x), y).real
+            for x, y in zip(tree_leaves(xs), tree_leaves(ys))
+            if get_aval(y).dtype != dtypes.float0
+        ],
+        start=0.0,
+    )
 
 
 def _check_close(got, wanted, atol: float | None, rtol: float | None, what: str) -> None:
@@ -47,11 +66,21 @@ def _check_close(got, wanted, atol: float | None, rtol: float | None, what: str)
             continue
         default = max(_TOLERANCE[dtypes.name(get_aval(x).dtype)] for x in (a, b))
         if not bool(jnp.allclose(a, b, atol=default if atol is None else atol, rtol=default if rtol is None else rtol)):
-            raise AssertionError(f"{what}: the rule gives\n{a}\nand differences give\n{b}\n(rtol={default if rtol is None else rtol}, "
-                                 f"atol={default if atol is None else atol}).")
+            raise AssertionError(
+                f"{what}: the rule gives\n{a}\nand differences give\n{b}\n(rtol={default if rtol is None else rtol}, "
+                f"atol={default if atol is None else atol})."
+            )
 
 
-def check_jvp(f: Callable, f_jvp: Callable, args: Sequence, atol: float | None = None, rtol: float | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
+def check_jvp(
+    f: Callable,
+    f_jvp: Callable,
+    args: Sequence,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float = 1e-4,
+    err_msg: str = "",
+) -> None:
     """Compares `f_jvp(primals, tangents)` with differences of `f` at `args`, in one random direction.
 
     Raises: AssertionError where the two are further apart than `atol` and `rtol` (default: by dtype).
@@ -70,8 +99,17 @@ def check_jvp(f: Callable, f_jvp: Callable, args: Sequence, atol: float | None =
     _check_close(out, _difference(f, args, tangents, eps), atol, rtol, what)
 
 
-def check_vjp(f: Callable, f_vjp: Callable, args: Sequence, atol: float | None = None, rtol: float | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
-    """Compares `f_vjp(*primals)`, which returns (value, pullback), with differences of `f` at `args`, in one random direction.
+def check_vjp(
+    f: Callable,
+    f_vjp: Callable,
+    args: Sequence,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float = 1e-4,
+    err_msg: str = "",
+) -> None:
+    """Compares `f_vjp(*primals)`, which returns (value, pullback), with differences of `f` at `args`, in one random
+    direction.
 
     Raises: AssertionError where the two are further apart than `atol` and `rtol` (default: by dtype).
 
@@ -92,8 +130,15 @@ def check_vjp(f: Callable, f_vjp: Callable, args: Sequence, atol: float | None =
     _check_close(_dot(back, tangents), _dot(weights, along), atol, rtol, what)
 
 
-def check_grads(f: Callable, args: Sequence, order: int, modes: Any = ("fwd", "rev"), atol: float | None = None, rtol: float | None = None,
-                eps: float | None = None) -> None:
+def check_grads(
+    f: Callable,
+    args: Sequence,
+    order: int,
+    modes: Any = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
     """Compares the derivatives of `f` at `args`, up to `order`, with differences.
 
     Args:
@@ -106,8 +151,10 @@ def check_grads(f: Callable, args: Sequence, order: int, modes: Any = ("fwd", "r
         >>> check_grads(lambda x: jnp.sin(x) * x, (1.5,), order=2)
     """
     eps, order = _EPS if eps is None else eps, int(order)
-    check = {"fwd": lambda g, xs, msg: check_jvp(g, partial(jvp, g), xs, atol, rtol, eps, msg),
-             "rev": lambda g, xs, msg: check_vjp(g, partial(vjp, g), xs, atol, rtol, eps, msg)}
+    check = {
+        "fwd": lambda g, xs, msg: check_jvp(g, partial(jvp, g), xs, atol, rtol, eps, msg),
+        "rev": lambda g, xs, msg: check_vjp(g, partial(vjp, g), xs, atol, rtol, eps, msg),
+    }
 
     def run(g: Callable, xs: tuple, order: int, msg: str) -> None:
         if "fwd" in modes:
@@ -120,4 +167,5 @@ def check_grads(f: Callable, args: Sequence, order: int, modes: Any = ("fwd", "r
             if order > 1:
                 cts = tree_map(partial(_tangent_like, Random(order)), g(*xs))
                 run(lambda *ys: vjp(g, *ys)[1](cts), xs, order - 1, f"{msg}rev of ")
+
     run(f, tuple(args), order, "")

@@ -1,4 +1,5 @@
 """Batching: a function of one example becomes a function of a stack of them."""
+
 from __future__ import annotations
 
 from functools import partial
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 class BatchTracer(Tracer):
     """An array with one axis more than it shows: the batch axis `dim` of `val`."""
+
     __slots__ = ("val", "dim", "_aval")
 
     def __init__(self, trace: "BatchTrace", val: Value, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
         aval = get_aval(val)
-        self._aval = reshaped(aval, aval.shape[:dim] + aval.shape[dim + 1:])
+        self._aval = reshaped(aval, aval.shape[:dim] + aval.shape[dim + 1 :])
 
     @override
     @property
@@ -34,7 +36,10 @@ class BatchTracer(Tracer):
 
     @override
     def __repr__(self) -> str:
-        return f"VmapTracer(aval={self._aval.str_short(short_dtypes=False)}, batched={get_aval(self.val).str_short(short_dtypes=False)})"
+        return (
+            f"VmapTracer(aval={self._aval.str_short(short_dtypes=False)},"
+            f" batched={get_aval(self.val).str_short(short_dtypes=False)})"
+        )
 
 
 class BatchTrace(PairTrace):
@@ -43,7 +48,8 @@ class BatchTrace(PairTrace):
     def __init__(self, parent: Trace, axis: Axis):
         self.parent, self.axis, self.closed = parent, axis, False
 
-    # batching rules of functions get this trace instead of its axis: the functions may close over values of this very trace
+    # batching rules of functions get this trace instead of its axis: the functions may close over values of this very
+    # trace
     @property
     def size(self) -> int:
         return self.axis.size
@@ -54,7 +60,7 @@ class BatchTrace(PairTrace):
         token = set_trace(self)
         try:
             return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(settled, args)))
-        except Exception:      # it says so again where it is called in earnest
+        except Exception:  # it says so again where it is called in earnest
             return False
         finally:
             reset_trace(token)
@@ -75,7 +81,11 @@ class BatchTrace(PairTrace):
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         form = params[primitive.function_form] if primitive.function_form is not None else None
         function = None if isinstance(form, ClosedJaxpr) else form
-        mine = primitive.axis_names is not None and self.axis.name is not None and self.axis.name in primitive.axis_names(params)
+        mine = (
+            primitive.axis_names is not None
+            and self.axis.name is not None
+            and self.axis.name in primitive.axis_names(params)
+        )
         if not mine and not primitive.makes_reference:
             for x in args:
                 if type(x) is BatchTracer and x._trace is self:
@@ -87,8 +97,9 @@ class BatchTrace(PairTrace):
         return self.by_rule(partial(primitive.batch, axis), primitive, args, params)
 
 
-def batch_flat(fun: Callable[..., Any], axis: Axis | BatchTrace, args: Sequence[Value],
-               dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def batch_flat(
+    fun: Callable[..., Any], axis: Axis | BatchTrace, args: Sequence[Value], dims: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
     """Runs `fun` (flat in, flat out) with each argument batched along its dim: (results, their dims or None)."""
     if isinstance(axis, BatchTrace):
         return _batch_again(axis, fun, args, dims)
@@ -107,9 +118,12 @@ def batch_flat(fun: Callable[..., Any], axis: Axis | BatchTrace, args: Sequence[
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def _batch_again(trace: BatchTrace, fun: Callable[..., Any], args: Sequence[Value],
-                 dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The same under a trace that there is already, wherever that is now; one that has ended, as it has when the way back comes, is open again meanwhile."""
+def _batch_again(
+    trace: BatchTrace, fun: Callable[..., Any], args: Sequence[Value], dims: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """The same under a trace that there is already, wherever that is now; one that has ended, as it has when the way
+    back comes, is open again meanwhile.
+    """
     parent, trace.parent = trace.parent, current_trace()
     closed, trace.closed = trace.closed, False
     token = set_trace(trace)
@@ -127,8 +141,9 @@ def to_front(axis: Axis, x: Value, dim: int | None) -> Value:
     return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
 
 
-def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool] | bool = False
-                ) -> tuple[ClosedJaxpr, list[bool]]:
+def batch_jaxpr(
+    closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool] | bool = False
+) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr for arguments batched along axis 0 where `batched` says so, and which results are (along axis 0)."""
     if isinstance(force_out, bool):
         force_out = (force_out,) * len(closed.out_avals)
@@ -139,14 +154,16 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_
     return cache[key]
 
 
-def _batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+def _batch_jaxpr(
+    closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool]
+) -> tuple[ClosedJaxpr, list[bool]]:
     trace = JaxprTrace("a batched function")
-    args = [trace.new_arg(reshaped(a, (axis.size, *a.shape)) if b else a)
-            for a, b in zip(closed.in_avals, batched)]
+    args = [trace.new_arg(reshaped(a, (axis.size, *a.shape)) if b else a) for a, b in zip(closed.in_avals, batched)]
     token = set_trace(trace)
     try:
-        outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args,
-                                [0 if b else None for b in batched])
+        outs, dims = batch_flat(
+            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, [0 if b else None for b in batched]
+        )
         out_batched = [d is not None or force for d, force in zip(dims, force_out)]
         outs = [to_front(axis, x, d) if b else x for x, d, b in zip(outs, dims, out_batched)]
     finally:

@@ -1,4 +1,5 @@
 """Dead-code elimination: equations whose results nobody uses, and the arguments that only they use."""
+
 from __future__ import annotations
 
 from typing import Sequence
@@ -6,8 +7,9 @@ from typing import Sequence
 from ..core.jaxpr import Jaxpr, JaxprEqn, Literal
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
-              keep_inputs: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr that computes only the used results: it, and which arguments it still takes.
 
     Equations with effects stay. A primitive's `dce` rule (used outputs, eqn) -> (used inputs, new eqn or None) shrinks
@@ -30,8 +32,9 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
     eqns.reverse()
     used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, keep_inputs)]
     constvars = jaxpr.constvars
-    return Jaxpr(constvars, [v for v, u in zip(jaxpr.invars, used_inputs) if u], outvars, eqns, jaxpr.effects,
-                 jaxpr.debug_info), used_inputs
+    return Jaxpr(
+        constvars, [v for v, u in zip(jaxpr.invars, used_inputs) if u], outvars, eqns, jaxpr.effects, jaxpr.debug_info
+    ), used_inputs
 
 
 def live(jaxpr: Jaxpr) -> Jaxpr:

@@ -1,4 +1,7 @@
-"""Discharging references: a program that reads and writes mutable references becomes one that takes what they hold, and returns what they hold in the end."""
+"""Discharging references: a program that reads and writes mutable references becomes one that takes what they hold,
+and returns what they hold in the end.
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -22,29 +25,40 @@ def is_ref(atom: Atom) -> bool:
 def has_refs(jaxpr: Jaxpr) -> bool:
     """Whether a program takes, makes or touches references."""
     if "has_refs" not in jaxpr.cache:
-        jaxpr.cache["has_refs"] = touches in jaxpr.effects or any(map(is_ref, jaxpr.invars)) or any(map(is_ref, jaxpr.constvars))
+        jaxpr.cache["has_refs"] = (
+            touches in jaxpr.effects or any(map(is_ref, jaxpr.invars)) or any(map(is_ref, jaxpr.constvars))
+        )
     return jaxpr.cache["has_refs"]
 
 
 def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list[Any], list[Any]]:
-    """Constants of programs that are references become leading arguments, the same of all: (the programs, those references)."""
-    refs = list({id(c): c for closed in closeds for v, c in zip(closed.jaxpr.constvars, closed.consts) if is_ref(v)}.values())
+    """Constants of programs that are references become leading arguments, the same of all: (the programs, those
+    references).
+    """
+    refs = list(
+        {id(c): c for closed in closeds for v, c in zip(closed.jaxpr.constvars, closed.consts) if is_ref(v)}.values()
+    )
     return ([_with_refs(closed, refs) for closed in closeds], refs) if refs else (list(closeds), refs)
 
 
 def _with_refs(closed: ClosedJaxpr, refs: Sequence[Any]) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     own = {id(c): k for k, (v, c) in enumerate(zip(jaxpr.constvars, closed.consts)) if is_ref(v)}
-    taken = tuple([own.get(id(r), get_aval(r)) for r in refs])      # of each reference, which constant it is here, or what another program takes
+    # of each reference, which constant it is here, or what another program takes
+    taken = tuple([own.get(id(r), get_aval(r)) for r in refs])
     key = ("hoist_refs", taken)
     if key not in jaxpr.cache:
-        jaxpr.cache[key] = jaxpr.replace(constvars=[v for v in jaxpr.constvars if not is_ref(v)],
-                                         invars=[*[jaxpr.constvars[k] if isinstance(k, int) else Var(k) for k in taken], *jaxpr.invars])
+        jaxpr.cache[key] = jaxpr.replace(
+            constvars=[v for v in jaxpr.constvars if not is_ref(v)],
+            invars=[*[jaxpr.constvars[k] if isinstance(k, int) else Var(k) for k in taken], *jaxpr.invars],
+        )
     return ClosedJaxpr(jaxpr.cache[key], [c for v, c in zip(jaxpr.constvars, closed.consts) if not is_ref(v)])
 
 
 def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program without references; what those among its arguments hold in the end follows its results, in their order."""
+    """The same program without references; what those among its arguments hold in the end follows its results, in
+    their order.
+    """
     cache = closed.jaxpr.cache
     key = ("discharge", tuple(map(id, closed.consts)))
     if key not in cache:
@@ -60,11 +74,14 @@ def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
-    """Runs a jaxpr on values in place of references: its results, then what each reference among its arguments holds in the end."""
+    """Runs a jaxpr on values in place of references: its results, then what each reference among its arguments holds
+    in the end.
+    """
     env = {**dict(zip(jaxpr.constvars, consts)), **dict(zip(jaxpr.invars, args))}
 
     def read(atom: Atom) -> Value:
         return env[atom] if type(atom) is not Literal else literal_value(atom)
+
     for eqn in jaxpr.eqns:
         values = [read(a) for a in eqn.invars]
         if touches in eqn.effects or any(map(is_ref, eqn.invars)):
@@ -72,8 +89,10 @@ def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]
                 outs, news = eqn.primitive.discharge(eqn, values)
                 env.update(news)
             elif any(map(is_ref, eqn.invars)):
-                raise TypeError(at_user_line(f"{eqn.primitive.name} takes no mutable references. Read them first: ref[...]."))
-            else:      # they live and die in its programs
+                raise TypeError(
+                    at_user_line(f"{eqn.primitive.name} takes no mutable references. Read them first: ref[...].")
+                )
+            else:  # they live and die in its programs
                 outs = eqn.primitive.bind(*values, **{k: map_jaxprs(v, discharge) for k, v in eqn.params.items()})
         else:
             out = eqn.primitive.bind(*values, **eqn.params)
@@ -83,7 +102,9 @@ def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]
 
 
 def discharged_function(closed: ClosedJaxpr, atoms: Sequence[Any], refs: Sequence[Any]) -> Callable[..., Any]:
-    """(values of `refs`, values of the other atoms) -> (results, new values of `refs`) of a jaxpr that is called with `atoms`."""
+    """(values of `refs`, values of the other atoms) -> (results, new values of `refs`) of a jaxpr that is called
+    with `atoms`.
+    """
     positions: dict[Any, Any] = {}
     for i, atom in enumerate(atoms):
         if is_ref(atom):
@@ -98,10 +119,15 @@ def discharged_function(closed: ClosedJaxpr, atoms: Sequence[Any], refs: Sequenc
         for ref, places in positions.items():
             changed = [finals[i] for i in places if finals[i] is not by_ref[ref]]
             if len(changed) > 1:
-                raise ValueError(at_user_line(f"a reference of type {ref.aval.str_short()} is written under two names: as an argument and from the closure, or as two arguments. "
-                                              "Pass it once."))
+                raise ValueError(
+                    at_user_line(
+                        f"a reference of type {ref.aval.str_short()} is written under two names: as an argument and"
+                        " from the closure, or as two arguments. Pass it once."
+                    )
+                )
             by_ref[ref] = changed[0] if changed else by_ref[ref]
         return outs[:n], [by_ref[r] for r in refs]
+
     return fun
 
 

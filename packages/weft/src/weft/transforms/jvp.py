@@ -1,4 +1,5 @@
 """Forward mode: each value carries a tangent beside it."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 class JVPTracer(Tracer):
     """A primal value with its tangent."""
+
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: "JVPTrace", primal: Value, tangent: Value):
@@ -39,7 +41,8 @@ class JVPTracer(Tracer):
 class JVPTrace(PairTrace):
     """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all.
 
-    depends: in a linearization, whether a tangent depends on those of the inputs. One that doesn't is zero, being linear in
+    depends: in a linearization, whether a tangent depends on those of the inputs. One that doesn't is zero, being
+        linear in
     them, also where a rule gave it as an array of zeros.
     """
 
@@ -73,9 +76,15 @@ class JVPTrace(PairTrace):
         return self.by_rule(primitive.jvp, primitive, args, params)
 
 
-def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequence[Value],
-             depends: Callable[[Value], bool] | None = None) -> tuple[list[Any], list[Any]]:
-    """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`). `depends`: see `JVPTrace`."""
+def jvp_flat(
+    fun: Callable[..., Any],
+    primals: Sequence[Value],
+    tangents: Sequence[Value],
+    depends: Callable[[Value], bool] | None = None,
+) -> tuple[list[Any], list[Any]]:
+    """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`).
+    `depends`: see `JVPTrace`.
+    """
     parent = current_trace()
     trace = JVPTrace(parent, depends)
     watch_origins(trace)
@@ -93,10 +102,14 @@ def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequen
 
 
 def check_type(x: Value, aval: AbstractValue, what: str) -> None:
-    """Refuses a tangent or cotangent, which a rule gave, that hasn't the type of those of an aval (of integers, their own where linear functions of them are transposed)."""
+    """Refuses a tangent or cotangent, which a rule gave, that hasn't the type of those of an aval (of integers,
+    their own where linear functions of them are transposed).
+    """
     have, want = get_aval(x), tangent_aval(aval)
     if have.shape != want.shape or have.dtype not in (want.dtype, aval.dtype):
-        raise TypeError(f"a derivative rule gives {what} of type {have.str_short()} where one of type {want.str_short()} belongs.")
+        raise TypeError(
+            f"a derivative rule gives {what} of type {have.str_short()} where one of type {want.str_short()} belongs."
+        )
 
 
 def is_concrete(x: Value) -> bool:
@@ -111,9 +124,12 @@ def instantiate(tangent: Value) -> Value:
     return zeros(tangent.aval) if type(tangent) is Zero else tangent
 
 
-def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Sequence[bool] = False
-              ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The jaxpr (primals, nonzero tangents) -> (primal results, nonzero tangent results), and which tangents those are."""
+def jvp_jaxpr(
+    closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Sequence[bool] = False
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """The jaxpr (primals, nonzero tangents) -> (primal results, nonzero tangent results), and which tangents those
+    are.
+    """
     if isinstance(instantiate_out, bool):
         instantiate_out = (instantiate_out,) * len(closed.out_avals)
     key = ("jvp", tuple(nonzeros), tuple(instantiate_out), tuple(map(id, closed.consts)))
@@ -123,15 +139,21 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bo
     return cache[key]
 
 
-def _jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+def _jvp_jaxpr(
+    closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: Sequence[bool]
+) -> tuple[ClosedJaxpr, list[bool]]:
     trace = JaxprTrace("a derivative")
     primals = [trace.new_arg(a) for a in closed.in_avals]
-    tangents = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.in_avals, nonzeros)]
+    tangents = [
+        trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.in_avals, nonzeros)
+    ]
     token = set_trace(trace)
     try:
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
-        out_tangents = [instantiate(t) if force and t.aval.dtype != dtypes.float0 else t
-                        for t, force in zip(out_tangents, instantiate_out)]
+        out_tangents = [
+            instantiate(t) if force and t.aval.dtype != dtypes.float0 else t
+            for t, force in zip(out_tangents, instantiate_out)
+        ]
     finally:
         reset_trace(token)
     out_nonzeros = [type(t) is not Zero for t in out_tangents]

@@ -1,8 +1,10 @@
 """Which random keys a program consumes: a key that is consumed twice gives the same numbers twice.
 
-`signature` says for a program, and `signature_of` for one operation, which of its arguments are consumed (or which part: slices consume what they take),
-which results are arguments handed on, and which are consumed already. Drawing bits and splitting consume; folding in and reading the words do not.
+`signature` says for a program, and `signature_of` for one operation, which of its arguments are consumed (or which
+part: slices consume what they take), which results are arguments handed on, and which are consumed already. Drawing
+    bits and splitting consume; folding in and reading the words do not.
 """
+
 from __future__ import annotations
 
 from itertools import product
@@ -22,8 +24,19 @@ if TYPE_CHECKING:
 
 _SOURCES = {"random_seed", "random_wrap", "random_unwrap", "random_fold_in", "random_clone"}
 _CONSUMERS = {"random_split", "random_bits", "random_gamma"}
-_HANDED_ON = {"reshape", "squeeze", "broadcast_in_dim", "copy", "device_put", "transfer", "sharding_constraint", "stop_gradient", "name", "optimization_barrier"}
-_MOST = 100_000      # slices of larger arrays of keys are not told apart
+_HANDED_ON = {
+    "reshape",
+    "squeeze",
+    "broadcast_in_dim",
+    "copy",
+    "device_put",
+    "transfer",
+    "sharding_constraint",
+    "stop_gradient",
+    "name",
+    "optimization_barrier",
+}
+_MOST = 100_000  # slices of larger arrays of keys are not told apart
 
 
 # What of an array of keys is consumed: nothing (None), everything (True), or the flat positions of its elements.
@@ -31,9 +44,12 @@ Part: TypeAlias = "bool | frozenset[int] | None"
 
 
 class Signature(NamedTuple):
-    """What becomes of keys: consumed arguments (True, or the flat positions of their elements), results that are arguments, results that are consumed.
+    """What becomes of keys: consumed arguments (True, or the flat positions of their elements), results that are
+    arguments, results that are consumed.
 
-    `consts` are (key array that the program closes over, what of it is consumed)."""
+    `consts` are (key array that the program closes over, what of it is consumed).
+    """
+
     sinks: dict[int, Part]
     forwards: dict[int, int]
     spent: frozenset[int] = frozenset()
@@ -64,13 +80,20 @@ def sliced(shape: Shape, params: Params) -> frozenset[int]:
     """The flat positions that a slice takes."""
     if prod(shape) > _MOST:
         return frozenset()
-    ranges = [range(*bounds) for bounds in zip(params["start_indices"], params["limit_indices"], params["strides"] or (1,) * len(shape))]
-    strides = [prod(shape[d + 1:]) for d in range(len(shape))]
+    ranges = [
+        range(*bounds)
+        for bounds in zip(params["start_indices"], params["limit_indices"], params["strides"] or (1,) * len(shape))
+    ]
+    strides = [prod(shape[d + 1 :]) for d in range(len(shape))]
     return frozenset([sum(i * s for i, s in zip(place, strides)) for place in product(*ranges)])
 
 
-def signature_of(primitive: Primitive, params: Params, avals: Sequence[AbstractValue], eager: bool = False) -> Signature:
-    """The signature of one operation on arguments of these avals; `eager`: what is not known to consume keys does not."""
+def signature_of(
+    primitive: Primitive, params: Params, avals: Sequence[AbstractValue], eager: bool = False
+) -> Signature:
+    """The signature of one operation on arguments of these avals; `eager`: what is not known to consume keys does
+    not.
+    """
     name, keys = primitive.name, [i for i, a in enumerate(avals) if is_key(a)]
     if name in _CONSUMERS:
         return Signature({0: True}, {})
@@ -86,7 +109,8 @@ def signature_of(primitive: Primitive, params: Params, avals: Sequence[AbstractV
         return _while(**params)
     if name == "cond":
         return _cond(params["branches"])
-    inner = list(subjaxprs(params)) if name != "remat_opt" else [params["fwd_jaxpr"].jaxpr]      # its other program stands by
+    # its other program stands by
+    inner = list(subjaxprs(params)) if name != "remat_opt" else [params["fwd_jaxpr"].jaxpr]
     if len(inner) == 1 and len(inner[0].invars) == len(avals):
         closed = next((v for v in params.values() if isinstance(v, ClosedJaxpr) and v.jaxpr is inner[0]), inner[0])
         return signature(closed)
@@ -96,22 +120,37 @@ def signature_of(primitive: Primitive, params: Params, avals: Sequence[AbstractV
 def _repeated(what: str, sig: Signature, consts: int, carry: int) -> None:
     """Raises if a body that runs again and again consumes a key anew that does not change between."""
     again = [i for i in sig.sinks if i < consts]
-    again += [i for i in sig.sinks if consts <= i < consts + carry and (i - consts in sig.spent or sig.forwards.get(i - consts) in sig.sinks)]
+    again += [
+        i
+        for i in sig.sinks
+        if consts <= i < consts + carry and (i - consts in sig.spent or sig.forwards.get(i - consts) in sig.sinks)
+    ]
     if again or sig.consts:
-        which = f"the key in its carry (leaf {min(again) - consts})" if again and min(again) >= consts else "a key that stays the same"
-        raise KeyReuseError(at_user_line(f"{what} function leads to key reuse when repeatedly executed: it consumes {which} in each iteration. "
-                                         "Split the key in the body and carry one half, or give each iteration its own key (weft.random.split)."))
+        which = (
+            f"the key in its carry (leaf {min(again) - consts})"
+            if again and min(again) >= consts
+            else "a key that stays the same"
+        )
+        raise KeyReuseError(
+            at_user_line(
+                f"{what} function leads to key reuse when repeatedly executed: it consumes {which} in each iteration. "
+                "Split the key in the body and carry one half, or give each iteration its own key (weft.random.split)."
+            )
+        )
 
 
 def _scan(*, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **_: Any) -> Signature:
     sig = signature(jaxpr)
     _repeated("scan body", sig, num_consts, num_carry)
     forwards = {o: i for o, i in sig.forwards.items() if o < num_carry and i == num_consts + o}
-    return Signature({i: part if i < num_consts + num_carry else True for i, part in sig.sinks.items()}, forwards, sig.spent)
+    return Signature(
+        {i: part if i < num_consts + num_carry else True for i, part in sig.sinks.items()}, forwards, sig.spent
+    )
 
 
-def _while(*, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int,
-           **_: Any) -> Signature:
+def _while(
+    *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int, **_: Any
+) -> Signature:
     sig, test = signature(body_jaxpr), signature(cond_jaxpr)
     _repeated("while_loop cond", test, len(cond_jaxpr.jaxpr.invars), 0)
     _repeated("while_loop body", sig, body_nconsts, len(body_jaxpr.jaxpr.outvars))
@@ -142,9 +181,10 @@ def signature(program: ClosedJaxpr | Jaxpr) -> Signature:
 
 
 def _signature(jaxpr: Jaxpr, values: Sequence[Any]) -> Signature:
-    origin: dict[Any, tuple[Any, bool]] = {}       # a variable that is another handed on -> (that one, whether their elements are the same)
-    used: dict[Any, Part] = {}         # variables, and ids of arrays closed over -> what of them is consumed
-    objects: dict[int, Any] = {}      # id -> array
+    # a variable that is another handed on -> (that one, whether their elements are the same)
+    origin: dict[Any, tuple[Any, bool]] = {}
+    used: dict[Any, Part] = {}  # variables, and ids of arrays closed over -> what of them is consumed
+    objects: dict[int, Any] = {}  # id -> array
     held: dict[Atom, Any] = dict(zip(jaxpr.constvars, values))
 
     def find(v: Atom) -> tuple[Any, bool]:
@@ -156,7 +196,12 @@ def _signature(jaxpr: Jaxpr, values: Sequence[Any]) -> Signature:
 
     def consume(place: Any, part: Part, what: str) -> None:
         if overlap(used.get(place), part):
-            raise KeyReuseError(at_user_line(f"In {what} is already consumed. Each key gives its numbers once: split it (weft.random.split) and use each half once."))
+            raise KeyReuseError(
+                at_user_line(
+                    f"In {what} is already consumed. Each key gives its numbers once: split it (weft.random.split) and"
+                    " use each half once."
+                )
+            )
         used[place] = join(used.get(place), part)
 
     for eqn in jaxpr.eqns:
@@ -187,4 +232,6 @@ def _signature(jaxpr: Jaxpr, values: Sequence[Any]) -> Signature:
             elif used.get(find(v)[0]):
                 spent.add(o)
     sinks = {i: used[v] for v, i in places.items() if used.get(v)}
-    return Signature(sinks, forwards, frozenset(spent), tuple([(x, used[i]) for i, x in objects.items() if used.get(i)]))
+    return Signature(
+        sinks, forwards, frozenset(spent), tuple([(x, used[i]) for i, x in objects.items() if used.get(i)])
+    )

@@ -1,8 +1,9 @@
 """Linearization: forward mode whose linear part is staged to a jaxpr while the rest is computed at once.
 
-`PartialTrace` is the one mechanism: a primitive whose arguments are all known goes to the parent, any other is recorded.
-Under a `JVPTrace`, primal values are known and tangents are not, so the derivative splits by itself.
+`PartialTrace` is the one mechanism: a primitive whose arguments are all known goes to the parent, any other is
+recorded. Under a `JVPTrace`, primal values are known and tangents are not, so the derivative splits by itself.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
@@ -45,8 +46,9 @@ class PartialTrace(InnerTrace):
         return staged.process(primitive, args, params)
 
 
-def linearize_flat(fun: Callable[..., Any], primals: Sequence[Value], nonzeros: Sequence[bool] | None = None
-                   ) -> tuple[list[Value], list[bool], Jaxpr, list[Value]]:
+def linearize_flat(
+    fun: Callable[..., Any], primals: Sequence[Value], nonzeros: Sequence[bool] | None = None
+) -> tuple[list[Value], list[bool], Jaxpr, list[Value]]:
     """(results, which results have a tangent, the linear jaxpr, its constants) of `fun` at `primals`.
 
     The linear jaxpr maps the tangents of the differentiable arguments to the tangents of those results.
@@ -70,14 +72,19 @@ def linearize_flat(fun: Callable[..., Any], primals: Sequence[Value], nonzeros: 
 
 
 class Split(NamedTuple):
-    """A jaxpr taken apart. `known` gives the known results and then the residuals that it must hand over; `staged` takes all
-    residuals and then the unknown arguments, and gives the unknown results."""
+    """A jaxpr taken apart. `known` gives the known results and then the residuals that it must hand over; `staged`
+    takes all residuals and then the unknown arguments, and gives the unknown results.
+    """
+
     known: ClosedJaxpr
     staged: ClosedJaxpr
     out_unknown: tuple[bool, ...]
-    sources: tuple[tuple[str, int], ...]     # of each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) handed over
+    # of each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) handed over
+    sources: tuple[tuple[str, int], ...]
 
-    def residuals(self, known_args: Sequence[Value], known_outs: Sequence[Any], handed_over: Sequence[Any]) -> list[Any]:
+    def residuals(
+        self, known_args: Sequence[Value], known_outs: Sequence[Any], handed_over: Sequence[Any]
+    ) -> list[Any]:
         places = {"arg": known_args, "out": known_outs, "res": handed_over}
         return [places[where][i] for where, i in self.sources]
 
@@ -86,8 +93,9 @@ class Split(NamedTuple):
         return sum(where == "res" for where, _ in self.sources)
 
 
-def split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool],
-                ensure_out_unknown: Sequence[bool] | bool = False) -> Split:
+def split_jaxpr(
+    closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool] | bool = False
+) -> Split:
     """Takes a jaxpr apart along what is known of its arguments."""
     if isinstance(ensure_out_unknown, bool):
         ensure_out_unknown = (ensure_out_unknown,) * len(closed.out_avals)
@@ -115,7 +123,9 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknow
     needed = [(v, c) for v, c in zip(staged.constvars, consts) if v in used]
     residuals = [(v, c) for v, c in needed if isinstance(c, Tracer)]
     kept = [(v, c) for v, c in needed if not isinstance(c, Tracer)]
-    staged = Jaxpr([v for v, _ in kept], [v for v, _ in residuals] + staged.invars, staged.outvars, staged.eqns, staged.effects)
+    staged = Jaxpr(
+        [v for v, _ in kept], [v for v, _ in residuals] + staged.invars, staged.outvars, staged.eqns, staged.effects
+    )
     known_outs = [known_trace.atom(x) for x, u in zip(outs, out_unknown) if not u]
     sources: list[tuple[str, int]] = []
     extra: list[Value] = []
@@ -129,12 +139,17 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknow
             sources.append(("res", len(extra)))
             extra.append(tracer)
     known, known_consts = known_trace.finish([x for x, u in zip(outs, out_unknown) if not u] + extra)
-    return Split(ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, tuple(sources))
+    return Split(
+        ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, tuple(sources)
+    )
 
 
-def transpose_known_first(primitive: Primitive, cts: Sequence[Value], args: Sequence[Value],
-                          params: Params) -> list[Any]:
-    """Transposes an equation that also computes what is not linear: that part is run, and what is left is transposed."""
+def transpose_known_first(
+    primitive: Primitive, cts: Sequence[Value], args: Sequence[Value], params: Params
+) -> list[Any]:
+    """Transposes an equation that also computes what is not linear: that part is run, and what is left is
+    transposed.
+    """
     staged = JaxprTrace("a linear function")
     values = [staged.new_arg(x.aval) if type(x) is UndefinedPrimal else x for x in args]
     trace = PartialTrace(current_trace(), staged)

@@ -1,8 +1,10 @@
-"""Programs over what is stored: every random key is a uint32 array with one axis more, and what holds nothing (float0) is an array of booleans, all false.
+"""Programs over what is stored: every random key is a uint32 array with one axis more, and what holds nothing (float0)
+is an array of booleans, all false.
 
 Backends compile only such jaxprs. A primitive that merely moves keys about is rewritten by its own batching rule: the
 words of a key are a batch axis that the primitive need not know of. One that moves float0 about moves booleans as well.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -28,8 +30,16 @@ def is_physical(jaxpr: Jaxpr) -> bool:
     """Whether all values of a jaxpr are stored as their types say."""
     if "is_physical" not in jaxpr.cache:
         literals = [a for e in jaxpr.eqns for a in e.invars if type(a) is Literal]
-        atoms = [*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars, *literals, *[v for e in jaxpr.eqns for v in e.outvars]]
-        jaxpr.cache["is_physical"] = all(physical(a.aval) is a.aval for a in atoms) and all(is_physical(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params))
+        atoms = [
+            *jaxpr.constvars,
+            *jaxpr.invars,
+            *jaxpr.outvars,
+            *literals,
+            *[v for e in jaxpr.eqns for v in e.outvars],
+        ]
+        jaxpr.cache["is_physical"] = all(physical(a.aval) is a.aval for a in atoms) and all(
+            is_physical(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)
+        )
     return jaxpr.cache["is_physical"]
 
 
@@ -76,7 +86,14 @@ def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[A
         elif any(key_in) or any(key_out):
             outs = _as_batch(primitive, values, key_in, params)
         else:
-            outs = primitive.bind(*values, **{k: _stored(v) for k, v in params.items()} if any(_is_float0(v.aval) for v in eqn.outvars) else params)
+            outs = primitive.bind(
+                *values,
+                **(
+                    {k: _stored(v) for k, v in params.items()}
+                    if any(_is_float0(v.aval) for v in eqn.outvars)
+                    else params
+                ),
+            )
         env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
     return [read(a) for a in jaxpr.outvars]
 

@@ -1,4 +1,7 @@
-"""Programs that differ between platforms: the choice is made when it is known where a program runs, and only the chosen branch is compiled."""
+"""Programs that differ between platforms: the choice is made when it is known where a program runs, and only the
+chosen branch is compiled.
+"""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -21,8 +24,10 @@ _KINDS = {"cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
 
 
 def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str] = ()) -> int:
-    """Which of the branches is for a platform: tuples of names, and None for the default. Where there is neither, one for `branches_of` does:
-    WebAssembly runs on a CPU, but not all that a branch for CPUs may call, so the default comes first."""
+    """Which of the branches is for a platform: tuples of names, and None for the default. Where there is neither, one
+    for `branches_of` does: WebAssembly runs on a CPU, but not all that a branch for CPUs may call, so the default comes
+    first.
+    """
     for i, names in enumerate(platforms):
         if names is not None and any(kind in names for kind in _KINDS.get(platform, (platform,))):
             return i
@@ -32,7 +37,10 @@ def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str]
         if any(kind in names for kind in branches_of):
             return i
     known = ", ".join(name for names in platforms for name in names)
-    raise NotImplementedError(f"platform_dependent has no branch for the platform {platform!r}, only for {known}, and no default. Give it a `default` branch.")
+    raise NotImplementedError(
+        f"platform_dependent has no branch for the platform {platform!r}, only for {known}, and no default. Give it a"
+        " `default` branch."
+    )
 
 
 platform_index_p = Primitive("platform_index", basic=False)
@@ -53,8 +61,13 @@ platform_index_p.jvp = unsupported("it has no arguments, so no derivative meets 
 def depends_on_platform(jaxpr: Jaxpr) -> bool:
     """Whether a program asks which platform it runs on."""
     if "platforms" not in jaxpr.cache:
-        jaxpr.cache["platforms"] = any(e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns)
+        jaxpr.cache["platforms"] = any(
+            e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params))
+            for e in jaxpr.eqns
+        )
     return jaxpr.cache["platforms"]
+
+
 platform_index_p.reference = lambda *, platforms: np.array(index_of("reference", platforms, ("cpu",)), np.int32)
 
 
@@ -75,7 +88,9 @@ def for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...
     return closed.jaxpr.cache[key]
 
 
-def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str, branches_of: tuple[str, ...]) -> list[Any]:
+def _run(
+    jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str, branches_of: tuple[str, ...]
+) -> list[Any]:
     env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
     read = lambda a: literal_value(a) if type(a) is Literal else env[a]
@@ -88,6 +103,12 @@ def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform:
             branch = params["branches"][min(max(values[0].val, 0), len(params["branches"]) - 1)]
             outs = _run(branch.jaxpr, branch.consts, values[1:], platform, branches_of)
         else:
-            outs = primitive.bind(*values, **{k: map_jaxprs(v, lambda closed: for_platform(closed, platform, branches_of)) for k, v in params.items()})
+            outs = primitive.bind(
+                *values,
+                **{
+                    k: map_jaxprs(v, lambda closed: for_platform(closed, platform, branches_of))
+                    for k, v in params.items()
+                },
+            )
         env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
     return [read(a) for a in jaxpr.outvars]

@@ -1,7 +1,10 @@
-"""Jaxprs that can leave the process: without Python functions and without values, each constant being an argument, and of primitives that a host has.
+"""Jaxprs that can leave the process: without Python functions and without values, each constant being an argument, and
+of primitives that a host has.
 
-Calls with rules of their own become what they compute, and a primitive that stays at home becomes what it decomposes into.
+Calls with rules of their own become what they compute, and a primitive that stays at home becomes what it decomposes
+into.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -17,31 +20,44 @@ if TYPE_CHECKING:
     pass
 
 # Calls whose function form concerns only transformations: what they compute is this jaxpr.
-INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "call_exported": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call", "linear_call": "callee",
-           "custom_linear_solve": "jaxprs"}
+INLINED = {
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "call_exported": "jaxpr",
+    "remat_opt": "fwd_jaxpr",
+    "custom_vmap_call": "call",
+    "linear_call": "callee",
+    "custom_linear_solve": "jaxprs",
+}
 
 
 def _inlined_call(eqn: JaxprEqn) -> tuple[Any, Sequence[Any]]:
     """The program that an equation of `INLINED` runs, and its operands."""
     program, invars = eqn.params[INLINED[eqn.primitive.name]], eqn.invars
-    if eqn.primitive.name == "custom_linear_solve":      # of its four functions the one that solves
+    if eqn.primitive.name == "custom_linear_solve":  # of its four functions the one that solves
         lengths = eqn.params["const_lengths"]
         start = lengths.matvec + lengths.vecmat
-        return program.solve, [*invars[start:start + lengths.solve], *invars[sum(lengths):]]
+        return program.solve, [*invars[start : start + lengths.solve], *invars[sum(lengths) :]]
     return program, invars
 
 
 def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
-    """The same program without constvars, Python functions or values inside, and the values that now lead its arguments.
+    """The same program without constvars, Python functions or values inside, and the values that now lead its
+    arguments.
 
     Raises: NotPortable, with the user's line, for what exists in this process only.
     """
     if jaxpr.constvars:
-        raise ValueError("a program that leaves the process takes its constants as arguments; see weft.runtime.dispatch.program_for")
+        raise ValueError(
+            "a program that leaves the process takes its constants as arguments; see weft.runtime.dispatch.program_for"
+        )
     if "portable" not in jaxpr.cache:
         opened, consts = _Opener().open(jaxpr, ())
         vars_ = [v for v, _ in consts.values()]
-        jaxpr.cache["portable"] = opened.replace(invars=[*vars_, *opened.invars]) if vars_ else opened, [c for _, c in consts.values()]
+        jaxpr.cache["portable"] = (
+            opened.replace(invars=[*vars_, *opened.invars]) if vars_ else opened,
+            [c for _, c in consts.values()],
+        )
     return jaxpr.cache["portable"]
 
 
@@ -49,15 +65,15 @@ class _Opener:
     """Takes the values out of one program and all that it carries; what is carried twice stays one jaxpr."""
 
     def __init__(self) -> None:
-        self.opened: dict[Any, Any] = {}      # (jaxpr, ids of its constants) -> what `open` returned
-        self.led: dict[Any, Any] = {}         # the same -> the jaxpr with its constants as leading arguments
+        self.opened: dict[Any, Any] = {}  # (jaxpr, ids of its constants) -> what `open` returned
+        self.led: dict[Any, Any] = {}  # the same -> the jaxpr with its constants as leading arguments
 
     def open(self, jaxpr: Jaxpr, values: Sequence[Any]) -> tuple[Jaxpr, dict[Any, Any]]:
         """`jaxpr` with all constants, its own and inner ones, as free variables, and those: id -> (variable, value)."""
         key = (jaxpr, *map(id, values))
         if key not in self.opened:
             consts: dict[int, tuple[Var, Any]] = {}
-            env: dict[Any, Any] = {}      # variables to replace
+            env: dict[Any, Any] = {}  # variables to replace
             for var, value in zip(jaxpr.constvars, values):
                 first = consts.setdefault(id(value), (var, value))[0]
                 if first is not var:
@@ -65,7 +81,11 @@ class _Opener:
             changed = bool(env)
             eqns = self.equations(jaxpr.eqns, consts, env)
             if changed or len(eqns) != len(jaxpr.eqns) or any(a is not b for a, b in zip(eqns, jaxpr.eqns)):
-                jaxpr = jaxpr.replace(eqns=eqns, effects=frozenset().union(*[e.effects for e in eqns]), outvars=[a if type(a) is Literal else env.get(a, a) for a in jaxpr.outvars])
+                jaxpr = jaxpr.replace(
+                    eqns=eqns,
+                    effects=frozenset().union(*[e.effects for e in eqns]),
+                    outvars=[a if type(a) is Literal else env.get(a, a) for a in jaxpr.outvars],
+                )
             self.opened[key] = jaxpr, consts
         return self.opened[key]
 
@@ -79,7 +99,10 @@ class _Opener:
                 env.update(zip(eqn.outvars, invars))
                 continue
             if callable(eqn.params.get("callback")):
-                raise NotPortable(f"{eqn.primitive.name} calls a Python function, which only a backend of this process can do.\n  at {eqn.source_info}")
+                raise NotPortable(
+                    f"{eqn.primitive.name} calls a Python function, which only a backend of this process can do.\n  at"
+                    f" {eqn.source_info}"
+                )
             simpler = _simpler(eqn)
             if eqn.primitive.name in INLINED:
                 made += self.inline(eqn, *_inlined_call(eqn), consts, env)
@@ -91,7 +114,9 @@ class _Opener:
                 made.append(eqn)
         return made
 
-    def inline(self, eqn: JaxprEqn, closed: Any, operands: Sequence[Any], consts: dict[Any, Any], outer: dict[Any, Any]) -> list[JaxprEqn]:
+    def inline(
+        self, eqn: JaxprEqn, closed: Any, operands: Sequence[Any], consts: dict[Any, Any], outer: dict[Any, Any]
+    ) -> list[JaxprEqn]:
         """The equations of a jaxpr in an equation's place, with variables of their own."""
         if not isinstance(closed, ClosedJaxpr):
             raise NotPortable(f"{eqn.primitive.name} holds a Python function.\n  at {eqn.source_info}")
@@ -114,20 +139,31 @@ class _Opener:
         """An equation whose jaxprs take their constants as arguments."""
         name, carrier = eqn.primitive.name, CARRIERS.get(eqn.primitive.name)
         if carrier is None:
-            raise NotPortable(f"the primitive {name} carries a program in a way that can't leave the process.\n  at {eqn.source_info}")
+            raise NotPortable(
+                f"the primitive {name} carries a program in a way that can't leave the process.\n  at {eqn.source_info}"
+            )
         eqn = _without_policy(eqn)
         subs = [s if isinstance(s, ClosedJaxpr) else ClosedJaxpr(s, []) for s in carried(carrier, eqn.params)]
         opened = [self.open(s.jaxpr, s.consts) for s in subs]
         if not any(mine for _, mine in opened):
-            return eqn if all(o is s.jaxpr for (o, _), s in zip(opened, subs)) else _with_jaxprs(eqn, carrier, [o for o, _ in opened])
+            return (
+                eqn
+                if all(o is s.jaxpr for (o, _), s in zip(opened, subs))
+                else _with_jaxprs(eqn, carrier, [o for o, _ in opened])
+            )
         if name in FOLDS:
-            raise NotPortable(f"the function given to {name} holds a constant array; pass plain numbers.\n  at {eqn.source_info}")
-        if name == "cond":      # all branches take the same operands
+            raise NotPortable(
+                f"the function given to {name} holds a constant array; pass plain numbers.\n  at {eqn.source_info}"
+            )
+        if name == "cond":  # all branches take the same operands
             union = {k: entry for _, mine in opened for k, entry in mine.items()}
             entries = [{k: mine.get(k, (Var(v.aval), c)) for k, (v, c) in union.items()} for _, mine in opened]
         else:
             entries = [mine for _, mine in opened]
-        jaxprs = [self.lead(o, mine, s) if name != "cond" else _lead(o, mine) for (o, _), mine, s in zip(opened, entries, subs)]
+        jaxprs = [
+            self.lead(o, mine, s) if name != "cond" else _lead(o, mine)
+            for (o, _), mine, s in zip(opened, entries, subs)
+        ]
         leads = [[consts.setdefault(k, (Var(v.aval), c))[0] for k, (v, c) in mine.items()] for mine in entries]
         new = _with_jaxprs(eqn, carrier, jaxprs)
         new.params.update(carrier.prepend(eqn.params, [len(lead) for lead in leads]))
@@ -151,16 +187,36 @@ class _Opener:
 def _simpler(eqn: JaxprEqn) -> ClosedJaxpr | None:
     """What a primitive that can't leave decomposes into; None for one that can, and for one that has no parts."""
     primitive, rule, params = eqn.primitive, eqn.primitive.decompose, eqn.params
-    if primitive.name in PORTABLE and not primitive.foreign or primitive.name in INLINED or rule is None or isinstance(rule, Unsupported):
+    if (
+        primitive.name in PORTABLE
+        and not primitive.foreign
+        or primitive.name in INLINED
+        or rule is None
+        or isinstance(rule, Unsupported)
+    ):
         return None
-    closed = stage_closed(lambda *xs: list(rule(*xs, **params)) if primitive.multiple_results else [rule(*xs, **params)], [a.aval for a in eqn.invars], primitive.name)
-    return ClosedJaxpr(closed.jaxpr.replace(eqns=[e.replace(source_info=eqn.source_info) for e in closed.jaxpr.eqns]), closed.consts)
+    closed = stage_closed(
+        lambda *xs: list(rule(*xs, **params)) if primitive.multiple_results else [rule(*xs, **params)],
+        [a.aval for a in eqn.invars],
+        primitive.name,
+    )
+    return ClosedJaxpr(
+        closed.jaxpr.replace(eqns=[e.replace(source_info=eqn.source_info) for e in closed.jaxpr.eqns]), closed.consts
+    )
 
 
 def _on_one_device(eqn: JaxprEqn) -> bool:
-    """Whether an equation says no more than that a value lies on one device: inside a program, that is where all of it runs."""
+    """Whether an equation says no more than that a value lies on one device: inside a program, that is where all of
+    it runs.
+    """
     name = eqn.primitive.name
-    places = eqn.params["devices"] if name == "transfer" else (eqn.params["sharding"],) if name == "sharding_constraint" else None
+    places = (
+        eqn.params["devices"]
+        if name == "transfer"
+        else (eqn.params["sharding"],)
+        if name == "sharding_constraint"
+        else None
+    )
     return places is not None and not any(map(has_several_devices, places))
 
 
@@ -175,7 +231,9 @@ def _with_jaxprs(eqn: JaxprEqn, carrier: Carrier, jaxprs: list[Any]) -> JaxprEqn
     for key in carrier.keys:
         old = eqn.params[key]
         params[key] = tuple(wrap(o) for o in old) if isinstance(old, (tuple, list)) else wrap(old)
-    return eqn.replace(params=params, effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params))
+    return eqn.replace(
+        params=params, effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params)
+    )
 
 
 def _without_policy(eqn: JaxprEqn) -> JaxprEqn:

@@ -1,4 +1,5 @@
 """Staging: running a function on tracers that record each primitive as an equation of a jaxpr."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 class JaxprTracer(Tracer):
     """A variable of the jaxpr that is being recorded."""
-    __slots__ = ("_var", "origin")     # `var` is a method of arrays
+
+    __slots__ = ("_var", "origin")  # `var` is a method of arrays
 
     def __init__(self, trace: "JaxprTrace", var: Atom, origin: source_info.SourceInfo | None = None):
         self._trace, self._var, self.origin = trace, var, origin
@@ -47,8 +49,9 @@ class JaxprTrace(Trace):
         self.invars: list[Var] = []
         self.eqns: list[JaxprEqn] = []
         self.effects: set[Any] = set()
-        self.constants: dict[int, tuple[Var, Any]] = {}     # id(value) -> (constvar, the value with the constvar's dtype)
-        self.kept: list[Any] = []                           # these values, which keep their ids
+        # id(value) -> (constvar, the value with the constvar's dtype)
+        self.constants: dict[int, tuple[Var, Any]] = {}
+        self.kept: list[Any] = []  # these values, which keep their ids
         self.closed, self.typed = False, checking()
         self.arg_names: dict[Atom, str] = {}
 
@@ -90,7 +93,9 @@ class JaxprTrace(Trace):
 
     def record(self, primitive: Primitive, args: Sequence[Value], params: Params) -> Any:
         """Adds the equation `primitive[params] args` and returns tracers of its results."""
-        invars = [x._var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args]
+        invars = [
+            x._var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args
+        ]
         out = primitive.abstract_eval(tuple([a.aval for a in invars]), params)
         if self.typed:
             out = typed(primitive, params, [a.aval for a in invars], out if primitive.multiple_results else [out])
@@ -110,8 +115,12 @@ class JaxprTrace(Trace):
         outvars = [self.atom(x) for x in outs]
         for i, v in enumerate(outvars):
             if type(v.aval) is AbstractRef:
-                raise ValueError(at_user_line(f"{self.what} returned a mutable reference of type {v.aval.str_short(False)} (result {i}), but references can't be returned. "
-                                              "Return what it holds: ref[...]."))
+                raise ValueError(
+                    at_user_line(
+                        f"{self.what} returned a mutable reference of type {v.aval.str_short(False)} (result {i}), but"
+                        " references can't be returned. Return what it holds: ref[...]."
+                    )
+                )
         self.closed = True
         constvars = [var for var, _ in self.constants.values()]
         _mark_unused(self.eqns, outvars)
@@ -143,9 +152,15 @@ def as_literal(x: Value) -> Literal | None:
     return None
 
 
-def stage(fun: Callable[..., Any], avals: Sequence[AbstractValue], what: str = "a traced function",
-          arg_names: Sequence[str] | None = None) -> tuple[Jaxpr, list[Any]]:
-    """Traces `fun` (flat arguments, flat results) for arguments of the given avals: the jaxpr and its constants' values."""
+def stage(
+    fun: Callable[..., Any],
+    avals: Sequence[AbstractValue],
+    what: str = "a traced function",
+    arg_names: Sequence[str] | None = None,
+) -> tuple[Jaxpr, list[Any]]:
+    """Traces `fun` (flat arguments, flat results) for arguments of the given avals: the jaxpr and its constants'
+    values.
+    """
     trace = JaxprTrace(what)
     args = [trace.new_arg(a, arg_names[i] if arg_names else None) for i, a in enumerate(avals)]
     token = set_trace(trace)
@@ -159,16 +174,21 @@ def stage(fun: Callable[..., Any], avals: Sequence[AbstractValue], what: str = "
     return jaxpr, consts
 
 
-def stage_closed(fun: Callable[..., Any], avals: Sequence[AbstractValue],
-                 what: str = "a traced function") -> ClosedJaxpr:
+def stage_closed(
+    fun: Callable[..., Any], avals: Sequence[AbstractValue], what: str = "a traced function"
+) -> ClosedJaxpr:
     return ClosedJaxpr(*stage(fun, avals, what))
 
 
-def decomposition(primitive: Primitive, rule: Callable[..., Any], avals: Sequence[AbstractValue], params: dict[str, Any]) -> ClosedJaxpr:
+def decomposition(
+    primitive: Primitive, rule: Callable[..., Any], avals: Sequence[AbstractValue], params: dict[str, Any]
+) -> ClosedJaxpr:
     """A primitive's meaning in simpler ones by its `rule`, for operands of these types, whose 64 bits it keeps."""
+
     def run(*args: Value) -> list[Value]:
         out = rule(*args, **params)
         return list(out) if primitive.multiple_results else [out]
+
     with keeping_64_bits(avals):
         return stage_closed(run, avals, primitive.name)
 
@@ -196,13 +216,19 @@ def inline_call(closed: ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
 
 
 def concretization_error(tracer: Tracer, what: str) -> str:
-    """What to say when a traced value is used as a number. `what` says what for and, after a semicolon, what to do instead."""
+    """What to say when a traced value is used as a number. `what` says what for and, after a semicolon, what to do
+    instead.
+    """
     trace = tracer._trace
     need, _, cure = what.partition("; ")
-    lines = [f"{need}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
-             f"it is a traced array of type {tracer.aval.str_short(short_dtypes=False)}."]
+    lines = [
+        f"{need}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
+        f"it is a traced array of type {tracer.aval.str_short(short_dtypes=False)}."
+    ]
     origin = getattr(tracer, "origin", None)
-    name = trace.arg_names.get(tracer._var) if isinstance(trace, JaxprTrace) and isinstance(tracer, JaxprTracer) else None
+    name = (
+        trace.arg_names.get(tracer._var) if isinstance(trace, JaxprTrace) and isinstance(tracer, JaxprTracer) else None
+    )
     if name:
         lines.append(f"It is the argument {name}.")
     elif origin is not None:
@@ -210,7 +236,3 @@ def concretization_error(tracer: Tracer, what: str) -> str:
     if cure:
         lines.append(f"{cure[0].upper()}{cure[1:]}.")
     return at_user_line("\n".join(lines))
-
-
-
-

@@ -1,4 +1,5 @@
 """Tokens, which order effects inside programs."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 class Token:
     """What `create_token` gives outside of traced programs, where operations run in order anyway."""
+
     __slots__ = ()
     aval = token
 

@@ -1,4 +1,5 @@
 """Transposition: a linear jaxpr run backwards, from the cotangents of its results to those of its arguments."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 
-def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], cotangents: Sequence[Value]) -> list[Any]:
+def backward_pass(
+    jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], cotangents: Sequence[Value]
+) -> list[Any]:
     """The cotangents of the arguments that are `UndefinedPrimal`; None for the others.
 
-    Equations that do not depend on an undefined argument are evaluated forwards first. Of those known in reverse only the results are zero: tangents that
-    depend on no argument, as of constants that went through a reference.
+    Equations that do not depend on an undefined argument are evaluated forwards first. Of those known in reverse only
+    the results are zero: tangents that depend on no argument, as of constants that went through a reference.
     """
-    if touches in jaxpr.effects:      # it makes references; of those of the outer program it uses none but in rules of the user's
+    # it makes references; of those of the outer program it uses none but in rules of the user's
+    if touches in jaxpr.effects:
         closed = discharge(ClosedJaxpr(jaxpr, consts))
         jaxpr, consts = closed.jaxpr, closed.consts
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
@@ -77,29 +81,40 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], 
         operands = [UndefinedPrimal(a.aval) if type(a) is not Literal and a in linear else read(a) for a in eqn.invars]
         rule = eqn.primitive.transpose
         if rule is None:
-            raise NotImplementedError(f"primitive {eqn.primitive.name} has no transpose rule: it is not linear (at {eqn.source_info}).")
+            raise NotImplementedError(
+                f"primitive {eqn.primitive.name} has no transpose rule: it is not linear (at {eqn.source_info})."
+            )
         try:
             results = rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
         except TypeError as e:
-            if UndefinedPrimal.__name__ not in str(e):      # a rule computed with what has no value
+            if UndefinedPrimal.__name__ not in str(e):  # a rule computed with what has no value
                 raise
-            raise TypeError(f"{eqn.primitive.name} is not linear in these arguments, so it can't be transposed: {eqn} (at {eqn.source_info}).") from None
+            raise TypeError(
+                f"{eqn.primitive.name} is not linear in these arguments, so it can't be transposed: {eqn} (at"
+                f" {eqn.source_info})."
+            ) from None
         for atom, operand, ct in zip(eqn.invars, operands, results):
             if type(operand) is UndefinedPrimal:
                 accumulate(atom, ct)
-    return [ct_env.get(v, Zero(tangent_aval(v.aval))) if type(a) is UndefinedPrimal else None
-            for v, a in zip(jaxpr.invars, args)]
+    return [
+        ct_env.get(v, Zero(tangent_aval(v.aval))) if type(a) is UndefinedPrimal else None
+        for v, a in zip(jaxpr.invars, args)
+    ]
 
 
 def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Sequence[bool]) -> ClosedJaxpr:
-    """The jaxpr (values of the non-linear arguments, nonzero cotangents of the results) -> cotangents of the linear arguments,
-    all instantiated but those of dtype float0."""
+    """The jaxpr (values of the non-linear arguments, nonzero cotangents of the results) -> cotangents of the linear
+    arguments, all instantiated but those of dtype float0.
+    """
     key = ("transpose", tuple(linear), tuple(nonzero_cts), tuple(map(id, closed.consts)))
     cache = closed.jaxpr.cache
     if key not in cache:
         trace = JaxprTrace("a transposed function")
         args = [UndefinedPrimal(a) if lin else trace.new_arg(a) for a, lin in zip(closed.in_avals, linear)]
-        cts = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.out_avals, nonzero_cts)]
+        cts = [
+            trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a))
+            for a, nz in zip(closed.out_avals, nonzero_cts)
+        ]
         token = set_trace(trace)
         try:
             results = backward_pass(closed.jaxpr, closed.consts, args, cts)

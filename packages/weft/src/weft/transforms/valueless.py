@@ -1,4 +1,7 @@
-"""Arguments and results that backends have no values for, tokens and arrays of float0: a program makes its own instead, and its caller too."""
+"""Arguments and results that backends have no values for, tokens and arrays of float0: a program makes its own
+instead, and its caller too.
+"""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -36,7 +39,11 @@ def without_valueless(closed: ClosedJaxpr) -> ClosedJaxpr:
     if key not in closed.jaxpr.cache:
         jaxpr = closed.jaxpr
         made = [_made(v) for v in jaxpr.invars if is_valueless(v.aval)]
-        new = jaxpr.replace(invars=with_values(jaxpr.invars, closed.in_avals), outvars=with_values(jaxpr.outvars, closed.out_avals), eqns=[*made, *jaxpr.eqns])
+        new = jaxpr.replace(
+            invars=with_values(jaxpr.invars, closed.in_avals),
+            outvars=with_values(jaxpr.outvars, closed.out_avals),
+            eqns=[*made, *jaxpr.eqns],
+        )
         closed.jaxpr.cache[key] = ClosedJaxpr(new, closed.consts)
     return closed.jaxpr.cache[key]
 
@@ -50,4 +57,9 @@ def _made(var: Var) -> JaxprEqn:
     """What makes the value of a variable inside the program."""
     if isinstance(var.aval, AbstractToken):
         return JaxprEqn([], [var], create_token_p, {})
-    return JaxprEqn([Literal(False, shaped((), dtypes.float0))], [var], broadcast_in_dim_p, dict(shape=var.aval.shape, broadcast_dimensions=(), sharding=None))
+    return JaxprEqn(
+        [Literal(False, shaped((), dtypes.float0))],
+        [var],
+        broadcast_in_dim_p,
+        dict(shape=var.aval.shape, broadcast_dimensions=(), sharding=None),
+    )

@@ -1,9 +1,11 @@
 """Along which devices values may differ, as part of their types.
 
-Inside `shard_map(check_vma=True)` an aval's `vma` names the manual axes along which its value may differ from device to device; a value
-without them is the same everywhere, and so is its cotangent. Results vary where an operand does, but for collectives, which say it themselves
-(`Primitive.vary`), and for primitives that carry jaxprs, whose results have the types of the jaxprs' results.
+Inside `shard_map(check_vma=True)` an aval's `vma` names the manual axes along which its value may differ from device to
+device; a value without them is the same everywhere, and so is its cotangent. Results vary where an operand does, but
+for collectives, which say it themselves (`Primitive.vary`), and for primitives that carry jaxprs, whose results have
+the types of the jaxprs' results.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -50,6 +52,8 @@ def typed(primitive: Primitive, params: Params, operands: Sequence[Any], results
 
 
 def match(ct: Value, aval: AbstractValue) -> Value:
-    """A cotangent for a value of type `aval`: where the value is the same and its uses are not, their cotangents are added up."""
+    """A cotangent for a value of type `aval`: where the value is the same and its uses are not, their cotangents are
+    added up.
+    """
     more = vma_of(get_aval(ct)) - vma_of(aval)
     return registry["psum"].bind(ct, axes=tuple(sorted(more, key=str)), axis_index_groups=None)[0] if more else ct

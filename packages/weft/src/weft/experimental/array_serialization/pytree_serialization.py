@@ -1,8 +1,9 @@
 """Trees of arrays in folders: one file for the structure and the types, one for the elements of each array.
 
-The format is weft's own, the same on every backend and without NumPy; jax's, of TensorStore, is another. Custom nodes must be registered for files, as for
-`weft.export`: nothing is unpickled, so that folders of strangers can be read.
+The format is weft's own, the same on every backend and without NumPy; jax's, of TensorStore, is another. Custom nodes
+must be registered for files, as for `weft.export`: nothing is unpickled, so that folders of strangers can be read.
 """
+
 from __future__ import annotations
 
 import math
@@ -29,15 +30,18 @@ _MAGIC, _INDEX = b"wefttree\x01", "tree"
 
 def _folder(name: str, directory, ts_specs) -> pathlib.Path:
     if ts_specs is not None:
-        raise NotImplementedError(f"{name}: ts_specs say how TensorStore lays out files, and weft writes its own. Leave ts_specs out.")
+        raise NotImplementedError(
+            f"{name}: ts_specs say how TensorStore lays out files, and weft writes its own. Leave ts_specs out."
+        )
     return pathlib.Path(os.fspath(directory))
 
 
 def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None) -> None:
-    """Writes a tree of arrays (also of random keys) to a folder, in place of one that was written there before if `overwrite`.
+    """Writes a tree of arrays (also of random keys) to a folder, in place of one that was written there before if
+    `overwrite`.
 
-    Raises: ValueError for leaves that are no arrays and nodes that are not registered for files. RuntimeError for a folder that holds something else, or without
-        `overwrite` anything.
+    Raises: ValueError for leaves that are no arrays and nodes that are not registered for files. RuntimeError for a
+        folder that holds something else, or without `overwrite` anything.
 
     Example:
         >>> import tempfile, weft.numpy as jnp
@@ -54,7 +58,10 @@ def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_
     plain = []
     for x in leaves:
         if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-            raise ValueError(f"save: every leaf must be an array, got {x!r} of type {type(x).__name__}. Make arrays of numbers with weft.numpy.asarray.")
+            raise ValueError(
+                f"save: every leaf must be an array, got {x!r} of type {type(x).__name__}. Make arrays of numbers with"
+                " weft.numpy.asarray."
+            )
         key = dtypes.is_key(x.dtype)
         w.string(str(random.key_impl(x)) if key else "")
         x = asarray(random.key_data(x) if key else x)
@@ -66,12 +73,15 @@ def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_
         plain.append(bytes(to_bytes(x._host())))
     if folder.exists() and any(folder.iterdir()):
         if not overwrite or not (folder / _INDEX).exists():
-            raise RuntimeError(f"save: {folder} is not empty, and {'holds no tree of arrays' if overwrite else 'overwrite is False'}. Give a new folder, or remove this one.")
+            raise RuntimeError(
+                f"save: {folder} is not empty, and {'holds no tree of arrays' if overwrite else 'overwrite is False'}."
+                " Give a new folder, or remove this one."
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for i, data in enumerate(plain):
         (folder / str(i)).write_bytes(data)
-    (folder / _INDEX).write_bytes(_MAGIC + bytes(w.data))      # last: what was broken off has none
+    (folder / _INDEX).write_bytes(_MAGIC + bytes(w.data))  # last: what was broken off has none
 
 
 def _read(directory: pathlib.Path) -> tuple[Any, list]:
@@ -79,10 +89,12 @@ def _read(directory: pathlib.Path) -> tuple[Any, list]:
     try:
         data = (directory / _INDEX).read_bytes()
     except FileNotFoundError:
-        raise ValueError(f"{directory} holds no tree of arrays: it has no file {_INDEX!r}, which save writes last.") from None
+        raise ValueError(
+            f"{directory} holds no tree of arrays: it has no file {_INDEX!r}, which save writes last."
+        ) from None
     if not data.startswith(_MAGIC):
         raise ValueError(f"{directory / _INDEX} was not written by weft's save, or by another version of it.")
-    r = Reader(data[len(_MAGIC):])
+    r = Reader(data[len(_MAGIC) :])
     tree = read_tree(r)
     found = []
     for _ in range(tree.num_leaves):
@@ -111,7 +123,7 @@ def _with_keys(impl: str, t: ShapeDtypeStruct) -> ShapeDtypeStruct:
     if not impl:
         return t
     key = random.key(0, impl=impl)
-    return ShapeDtypeStruct(t.shape[:len(t.shape) - random.key_data(key).ndim], key.dtype)
+    return ShapeDtypeStruct(t.shape[: len(t.shape) - random.key_data(key).ndim], key.dtype)
 
 
 def _each(given: Any, tree: Any) -> list:
@@ -124,8 +136,8 @@ def _each(given: Any, tree: Any) -> list:
 def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
     """The tree of arrays that `save` wrote to a folder.
 
-    `shardings` (a tree, or a part of it from the root) has a sharding, a device or None, the default device, for each array; where `mask` is False, nothing is
-    read, and None stands in its place.
+    `shardings` (a tree, or a part of it from the root) has a sharding, a device or None, the default device, for each
+    array; where `mask` is False, nothing is read, and None stands in its place.
 
     Raises: ValueError for a folder without a tree, damaged files, and trees that do not fit.
 
@@ -151,7 +163,10 @@ def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_s
         except FileNotFoundError:
             raise ValueError(f"load: {folder} lacks the file {str(i)!r}, of an array of type {t}.") from None
         if len(data) != math.prod(t.shape) * dtypes.itemsize(t.dtype):
-            raise ValueError(f"load: {folder / str(i)} has {len(data)} bytes, and an array of type {t} has {math.prod(t.shape) * dtypes.itemsize(t.dtype)}.")
+            raise ValueError(
+                f"load: {folder / str(i)} has {len(data)} bytes, and an array of type {t} has"
+                f" {math.prod(t.shape) * dtypes.itemsize(t.dtype)}."
+            )
         x = asarray(from_bytes(data, t.shape, t.dtype))
         x = random.wrap_key_data(x, impl=impl) if impl else x
         out.append(x if place is None else device_put(x, place))

@@ -1,8 +1,9 @@
 """The folder of the persistent compile cache.
 
-XLA's compiled programs are kept there and found again by later processes. Whoever can write to the folder can run code in the processes
-that read it: share it with nobody else.
+XLA's compiled programs are kept there and found again by later processes. Whoever can write to the folder can run code
+in the processes that read it: share it with nobody else.
 """
+
 from __future__ import annotations
 
 import os
@@ -23,4 +24,6 @@ def set_cache_dir(path: str | os.PathLike) -> None:
 
 
 def reset_cache() -> None:
-    """For programs written for jax, which opens its cache once: here the options are read at each compilation, and nothing has to be closed."""
+    """For programs written for jax, which opens its cache once: here the options are read at each compilation, and
+    nothing has to be closed.
+    """

@@ -1,4 +1,5 @@
 """Derivatives with respect to sparse arrays: of their stored elements, in arrays with the same indices."""
+
 from __future__ import annotations
 
 import functools
@@ -14,7 +15,9 @@ from .transform import _is_sparse
 
 
 def _apart(tree: Any) -> tuple[list, Callable]:
-    """(what is differentiated: dense leaves, and the data of sparse ones; the function that puts such values in their places)."""
+    """(what is differentiated: dense leaves, and the data of sparse ones; the function that puts such values in
+    their places).
+    """
     leaves, structure = tree_flatten(tree, is_leaf=_is_sparse)
 
     def together(values: Sequence, make: Callable | None = None):
@@ -28,11 +31,13 @@ def _apart(tree: Any) -> tuple[list, Callable]:
                 children, aux = leaf.tree_flatten()
                 out.append(type(leaf).tree_unflatten(aux, (value, *children[1:])))
         return tree_unflatten(structure, out)
+
     return [x.data if isinstance(x, JAXSparse) else x for x in leaves], together
 
 
 def _derivative(transform: Callable, fun: Callable, argnums, has_aux: bool, kwargs: dict, result: Callable):
     """`transform` of `fun` as a function of the numbers in its arguments `argnums`."""
+
     @functools.wraps(fun)
     @api_boundary
     def wrapped(*args, **kw):
@@ -47,12 +52,18 @@ def _derivative(transform: Callable, fun: Callable, argnums, has_aux: bool, kwar
             for n, x in zip(nums, together(values)):
                 full[n] = x
             return fun(*full, **kw)
+
         pick = lambda tree: tree[0] if isinstance(argnums, int) else tree
-        return result(transform(of_values, has_aux=has_aux, **kwargs)(values), lambda new, make=None: pick(together(new, make)))
+        return result(
+            transform(of_values, has_aux=has_aux, **kwargs)(values), lambda new, make=None: pick(together(new, make))
+        )
+
     return wrapped
 
 
-def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable[..., tuple[Any, Any]]:
+def value_and_grad(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs
+) -> Callable[..., tuple[Any, Any]]:
     """`weft.value_and_grad`, whose gradients with respect to sparse arguments are sparse, with the same indices.
 
     Example:
@@ -73,7 +84,9 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
         >>> sparse.grad(lambda m: jnp.sum(m @ jnp.arange(2.)))(sparse.eye(2)).data
         Array([0., 1.], dtype=float32)
     """
-    return _derivative(autodiff.grad, fun, argnums, has_aux, kwargs, lambda out, pack: (pack(out[0]), out[1]) if has_aux else pack(out))
+    return _derivative(
+        autodiff.grad, fun, argnums, has_aux, kwargs, lambda out, pack: (pack(out[0]), out[1]) if has_aux else pack(out)
+    )
 
 
 def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: dict) -> Callable:
@@ -84,26 +97,36 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
             if any(isinstance(x, JAXSparse) for x in tree_flatten(out[0] if has_aux else out, is_leaf=_is_sparse)[0]):
                 raise TypeError("a Jacobian of a function with a sparse result: return result.todense().")
             return out
+
         return g
 
     def block(leaf, jacobian):
         if not isinstance(leaf, BCOO):
             raise NotImplementedError(f"Jacobians with respect to {type(leaf).__name__} arrays; use BCOO.")
-        outer = jacobian.shape[:jacobian.ndim - leaf.data.ndim]
+        outer = jacobian.shape[: jacobian.ndim - leaf.data.ndim]
         indices = jnp.broadcast_to(leaf.indices, (*(1,) * len(outer), *leaf.indices.shape))
-        return BCOO((jacobian, indices), shape=(*outer, *leaf.shape), indices_sorted=leaf.indices_sorted, unique_indices=leaf.unique_indices)
+        return BCOO(
+            (jacobian, indices),
+            shape=(*outer, *leaf.shape),
+            indices_sorted=leaf.indices_sorted,
+            unique_indices=leaf.unique_indices,
+        )
 
     def result(out, pack):
         jacobians, aux = out if has_aux else (out, None)
         # the result's structure is outside, the arguments' inside
-        leaves, structure = tree_flatten(jacobians, is_leaf=lambda x: isinstance(x, list) and not any(isinstance(v, (list, tuple, dict)) for v in x))
+        leaves, structure = tree_flatten(
+            jacobians, is_leaf=lambda x: isinstance(x, list) and not any(isinstance(v, (list, tuple, dict)) for v in x)
+        )
         blocks = tree_unflatten(structure, [pack(new, block) for new in leaves])
         return (blocks, aux) if has_aux else blocks
+
     return _derivative(which, checked(fun), argnums, has_aux, kwargs, result)
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.jacfwd`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch axes.
+    """`weft.jacfwd`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch
+    axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -115,7 +138,8 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.jacrev`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch axes.
+    """`weft.jacrev`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch
+    axes.
 
     Example:
         >>> import weft.numpy as jnp

@@ -1,4 +1,5 @@
 """Making sparse arrays of each format, and dense ones of them."""
+
 from __future__ import annotations
 
 import operator
@@ -35,19 +36,32 @@ def todense(arr):
 
 
 @api_boundary
-def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds) -> JAXSparse:
-    """An array that stores nothing, in the format 'bcoo', 'bcsr', 'coo', 'csr' or 'csc'; for the first two `kwds` may be n_batch, n_dense and nse.
+def empty(
+    shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds
+) -> JAXSparse:
+    """An array that stores nothing, in the format 'bcoo', 'bcsr', 'coo', 'csr' or 'csc'; for the first two `kwds` may
+    be n_batch, n_dense and nse.
 
     Example:
         >>> from weft.experimental import sparse
         >>> sparse.empty((2, 3))
         BCOO(float32[2, 3], nse=0)
     """
-    return _format(sparse_format)._empty(tuple(shape), dtype=float if dtype is None else dtype, index_dtype=index_dtype, **kwds)
+    return _format(sparse_format)._empty(
+        tuple(shape), dtype=float if dtype is None else dtype, index_dtype=index_dtype, **kwds
+    )
 
 
 @api_boundary
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds) -> JAXSparse:
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    **kwds,
+) -> JAXSparse:
     """The N × M matrix with ones on diagonal `k`; formats and `kwds` as for `empty`.
 
     Example:
@@ -57,4 +71,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype
                [0., 0., 1.]], dtype=float32)
     """
     N, M, k = (operator.index(n) for n in (N, N if M is None else M, k))
-    return _format(sparse_format)._eye(N, M, k, dtype=float if dtype is None else dtype, index_dtype=index_dtype, **kwds)
+    return _format(sparse_format)._eye(
+        N, M, k, dtype=float if dtype is None else dtype, index_dtype=index_dtype, **kwds
+    )

@@ -1,4 +1,5 @@
 """What the sparse formats share: their base class, their errors, and operations on one batch element at a time."""
+
 from __future__ import annotations
 
 import abc
@@ -34,6 +35,7 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 
 class SparseInfo(NamedTuple):
     """What is known of a sparse array besides its buffers."""
+
     shape: tuple
     indices_sorted: bool = False
     unique_indices: bool = False
@@ -47,9 +49,10 @@ class JAXSparse(abc.ABC):
         >>> isinstance(sparse.eye(2), sparse.JAXSparse)
         True
     """
+
     __array_priority__ = 1000
-    __array_ufunc__ = None      # NumPy's operators leave the work to ours
-    __hash__ = None     # type: ignore[assignment]
+    __array_ufunc__ = None  # NumPy's operators leave the work to ours
+    __hash__ = None  # type: ignore[assignment]
 
     shape: tuple
     data: Any
@@ -69,7 +72,7 @@ class JAXSparse(abc.ABC):
         try:
             layout = "".join(f", {k}={v}" for k, v in self._layout().items() if v)
             return f"{name}({dtypes.name(self.dtype)}{list(self.shape)}, nse={self.nse}{layout})"
-        except Exception:      # buffers may be anything while a pytree is rebuilt
+        except Exception:  # buffers may be anything while a pytree is rebuilt
             return f"{name}(<invalid>)"
 
     def __len__(self) -> int:
@@ -103,14 +106,17 @@ class JAXSparse(abc.ABC):
 
 def _missing(name: str):
     def method(self, *args, **kwargs):
-        raise NotImplementedError(f"{type(self).__name__} has no {name}; use BCOO (BCOO.fromdense, BCSR.to_bcoo), or todense().")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no {name}; use BCOO (BCOO.fromdense, BCSR.to_bcoo), or todense()."
+        )
+
     method.__name__ = name
     return method
 
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "neg", "pos", "matmul", "rmatmul", "getitem"):
     setattr(JAXSparse, f"__{_name}__", _missing(f"__{_name}__"))
-setattr(JAXSparse, "sum", _missing("sum"))      # noqa: B010
+setattr(JAXSparse, "sum", _missing("sum"))  # noqa: B010
 
 
 def each(f: Callable, n_batch: int) -> Callable:
@@ -122,7 +128,7 @@ def each(f: Callable, n_batch: int) -> Callable:
 
 def with_batch(x, batch: Sequence[int]):
     """`x` with its batch axes, which may have size 1, repeated to `batch`."""
-    return jnp.broadcast_to(x, (*batch, *x.shape[len(batch):]))
+    return jnp.broadcast_to(x, (*batch, *x.shape[len(batch) :]))
 
 
 def inside(indices, sizes: Sequence[int]):
@@ -145,5 +151,3 @@ def accumulate(shape: Sequence[int], dtype, index, values):
 
 def columns(indices) -> tuple:
     return tuple(indices[..., k] for k in range(indices.shape[-1]))
-
-

@@ -1,4 +1,7 @@
-"""BCOO: batched coordinates. Elements lie at rows of indices; leading axes are batches with indices of their own, trailing axes are dense."""
+"""BCOO: batched coordinates. Elements lie at rows of indices; leading axes are batches with indices of their own,
+trailing axes are dense.
+"""
+
 from __future__ import annotations
 
 import math
@@ -11,7 +14,18 @@ from ...core.trace import Tracer
 from ...base.errors import ConcretizationTypeError, at_user_line, warn
 from ...base.source_info import api_boundary
 from ...base.tree import register_pytree_node_class
-from .base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, SparseInfo, accumulate, columns, each, inside, spread, with_batch
+from .base import (
+    JAXSparse,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+    SparseInfo,
+    accumulate,
+    columns,
+    each,
+    inside,
+    spread,
+    with_batch,
+)
 
 
 @register_pytree_node_class
@@ -36,22 +50,27 @@ class BCOO(JAXSparse):
         >>> m @ jnp.ones(2)
         Array([2., 3.], dtype=float32)
     """
+
     n_batch = property(lambda self: self.indices.ndim - 2)
     n_sparse = property(lambda self: self.indices.shape[-1])
     n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
     nse = property(lambda self: self.indices.shape[-2], doc="How many elements are stored (for each batch).")
     _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
-    _batch = property(lambda self: self.shape[:self.n_batch])
-    _sparse = property(lambda self: self.shape[self.n_batch:self.n_batch + self.n_sparse])
-    _dense = property(lambda self: self.shape[self.n_batch + self.n_sparse:])
+    _batch = property(lambda self: self.shape[: self.n_batch])
+    _sparse = property(lambda self: self.shape[self.n_batch : self.n_batch + self.n_sparse])
+    _dense = property(lambda self: self.shape[self.n_batch + self.n_sparse :])
 
-    def __init__(self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False):
+    def __init__(
+        self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
+    ):
         self.data, self.indices = map(jnp.asarray, args)
         self.shape, self.indices_sorted, self.unique_indices = tuple(shape), bool(indices_sorted), bool(unique_indices)
         _check(self)
 
     @classmethod
-    def fromdense(cls, mat, *, nse: int | None = None, index_dtype: Any = "int32", n_dense: int = 0, n_batch: int = 0) -> "BCOO":
+    def fromdense(
+        cls, mat, *, nse: int | None = None, index_dtype: Any = "int32", n_dense: int = 0, n_batch: int = 0
+    ) -> "BCOO":
         """The elements of a dense array that are not 0. Under jit `nse`, how many to store, must be given."""
         return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
@@ -59,23 +78,34 @@ class BCOO(JAXSparse):
     def from_scipy_sparse(cls, mat, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> "BCOO":
         """From a matrix of scipy.sparse."""
         if n_dense or n_batch:
-            raise NotImplementedError("BCOO.from_scipy_sparse makes matrices without batch and dense axes; use update_layout on the result.")
+            raise NotImplementedError(
+                "BCOO.from_scipy_sparse makes matrices without batch and dense axes; use update_layout on the result."
+            )
         coo = mat.tocoo()
         indices = jnp.stack([jnp.asarray(coo.row), jnp.asarray(coo.col)], 1).astype(index_dtype or "int32")
         return cls((jnp.asarray(coo.data), indices), shape=coo.shape)
 
     @classmethod
-    def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0) -> "BCOO":
+    def _empty(
+        cls, shape, *, dtype=None, index_dtype="int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0
+    ) -> "BCOO":
         shape = tuple(shape)
         n_sparse = len(shape) - n_dense - n_batch
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
-            raise ValueError(f"empty: shape={shape} has no room for n_batch={n_batch} and n_dense={n_dense}, or nse={nse} is negative.")
-        batch, sparse, dense = shape[:n_batch], shape[n_batch:n_batch + n_sparse], shape[n_batch + n_sparse:]
+            raise ValueError(
+                f"empty: shape={shape} has no room for n_batch={n_batch} and n_dense={n_dense}, or nse={nse} is"
+                " negative."
+            )
+        batch, sparse, dense = shape[:n_batch], shape[n_batch : n_batch + n_sparse], shape[n_batch + n_sparse :]
         indices = jnp.broadcast_to(jnp.array(sparse, index_dtype), (*batch, nse, n_sparse))
-        return cls((jnp.zeros((*batch, nse, *dense), dtype), indices), shape=shape, indices_sorted=True, unique_indices=True)
+        return cls(
+            (jnp.zeros((*batch, nse, *dense), dtype), indices), shape=shape, indices_sorted=True, unique_indices=True
+        )
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype=None, index_dtype="int32", n_batch: int = 0, n_dense: int = 0) -> "BCOO":
+    def _eye(
+        cls, N: int, M: int, k: int, *, dtype=None, index_dtype="int32", n_batch: int = 0, n_dense: int = 0
+    ) -> "BCOO":
         """Entries on diagonal `k`: one for each place that lies in both the rows and the columns."""
         n_sparse = 2 - n_batch - n_dense
         if n_sparse < 0:
@@ -85,16 +115,28 @@ class BCOO(JAXSparse):
             return cls._empty((N, M), dtype=dtype, index_dtype=index_dtype, n_batch=n_batch, n_dense=n_dense)
         rows = jnp.arange(first, first + count, dtype=index_dtype)
         if n_batch == n_dense == 0:
-            return cls((jnp.ones(count, dtype), jnp.stack([rows, rows + k], 1)), shape=(N, M), indices_sorted=True, unique_indices=True)
+            return cls(
+                (jnp.ones(count, dtype), jnp.stack([rows, rows + k], 1)),
+                shape=(N, M),
+                indices_sorted=True,
+                unique_indices=True,
+            )
         whole = jnp.eye(N, M, k, dtype)
-        return bcoo_fromdense(whole, nse=count if n_batch == 0 else 1, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+        return bcoo_fromdense(
+            whole, nse=count if n_batch == 0 else 1, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype
+        )
 
     @override
     def _layout(self) -> dict:
         return {"n_batch": self.n_batch, "n_dense": self.n_dense}
 
     def _with(self, data, indices, shape=None, *, indices_sorted: bool = False, unique_indices: bool = False) -> "BCOO":
-        return BCOO((data, indices), shape=self.shape if shape is None else shape, indices_sorted=indices_sorted, unique_indices=unique_indices)
+        return BCOO(
+            (data, indices),
+            shape=self.shape if shape is None else shape,
+            indices_sorted=indices_sorted,
+            unique_indices=unique_indices,
+        )
 
     def _full(self) -> tuple:
         """(data, indices) with batch axes in full."""
@@ -123,7 +165,9 @@ class BCOO(JAXSparse):
         """The same with its indices in lexicographic order."""
         return bcoo_sort_indices(self)
 
-    def update_layout(self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error") -> "BCOO":
+    def update_layout(
+        self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+    ) -> "BCOO":
         """The same with other numbers of batch and dense axes; see `bcoo_update_layout`."""
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
@@ -139,21 +183,32 @@ class BCOO(JAXSparse):
         self.shape, self.indices_sorted, self.unique_indices = aux_data
         if hasattr(self.data, "ndim") and hasattr(self.indices, "ndim") and self.indices.ndim >= 2:
             rank = self.data.ndim - 1 + self.n_sparse
-            if rank != len(self.shape) and self.n_dense >= 0:      # vmap took batch axes away, or added some
-                batch = [max(a, b) for a, b in zip(self.data.shape, self.indices.shape)][:self.n_batch]
-                self.shape = (*batch, *self.shape[len(self.shape) - self.n_sparse - self.n_dense:])
+            if rank != len(self.shape) and self.n_dense >= 0:  # vmap took batch axes away, or added some
+                batch = [max(a, b) for a, b in zip(self.data.shape, self.indices.shape)][: self.n_batch]
+                self.shape = (*batch, *self.shape[len(self.shape) - self.n_sparse - self.n_dense :])
         return self
 
 
 def _check(m: BCOO) -> None:
     if m.indices.ndim < 2 or not dtypes.is_int(m.indices.dtype):
-        raise TypeError(f"BCOO: indices must be integers of shape (batch…, nse, n_sparse), got {dtypes.name(m.indices.dtype)} of shape {m.indices.shape}.")
+        raise TypeError(
+            f"BCOO: indices must be integers of shape (batch…, nse, n_sparse), got {dtypes.name(m.indices.dtype)} of"
+            f" shape {m.indices.shape}."
+        )
     n = m.n_batch
     if m.n_dense < 0 or n + m.n_sparse + m.n_dense != len(m.shape):
-        raise ValueError(f"BCOO: data of shape {m.data.shape} and indices of shape {m.indices.shape} do not fit shape {m.shape}.")
-    for name, got, rest in (("data", m.data.shape, (m.nse, *m._dense)), ("indices", m.indices.shape, (m.nse, m.n_sparse))):
+        raise ValueError(
+            f"BCOO: data of shape {m.data.shape} and indices of shape {m.indices.shape} do not fit shape {m.shape}."
+        )
+    for name, got, rest in (
+        ("data", m.data.shape, (m.nse, *m._dense)),
+        ("indices", m.indices.shape, (m.nse, m.n_sparse)),
+    ):
         if got[n:] != rest or any(a not in (1, b) for a, b in zip(got, m._batch)):
-            raise ValueError(f"BCOO: {name} must have shape {(*m._batch, *rest)} for shape {m.shape}, nse={m.nse}, n_batch={n}, got {got}.")
+            raise ValueError(
+                f"BCOO: {name} must have shape {(*m._batch, *rest)} for shape {m.shape}, nse={m.nse}, n_batch={n}, got"
+                f" {got}."
+            )
 
 
 def _bcoo(name: str, *mats) -> None:
@@ -174,22 +229,30 @@ def bcoo_todense(mat: BCOO):
                [0., 1.]], dtype=float32)
     """
     _bcoo("bcoo_todense", mat)
-    inner = mat.shape[mat.n_batch:]
+    inner = mat.shape[mat.n_batch :]
 
     def one(data, indices):
         if not indices.shape[-1]:
             return jnp.sum(data, 0, dtype=data.dtype)
         # a row with one index out of bounds must not wrap around
-        safe = jnp.where(inside(indices, inner[:indices.shape[-1]])[:, None], indices, jnp.array(inner[:indices.shape[-1]], indices.dtype))
+        safe = jnp.where(
+            inside(indices, inner[: indices.shape[-1]])[:, None],
+            indices,
+            jnp.array(inner[: indices.shape[-1]], indices.dtype),
+        )
         return accumulate(inner, data.dtype, columns(safe), data)
+
     return each(one, mat.n_batch)(*mat._full())
 
 
 @api_boundary
-def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32") -> BCOO:
+def bcoo_fromdense(
+    mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32"
+) -> BCOO:
     """The elements of a dense array that are not 0, `nse` of them for each batch.
 
-    Raises: ConcretizationTypeError where nse is not given and values are not known; ValueError for more batch and dense axes than there are.
+    Raises: ConcretizationTypeError where nse is not given and values are not known; ValueError for more batch and dense
+        axes than there are.
 
     Example:
         >>> import weft.numpy as jnp
@@ -200,14 +263,20 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
     mat = jnp.asarray(mat)
     n_sparse = mat.ndim - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0:
-        raise ValueError(f"bcoo_fromdense: an array of shape {mat.shape} has no room for n_batch={n_batch} and n_dense={n_dense}.")
+        raise ValueError(
+            f"bcoo_fromdense: an array of shape {mat.shape} has no room for n_batch={n_batch} and n_dense={n_dense}."
+        )
     mask = mat != 0
     if n_dense:
         mask = jnp.any(mask, tuple(range(mat.ndim - n_dense, mat.ndim)))
     if nse is None:
         if isinstance(mask, Tracer):
-            raise ConcretizationTypeError(at_user_line("bcoo_fromdense: how many elements to store depends on values, which are not known while a function is traced. "
-                                          "Pass nse."))
+            raise ConcretizationTypeError(
+                at_user_line(
+                    "bcoo_fromdense: how many elements to store depends on values, which are not known while a function"
+                    " is traced. Pass nse."
+                )
+            )
         counts = jnp.sum(mask, tuple(range(n_batch, mask.ndim)))
         nse = int(jnp.max(counts)) if counts.size else 0
     if nse < 0:
@@ -218,25 +287,33 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
         if not n_sparse:
             return jnp.zeros((nse, 0), index_dtype)
         return jnp.stack(jnp.nonzero(mask, size=nse, fill_value=sizes), -1).astype(index_dtype)
+
     indices = each(places, n_batch)(mask)
     return BCOO((_extract(indices, mat), indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
 def _extract(indices, mat):
     """The elements of a dense array at indices; 0 at padding."""
+
     def one(indices, mat):
-        if not indices.shape[-1]:      # one element; any more are padding
+        if not indices.shape[-1]:  # one element; any more are padding
             return jnp.zeros((indices.shape[0], *mat.shape), mat.dtype).at[:1].set(mat)
-        good = inside(indices, mat.shape[:indices.shape[-1]])
-        got = mat[columns(jnp.where(good[:, None], indices, 0))] if mat.size else jnp.zeros((indices.shape[0], *mat.shape[indices.shape[-1]:]), mat.dtype)
+        good = inside(indices, mat.shape[: indices.shape[-1]])
+        got = (
+            mat[columns(jnp.where(good[:, None], indices, 0))]
+            if mat.size
+            else jnp.zeros((indices.shape[0], *mat.shape[indices.shape[-1] :]), mat.dtype)
+        )
         return jnp.where(spread(good, got), got, jnp.zeros((), mat.dtype))
+
     n_batch = indices.ndim - 2
     return each(one, n_batch)(with_batch(indices, mat.shape[:n_batch]), mat)
 
 
 @api_boundary
 def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array where `sparr` has some. At indices that occur twice the first gets the element, unless they are assumed unique.
+    """The elements of a dense array where `sparr` has some. At indices that occur twice the first gets the element,
+    unless they are assumed unique.
 
     Example:
         >>> import weft.numpy as jnp
@@ -255,6 +332,7 @@ def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO
         def first(rows):
             same = jnp.all(rows[:, None] == rows[None], -1)
             return jnp.argmax(same, 1) == jnp.arange(rows.shape[0])
+
         data = jnp.where(spread(each(first, sparr.n_batch)(indices), data), data, jnp.zeros((), data.dtype))
     return sparr._with(data, sparr.indices, indices_sorted=sparr.indices_sorted, unique_indices=sparr.unique_indices)
 
@@ -278,13 +356,24 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     batch, sparse, dense = permutation[:n], permutation[n:s], permutation[s:]
     for kind, axes, low, high in (("batch", batch, 0, n), ("dense", dense, s, mat.ndim)):
         if any(not low <= a < high for a in axes):
-            raise NotImplementedError(f"bcoo_transpose can't permute {kind} axes with others: permutation {permutation} with n_batch={n}, n_dense={mat.n_dense}. "
-                                      "Change the layout with update_layout first.")
-    indices = mat.indices.transpose(*batch, n, n + 1)[..., jnp.array([a - n for a in sparse], int)] if mat.n_sparse else mat.indices.transpose(*batch, n, n + 1)
+            raise NotImplementedError(
+                f"bcoo_transpose can't permute {kind} axes with others: permutation {permutation} with n_batch={n},"
+                f" n_dense={mat.n_dense}. Change the layout with update_layout first."
+            )
+    indices = (
+        mat.indices.transpose(*batch, n, n + 1)[..., jnp.array([a - n for a in sparse], int)]
+        if mat.n_sparse
+        else mat.indices.transpose(*batch, n, n + 1)
+    )
     data = mat.data.transpose(*batch, n, *[a - s + n + 1 for a in dense])
     same = sparse == tuple(range(n, s))
-    return mat._with(data, indices, tuple(mat.shape[p] for p in permutation), indices_sorted=mat.indices_sorted and same,
-                     unique_indices=mat.unique_indices)
+    return mat._with(
+        data,
+        indices,
+        tuple(mat.shape[p] for p in permutation),
+        indices_sorted=mat.indices_sorted and same,
+        unique_indices=mat.unique_indices,
+    )
 
 
 @api_boundary
@@ -312,7 +401,8 @@ def _order(rows):
 
 @api_boundary
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The same with one element at each index, in order. Under jit `nse`, how many to store, must be given; otherwise it is as many as there are.
+    """The same with one element at each index, in order. Under jit `nse`, how many to store, must be given; otherwise
+    it is as many as there are.
 
     Example:
         >>> from weft.experimental import sparse
@@ -338,22 +428,31 @@ def _sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
         rows, good = rows[order], good[order]
         new = good & jnp.concatenate([jnp.ones(min(1, rows.shape[0]), bool), jnp.any(rows[1:] != rows[:-1], -1)])
         return data[order], rows, jnp.where(good, jnp.cumsum(new) - 1, rows.shape[0]), jnp.sum(new)
+
     data, indices, groups, counts = each(group, mat.n_batch)(data, indices)
     if nse is None:
         if isinstance(counts, Tracer):
-            raise ConcretizationTypeError(at_user_line("bcoo_sum_duplicates: how many elements remain depends on values, which are not known while a function is traced. "
-                                          "Pass nse."))
+            raise ConcretizationTypeError(
+                at_user_line(
+                    "bcoo_sum_duplicates: how many elements remain depends on values, which are not known while a"
+                    " function is traced. Pass nse."
+                )
+            )
         nse = int(jnp.max(counts)) if counts.size else 0
 
     def collect(data, rows, groups):
         groups = jnp.where(groups < nse, groups, nse)
-        return (accumulate((nse, *data.shape[1:]), data.dtype, groups, data),
-                jnp.broadcast_to(sizes, (nse, rows.shape[1])).at[groups].set(rows, mode="drop"))
+        return (
+            accumulate((nse, *data.shape[1:]), data.dtype, groups, data),
+            jnp.broadcast_to(sizes, (nse, rows.shape[1])).at[groups].set(rows, mode="drop"),
+        )
+
     return mat._with(*each(collect, mat.n_batch)(data, indices, groups), indices_sorted=True, unique_indices=True)
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be given.
+    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be
+    given.
 
     Example:
         >>> import weft.numpy as jnp
@@ -365,10 +464,13 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 @api_boundary
-def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error") -> BCOO:
+def bcoo_update_layout(
+    mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+) -> BCOO:
     """The same array with other numbers of batch and dense axes.
 
-    More of them store every element once for each batch, or in a dense row of its own: `on_inefficient` 'error' refuses that, 'warn' warns, None does it.
+    More of them store every element once for each batch, or in a dense row of its own: `on_inefficient` 'error' refuses
+    that, 'warn' warns, None does it.
 
     Raises: SparseEfficiencyError; ValueError for numbers that do not fit, and another on_inefficient.
 
@@ -382,13 +484,21 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
     n_batch = mat.n_batch if n_batch is None else int(n_batch)
     n_dense = mat.n_dense if n_dense is None else int(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
-        raise ValueError(f"bcoo_update_layout: n_batch={n_batch} and n_dense={n_dense} must not be negative, nor more than the {mat.ndim} axes.")
+        raise ValueError(
+            f"bcoo_update_layout: n_batch={n_batch} and n_dense={n_dense} must not be negative, nor more than the"
+            f" {mat.ndim} axes."
+        )
     if on_inefficient not in ("error", "warn", None):
         raise ValueError(f"bcoo_update_layout: on_inefficient must be 'error', 'warn' or None, got {on_inefficient!r}.")
-    for name, old, new, sizes in (("n_batch", mat.n_batch, n_batch, mat.shape[mat.n_batch:n_batch]),
-                                  ("n_dense", mat.n_dense, n_dense, mat.shape[mat.ndim - n_dense:mat.ndim - mat.n_dense])):
+    for name, old, new, sizes in (
+        ("n_batch", mat.n_batch, n_batch, mat.shape[mat.n_batch : n_batch]),
+        ("n_dense", mat.n_dense, n_dense, mat.shape[mat.ndim - n_dense : mat.ndim - mat.n_dense]),
+    ):
         if new > old and math.prod(sizes) > 1 and on_inefficient is not None:
-            message = f"for a matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in inefficient storage; on_inefficient=None allows it."
+            message = (
+                f"for a matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in inefficient"
+                " storage; on_inefficient=None allows it."
+            )
             if on_inefficient == "error":
                 raise SparseEfficiencyError(f"bcoo_update_layout: {message}")
             warn(message, SparseEfficiencyWarning)
@@ -413,7 +523,10 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
         rows = jnp.repeat(rows, size, 0)
         last = jnp.tile(jnp.arange(size, dtype=rows.dtype), n)
         return data.reshape(n * size, *data.shape[2:]), jnp.concatenate([rows, last[:, None]], 1)
-    return mat._with(*each(one, mat.n_batch)(data, indices), indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
+
+    return mat._with(
+        *each(one, mat.n_batch)(data, indices), indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices
+    )
 
 
 def _batch_to_sparse(mat: BCOO) -> BCOO:
@@ -421,22 +534,28 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
     data, indices = mat._full()
     size, nse = mat._batch[-1], mat.nse
 
-    def one(data, rows):      # [size, nse, …]
+    def one(data, rows):  # [size, nse, …]
         first = jnp.broadcast_to(jnp.arange(size, dtype=rows.dtype)[:, None, None], (size, nse, 1))
-        first = jnp.where(inside(rows, mat._sparse)[..., None], first, size)      # padding stays padding
+        first = jnp.where(inside(rows, mat._sparse)[..., None], first, size)  # padding stays padding
         return data.reshape(size * nse, *data.shape[2:]), jnp.concatenate([first, rows], -1).reshape(size * nse, -1)
+
     return mat._with(*each(one, mat.n_batch - 1)(data, indices), unique_indices=mat.unique_indices)
 
 
 def _sparse_to_batch(mat: BCOO) -> BCOO:
-    """The first sparse axis becomes the last batch axis: each batch stores all elements, and those of others as padding."""
+    """The first sparse axis becomes the last batch axis: each batch stores all elements, and those of others as
+    padding.
+    """
     data, indices = mat._full()
     size, rest = mat._sparse[0], jnp.array(mat._sparse[1:], indices.dtype)
 
     def one(data, rows):
-        mine = rows[:, 0] == jnp.arange(size, dtype=rows.dtype)[:, None]      # [size, nse]
-        return (jnp.where(mine.reshape(*mine.shape, *[1] * (data.ndim - 1)), data, jnp.zeros((), data.dtype)),
-                jnp.where(mine[..., None], rows[:, 1:], rest))
+        mine = rows[:, 0] == jnp.arange(size, dtype=rows.dtype)[:, None]  # [size, nse]
+        return (
+            jnp.where(mine.reshape(*mine.shape, *[1] * (data.ndim - 1)), data, jnp.zeros((), data.dtype)),
+            jnp.where(mine[..., None], rows[:, 1:], rest),
+        )
+
     return mat._with(*each(one, mat.n_batch)(data, indices), unique_indices=mat.unique_indices and mat.n_sparse > 1)
 
 
@@ -448,5 +567,9 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
     def one(data, rows):
         n = rows.shape[0]
         rows_of = jnp.where(rows[:, -1] < 0, size, rows[:, -1])
-        return jnp.zeros((n, size, *data.shape[1:]), data.dtype).at[jnp.arange(n), rows_of].set(data, mode="drop"), rows[:, :-1]
+        return (
+            jnp.zeros((n, size, *data.shape[1:]), data.dtype).at[jnp.arange(n), rows_of].set(data, mode="drop"),
+            rows[:, :-1],
+        )
+
     return mat._with(*each(one, mat.n_batch)(data, indices), indices_sorted=mat.indices_sorted)

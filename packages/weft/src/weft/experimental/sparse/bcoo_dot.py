@@ -1,4 +1,5 @@
 """Products of BCOO arrays with dense ones and with each other."""
+
 from __future__ import annotations
 
 import math
@@ -16,14 +17,19 @@ from .bcoo import BCOO, _extract, bcoo_sum_duplicates, bcoo_update_layout
 
 def _labels(name: str, lhs_shape, rhs_shape, dimension_numbers) -> tuple[list, list, list]:
     """A label for each axis of both operands, equal for axes that belong together, and those of the result in order."""
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = ([tuple(int(d) for d in dims) for dims in pair] for pair in dimension_numbers)
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = (
+        [tuple(int(d) for d in dims) for dims in pair] for pair in dimension_numbers
+    )
     if len(lhs_contract) != len(rhs_contract) or len(lhs_batch) != len(rhs_batch):
         raise type_error(f"{name}: contracting and batch dimensions come in pairs, got {dimension_numbers}.")
     left, right = list(range(len(lhs_shape))), [len(lhs_shape) + k for k in range(len(rhs_shape))]
     for what, mine, others in (("contracting", lhs_contract, rhs_contract), ("batch", lhs_batch, rhs_batch)):
         for a, b in zip(mine, others):
             if not 0 <= a < len(left) or not 0 <= b < len(right) or lhs_shape[a] != rhs_shape[b]:
-                raise type_error(f"{name} requires {what} dimensions to have the same shape, got {dimension_numbers} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}.")
+                raise type_error(
+                    f"{name} requires {what} dimensions to have the same shape, got {dimension_numbers} for shapes"
+                    f" {tuple(lhs_shape)} and {tuple(rhs_shape)}."
+                )
             right[b] = left[a]
     batch = [left[a] for a in lhs_batch]
     out = [*batch, *[n for n in left if n not in right], *[n for n in right if n not in left]]
@@ -31,17 +37,29 @@ def _labels(name: str, lhs_shape, rhs_shape, dimension_numbers) -> tuple[list, l
 
 
 def _with_dense(data, indices, shape, left: list, rhs, right: list, out: list, precision):
-    """(product, its labels) of a sparse array and a dense one. Axes of the result are the labels of `out`, in some order."""
+    """(product, its labels) of a sparse array and a dense one. Axes of the result are the labels of `out`, in some
+    order.
+    """
     n_batch = indices.ndim - 2
-    if n_batch:      # one batch axis at a time
+    if n_batch:  # one batch axis at a time
         label = left[0]
         shared = label in right
         rest: list = []
 
         def one(data, indices, rhs):
-            value, order = _with_dense(data, indices, shape[1:], left[1:], rhs, [n for n in right if n != label], [n for n in out if n != label], precision)
+            value, order = _with_dense(
+                data,
+                indices,
+                shape[1:],
+                left[1:],
+                rhs,
+                [n for n in right if n != label],
+                [n for n in out if n != label],
+                precision,
+            )
             rest[:] = order
             return value
+
         value = vmap(one, in_axes=(0, 0, right.index(label) if shared else None))(data, indices, rhs)
         return (value, [label, *rest]) if label in out else (jnp.sum(value, 0), rest)
     n_sparse = indices.shape[1]
@@ -57,7 +75,9 @@ def _with_dense(data, indices, shape, left: list, rhs, right: list, out: list, p
     kept = [n for n in sparse if n in out]
     inner = [n for n in [*dense, *rest] if n in out]
     inner = list(dict.fromkeys(inner))
-    values = jnp.einsum(data, [entry, *dense], gathered, of_rhs, [entry, *inner] if kept else inner, precision=precision)
+    values = jnp.einsum(
+        data, [entry, *dense], gathered, of_rhs, [entry, *inner] if kept else inner, precision=precision
+    )
     if not kept:
         return values, inner
     sizes = tuple(shape[sparse.index(n)] for n in kept)
@@ -74,8 +94,8 @@ def _sparse_dense(lhs: BCOO, left, rhs, right, out, precision):
 def _sparse_sparse(lhs: BCOO, left, rhs: BCOO, right, out) -> BCOO:
     """Every pair of elements whose paired indices agree gives one of the result."""
     lhs, rhs = (bcoo_update_layout(m, n_dense=0) for m in (lhs, rhs))
-    batch = out[:next((k for k, n in enumerate(out) if n not in left or n not in right), len(out))]
-    n = 0      # batch axes that both have in front, in the result's order
+    batch = out[: next((k for k, n in enumerate(out) if n not in left or n not in right), len(out))]
+    n = 0  # batch axes that both have in front, in the result's order
     while n < min(lhs.n_batch, rhs.n_batch, len(batch)) and left[n] == right[n] == batch[n]:
         n += 1
     lhs, rhs = (bcoo_update_layout(m, n_batch=n) for m in (lhs, rhs))
@@ -90,9 +110,15 @@ def _sparse_sparse(lhs: BCOO, left, rhs: BCOO, right, out) -> BCOO:
             if label in right:
                 match = match & (a_rows[:, None, k] == b_rows[None, :, right.index(label)])
         values = jnp.where(match, a[:, None] * b[None], jnp.zeros((), dtype))
-        picked = [jnp.broadcast_to(a_rows[:, None, left.index(k)] if k in left else b_rows[None, :, right.index(k)], match.shape) for k in out[n:]]
+        picked = [
+            jnp.broadcast_to(
+                a_rows[:, None, left.index(k)] if k in left else b_rows[None, :, right.index(k)], match.shape
+            )
+            for k in out[n:]
+        ]
         picked = [jnp.where(match, p, size).reshape(-1) for p, size in zip(picked, sizes)]
         return values.reshape(-1), jnp.stack(picked, -1) if picked else jnp.zeros((match.size, 0), a_rows.dtype)
+
     (a, a_rows), (b, b_rows) = lhs._full(), rhs._full()
     data, indices = each(one, n)(a.astype(dtype), a_rows, b.astype(dtype), b_rows)
     result = BCOO((data, indices), shape=[shape[k] for k in out])
@@ -100,7 +126,9 @@ def _sparse_sparse(lhs: BCOO, left, rhs: BCOO, right, out) -> BCOO:
 
 
 @api_boundary
-def bcoo_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+def bcoo_dot_general(
+    lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None
+):
     """`lax.dot_general` where an operand is, or both are, sparse: dense if one of them is dense.
 
     Args:
@@ -119,10 +147,14 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None,
                [2., 3.]], dtype=float32)
     """
     if out_sharding is not None:
-        raise NotImplementedError("bcoo_dot_general takes no out_sharding; apply weft.lax.with_sharding_constraint to its result.")
+        raise NotImplementedError(
+            "bcoo_dot_general takes no out_sharding; apply weft.lax.with_sharding_constraint to its result."
+        )
     lhs, rhs = (x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs))
     if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
-        return dot_general(lhs, rhs, dimension_numbers, precision=precision, preferred_element_type=preferred_element_type)
+        return dot_general(
+            lhs, rhs, dimension_numbers, precision=precision, preferred_element_type=preferred_element_type
+        )
     left, right, out = _labels("bcoo_dot_general", lhs.shape, rhs.shape, dimension_numbers)
     if not isinstance(rhs, BCOO):
         result = _sparse_dense(lhs, left, rhs, right, out, precision)
@@ -134,13 +166,19 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None,
         return result
     wanted = dtypes.canonicalize(preferred_element_type)
     if isinstance(result, BCOO):
-        return result._with(result.data.astype(wanted), result.indices, indices_sorted=result.indices_sorted, unique_indices=result.unique_indices)
+        return result._with(
+            result.data.astype(wanted),
+            result.indices,
+            indices_sorted=result.indices_sorted,
+            unique_indices=result.unique_indices,
+        )
     return result.astype(wanted)
 
 
 @api_boundary
 def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers: Any):
-    """The elements at `indices` of the dense product of dense A and B, without the others where the indices cover all axes of the product.
+    """The elements at `indices` of the dense product of dense A and B, without the others where the indices cover all
+    axes of the product.
 
     Example:
         >>> import weft.numpy as jnp
@@ -161,8 +199,16 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers: Any):
         kept = [n for n in labels if n in rows]
         if not kept:
             return x, labels
-        return jnp.moveaxis(x, [labels.index(n) for n in kept], range(len(kept)))[tuple(rows[n] for n in kept)], [-1, *[n for n in labels if n not in rows]]
+        return jnp.moveaxis(x, [labels.index(n) for n in kept], range(len(kept)))[tuple(rows[n] for n in kept)], [
+            -1,
+            *[n for n in labels if n not in rows],
+        ]
+
     entry = max([*left, *right], default=0) + 1
-    operands: Sequence = [part for x, labels in (gathered(A, left), gathered(B, right)) for part in (x, [entry if n == -1 else n for n in labels])]
+    operands: Sequence = [
+        part
+        for x, labels in (gathered(A, left), gathered(B, right))
+        for part in (x, [entry if n == -1 else n for n in labels])
+    ]
     values = jnp.einsum(*operands, [entry] if rows else [])
     return jnp.where(good, values, jnp.zeros((), values.dtype))

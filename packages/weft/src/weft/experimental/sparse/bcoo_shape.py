@@ -1,4 +1,5 @@
 """Shapes of BCOO arrays: slices, reshapes, sums, concatenation; and elementwise products, which broadcast."""
+
 from __future__ import annotations
 
 import math
@@ -51,14 +52,18 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     data, indices = _drop_columns(mat, sparse) if sparse else mat._full()
     if dense:
         data = jnp.sum(data, tuple(n + 1 + k for k in dense), dtype=data.dtype)
-    if batch:      # their elements are stored side by side
+    if batch:  # their elements are stored side by side
         nse = math.prod(mat._batch[k] for k in batch) * mat.nse
         target = range(n - len(batch), n)
         data, indices = (jnp.moveaxis(x, batch, target) for x in (data, indices))
         kept = _without(mat._batch, batch)
-        data, indices = (x.reshape(*kept, nse, *x.shape[n + 1:]) for x in (data, indices))
-    return BCOO((data, indices), shape=_without(mat.shape, axes), unique_indices=mat.unique_indices and not sparse and not batch,
-                indices_sorted=mat.indices_sorted and not sparse and not batch)
+        data, indices = (x.reshape(*kept, nse, *x.shape[n + 1 :]) for x in (data, indices))
+    return BCOO(
+        (data, indices),
+        shape=_without(mat.shape, axes),
+        unique_indices=mat.unique_indices and not sparse and not batch,
+        indices_sorted=mat.indices_sorted and not sparse and not batch,
+    )
 
 
 @api_boundary
@@ -73,12 +78,18 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     _bcoo("bcoo_squeeze", arr)
     axes = canonical_axes(tuple(dimensions), arr.ndim, "dimensions")
     if any(arr.shape[a] != 1 for a in axes):
-        raise ValueError(f"bcoo_squeeze: axes must have size 1, got dimensions={tuple(dimensions)} for shape {arr.shape}.")
+        raise ValueError(
+            f"bcoo_squeeze: axes must have size 1, got dimensions={tuple(dimensions)} for shape {arr.shape}."
+        )
     batch, sparse, dense = _kinds(arr, axes)
     data, indices = _drop_columns(arr, sparse) if sparse else arr._full()
     data = jnp.squeeze(data, (*batch, *[arr.n_batch + 1 + k for k in dense]))
-    return BCOO((data, jnp.squeeze(indices, tuple(batch))), shape=_without(arr.shape, axes), indices_sorted=arr.indices_sorted,
-                unique_indices=arr.unique_indices)
+    return BCOO(
+        (data, jnp.squeeze(indices, tuple(batch))),
+        shape=_without(arr.shape, axes),
+        indices_sorted=arr.indices_sorted,
+        unique_indices=arr.unique_indices,
+    )
 
 
 @api_boundary
@@ -99,9 +110,17 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     data = jnp.flip(data, (*batch, *[operand.n_batch + 1 + k for k in dense]))
     indices = jnp.flip(indices, tuple(batch))
     if sparse:
-        flipped = jnp.where(jnp.array([k in sparse for k in range(operand.n_sparse)]), jnp.array(operand._sparse, indices.dtype) - 1 - indices, indices)
-        indices = jnp.where(inside(indices, operand._sparse)[..., None], flipped, jnp.array(operand._sparse, indices.dtype))
-    return operand._with(data, indices, indices_sorted=operand.indices_sorted and not sparse, unique_indices=operand.unique_indices)
+        flipped = jnp.where(
+            jnp.array([k in sparse for k in range(operand.n_sparse)]),
+            jnp.array(operand._sparse, indices.dtype) - 1 - indices,
+            indices,
+        )
+        indices = jnp.where(
+            inside(indices, operand._sparse)[..., None], flipped, jnp.array(operand._sparse, indices.dtype)
+        )
+    return operand._with(
+        data, indices, indices_sorted=operand.indices_sorted and not sparse, unique_indices=operand.unique_indices
+    )
 
 
 def _window(mat: BCOO, starts: Sequence, sizes: Sequence[int], strides: Sequence[int]) -> BCOO:
@@ -112,13 +131,18 @@ def _window(mat: BCOO, starts: Sequence, sizes: Sequence[int], strides: Sequence
     moved = indices - start
     place = moved // stride
     good = jnp.all((moved >= 0) & (place < size) & (moved % stride == 0), -1) & inside(indices, mat._sparse)
-    out = BCOO((jnp.where(spread(good, data), data, jnp.zeros((), data.dtype)), jnp.where(good[..., None], place, size)),
-               shape=(*mat._batch, *sizes, *mat._dense), unique_indices=mat.unique_indices)
+    out = BCOO(
+        (jnp.where(spread(good, data), data, jnp.zeros((), data.dtype)), jnp.where(good[..., None], place, size)),
+        shape=(*mat._batch, *sizes, *mat._dense),
+        unique_indices=mat.unique_indices,
+    )
     return bcoo_sum_duplicates(out, math.prod(sizes)) if out.nse > math.prod(sizes) else out
 
 
 @api_boundary
-def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None) -> BCOO:
+def bcoo_slice(
+    mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> BCOO:
     """The elements from start to limit, as `lax.slice` takes them.
 
     Raises: ValueError for indices that do not fit.
@@ -131,16 +155,25 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     """
     _bcoo("bcoo_slice", mat)
     strides = [1] * mat.ndim if strides is None else list(strides)
-    if not len(start_indices) == len(limit_indices) == len(strides) == mat.ndim or \
-            any(not 0 <= a <= b <= n or s < 1 for a, b, s, n in zip(start_indices, limit_indices, strides, mat.shape)):
-        raise ValueError(f"bcoo_slice: start_indices={list(start_indices)}, limit_indices={list(limit_indices)} and strides={strides} do not fit shape {mat.shape}.")
+    if not len(start_indices) == len(limit_indices) == len(strides) == mat.ndim or any(
+        not 0 <= a <= b <= n or s < 1 for a, b, s, n in zip(start_indices, limit_indices, strides, mat.shape)
+    ):
+        raise ValueError(
+            f"bcoo_slice: start_indices={list(start_indices)}, limit_indices={list(limit_indices)} and"
+            f" strides={strides} do not fit shape {mat.shape}."
+        )
     n, s = mat.n_batch, mat.n_batch + mat.n_sparse
     cuts = [slice(a, b, t) for a, b, t in zip(start_indices, limit_indices, strides)]
     data, indices = mat._full()
     data = data[(*cuts[:n], slice(None), *cuts[s:])]
     indices = indices[tuple(cuts[:n])]
     sizes = [len(range(c.start, c.stop, c.step)) for c in cuts]
-    cut = BCOO((data, indices), shape=(*sizes[:n], *mat._sparse, *sizes[s:]), indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
+    cut = BCOO(
+        (data, indices),
+        shape=(*sizes[:n], *mat._sparse, *sizes[s:]),
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
     if sizes[n:s] == list(mat._sparse):
         return cut
     return _window(cut, start_indices[n:s], sizes[n:s], strides[n:s])
@@ -157,12 +190,16 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     """
     _bcoo("bcoo_dynamic_slice", mat)
     if len(start_indices) != mat.ndim or len(slice_sizes) != mat.ndim:
-        raise ValueError(f"bcoo_dynamic_slice: start_indices and slice_sizes must have one entry for each axis of shape {mat.shape}.")
+        raise ValueError(
+            f"bcoo_dynamic_slice: start_indices and slice_sizes must have one entry for each axis of shape {mat.shape}."
+        )
     if any(not 0 <= k <= n for k, n in zip(slice_sizes, mat.shape)):
         raise TypeError(f"bcoo_dynamic_slice: slice_sizes {tuple(slice_sizes)} must be at most the shape, {mat.shape}.")
     n, s = mat.n_batch, mat.n_batch + mat.n_sparse
     starts = [jnp.asarray(a) for a in start_indices]
-    starts = [jnp.clip(jnp.where(a < 0, a + size, a), 0, size - k) for a, size, k in zip(starts, mat.shape, slice_sizes)]
+    starts = [
+        jnp.clip(jnp.where(a < 0, a + size, a), 0, size - k) for a, size, k in zip(starts, mat.shape, slice_sizes)
+    ]
     sizes = list(slice_sizes)
     data, indices = mat._full()
     data = lax.dynamic_slice(data, [*starts[:n], 0, *starts[s:]], (*sizes[:n], mat.nse, *sizes[s:]))
@@ -172,9 +209,19 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 
 @api_boundary
-def bcoo_gather(operand: BCOO, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *, unique_indices: bool = False,
-                indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> BCOO:
-    """`lax.gather` of slices whose batch axes come first in the result; starts out of bounds are moved inside. The promises about indices have no effect.
+def bcoo_gather(
+    operand: BCOO,
+    start_indices,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> BCOO:
+    """`lax.gather` of slices whose batch axes come first in the result; starts out of bounds are moved inside. The
+    promises about indices have no effect.
 
     Raises: NotImplementedError for batching dimensions, a fill_value, and batch axes that do not come first.
 
@@ -188,7 +235,11 @@ def bcoo_gather(operand: BCOO, start_indices, dimension_numbers: GatherDimension
     _bcoo("bcoo_gather", operand)
     start_indices = jnp.asarray(start_indices)
     n = start_indices.ndim - 1
-    offset, collapsed, start_map = dimension_numbers.offset_dims, dimension_numbers.collapsed_slice_dims, dimension_numbers.start_index_map
+    offset, collapsed, start_map = (
+        dimension_numbers.offset_dims,
+        dimension_numbers.collapsed_slice_dims,
+        dimension_numbers.start_index_map,
+    )
     if dimension_numbers.operand_batching_dims or fill_value is not None:
         raise NotImplementedError("bcoo_gather: operand_batching_dims and fill_value are not supported.")
 
@@ -197,19 +248,23 @@ def bcoo_gather(operand: BCOO, start_indices, dimension_numbers: GatherDimension
         for k, axis in enumerate(start_map):
             starts[axis] = start[k]
         return bcoo_squeeze(bcoo_dynamic_slice(operand, starts, slice_sizes), dimensions=collapsed)
+
     result = each(one, n)(start_indices)
     if tuple(offset) == tuple(range(n, n + len(offset))):
         return result
-    place = iter(range(n))      # batch axes elsewhere become sparse, and can then move
+    place = iter(range(n))  # batch axes elsewhere become sparse, and can then move
     order = [offset.index(k) + n if k in offset else next(place) for k in range(result.ndim)]
     return result.update_layout(n_batch=0).transpose(order)
 
 
 @api_boundary
-def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding=None) -> BCOO:
+def bcoo_reshape(
+    mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding=None
+) -> BCOO:
     """The same elements with other sizes, of batch, sparse and dense axes each.
 
-    Raises: TypeError for another number of elements; ValueError where axes of different kinds would mix; NotImplementedError for dimensions and sharding.
+    Raises: TypeError for another number of elements; ValueError where axes of different kinds would mix;
+        NotImplementedError for dimensions and sharding.
 
     Example:
         >>> from weft.experimental import sparse
@@ -221,13 +276,29 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
         raise NotImplementedError("bcoo_reshape takes no sharding, and dimensions only in order; transpose before.")
     new = tuple(int(n) for n in new_sizes)
     if math.prod(new) != mat.size:
-        raise TypeError(f"bcoo_reshape: an array of shape {mat.shape} has {mat.size} elements, new_sizes={new} {math.prod(new)}.")
-    batch, dense = [0] if not mat.n_batch else [k for k in range(1, len(new) + 1) if new[:k] == mat._batch or math.prod(new[:k]) == math.prod(mat._batch)], 0
+        raise TypeError(
+            f"bcoo_reshape: an array of shape {mat.shape} has {mat.size} elements, new_sizes={new} {math.prod(new)}."
+        )
+    batch, dense = (
+        (
+            [0]
+            if not mat.n_batch
+            else [
+                k
+                for k in range(1, len(new) + 1)
+                if new[:k] == mat._batch or math.prod(new[:k]) == math.prod(mat._batch)
+            ]
+        ),
+        0,
+    )
     if mat.n_dense:
-        fits = [k for k in range(1, len(new) + 1) if math.prod(new[len(new) - k:]) == math.prod(mat._dense)]
+        fits = [k for k in range(1, len(new) + 1) if math.prod(new[len(new) - k :]) == math.prod(mat._dense)]
         dense = fits[0] if fits else -1
     if not batch or dense < 0 or batch[0] + dense > len(new):
-        raise ValueError(f"bcoo_reshape: new_sizes={new} mix batch, sparse and dense axes of shape {mat.shape} with n_batch={mat.n_batch}, n_dense={mat.n_dense}.")
+        raise ValueError(
+            f"bcoo_reshape: new_sizes={new} mix batch, sparse and dense axes of shape {mat.shape} with"
+            f" n_batch={mat.n_batch}, n_dense={mat.n_dense}."
+        )
     n, s = batch[0], len(new) - dense
     data, indices = mat._full()
     good = inside(indices, mat._sparse)[..., None]
@@ -238,14 +309,24 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     for size in reversed(new[n:s]):
         parts.append(flat % size if size else flat)
         flat = flat // max(size, 1)
-    indices = jnp.where(good, jnp.stack(parts[::-1], -1), jnp.array(new[n:s], indices.dtype)) if parts else jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
+    indices = (
+        jnp.where(good, jnp.stack(parts[::-1], -1), jnp.array(new[n:s], indices.dtype))
+        if parts
+        else jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
+    )
     data = jnp.where(spread(good[..., 0], data), data, jnp.zeros((), data.dtype))
-    return BCOO((data.reshape(*new[:n], mat.nse, *new[s:]), indices.reshape(*new[:n], mat.nse, s - n)), shape=new,
-                indices_sorted=mat.indices_sorted and n == mat.n_batch, unique_indices=mat.unique_indices)
+    return BCOO(
+        (data.reshape(*new[:n], mat.nse, *new[s:]), indices.reshape(*new[:n], mat.nse, s - n)),
+        shape=new,
+        indices_sorted=mat.indices_sorted and n == mat.n_batch,
+        unique_indices=mat.unique_indices,
+    )
 
 
 @api_boundary
-def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None) -> BCOO:
+def bcoo_broadcast_in_dim(
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None
+) -> BCOO:
     """`lax.broadcast_in_dim`: new axes in front are batch axes, others are stored element by element.
 
     Example:
@@ -259,16 +340,28 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
     shape, places = tuple(shape), tuple(broadcast_dimensions)
     if len(places) != mat.ndim or any(a not in (1, shape[p]) for a, p in zip(mat.shape, places)):
         raise ValueError(f"bcoo_broadcast_in_dim: shape {mat.shape} does not broadcast to {shape} along {places}.")
-    batch, sparse, dense = places[:mat.n_batch], places[mat.n_batch:mat.n_batch + mat.n_sparse], places[mat.n_batch + mat.n_sparse:]
+    batch, sparse, dense = (
+        places[: mat.n_batch],
+        places[mat.n_batch : mat.n_batch + mat.n_sparse],
+        places[mat.n_batch + mat.n_sparse :],
+    )
     n = sparse[0] if sparse else dense[0] if dense else len(shape)
     s = dense[0] if dense else len(shape)
     data, indices = mat._clean()
-    data, indices = (x.reshape(*[mat.shape[batch.index(k)] if k in batch else 1 for k in range(n)], *x.shape[mat.n_batch:]) for x in (data, indices))
+    data, indices = (
+        x.reshape(*[mat.shape[batch.index(k)] if k in batch else 1 for k in range(n)], *x.shape[mat.n_batch :])
+        for x in (data, indices)
+    )
     data, indices = (jnp.broadcast_to(x, (*shape[:n], *x.shape[n:])) for x in (data, indices))
-    data = data.reshape(*data.shape[:n + 1], *[mat._dense[dense.index(k)] if k in dense else 1 for k in range(s, len(shape))])
-    data = jnp.broadcast_to(data, (*data.shape[:n + 1], *shape[s:]))
+    data = data.reshape(
+        *data.shape[: n + 1], *[mat._dense[dense.index(k)] if k in dense else 1 for k in range(s, len(shape))]
+    )
+    data = jnp.broadcast_to(data, (*data.shape[: n + 1], *shape[s:]))
     good = inside(indices, mat._sparse)[..., None]
-    cols = [indices[..., sparse.index(k)] if k in sparse else jnp.zeros(indices.shape[:-1], indices.dtype) for k in range(n, s)]
+    cols = [
+        indices[..., sparse.index(k)] if k in sparse else jnp.zeros(indices.shape[:-1], indices.dtype)
+        for k in range(n, s)
+    ]
     indices = jnp.where(good, jnp.stack(cols, -1), jnp.array(shape[n:s], indices.dtype)) if cols else indices[..., :0]
     grow = [k for k in range(n, s) if shape[k] != (mat._sparse[sparse.index(k)] if k in sparse else 1)]
     for k in grow:
@@ -277,7 +370,9 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
         copies = copies.at[..., k - n].set(column)
         indices = copies.reshape(*shape[:n], -1, s - n)
         data = jnp.repeat(data, shape[k], n)
-    return BCOO((data, indices), shape=shape, indices_sorted=mat.indices_sorted and not grow, unique_indices=mat.unique_indices)
+    return BCOO(
+        (data, indices), shape=shape, indices_sorted=mat.indices_sorted and not grow, unique_indices=mat.unique_indices
+    )
 
 
 @api_boundary
@@ -300,34 +395,52 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise ValueError("bcoo_concatenate: the arrays must have the same numbers of batch, sparse and dense axes.")
     (dimension,) = canonical_axes(dimension, first.ndim, "dimension")
     if any(_without(m.shape, [dimension]) != _without(first.shape, [dimension]) for m in operands):
-        raise ValueError(f"bcoo_concatenate: shapes must agree but for axis {dimension}, got {', '.join(str(m.shape) for m in operands)}.")
+        raise ValueError(
+            f"bcoo_concatenate: shapes must agree but for axis {dimension}, got"
+            f" {', '.join(str(m.shape) for m in operands)}."
+        )
     n = first.n_batch
     if dimension >= n + first.n_sparse:
-        raise NotImplementedError("bcoo_concatenate: dense axes can't be concatenated; lower n_dense with update_layout.")
-    shape = (*first.shape[:dimension], sum(m.shape[dimension] for m in operands), *first.shape[dimension + 1:])
+        raise NotImplementedError(
+            "bcoo_concatenate: dense axes can't be concatenated; lower n_dense with update_layout."
+        )
+    shape = (*first.shape[:dimension], sum(m.shape[dimension] for m in operands), *first.shape[dimension + 1 :])
     dtype = dtypes.result_type(*[m.data for m in operands])
     parts = [m._full() for m in operands]
     if dimension < n:
         nse = max(m.nse for m in operands)
-        pad = lambda x, fill: jnp.concatenate([x, jnp.broadcast_to(fill, (*x.shape[:n], nse - x.shape[n], *x.shape[n + 1:])).astype(x.dtype)], n)
-        parts = [(pad(data, jnp.zeros((), data.dtype)), pad(indices, jnp.array(first._sparse, indices.dtype))) for data, indices in parts]
+        pad = lambda x, fill: jnp.concatenate(
+            [x, jnp.broadcast_to(fill, (*x.shape[:n], nse - x.shape[n], *x.shape[n + 1 :])).astype(x.dtype)], n
+        )
+        parts = [
+            (pad(data, jnp.zeros((), data.dtype)), pad(indices, jnp.array(first._sparse, indices.dtype)))
+            for data, indices in parts
+        ]
         data, indices = (jnp.concatenate([p[k] for p in parts], dimension) for k in (0, 1))
-        return BCOO((data.astype(dtype), indices), shape=shape, indices_sorted=all(m.indices_sorted for m in operands),
-                    unique_indices=all(m.unique_indices for m in operands))
-    sizes, offset, moved = shape[n:n + first.n_sparse], 0, []
+        return BCOO(
+            (data.astype(dtype), indices),
+            shape=shape,
+            indices_sorted=all(m.indices_sorted for m in operands),
+            unique_indices=all(m.unique_indices for m in operands),
+        )
+    sizes, offset, moved = shape[n : n + first.n_sparse], 0, []
     for m, (_, indices) in zip(operands, parts):
         good = inside(indices, m._sparse)[..., None]
         moved.append(jnp.where(good, indices.at[..., dimension - n].add(offset), jnp.array(sizes, indices.dtype)))
         offset += m.shape[dimension]
-    return BCOO((jnp.concatenate([d.astype(dtype) for d, _ in parts], n), jnp.concatenate(moved, n)), shape=shape,
-                unique_indices=all(m.unique_indices for m in operands))
+    return BCOO(
+        (jnp.concatenate([d.astype(dtype) for d, _ in parts], n), jnp.concatenate(moved, n)),
+        shape=shape,
+        unique_indices=all(m.unique_indices for m in operands),
+    )
 
 
 @api_boundary
 def bcoo_multiply_dense(sp_mat: BCOO, v):
     """The data of the elementwise product with a dense array that broadcasts to the shape of `sp_mat`.
 
-    Raises: NotImplementedError where the sparse array would have to be broadcast; ValueError for shapes that do not fit.
+    Raises: NotImplementedError where the sparse array would have to be broadcast; ValueError for shapes that do not
+        fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -339,8 +452,10 @@ def bcoo_multiply_dense(sp_mat: BCOO, v):
     v = jnp.asarray(v)
     shape = jnp.broadcast_shapes(sp_mat.shape, v.shape)
     if shape != sp_mat.shape:
-        raise NotImplementedError(f"bcoo_multiply_dense: the product must have the shape of the sparse array, {sp_mat.shape}, got a dense array of shape {v.shape}. "
-                                  "Broadcast the sparse array first.")
+        raise NotImplementedError(
+            f"bcoo_multiply_dense: the product must have the shape of the sparse array, {sp_mat.shape}, got a dense"
+            f" array of shape {v.shape}. Broadcast the sparse array first."
+        )
     if not v.ndim:
         return sp_mat.data * v
     return sp_mat._full()[0] * _values_at(sp_mat, v)
@@ -352,7 +467,11 @@ def _values_at(mat: BCOO, v):
     n, s = mat.n_batch, mat.n_batch + mat.n_sparse
     indices = mat._full()[1]
     good = inside(indices, mat._sparse)[..., None]
-    indices = jnp.where(good, jnp.where(jnp.array([size == 1 for size in v.shape[n:s]]), 0, indices), jnp.array(v.shape[n:s], indices.dtype))
+    indices = jnp.where(
+        good,
+        jnp.where(jnp.array([size == 1 for size in v.shape[n:s]]), 0, indices),
+        jnp.array(v.shape[n:s], indices.dtype),
+    )
     return jnp.broadcast_to(_extract(indices, with_batch(v, mat._batch)), (*mat._batch, mat.nse, *mat._dense))
 
 
@@ -370,13 +489,18 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """
     _bcoo("bcoo_multiply_sparse", lhs, rhs)
     if lhs.ndim != rhs.ndim:
-        raise TypeError(f"bcoo_multiply_sparse: the arrays must have the same number of axes, got shapes {lhs.shape} and {rhs.shape}.")
+        raise TypeError(
+            f"bcoo_multiply_sparse: the arrays must have the same number of axes, got shapes {lhs.shape} and"
+            f" {rhs.shape}."
+        )
     if lhs.n_dense != rhs.n_dense:
-        raise NotImplementedError("bcoo_multiply_sparse: the arrays must have as many dense axes; change one with update_layout.")
+        raise NotImplementedError(
+            "bcoo_multiply_sparse: the arrays must have as many dense axes; change one with update_layout."
+        )
     shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
     n = min(lhs.n_batch, rhs.n_batch)
     lhs, rhs = (m.update_layout(n_batch=n) for m in (lhs, rhs))
-    sizes = shape[n:n + lhs.n_sparse]
+    sizes = shape[n : n + lhs.n_sparse]
 
     def one(a, a_rows, b, b_rows):
         match = inside(a_rows, lhs._sparse)[:, None] & inside(b_rows, rhs._sparse)[None]
@@ -386,16 +510,38 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
             match = match & (x == y) if p == q else match
             cols.append(jnp.broadcast_to(y if p == 1 else x, match.shape))
         values = a[:, None] * b[None]
-        rows = jnp.stack([jnp.where(match, c, size).reshape(-1) for c, size in zip(cols, sizes)], -1) if cols else jnp.zeros((match.size, 0), a_rows.dtype)
-        return jnp.where(spread(match, values), values, jnp.zeros((), values.dtype)).reshape(-1, *values.shape[2:]), rows
+        rows = (
+            jnp.stack([jnp.where(match, c, size).reshape(-1) for c, size in zip(cols, sizes)], -1)
+            if cols
+            else jnp.zeros((match.size, 0), a_rows.dtype)
+        )
+        return (
+            jnp.where(spread(match, values), values, jnp.zeros((), values.dtype)).reshape(-1, *values.shape[2:]),
+            rows,
+        )
+
     data, indices = each(one, n)(*[with_batch(x, shape[:n]) for m in (lhs, rhs) for x in m._full()])
     return BCOO((data, indices), shape=shape, unique_indices=lhs.unique_indices and rhs.unique_indices)
 
 
 @api_boundary
-def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, feature_group_count: int = 1,
-                              batch_group_count: int = 1, precision=None, preferred_element_type=None, out_sharding=None) -> BCOO:
-    """The convolution of signals of one channel, [1, 1, n], with stride 1 and no dilation: every pair of elements gives one of the result.
+def bcoo_conv_general_dilated(
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
+) -> BCOO:
+    """The convolution of signals of one channel, [1, 1, n], with stride 1 and no dilation: every pair of elements gives
+    one of the result.
 
     Raises: NotImplementedError for other shapes and options; see `weft.lax.conv_general_dilated` for dense arrays.
 
@@ -408,9 +554,21 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
     """
     lhs, rhs = (x if isinstance(x, BCOO) else _all_stored(x) for x in (lhs, rhs))
     plain = all(all(k == 1 for k in option or ()) for option in (window_strides, lhs_dilation, rhs_dilation))
-    if lhs.ndim != 3 or rhs.ndim != 3 or lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1) or not plain or dimension_numbers is not None \
-            or feature_group_count != 1 or batch_group_count != 1 or out_sharding is not None:
-        raise NotImplementedError("bcoo_conv_general_dilated convolves arrays of shapes (1, 1, n) and (1, 1, m) with stride 1, without dilation, groups and dimension_numbers.")
+    if (
+        lhs.ndim != 3
+        or rhs.ndim != 3
+        or lhs.shape[:2] != (1, 1)
+        or rhs.shape[:2] != (1, 1)
+        or not plain
+        or dimension_numbers is not None
+        or feature_group_count != 1
+        or batch_group_count != 1
+        or out_sharding is not None
+    ):
+        raise NotImplementedError(
+            "bcoo_conv_general_dilated convolves arrays of shapes (1, 1, n) and (1, 1, m) with stride 1, without"
+            " dilation, groups and dimension_numbers."
+        )
     n, m = lhs.shape[2], rhs.shape[2]
     ((low, high),) = lax.padtype_to_pads((n,), (m,), (1,), padding) if isinstance(padding, str) else padding
     size = max(0, n + low + high - m + 1)

@@ -1,4 +1,5 @@
 """BCSR: batches of matrices by rows."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -15,7 +16,8 @@ from .csr import pointers, rows_of
 
 @register_pytree_node_class
 class BCSR(JAXSparse):
-    """Matrices by rows: `data` [batch…, nse, dense…], `indices` (columns) [batch…, nse] and `indptr` (where rows begin) [batch…, rows + 1].
+    """Matrices by rows: `data` [batch…, nse, dense…], `indices` (columns) [batch…, nse] and `indptr` (where rows begin)
+    [batch…, rows + 1].
 
     Raises: ValueError for shapes that do not fit.
 
@@ -25,23 +27,34 @@ class BCSR(JAXSparse):
         >>> BCSR.fromdense(jnp.array([[0., 2.], [3., 0.]])) @ jnp.ones(2)
         Array([2., 3.], dtype=float32)
     """
+
     n_batch = property(lambda self: self.indices.ndim - 1)
     n_sparse = 2
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
     nse = property(lambda self: self.indices.shape[-1], doc="How many elements are stored (for each batch).")
     _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
 
-    def __init__(self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False):
+    def __init__(
+        self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
+    ):
         self.data, self.indices, self.indptr = map(jnp.asarray, args)
         self.shape, self.indices_sorted, self.unique_indices = tuple(shape), bool(indices_sorted), bool(unique_indices)
         n = self.n_batch
         if self.n_dense < 0 or n + 2 + self.n_dense != len(self.shape) or self.data.shape[n] != self.nse:
-            raise ValueError(f"BCSR: data of shape {self.data.shape} and indices of shape {self.indices.shape} do not fit shape {self.shape}.")
+            raise ValueError(
+                f"BCSR: data of shape {self.data.shape} and indices of shape {self.indices.shape} do not fit shape"
+                f" {self.shape}."
+            )
         if self.indptr.shape[n:] != (self.shape[n] + 1,):
-            raise ValueError(f"BCSR: indptr must have one element more than there are rows, {self.shape[n] + 1}, got shape {self.indptr.shape}.")
+            raise ValueError(
+                f"BCSR: indptr must have one element more than there are rows, {self.shape[n] + 1}, got shape"
+                f" {self.indptr.shape}."
+            )
 
     @classmethod
-    def fromdense(cls, mat, *, nse: int | None = None, index_dtype: Any = "int32", n_dense: int = 0, n_batch: int = 0) -> "BCSR":
+    def fromdense(
+        cls, mat, *, nse: int | None = None, index_dtype: Any = "int32", n_dense: int = 0, n_batch: int = 0
+    ) -> "BCSR":
         """The elements of dense matrices that are not 0. Under jit `nse` must be given."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
@@ -53,7 +66,9 @@ class BCSR(JAXSparse):
         arr = arr.sort_indices()
         data, indices = arr._full()
         starts = each(lambda rows: pointers(rows[:, 0], arr._sparse[0]), arr.n_batch)(indices)
-        return cls((data, indices[..., 1], starts), shape=arr.shape, indices_sorted=True, unique_indices=arr.unique_indices)
+        return cls(
+            (data, indices[..., 1], starts), shape=arr.shape, indices_sorted=True, unique_indices=arr.unique_indices
+        )
 
     @classmethod
     def from_scipy_sparse(cls, mat, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> "BCSR":
@@ -61,8 +76,12 @@ class BCSR(JAXSparse):
         return cls.from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch))
 
     @classmethod
-    def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0) -> "BCSR":
-        return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch, nse=nse))
+    def _empty(
+        cls, shape, *, dtype=None, index_dtype="int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0
+    ) -> "BCSR":
+        return cls.from_bcoo(
+            BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch, nse=nse)
+        )
 
     @classmethod
     def _eye(cls, N, M, k, *, dtype=None, index_dtype="int32", n_dense: int = 0, n_batch: int = 0) -> "BCSR":
@@ -74,10 +93,15 @@ class BCSR(JAXSparse):
 
     def to_bcoo(self) -> BCOO:
         """The same as BCOO."""
-        batch = self.shape[:self.n_batch]
+        batch = self.shape[: self.n_batch]
         rows = each(lambda p: rows_of(p, self.nse), self.n_batch)(with_batch(self.indptr, batch))
         indices = jnp.stack([rows, with_batch(self.indices, batch)], -1)
-        return BCOO((self.data, indices), shape=self.shape, indices_sorted=self.indices_sorted, unique_indices=self.unique_indices)
+        return BCOO(
+            (self.data, indices),
+            shape=self.shape,
+            indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )
 
     @override
     def todense(self):
@@ -103,13 +127,19 @@ class BCSR(JAXSparse):
         self = object.__new__(cls)
         self.data, self.indices, self.indptr = children
         self.shape, self.indices_sorted, self.unique_indices = aux_data
-        if hasattr(self.data, "ndim") and hasattr(self.indices, "ndim") and self.n_batch + 2 + self.n_dense != len(self.shape):
-            batch = self.indices.shape[:-1]      # vmap took batch axes away, or added some
-            self.shape = (*batch, *self.shape[len(self.shape) - 2 - self.n_dense:])
+        if (
+            hasattr(self.data, "ndim")
+            and hasattr(self.indices, "ndim")
+            and self.n_batch + 2 + self.n_dense != len(self.shape)
+        ):
+            batch = self.indices.shape[:-1]  # vmap took batch axes away, or added some
+            self.shape = (*batch, *self.shape[len(self.shape) - 2 - self.n_dense :])
         return self
 
 
-def bcsr_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32") -> BCSR:
+def bcsr_fromdense(
+    mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32"
+) -> BCSR:
     """The elements of dense matrices that are not 0. Under jit `nse` must be given.
 
     Example:
@@ -120,7 +150,10 @@ def bcsr_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
     """
     mat = jnp.asarray(mat)
     if mat.ndim - n_batch - n_dense != 2:
-        raise ValueError(f"bcsr_fromdense: there must be two sparse axes; shape {mat.shape} with n_batch={n_batch}, n_dense={n_dense} has {mat.ndim - n_batch - n_dense}.")
+        raise ValueError(
+            f"bcsr_fromdense: there must be two sparse axes; shape {mat.shape} with n_batch={n_batch},"
+            f" n_dense={n_dense} has {mat.ndim - n_batch - n_dense}."
+        )
     return BCSR.from_bcoo(bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype))
 
 
@@ -150,7 +183,9 @@ def bcsr_extract(indices, indptr, mat):
     return _extract(jnp.stack([rows, indices], -1), mat)
 
 
-def bcsr_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+def bcsr_dot_general(
+    lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None
+):
     """`bcoo_dot_general` of a BCSR and a dense array.
 
     Example:
@@ -160,10 +195,19 @@ def bcsr_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None,
         Array([1., 1.], dtype=float32)
     """
     lhs, rhs = (x.to_bcoo() if isinstance(x, BCSR) else x for x in (lhs, rhs))
-    return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return bcoo_dot_general(
+        lhs,
+        rhs,
+        dimension_numbers=dimension_numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
 
 
-def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None) -> BCSR:
+def bcsr_broadcast_in_dim(
+    mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None
+) -> BCSR:
     """`bcoo_broadcast_in_dim` of a BCSR.
 
     Example:
@@ -172,7 +216,9 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
         >>> sparse.bcsr_broadcast_in_dim(sparse.bcsr_fromdense(jnp.eye(2)), shape=[3, 2, 2], broadcast_dimensions=[1, 2])
         BCSR(float32[3, 2, 2], nse=2, n_batch=1)
     """
-    return BCSR.from_bcoo(bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding))
+    return BCSR.from_bcoo(
+        bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding)
+    )
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
@@ -200,7 +246,8 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be given.
+    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be
+    given.
 
     Example:
         >>> import weft.numpy as jnp

@@ -1,4 +1,5 @@
 """COO: a matrix as rows, columns and data."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -29,10 +30,14 @@ def dense(data, row, col, shape: tuple):
 
 def matmul(self, other):
     if isinstance(other, JAXSparse):
-        raise NotImplementedError(f"{type(self).__name__} is multiplied with dense arrays only; use BCOO for products of two sparse matrices.")
+        raise NotImplementedError(
+            f"{type(self).__name__} is multiplied with dense arrays only; use BCOO for products of two sparse matrices."
+        )
     other = jnp.asarray(other)
     if other.ndim not in (1, 2):
-        raise NotImplementedError(f"{type(self).__name__} is multiplied with arrays of rank 1 or 2, got shape {other.shape}.")
+        raise NotImplementedError(
+            f"{type(self).__name__} is multiplied with arrays of rank 1 or 2, got shape {other.shape}."
+        )
     data, row, col = self._triples()
     dtype = jnp.result_type(data, other)
     return matrix_product(data.astype(dtype), row, col, self.shape, other.astype(dtype), False, type(self).__name__)
@@ -48,6 +53,7 @@ class COO(JAXSparse):
         >>> COO.fromdense(jnp.array([[0., 2.], [3., 0.]])) @ jnp.ones(2)
         Array([2., 3.], dtype=float32)
     """
+
     def __init__(self, args: tuple, *, shape: Sequence[int], rows_sorted: bool = False, cols_sorted: bool = False):
         self.data, self.row, self.col = map(jnp.asarray, args)
         self.shape = tuple(shape)
@@ -87,7 +93,12 @@ class COO(JAXSparse):
         """The transposed matrix."""
         if axes is not None:
             raise NotImplementedError("COO.transpose takes no axes.")
-        return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted)
+        return COO(
+            (self.data, self.col, self.row),
+            shape=self.shape[::-1],
+            rows_sorted=self._cols_sorted,
+            cols_sorted=self._rows_sorted,
+        )
 
     @override
     def tree_flatten(self):

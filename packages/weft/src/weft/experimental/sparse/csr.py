@@ -1,4 +1,5 @@
 """CSR and CSC: a matrix by rows, or by columns."""
+
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -18,11 +19,13 @@ def rows_of(indptr, nse: int):
 
 def pointers(rows, n: int):
     """Where each row begins among sorted rows."""
-    return jnp.concatenate([jnp.zeros(1, rows.dtype), jnp.cumsum(jnp.zeros(n, rows.dtype).at[rows].add(1, mode="drop"), dtype=rows.dtype)])
+    return jnp.concatenate(
+        [jnp.zeros(1, rows.dtype), jnp.cumsum(jnp.zeros(n, rows.dtype).at[rows].add(1, mode="drop"), dtype=rows.dtype)]
+    )
 
 
 class _Compressed(JAXSparse):
-    _axis = 0      # the compressed axis
+    _axis = 0  # the compressed axis
 
     def __init__(self, args: tuple, *, shape: Sequence[int]):
         self.data, self.indices, self.indptr = map(jnp.asarray, args)
@@ -103,6 +106,7 @@ class CSC(_Compressed):
         >>> sparse.CSC.fromdense(jnp.array([[0., 2.], [3., 0.]])).indptr
         Array([0, 1, 2], dtype=int32)
     """
+
     _axis = 1
 
 

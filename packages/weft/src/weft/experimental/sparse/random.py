@@ -1,4 +1,5 @@
 """Sparse arrays with elements at random places."""
+
 from __future__ import annotations
 
 import math
@@ -14,8 +15,20 @@ __all__ = ["random_bcoo"]
 
 
 @api_boundary
-def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = None, nse: int | float = 0.2, n_batch: int = 0, n_dense: int = 0,
-                unique_indices: bool = True, sorted_indices: bool = False, generator: Callable = _random.uniform, **kwds) -> BCOO:
+def random_bcoo(
+    key,
+    shape: Sequence[int],
+    *,
+    dtype: Any = float,
+    indices_dtype: Any = None,
+    nse: int | float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable = _random.uniform,
+    **kwds,
+) -> BCOO:
     """A BCOO with elements at random places.
 
     Args:
@@ -35,7 +48,7 @@ def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype:
     n_sparse = len(shape) - n_batch - n_dense
     if min(n_sparse, n_batch, n_dense) < 0:
         raise ValueError(f"random_bcoo: shape {shape} has no room for n_batch={n_batch} and n_dense={n_dense}.")
-    batch, sparse, dense = shape[:n_batch], shape[n_batch:n_batch + n_sparse], shape[n_batch + n_sparse:]
+    batch, sparse, dense = shape[:n_batch], shape[n_batch : n_batch + n_sparse], shape[n_batch + n_sparse :]
     places = math.prod(sparse)
     count = math.ceil(nse * places) if 0 <= nse < 1 else as_size(nse)
     if not 0 <= count <= places:
@@ -44,7 +57,16 @@ def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype:
 
     def some(key):
         flat = _random.choice(key, places, (count,), replace=not unique_indices).astype(indices_dtype or "int32")
-        return jnp.stack(jnp.unravel_index(flat, sparse), -1).astype(indices_dtype or "int32") if sparse else jnp.zeros((count, 0), indices_dtype or "int32")
+        return (
+            jnp.stack(jnp.unravel_index(flat, sparse), -1).astype(indices_dtype or "int32")
+            if sparse
+            else jnp.zeros((count, 0), indices_dtype or "int32")
+        )
+
     indices = each(some, 1)(keys[1:]).reshape(*batch, count, n_sparse)
-    out = BCOO((generator(keys[0], (*batch, count, *dense), dtype, **kwds), indices), shape=shape, unique_indices=unique_indices)
+    out = BCOO(
+        (generator(keys[0], (*batch, count, *dense), dtype, **kwds), indices),
+        shape=shape,
+        unique_indices=unique_indices,
+    )
     return out.sort_indices() if sorted_indices else out

@@ -1,4 +1,7 @@
-"""sparsify: functions of arrays on sparse arrays. A trace applies a rule to each primitive of which an argument is sparse."""
+"""sparsify: functions of arrays on sparse arrays. A trace applies a rule to each primitive of which an argument is
+sparse.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -33,6 +36,7 @@ todense_p.batch = lambda axis, args, dims: (todense_p.bind(args[0]), dims[0])
 
 class SparseTracer(Tracer):
     """A sparse array while a function is sparsified."""
+
     __slots__ = ("spvalue",)
 
     def __init__(self, trace: "SparseTrace", *, spvalue: JAXSparse):
@@ -71,11 +75,19 @@ class SparseTrace(InnerTrace):
                 return self.parent.process(primitive, args, params)
             rule = _RULES.get(primitive.name)
             if rule is None:
-                raise NotImplementedError(f"sparsify: the sparse rule for {primitive.name} is not implemented, since its result would be dense or it needs all elements. "
-                                          "Convert its arguments with sparse.todense, if that is what you want.")
-            values = [x.to_bcoo() if isinstance(x, BCSR) else x if isinstance(x, JAXSparse) else settled(x) for x in values]
+                raise NotImplementedError(
+                    f"sparsify: the sparse rule for {primitive.name} is not implemented, since its result would be"
+                    " dense or it needs all elements. Convert its arguments with sparse.todense, if that is what you"
+                    " want."
+                )
+            values = [
+                x.to_bcoo() if isinstance(x, BCSR) else x if isinstance(x, JAXSparse) else settled(x) for x in values
+            ]
             if any(isinstance(x, JAXSparse) and not isinstance(x, BCOO) for x in values):
-                raise NotImplementedError(f"sparsify: {primitive.name} takes BCOO and BCSR arrays, got {', '.join(type(x).__name__ for x in values)}.")
+                raise NotImplementedError(
+                    f"sparsify: {primitive.name} takes BCOO and BCSR arrays, got"
+                    f" {', '.join(type(x).__name__ for x in values)}."
+                )
             out = rule(*values, **params)
         finally:
             reset_trace(token)
@@ -102,11 +114,13 @@ def _is_sparse(x) -> bool:
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     """`f` on pytrees of arrays of which some are sparse (BCOO or BCSR).
 
-    Results stay sparse as long as zeros stay zeros. What has no sparse rule raises; `todense` inside `f` makes an array dense.
+    Results stay sparse as long as zeros stay zeros. What has no sparse rule raises; `todense` inside `f` makes an array
+    dense.
 
     Args:
         f: a function of arrays.
-        use_tracer: run `f` itself on tracers, so that values of dense arrays are at hand, and not the program that it is traced to.
+        use_tracer: run `f` itself on tracers, so that values of dense arrays are at hand, and not the program that it
+            is traced to.
 
     Raises: NotImplementedError for operations without a sparse rule.
 
@@ -116,6 +130,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
         >>> sparse.sparsify(lambda a, b: jnp.sin(a) @ b)(sparse.eye(2), jnp.ones(2)).round(3)
         Array([0.841, 0.841], dtype=float32)
     """
+
     @functools.wraps(f)
     @api_boundary
     def wrapped(*args, **kwargs):
@@ -127,12 +142,18 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
             out, out_tree = tree_flatten(f(*inner, **kw))
             box.append(out_tree)
             return out
+
         run = flat
         if not use_tracer:
-            jaxpr, consts = stage(flat, [shaped(x.shape, x.dtype) if _is_sparse(x) else get_aval(x) for x in leaves], "a sparsified function")
+            jaxpr, consts = stage(
+                flat,
+                [shaped(x.shape, x.dtype) if _is_sparse(x) else get_aval(x) for x in leaves],
+                "a sparsified function",
+            )
             run = lambda *xs: eval_jaxpr(jaxpr, consts, *xs)
         outs = _run(run, leaves)
         return tree_unflatten(box[0], [x if _is_sparse(x) else jnp.asarray(settled(x)) for x in outs])
+
     return wrapped
 
 
@@ -145,15 +166,18 @@ def _sparse_data(mat: BCOO, data) -> BCOO:
 
 def _elementwise(primitive, linear: bool):
     def rule(x, **params):
-        if not linear and not x.unique_indices:      # elements at one index count as their sum
+        if not linear and not x.unique_indices:  # elements at one index count as their sum
             x = bcoo_sum_duplicates(x, x.nse)
         return _sparse_data(x, primitive.bind(x.data, **params))
+
     return rule
 
 
 def _integer_pow(x, *, y):
     if y <= 0:
-        raise NotImplementedError(f"sparsify: integer_pow with the exponent {y} would result in a dense array; use sparse.todense.")
+        raise NotImplementedError(
+            f"sparsify: integer_pow with the exponent {y} would result in a dense array; use sparse.todense."
+        )
     return _elementwise(lax.integer_pow_p, y == 1)(x, y=y)
 
 
@@ -167,7 +191,9 @@ def _mul(x, y):
 
 def _div(x, y):
     if isinstance(y, BCOO):
-        raise NotImplementedError("sparsify: division by a sparse array would result in a dense one; use sparse.todense.")
+        raise NotImplementedError(
+            "sparsify: division by a sparse array would result in a dense one; use sparse.todense."
+        )
     if not jnp.ndim(y):
         return _sparse_data(x, x.data / y)
     good = inside(x._full()[1], x._sparse)
@@ -178,9 +204,19 @@ def _div(x, y):
 def _add(x, y):
     if isinstance(x, BCOO) and isinstance(y, BCOO):
         shape = jnp.broadcast_shapes(x.shape, y.shape)
-        x, y = (m if m.shape == shape else shapes.bcoo_broadcast_in_dim(m, shape=shape, broadcast_dimensions=tuple(range(m.ndim))) for m in (x, y))
+        x, y = (
+            (
+                m
+                if m.shape == shape
+                else shapes.bcoo_broadcast_in_dim(m, shape=shape, broadcast_dimensions=tuple(range(m.ndim)))
+            )
+            for m in (x, y)
+        )
         if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
-            raise NotImplementedError("sparsify: addition of sparse arrays with different numbers of batch and dense axes; change one with update_layout.")
+            raise NotImplementedError(
+                "sparsify: addition of sparse arrays with different numbers of batch and dense axes; change one with"
+                " update_layout."
+            )
         if x.indices is y.indices:
             return _sparse_data(x, x.data + y.data)
         n = x.n_batch
@@ -188,7 +224,10 @@ def _add(x, y):
         return BCOO((jnp.concatenate([a, b], n), jnp.concatenate([p, q], n)), shape=shape)
     x, y = (x, y) if isinstance(x, BCOO) else (y, x)
     if jnp.shape(y) != x.shape:
-        raise NotImplementedError(f"sparsify: the sum of a sparse array of shape {x.shape} and a dense one of shape {jnp.shape(y)} would be a larger dense array; use sparse.todense.")
+        raise NotImplementedError(
+            f"sparsify: the sum of a sparse array of shape {x.shape} and a dense one of shape {jnp.shape(y)} would be a"
+            " larger dense array; use sparse.todense."
+        )
     return x.todense() + y
 
 
@@ -199,7 +238,9 @@ def _sub(x, y):
 
 
 def _dot(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
-    return bcoo_dot_general(x, y, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=preferred_element_type)
+    return bcoo_dot_general(
+        x, y, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=preferred_element_type
+    )
 
 
 def _reduce_sum(x, *, axes, out_sharding=None):
@@ -217,7 +258,9 @@ def _stack(*xs, axis):
         if not isinstance(x, BCOO):
             raise ValueError("sparsify: stack takes sparse arrays only, or dense ones only.")
         places = [d for d in range(x.ndim + 1) if d != axis]
-        wide.append(shapes.bcoo_broadcast_in_dim(x, shape=(*x.shape[:axis], 1, *x.shape[axis:]), broadcast_dimensions=places))
+        wide.append(
+            shapes.bcoo_broadcast_in_dim(x, shape=(*x.shape[:axis], 1, *x.shape[axis:]), broadcast_dimensions=places)
+        )
     return shapes.bcoo_concatenate(wide, dimension=axis)
 
 
@@ -225,7 +268,9 @@ def _split(x, *, sizes, axis):
     out, start = [], 0
     for size in sizes:
         cut = lambda a, b: [b if k == axis else a[k] for k in range(x.ndim)]
-        out.append(shapes.bcoo_slice(x, start_indices=cut([0] * x.ndim, start), limit_indices=cut(x.shape, start + size)))
+        out.append(
+            shapes.bcoo_slice(x, start_indices=cut([0] * x.ndim, start), limit_indices=cut(x.shape, start + size))
+        )
         start += size
     return out
 
@@ -235,8 +280,16 @@ def _unstack(x, *, axis):
 
 
 def _gather(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
-    return shapes.bcoo_gather(x, indices, dimension_numbers, slice_sizes, unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, mode=mode,
-                              fill_value=fill_value)
+    return shapes.bcoo_gather(
+        x,
+        indices,
+        dimension_numbers,
+        slice_sizes,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
 def _body(closed) -> Callable:
@@ -248,7 +301,9 @@ def _body(closed) -> Callable:
 
 def _plain(xs) -> tuple:
     """Values without promises about their indices, so that loops and branches give one type."""
-    return tuple(BCOO((x.data, x.indices), shape=x.shape) if isinstance(x, BCOO) else jnp.asarray(settled(x)) for x in xs)
+    return tuple(
+        BCOO((x.data, x.indices), shape=x.shape) if isinstance(x, BCOO) else jnp.asarray(settled(x)) for x in xs
+    )
 
 
 def _while(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
@@ -259,14 +314,22 @@ def _while(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 def _scan(*args, jaxpr, length, reverse, unroll, num_consts, num_carry):
-    consts, carry, xs = args[:num_consts], _plain(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
+    consts, carry, xs = (
+        args[:num_consts],
+        _plain(args[num_consts : num_consts + num_carry]),
+        args[num_consts + num_carry :],
+    )
     if any(isinstance(x, BCOO) for x in xs):
-        raise NotImplementedError("sparsify: scan over the rows of a sparse array; use a fori_loop and dynamic_slice, or vmap over a batch axis.")
+        raise NotImplementedError(
+            "sparsify: scan over the rows of a sparse array; use a fori_loop and dynamic_slice, or vmap over a batch"
+            " axis."
+        )
     body = _body(jaxpr)
 
     def step(carry, x):
         out = body(*consts, *carry, *x)
         return _plain(out[:num_carry]), _plain(out[num_carry:])
+
     carry, ys = lax.scan(step, carry, tuple(xs), length, reverse, unroll)
     return [*carry, *ys]
 
@@ -279,8 +342,10 @@ def _cond(index, *args, branches):
 
 def _jit(*args, jaxpr, **params):
     program = jaxpr.jaxpr
-    if "sparsified" not in program.cache:      # constants are arguments: programs that differ in them alone share it
-        program.cache["sparsified"] = jit(lambda consts, *xs: _run(lambda *inner: eval_jaxpr(program, consts, *inner), xs))
+    if "sparsified" not in program.cache:  # constants are arguments: programs that differ in them alone share it
+        program.cache["sparsified"] = jit(
+            lambda consts, *xs: _run(lambda *inner: eval_jaxpr(program, consts, *inner), xs)
+        )
     return program.cache["sparsified"](jaxpr.consts, *args)
 
 
@@ -290,21 +355,48 @@ def _call(*args, call_jaxpr=None, jaxpr=None, **params):
 
 _ZERO_TO_ZERO = """abs asin asinh atan atanh bessel_i1e cbrt ceil convert_element_type erf erf_inv expm1 floor log1p reduce_precision round sign sin sinh sqrt square tan tanh"""
 _LINEAR = "conj copy imag neg real stop_gradient"
-_CALLS = ("jit", "custom_jvp_call", "custom_vjp_call", "while", "scan", "cond", "remat2")      # they may close over sparse arrays
+# they may close over sparse arrays
+_CALLS = ("jit", "custom_jvp_call", "custom_vjp_call", "while", "scan", "cond", "remat2")
 _RULES: dict[str, Callable[..., Any]] = {
-    **{name: _elementwise(getattr(lax, f"{name}_p"), linear) for names, linear in ((_ZERO_TO_ZERO, False), (_LINEAR, True)) for name in names.split()},
-    "integer_pow": _integer_pow, "mul": _mul, "div": _div, "add": _add, "add_any": _add, "sub": _sub, "dot_general": _dot, "reduce_sum": _reduce_sum,
+    **{
+        name: _elementwise(getattr(lax, f"{name}_p"), linear)
+        for names, linear in ((_ZERO_TO_ZERO, False), (_LINEAR, True))
+        for name in names.split()
+    },
+    "integer_pow": _integer_pow,
+    "mul": _mul,
+    "div": _div,
+    "add": _add,
+    "add_any": _add,
+    "sub": _sub,
+    "dot_general": _dot,
+    "reduce_sum": _reduce_sum,
     "transpose": lambda x, *, permutation: bcoo_transpose(x, permutation=permutation),
     "reshape": lambda x, *, new_sizes, dimensions, sharding: shapes.bcoo_reshape(x, new_sizes=new_sizes),
     "squeeze": lambda x, *, dimensions: shapes.bcoo_squeeze(x, dimensions=dimensions),
-    "broadcast_in_dim": lambda x, *, shape, broadcast_dimensions, sharding: shapes.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=broadcast_dimensions),
+    "broadcast_in_dim": lambda x, *, shape, broadcast_dimensions, sharding: shapes.bcoo_broadcast_in_dim(
+        x, shape=shape, broadcast_dimensions=broadcast_dimensions
+    ),
     "slice": lambda x, **params: shapes.bcoo_slice(x, **params),
     "dynamic_slice": lambda x, *starts, slice_sizes: shapes.bcoo_dynamic_slice(x, starts, slice_sizes),
     "rev": lambda x, *, dimensions: shapes.bcoo_rev(x, dimensions),
-    "conv_general_dilated": lambda x, y, **params: shapes.bcoo_conv_general_dilated(x, y, **_convolution(x, y, **params)),
-    "concatenate": _concatenate, "stack": _stack, "split": _split, "unstack": _unstack, "gather": _gather,
-    "todense": lambda x: x.todense(), "name": lambda x, *, name: x,
-    "while": _while, "scan": _scan, "cond": _cond, "jit": _jit, "custom_jvp_call": _call, "custom_vjp_call": _call, "remat2": _call,
+    "conv_general_dilated": lambda x, y, **params: shapes.bcoo_conv_general_dilated(
+        x, y, **_convolution(x, y, **params)
+    ),
+    "concatenate": _concatenate,
+    "stack": _stack,
+    "split": _split,
+    "unstack": _unstack,
+    "gather": _gather,
+    "todense": lambda x: x.todense(),
+    "name": lambda x, *, name: x,
+    "while": _while,
+    "scan": _scan,
+    "cond": _cond,
+    "jit": _jit,
+    "custom_jvp_call": _call,
+    "custom_vjp_call": _call,
+    "remat2": _call,
 }
 
 
@@ -312,7 +404,16 @@ def _convolution(x, y, *, dimension_numbers, **params) -> dict:
     """The parameters of the primitive as those of `bcoo_conv_general_dilated`."""
     if any(tuple(spec) != tuple(range(len(x.shape))) for spec in dimension_numbers):
         raise NotImplementedError("sparsify: convolutions of sparse arrays have the axes (N, C, spatial).")
-    keep = ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "feature_group_count", "batch_group_count", "precision", "preferred_element_type")
+    keep = (
+        "window_strides",
+        "padding",
+        "lhs_dilation",
+        "rhs_dilation",
+        "feature_group_count",
+        "batch_group_count",
+        "precision",
+        "preferred_element_type",
+    )
     return {k: v for k, v in params.items() if k in keep}
 
 
@@ -323,26 +424,43 @@ def _operator(function: Callable, reflected: bool = False):
     ordered = (lambda x, y: function(y, x)) if reflected else function
 
     def method(self, other):
-        if dtypes.is_python_scalar(other):      # a number stays one: x ** 2
+        if dtypes.is_python_scalar(other):  # a number stays one: x ** 2
             return sparsify(lambda x: ordered(x, other))(self)
         return sparsify(ordered)(self, other)
+
     return method
 
 
-for _name, _function in (("add", jnp.add), ("sub", jnp.subtract), ("mul", jnp.multiply), ("matmul", jnp.matmul), ("truediv", jnp.divide), ("pow", jnp.power)):
+for _name, _function in (
+    ("add", jnp.add),
+    ("sub", jnp.subtract),
+    ("mul", jnp.multiply),
+    ("matmul", jnp.matmul),
+    ("truediv", jnp.divide),
+    ("pow", jnp.power),
+):
     setattr(BCOO, f"__{_name}__", _operator(_function))
     setattr(BCOO, f"__r{_name}__", _operator(_function, True))
-for _name, _function in (("lt", jnp.less), ("le", jnp.less_equal), ("gt", jnp.greater), ("ge", jnp.greater_equal), ("eq", jnp.equal), ("ne", jnp.not_equal)):
+for _name, _function in (
+    ("lt", jnp.less),
+    ("le", jnp.less_equal),
+    ("gt", jnp.greater),
+    ("ge", jnp.greater_equal),
+    ("eq", jnp.equal),
+    ("ne", jnp.not_equal),
+):
     setattr(BCOO, f"__{_name}__", _operator(_function))
 for _name, _unary in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.abs)):
     setattr(BCOO, f"__{_name}__", lambda self, f=_unary: sparsify(f)(self))
 _OF_BCOO: dict[str, Any] = {
-    "__hash__": None, "__bool__": lambda self: True,
+    "__hash__": None,
+    "__bool__": lambda self: True,
     "__getitem__": lambda self, index: sparsify(lambda x: x[index])(self),
     "__iter__": lambda self: iter([self[k] for k in range(len(self))]),
     "sum": lambda self, *args, **kwargs: sparsify(lambda x: jnp.sum(x, *args, **kwargs))(self),
     "reshape": lambda self, *args, **kwargs: sparsify(lambda x: x.reshape(*args, **kwargs))(self),
-    "astype": lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, **kwargs))(self)}
+    "astype": lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, **kwargs))(self),
+}
 for _name, _function in _OF_BCOO.items():
     setattr(BCOO, _name, _function)
 for _name, _function in (("__matmul__", _operator(jnp.matmul)), ("__rmatmul__", _operator(jnp.matmul, True))):

@@ -1,4 +1,5 @@
 """weft.scipy.cluster: vector quantization."""
+
 from . import vq
 
 __all__ = ["vq"]

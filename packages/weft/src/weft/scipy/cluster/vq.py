@@ -1,4 +1,5 @@
 """weft.scipy.cluster.vq: the nearest codes of observations."""
+
 from __future__ import annotations
 
 from ... import numpy as jnp
@@ -12,7 +13,8 @@ __all__ = ["vq"]
 def vq(obs, code_book, check_finite: bool = True) -> tuple:
     """(index of the nearest code, distance to it) of each observation.
 
-    obs is [n, d] and code_book [k, d], or [n] and [k] for numbers. `check_finite` has no effect: values are not known while a function is traced.
+    obs is [n, d] and code_book [k, d], or [n] and [k] for numbers. `check_finite` has no effect: values are not known
+    while a function is traced.
 
     Raises: ValueError for other ranks, ranks that differ, and an empty code_book. TypeError for sizes that differ.
 
@@ -30,7 +32,9 @@ def vq(obs, code_book, check_finite: bool = True) -> tuple:
     if obs.ndim == 1:
         obs, codes = obs[:, None], codes[:, None]
     if obs.shape[1] != codes.shape[1]:
-        raise TypeError(f"vq: observations and codes must have the same size, got shapes {obs.shape} and {codes.shape}.")
+        raise TypeError(
+            f"vq: observations and codes must have the same size, got shapes {obs.shape} and {codes.shape}."
+        )
     if not codes.shape[0]:
         raise ValueError("vq: code_book is empty; give at least one code.")
     distances = jnp.linalg.norm(obs[:, None] - codes, axis=-1)

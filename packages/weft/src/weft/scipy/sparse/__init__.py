@@ -1,4 +1,5 @@
 """weft.scipy.sparse: iterative solvers of linear systems."""
+
 from . import linalg
 
 __all__ = ["linalg"]

@@ -1,8 +1,10 @@
-"""Krylov methods for linear systems whose matrix is a function, an array or a sparse matrix, with the derivatives that the system defines.
+"""Krylov methods for linear systems whose matrix is a function, an array or a sparse matrix, with the derivatives that
+the system defines.
 
-M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952); H. van der Vorst, "Bi-CGSTAB" (1992);
-Y. Saad and M. Schultz, "GMRES" (1986).
+M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952); H. van der Vorst,
+"Bi-CGSTAB" (1992); Y. Saad and M. Schultz, "GMRES" (1986).
 """
+
 from __future__ import annotations
 
 from functools import partial
@@ -55,6 +57,7 @@ def _cg(A, b, x, M, tol, atol, maxiter):
         z = r if M is None else M(r)
         new = jnp.real(jnp.vdot(r, z))
         return x, r, new, z + (new / gamma).astype(b.dtype) * p, k + 1
+
     r = b - A(x)
     z = r if M is None else M(r)
     return while_loop(unfinished, step, (x, r, jnp.real(jnp.vdot(r, z)), z, 0))[0]
@@ -84,6 +87,7 @@ def _bicgstab(A, b, x, M, tol, atol, maxiter):
         x, r = jnp.where(early, half, half + omega * s_hat), jnp.where(early, s, s - omega * t)
         broken = (omega == 0) | (alpha == 0) | (new_rho == 0)
         return x, r, new_rho, alpha, omega, p, q, jnp.where(broken, -1, k + 1)
+
     r = shadow = b - A(x)
     one, zero = jnp.ones((), b.dtype), jnp.zeros_like(b)
     return while_loop(unfinished, step, (x, r, one, one, one, zero, zero, jnp.int32(0)))[0]
@@ -102,7 +106,9 @@ def _unit(v, floor=0.0):
 
 
 def _arnoldi(A, M, V, k):
-    """The next vector of the orthonormal basis V [n, restart + 1], and its coefficients, column k of H; orthogonalized twice, by classical Gram and Schmidt."""
+    """The next vector of the orthonormal basis V [n, restart + 1], and its coefficients, column k of H;
+    orthogonalized twice, by classical Gram and Schmidt.
+    """
     w = M(A(V[:, k]))
     before, h = _norm(w), jnp.zeros(V.shape[1], V.dtype)
     for _ in range(2):
@@ -116,12 +122,13 @@ def _arnoldi(A, M, V, k):
 def _gmres_batched(A, M, x, residual, norm, target, restart):
     """One cycle: the whole Krylov space, then the least-squares solution in it."""
     V = jnp.zeros((x.size, restart + 1), x.dtype).at[:, 0].set(residual)
-    H = jnp.eye(restart, restart + 1, dtype=x.dtype)      # rows that no step reaches change nothing
+    H = jnp.eye(restart, restart + 1, dtype=x.dtype)  # rows that no step reaches change nothing
 
     def step(state):
         V, H, k, _ = state
         V, h = _arnoldi(A, M, V, k)
         return V, H.at[k].set(h), k + 1, h[k + 1] == 0
+
     V, H, *_ = while_loop(lambda s: (s[2] < restart) & ~s[3], step, (V, H, 0, jnp.array(False)))
     e1 = jnp.zeros(restart + 1, x.dtype).at[0].set(norm.astype(x.dtype))
     y = jnp.linalg.lstsq(H.T, e1)[0]
@@ -129,7 +136,9 @@ def _gmres_batched(A, M, x, residual, norm, target, restart):
 
 
 def _gmres_incremental(A, M, x, residual, norm, target, restart):
-    """One cycle that stops as soon as the residual is small: each column of H is made triangular by Givens rotations when it is there."""
+    """One cycle that stops as soon as the residual is small: each column of H is made triangular by Givens rotations
+    when it is there.
+    """
     V = jnp.zeros((x.size, restart + 1), x.dtype).at[:, 0].set(residual)
     R = jnp.eye(restart, restart + 1, dtype=x.dtype)
     beta = jnp.zeros(restart + 1, x.dtype).at[0].set(norm.astype(x.dtype))
@@ -143,10 +152,20 @@ def _gmres_incremental(A, M, x, residual, norm, target, restart):
         pair = jnp.where(size == 0, jnp.array([1, 0], x.dtype), jnp.stack([a, b]) / jnp.where(size == 0, 1, size))
         rotations = rotations.at[k].set(pair)
         beta = _rotate(beta, k, *pair)
-        return V, R.at[k].set(_rotate(column, k, *pair)), beta, rotations, k + 1, jnp.abs(beta[k + 1]).astype(norm.dtype)
-    V, R, beta, _, k, _ = while_loop(lambda s: (s[4] < restart) & (s[5] > target), step, (V, R, beta, jnp.zeros((restart, 2), x.dtype), 0, norm))
+        return (
+            V,
+            R.at[k].set(_rotate(column, k, *pair)),
+            beta,
+            rotations,
+            k + 1,
+            jnp.abs(beta[k + 1]).astype(norm.dtype),
+        )
+
+    V, R, beta, _, k, _ = while_loop(
+        lambda s: (s[4] < restart) & (s[5] > target), step, (V, R, beta, jnp.zeros((restart, 2), x.dtype), 0, norm)
+    )
     live = jnp.where(jnp.arange(restart) < k, beta[:-1], 0)
-    from_triangle = jnp.linalg.lstsq(R[:, :-1].T, live)[0]      # a singular system has a column of zeros
+    from_triangle = jnp.linalg.lstsq(R[:, :-1].T, live)[0]  # a singular system has a column of zeros
     return x + V[:, :-1] @ from_triangle
 
 
@@ -170,6 +189,7 @@ def _gmres(A, b, x, M, tol, atol, maxiter, *, restart, cycle):
         x, unit, norm, k = state
         x = cycle(A, M, x, unit, norm, target, restart)
         return x, *_unit(M(b - A(x))), k + 1
+
     return while_loop(lambda s: (s[2] > limit) & (s[3] < maxiter), step, (x, *_unit(M(b - A(x))), 0))[0]
 
 
@@ -181,15 +201,21 @@ def _solve(name: str, method: Callable, A, b, x0, tol, atol, maxiter, M, symmetr
         if not is_array_like(x):
             raise TypeError(f"{name}: b must be an array, or a pytree of arrays, got {x!r:.80} in it.")
     if not all(dtypes.is_inexact(get_aval(x).dtype) for x in leaves):
-        raise TypeError(f"{name}: b must be of floating-point dtypes, got {', '.join(dtypes.name(get_aval(x).dtype) for x in leaves)}; convert it with astype.")
+        raise TypeError(
+            f"{name}: b must be of floating-point dtypes, got"
+            f" {', '.join(dtypes.name(get_aval(x).dtype) for x in leaves)}; convert it with astype."
+        )
     if x0 is None:
         x0 = tree_map(jnp.zeros_like, b)
     start, start_tree = tree_flatten(x0)
     if start_tree != tree:
         raise ValueError(f"{name}: x0 and b must have one tree structure, got {start_tree} and {tree}.")
-    shapes = lambda xs: [get_aval(x).shape if is_array_like(x) else x.shape for x in xs]      # an x may be an array's type alone
+    # an x may be an array's type alone
+    shapes = lambda xs: [get_aval(x).shape if is_array_like(x) else x.shape for x in xs]
     if shapes(start) != shapes(leaves):
-        raise ValueError(f"{name}: arrays in x0 and b must have matching shapes, got {shapes(start)} and {shapes(leaves)}.")
+        raise ValueError(
+            f"{name}: arrays in x0 and b must have matching shapes, got {shapes(start)} and {shapes(leaves)}."
+        )
     size = sum(get_aval(x).size for x in leaves)
     maxiter = 10 * size if maxiter is None else maxiter
 
@@ -201,14 +227,23 @@ def _solve(name: str, method: Callable, A, b, x0, tol, atol, maxiter, M, symmetr
                 out = f(unravel(v))
                 got, got_tree = tree_flatten(out)
                 if got_tree != tree or shapes(got) != shapes(leaves):
-                    raise ValueError(f"{name}: {what} must give what b is, {tree} with shapes {shapes(leaves)}; it gives {got_tree} with shapes {shapes(got)}.")
+                    raise ValueError(
+                        f"{name}: {what} must give what b is, {tree} with shapes {shapes(leaves)}; it gives {got_tree}"
+                        f" with shapes {shapes(got)}."
+                    )
                 return ravel_pytree(out)[0].astype(flat.dtype)
+
             return g
+
         start = ravel_pytree(x0)[0].astype(flat.dtype)
         return unravel(method(on_vectors(matvec, "A"), flat, start, M and on_vectors(M, "M"), tol, atol, maxiter))
+
     check = tree_flatten(eval_shape(A, b))
     if check[1] != tree or shapes(check[0]) != shapes(leaves):
-        raise ValueError(f"{name}: A must give what b is, {tree} with shapes {shapes(leaves)}; it gives {check[1]} with shapes {shapes(check[0])}.")
+        raise ValueError(
+            f"{name}: A must give what b is, {tree} with shapes {shapes(leaves)}; it gives {check[1]} with shapes"
+            f" {shapes(check[0])}."
+        )
     # a real operator of cg's is its own transpose; a Hermitian one is not
     symmetric = symmetric and not any(dtypes.is_complex(get_aval(x).dtype) for x in leaves)
     return custom_linear_solve(A, b, solve, transpose_solve=solve, symmetric=symmetric)
@@ -240,7 +275,9 @@ def cg(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | N
 
 
 @api_boundary
-def bicgstab(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | None = None, M=None) -> tuple[Any, None]:
+def bicgstab(
+    A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | None = None, M=None
+) -> tuple[Any, None]:
     """(x, None) with A x = b for any square A, by stabilized biconjugate gradients. Arguments as for `cg`.
 
     Example:
@@ -253,15 +290,27 @@ def bicgstab(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: i
 
 
 @api_boundary
-def gmres(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, restart: int = 20, maxiter: int | None = None, M=None,
-          solve_method: str = "batched") -> tuple[Any, Any]:
-    """(x, info) with A x = b for any square A, by generalized minimal residuals; info is -1 where x is not a number, else 0.
+def gmres(
+    A,
+    b,
+    x0=None,
+    *,
+    tol: float = 1e-05,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M=None,
+    solve_method: str = "batched",
+) -> tuple[Any, Any]:
+    """(x, info) with A x = b for any square A, by generalized minimal residuals; info is -1 where x is not a number,
+    else 0.
 
     Other arguments as for `cg`; `maxiter` counts restarts.
 
     Args:
         restart: how large the Krylov space grows before the method begins again.
-        solve_method: 'batched' builds the whole space and then solves in it; 'incremental' looks at the residual after each vector.
+        solve_method: 'batched' builds the whole space and then solves in it; 'incremental' looks at the residual after
+            each vector.
 
     Example:
         >>> import weft.numpy as jnp

@@ -1,4 +1,5 @@
 """weft.scipy.spatial: rotations."""
+
 from . import transform
 
 __all__ = ["transform"]

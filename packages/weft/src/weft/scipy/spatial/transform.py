@@ -1,8 +1,9 @@
 """weft.scipy.spatial.transform: rotations in three dimensions, as unit quaternions (x, y, z, w).
 
-K. Shoemake, "Animating rotation with quaternion curves" (1985); E. Bernardes and S. Viollet, "Quaternion to Euler angles conversion" (2022);
-F. Markley et al., "Averaging quaternions" (2007).
+K. Shoemake, "Animating rotation with quaternion curves" (1985); E. Bernardes and S. Viollet, "Quaternion to Euler
+angles conversion" (2022); F. Markley et al., "Averaging quaternions" (2007).
 """
+
 from __future__ import annotations
 
 import re
@@ -23,7 +24,7 @@ def _floats(name: str, x, last: tuple):
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"Rotation.{name} takes real numbers, got dtype {dtypes.name(x.dtype)}.")
     x = jnp.asarray(x, x.dtype if dtypes.is_float(x.dtype) else float)
-    if last and x.shape[-len(last):] != last:
+    if last and x.shape[-len(last) :] != last:
         raise ValueError(f"Rotation.{name} takes an array of shape (…, {', '.join(map(str, last))}), got {x.shape}.")
     return x
 
@@ -52,7 +53,10 @@ def _sequence(name: str, seq: str) -> tuple[list[int], bool]:
     """(axes, whether they are fixed in space)."""
     fixed = bool(re.fullmatch("[xyz]{1,3}", seq))
     if not fixed and not re.fullmatch("[XYZ]{1,3}", seq):
-        raise ValueError(f"Rotation.{name}: seq must be one to three letters, of 'xyz' (fixed axes) or of 'XYZ' (axes that move along), got {seq!r}.")
+        raise ValueError(
+            f"Rotation.{name}: seq must be one to three letters, of 'xyz' (fixed axes) or of 'XYZ' (axes that move"
+            f" along), got {seq!r}."
+        )
     axes = [_AXES[c] for c in seq.lower()]
     if any(a == b for a, b in zip(axes, axes[1:])):
         raise ValueError(f"Rotation.{name}: consecutive axes of seq must differ, got {seq!r}.")
@@ -60,7 +64,8 @@ def _sequence(name: str, seq: str) -> tuple[list[int], bool]:
 
 
 class Rotation(NamedTuple):
-    """One rotation, or an array of them: a pytree of quaternions (x, y, z, w) of shape (…, 4). Make one with a `from_…` method.
+    """One rotation, or an array of them: a pytree of quaternions (x, y, z, w) of shape (…, 4). Make one with a `from_…`
+    method.
 
     `a * b` rotates by b, then by a; `len` and indexing see the first axis.
 
@@ -71,6 +76,7 @@ class Rotation(NamedTuple):
         >>> r.apply(jnp.array([1., 0., 0.])).round(4) + 0
         Array([0., 1., 0.], dtype=float32)
     """
+
     quat: Any
 
     @classmethod
@@ -86,11 +92,20 @@ class Rotation(NamedTuple):
         d = jnp.diagonal(m, axis1=-2, axis2=-1)
         trace = jnp.sum(d, -1)
         options = []
-        for i in range(3):      # each is right where its own component is not small
+        for i in range(3):  # each is right where its own component is not small
             j, k = (i + 1) % 3, (i + 2) % 3
-            part = {i: 1 - trace + 2 * d[..., i], j: m[..., j, i] + m[..., i, j], k: m[..., k, i] + m[..., i, k], 3: m[..., k, j] - m[..., j, k]}
+            part = {
+                i: 1 - trace + 2 * d[..., i],
+                j: m[..., j, i] + m[..., i, j],
+                k: m[..., k, i] + m[..., i, k],
+                3: m[..., k, j] - m[..., j, k],
+            }
             options.append(jnp.stack([part[n] for n in range(4)], -1))
-        options.append(jnp.stack([m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1], 1 + trace], -1))
+        options.append(
+            jnp.stack(
+                [m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1], 1 + trace], -1
+            )
+        )
         best = jnp.argmax(jnp.concatenate([d, trace[..., None]], -1), -1)
         return cls.from_quat(jnp.take_along_axis(jnp.stack(options, -2), best[..., None, None], -2)[..., 0, :])
 
@@ -101,7 +116,7 @@ class Rotation(NamedTuple):
         v = jnp.deg2rad(v) if degrees else v
         angle = _length(v)
         small = angle < 1e-3
-        scale = jnp.where(small, 0.5 - angle ** 2 / 48 + angle ** 4 / 3840, jnp.sin(angle / 2) / jnp.where(small, 1, angle))
+        scale = jnp.where(small, 0.5 - angle**2 / 48 + angle**4 / 3840, jnp.sin(angle / 2) / jnp.where(small, 1, angle))
         return cls(jnp.concatenate([scale * v, jnp.cos(angle / 2)], -1))
 
     @classmethod
@@ -113,14 +128,18 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_euler(cls, seq: str, angles, degrees: bool = False) -> "Rotation":
-        """From angles about the axes of `seq`: 'xyz' are fixed, 'XYZ' move along. One axis takes an angle or (n,), n axes take (…, n)."""
+        """From angles about the axes of `seq`: 'xyz' are fixed, 'XYZ' move along. One axis takes an angle or (n,), n
+        axes take (…, n).
+        """
         axes, fixed = _sequence("from_euler", seq)
         angles = _floats("from_euler", angles, ())
         angles = jnp.deg2rad(angles) if degrees else angles
         if len(axes) == 1 and (angles.ndim == 0 or angles.shape[-1] != 1 or angles.ndim == 1):
             angles = angles[..., None]
         if angles.shape[-1:] != (len(axes),):
-            raise ValueError(f"Rotation.from_euler: angles for seq={seq!r} must be of shape (…, {len(axes)}), got {angles.shape}.")
+            raise ValueError(
+                f"Rotation.from_euler: angles for seq={seq!r} must be of shape (…, {len(axes)}), got {angles.shape}."
+            )
         total = None
         for k, axis in enumerate(axes):
             half = angles[..., k] / 2
@@ -179,9 +198,11 @@ class Rotation(NamedTuple):
     def as_matrix(self):
         """Matrices (…, 3, 3)."""
         x, y, z, w = jnp.unstack(self.quat, axis=-1)
-        rows = [[x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
-                [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
-                [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w]]
+        rows = [
+            [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
+        ]
         return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False):
@@ -195,7 +216,9 @@ class Rotation(NamedTuple):
         size = _length(quat[..., :3])
         angle = 2 * jnp.arctan2(size, quat[..., 3:])
         small = angle < 1e-3
-        scale = jnp.where(small, 2 + angle ** 2 / 12 + 7 * angle ** 4 / 2880, angle / jnp.where(small, 1, jnp.sin(angle / 2)))
+        scale = jnp.where(
+            small, 2 + angle**2 / 12 + 7 * angle**4 / 2880, angle / jnp.where(small, 1, jnp.sin(angle / 2))
+        )
         return scale * quat[..., :3] * (180 / jnp.pi if degrees else 1)
 
     def as_mrp(self):
@@ -204,7 +227,9 @@ class Rotation(NamedTuple):
         return sign * self.quat[..., :3] / (1 + sign * self.quat[..., 3:])
 
     def as_euler(self, seq: str, degrees: bool = False):
-        """Angles (…, 3) about the three axes of `seq`, as for `from_euler`; where they are not unique, one of them is 0."""
+        """Angles (…, 3) about the three axes of `seq`, as for `from_euler`; where they are not unique, one of them
+        is 0.
+        """
         axes, fixed = _sequence("as_euler", seq)
         if len(axes) != 3:
             raise ValueError(f"Rotation.as_euler: seq must have three axes, got {seq!r}.")
@@ -213,18 +238,28 @@ class Rotation(NamedTuple):
         k = 3 - i - j if proper else k
         sign = (i - j) * (j - k) * (k - i) // 2
         q = [self.quat[..., n] for n in range(4)]
-        a, b, c, d = (q[3], q[i], q[j], q[k] * sign) if proper else (q[3] - q[j], q[i] + q[k] * sign, q[j] + q[3], q[k] * sign - q[i])
+        a, b, c, d = (
+            (q[3], q[i], q[j], q[k] * sign)
+            if proper
+            else (q[3] - q[j], q[i] + q[k] * sign, q[j] + q[3], q[k] * sign - q[i])
+        )
         middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
         total, difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
         none, full = jnp.abs(middle) <= 1e-7, jnp.abs(middle - jnp.pi) <= 1e-7
         first = jnp.where(none, 2 * total, jnp.where(full, 2 * difference * (-1 if fixed else 1), total - difference))
         third = jnp.where(none | full, 0, total + difference)
-        first, third = (first, third) if fixed else (jnp.where(none | full, 0, total - difference), jnp.where(none | full, first, total + difference))
+        first, third = (
+            (first, third)
+            if fixed
+            else (jnp.where(none | full, 0, total - difference), jnp.where(none | full, first, total + difference))
+        )
         if not proper:
             first, third = (first, third * sign) if fixed else (first, third * sign)
             middle = middle - jnp.pi / 2
         angles = jnp.stack([first, middle, third] if fixed else [third, middle, first], -1)
-        angles = jnp.where(angles < -jnp.pi, angles + 2 * jnp.pi, jnp.where(angles > jnp.pi, angles - 2 * jnp.pi, angles))
+        angles = jnp.where(
+            angles < -jnp.pi, angles + 2 * jnp.pi, jnp.where(angles > jnp.pi, angles - 2 * jnp.pi, angles)
+        )
         return jnp.rad2deg(angles) if degrees else angles
 
     def inv(self) -> "Rotation":
@@ -252,6 +287,7 @@ class Slerp(NamedTuple):
         >>> turn(jnp.array([1.])).as_euler('xyz').round(3) + 0
         Array([[0. , 0. , 0.5]], dtype=float32)
     """
+
     times: Any
     timedelta: Any
     rotations: Any
@@ -266,7 +302,9 @@ class Slerp(NamedTuple):
             raise ValueError("Slerp.init: rotations must be at least two.")
         times = _floats("Slerp.init", times, ())
         if times.shape != (len(rotations),):
-            raise ValueError(f"Slerp.init: times must have shape ({len(rotations)},), one for each rotation, got {times.shape}.")
+            raise ValueError(
+                f"Slerp.init: times must have shape ({len(rotations)},), one for each rotation, got {times.shape}."
+            )
         starts: Any = rotations[:-1]
         return cls(times, jnp.diff(times), starts, (starts.inv() * rotations[1:]).as_rotvec())
 

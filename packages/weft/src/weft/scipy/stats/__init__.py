@@ -1,8 +1,37 @@
-"""weft.scipy.stats: a module for each distribution, kernel density estimates, and statistics of samples. All load when they are first used."""
+"""weft.scipy.stats: a module for each distribution, kernel density estimates, and statistics of samples. All load
+when they are first used.
+"""
+
 from importlib import import_module as _import_module
 
-_DISTRIBUTIONS = ("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace",
-                  "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy")
+_DISTRIBUTIONS = (
+    "bernoulli",
+    "beta",
+    "betabinom",
+    "binom",
+    "cauchy",
+    "chi2",
+    "dirichlet",
+    "expon",
+    "gamma",
+    "gennorm",
+    "geom",
+    "gumbel_l",
+    "gumbel_r",
+    "laplace",
+    "logistic",
+    "multinomial",
+    "multivariate_normal",
+    "nbinom",
+    "norm",
+    "pareto",
+    "poisson",
+    "t",
+    "truncnorm",
+    "uniform",
+    "vonmises",
+    "wrapcauchy",
+)
 _NAMES = {"gaussian_kde": "kde", "mode": "samples", "rankdata": "samples", "sem": "samples"}
 
 

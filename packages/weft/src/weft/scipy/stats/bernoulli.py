@@ -1,4 +1,5 @@
 """One trial: 1 with probability p, else 0."""
+
 import math
 
 from ... import numpy as jnp

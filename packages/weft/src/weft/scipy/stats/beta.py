@@ -1,4 +1,5 @@
 """The beta distribution, on loc <= x <= loc + scale."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """The number of successes in n trials whose probability is drawn from the beta distribution of a and b."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """The number of successes in n trials of probability p."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """Cauchy's distribution."""
+
 import math
 
 from ... import numpy as jnp
@@ -17,7 +18,7 @@ pdf = _define.exp(logpdf)
 
 @_define
 def cdf(x, loc=0, scale=1):
-    return jnp.arctan2(scale, loc - x) / math.pi      # exact in the lower tail, unlike 1/2 + arctan(z) / pi
+    return jnp.arctan2(scale, loc - x) / math.pi  # exact in the lower tail, unlike 1/2 + arctan(z) / pi
 
 
 @_define

@@ -1,4 +1,7 @@
-"""The distribution of the sum of df squares of normal variables: the gamma distribution of df / 2, with twice its scale."""
+"""The distribution of the sum of df squares of normal variables: the gamma distribution of df / 2, with twice its
+scale.
+"""
+
 from . import gamma
 from .define import Distribution
 

@@ -1,4 +1,7 @@
-"""How the functions of a distribution are made: their arguments become arrays of one float dtype that broadcast, and each is documented by its name."""
+"""How the functions of a distribution are made: their arguments become arrays of one float dtype that broadcast, and
+each is documented by its name.
+"""
+
 from __future__ import annotations
 
 from functools import update_wrapper
@@ -8,8 +11,15 @@ from typing import Callable
 from ... import numpy as jnp
 from ...numpy.util import on_device, promote_inexact, promote_shapes, strong
 
-_TEXTS = {"pdf": "The density at x", "pmf": "The probability of k", "cdf": "The probability of values <= {x}", "sf": "The probability of values > {x}",
-          "ppf": "The value that `cdf` takes to {x}", "isf": "The value that `sf` takes to {x}", "entropy": "The entropy"}
+_TEXTS = {
+    "pdf": "The density at x",
+    "pmf": "The probability of k",
+    "cdf": "The probability of values <= {x}",
+    "sf": "The probability of values > {x}",
+    "ppf": "The value that `cdf` takes to {x}",
+    "isf": "The value that `sf` takes to {x}",
+    "entropy": "The entropy",
+}
 
 
 def log1mexp(x):
@@ -19,10 +29,13 @@ def log1mexp(x):
 
 
 class Distribution:
-    """Decorates the functions of one distribution; `example` has arguments for an example, of a value and the parameters without defaults."""
+    """Decorates the functions of one distribution; `example` has arguments for an example, of a value and the
+    parameters without defaults.
+    """
 
     def __init__(self, what: str, *example: float, weak: bool = False):
-        self.what, self.example, self.weak = what, example, weak      # weak: what Python numbers alone give keeps their type
+        # weak: what Python numbers alone give keeps their type
+        self.what, self.example, self.weak = what, example, weak
 
     def __call__(self, f: Callable, name: str | None = None) -> Callable:
         bind = signature(f).bind
@@ -34,14 +47,18 @@ class Distribution:
             bound.apply_defaults()
             given = [on_device(x) for x in promote_shapes(title, *promote_inexact(title, *bound.args))]
             return f(*(map(strong, given) if not self.weak and any(x.shape for x in given) else given))
+
         first = next(iter(signature(f).parameters))
         text = _TEXTS[name.removeprefix("log")].format(x=first)
         text = f"The logarithm of {text[0].lower()}{text[1:]}" if name.startswith("log") else text
-        call = f"{title}({', '.join(map(str, self.example[name == 'entropy':]))})"
+        call = f"{title}({', '.join(map(str, self.example[name == 'entropy' :]))})"
         update_wrapper(function, f)
         function.__name__ = function.__qualname__ = name
-        function.__doc__ = f"{text}, of {self.what}.\n\n    Arguments promote to one float dtype and broadcast.\n\n    Raises:\n        TypeError: for lists, and shapes that" \
-            f" do not broadcast.\n\n    Example:\n        >>> from weft.scipy.stats import {home}\n        >>> y = {call}\n    "
+        function.__doc__ = (
+            f"{text}, of {self.what}.\n\n    Arguments promote to one float dtype and broadcast.\n\n    Raises:\n      "
+            "  TypeError: for lists, and shapes that do not broadcast.\n\n    Example:\n        >>> from"
+            f" weft.scipy.stats import {home}\n        >>> y = {call}\n    "
+        )
         return function
 
     def exp(self, log: Callable) -> Callable:

@@ -1,4 +1,5 @@
 """Dirichlet's distribution of n probabilities that add up to 1."""
+
 import math
 
 from ... import numpy as jnp
@@ -25,7 +26,10 @@ def logpdf(x, alpha):
         raise ValueError(f"dirichlet.logpdf: alpha must be one-dimensional, got shape {alpha.shape}.")
     n = alpha.shape[0]
     if x.ndim == 0 or x.shape[0] not in (n, n - 1):
-        raise ValueError(f"dirichlet.logpdf: x must have as many entries along its first axis as alpha, or one less, got shapes {x.shape} and {alpha.shape}.")
+        raise ValueError(
+            "dirichlet.logpdf: x must have as many entries along its first axis as alpha, or one less, got shapes"
+            f" {x.shape} and {alpha.shape}."
+        )
     if x.shape[0] != n:
         x = jnp.concatenate([x, 1 - x.sum(0, keepdims=True)])
     alpha = jnp.expand_dims(alpha, tuple(range(1, x.ndim)))

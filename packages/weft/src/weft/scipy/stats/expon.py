@@ -1,4 +1,5 @@
 """The exponential distribution, on x >= loc."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """The generalized normal distribution, of a density proportional to exp(-|x| ** beta)."""
+
 from ... import numpy as jnp
 from .. import special
 from .define import Distribution

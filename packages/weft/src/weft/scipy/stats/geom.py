@@ -1,4 +1,5 @@
 """The number of trials up to the first success, with probability p."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """Gumbel's distribution of minima."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """Gumbel's distribution of maxima."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """Density estimates by sums of normal densities."""
+
 from __future__ import annotations
 
 import math
@@ -16,9 +17,11 @@ from .. import special
 
 @register_pytree_node_class
 class gaussian_kde:
-    """The density of which `dataset`, of shape (d, n) or (n,), is a sample: a normal density around each point, with the sample's covariance in small.
+    """The density of which `dataset`, of shape (d, n) or (n,), is a sample: a normal density around each point, with
+    the sample's covariance in small.
 
-    `bw_method` is 'scott' (the default), 'silverman', the factor itself, or a function of the estimate that gives it; `weights` has shape (n,).
+    `bw_method` is 'scott' (the default), 'silverman', the factor itself, or a function of the estimate that gives it;
+    `weights` has shape (n,).
 
     Raises:
         ValueError: for one point or none, weights of another shape, or an unknown bw_method.
@@ -29,6 +32,7 @@ class gaussian_kde:
         >>> stats.gaussian_kde(jnp.array([0., 1., 2.])).evaluate(jnp.array([0., 2.])).round(2).tolist()
         [0.25, 0.25]
     """
+
     __slots__ = ("neff", "dataset", "weights", "covariance", "inv_cov")
     neff: Any
     dataset: Any
@@ -54,7 +58,9 @@ class gaussian_kde:
             if w.ndim != 1:
                 raise ValueError(f"gaussian_kde: weights must be one-dimensional, got shape {w.shape}.")
             if w.shape[0] != n:
-                raise ValueError(f"gaussian_kde: there must be one weight for each of the {n} points, got {w.shape[0]}.")
+                raise ValueError(
+                    f"gaussian_kde: there must be one weight for each of the {n} points, got {w.shape[0]}."
+                )
             w = w / w.sum()
         put = object.__setattr__
         put(self, "dataset", x)
@@ -64,7 +70,9 @@ class gaussian_kde:
             factor = self.neff ** (-1 / (d + 4))
         elif isinstance(bw_method, str):
             if bw_method != "silverman":
-                raise ValueError(f"gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function, got {bw_method!r}.")
+                raise ValueError(
+                    f"gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function, got {bw_method!r}."
+                )
             factor = (self.neff * (d + 2) / 4) ** (-1 / (d + 4))
         elif callable(bw_method):
             factor = bw_method(self)
@@ -110,7 +118,10 @@ class gaussian_kde:
         if x.shape[0] == 1 and x.ndim == 2 and x.shape[1] == self.d and self.d != 1:
             x = x.reshape(self.d, 1)
         if x.ndim != 2 or x.shape[0] != self.d:
-            raise ValueError(f"gaussian_kde: points must have {self.d} rows, as many as the dataset has dimensions, got shape {x.shape}.")
+            raise ValueError(
+                f"gaussian_kde: points must have {self.d} rows, as many as the dataset has dimensions, got shape"
+                f" {x.shape}."
+            )
         return x
 
     def _logs(self, points):
@@ -120,7 +131,7 @@ class gaussian_kde:
         y, z = jnp.matmul(factor.T, x), jnp.matmul(factor.T, self.dataset)
         scale = jnp.log(jnp.diagonal(factor)).sum() - self.d / 2 * math.log(2 * math.pi)
         one = lambda point: special.logsumexp(scale - jnp.square(point[:, None] - z).sum(0) / 2, b=self.weights)
-        return lax.map(one, y.T)      # one point after the other: a matrix of all distances may be too large
+        return lax.map(one, y.T)  # one point after the other: a matrix of all distances may be too large
 
     def evaluate(self, points):
         """The density at points of shape (d, m), as (m,)."""
@@ -158,9 +169,13 @@ class gaussian_kde:
     def integrate_kde(self, other: "gaussian_kde"):
         """The integral of the product of two estimates."""
         if other.d != self.d:
-            raise ValueError(f"gaussian_kde: both estimates must have the same number of dimensions, got {self.d} and {other.d}.")
+            raise ValueError(
+                f"gaussian_kde: both estimates must have the same number of dimensions, got {self.d} and {other.d}."
+            )
         differences = (self.dataset[:, :, None] - other.dataset[:, None, :]).reshape(self.d, -1)
-        return self._overlap(differences, self.covariance + other.covariance, jnp.outer(self.weights, other.weights).ravel())
+        return self._overlap(
+            differences, self.covariance + other.covariance, jnp.outer(self.weights, other.weights).ravel()
+        )
 
     def _overlap(self, differences, cov, weights):
         factor = jnp.linalg.cholesky(cov)
@@ -172,13 +187,19 @@ class gaussian_kde:
         """Points drawn from the estimate, of shape (d, *shape)."""
         which, around = random.split(key)
         chosen = random.choice(which, self.n, shape=shape, p=self.weights)
-        noise = random.multivariate_normal(around, jnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape, dtype=self.dataset.dtype)
+        noise = random.multivariate_normal(
+            around, jnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape, dtype=self.dataset.dtype
+        )
         return self.dataset[:, chosen] + jnp.moveaxis(noise, -1, 0)
 
     def integrate_box(self, low_bounds, high_bounds, maxpts=None):
         """Not computed: SciPy integrates over boxes of several dimensions by a routine without an equal here."""
-        raise NotImplementedError("gaussian_kde.integrate_box is not computed; use integrate_box_1d, or average over resample(key, (n,)).")
+        raise NotImplementedError(
+            "gaussian_kde.integrate_box is not computed; use integrate_box_1d, or average over resample(key, (n,))."
+        )
 
     def set_bandwidth(self, bw_method=None):
         """Not possible: estimates are immutable."""
-        raise NotImplementedError("gaussian_kde.set_bandwidth: estimates are immutable; make a new one with gaussian_kde(dataset, bw_method).")
+        raise NotImplementedError(
+            "gaussian_kde.set_bandwidth: estimates are immutable; make a new one with gaussian_kde(dataset, bw_method)."
+        )

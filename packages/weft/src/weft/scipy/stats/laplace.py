@@ -1,4 +1,5 @@
 """Laplace's distribution."""
+
 from ... import numpy as jnp
 from .define import Distribution
 

@@ -1,4 +1,5 @@
 """The logistic distribution."""
+
 from ... import numpy as jnp
 from .. import special
 from .define import Distribution

@@ -1,4 +1,5 @@
 """How often each of several outcomes happens in n trials."""
+
 import math
 
 from ... import numpy as jnp
@@ -22,7 +23,9 @@ def logpmf(x, n, p):
     """
     x, n, p = [on_device(operand("multinomial.logpmf", v)) for v in (x, n, p)]
     if not (all(jnp.issubdtype(v.dtype, jnp.integer) for v in (x, n))):
-        raise ValueError(f"multinomial.logpmf: x and n must be integers, got {x.dtype} and {n.dtype}; convert them with astype(int).")
+        raise ValueError(
+            f"multinomial.logpmf: x and n must be integers, got {x.dtype} and {n.dtype}; convert them with astype(int)."
+        )
     counts, trials, p = [on_device(v) for v in promote_inexact("multinomial.logpmf", x, n, p)]
     value = special.gammaln(trials + 1) + (special.xlogy(counts, p) - special.gammaln(counts + 1)).sum(-1)
     return jnp.where(x.sum(-1) == n, value, -math.inf)

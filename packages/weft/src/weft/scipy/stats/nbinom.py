@@ -1,4 +1,5 @@
 """The number of failures before the n-th success, with probability p."""
+
 import math
 
 from ... import numpy as jnp

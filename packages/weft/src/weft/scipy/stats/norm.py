@@ -1,4 +1,5 @@
 """The normal distribution."""
+
 import math
 
 from ... import numpy as jnp

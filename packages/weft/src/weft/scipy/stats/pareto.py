@@ -1,4 +1,5 @@
 """Pareto's distribution, on x >= loc + scale."""
+
 import math
 
 from ... import numpy as jnp

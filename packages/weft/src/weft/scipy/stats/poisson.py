@@ -1,4 +1,5 @@
 """Poisson's distribution: the number of events of which mu are expected."""
+
 import math
 
 from ... import lax
@@ -24,7 +25,8 @@ def cdf(k, mu, loc=0):
     return jnp.where(y < 0, 0.0, special.gammaincc(jnp.maximum(y + 1, 1), mu))
 
 
-_LARGE, _TERMS = 100.0, 250      # from mu = 100 the asymptotic series is exact; below, no more than 250 values have a probability that counts
+# from mu = 100 the asymptotic series is exact; below, no more than 250 values have a probability that counts
+_LARGE, _TERMS = 100.0, 250
 
 
 @_define
@@ -33,8 +35,11 @@ def entropy(mu, loc=0):
     small = jnp.where((mu > 0) & (mu < _LARGE), mu, 1.0)
 
     def step(k, total):
-        log_p = special.xlogy(jnp.asarray(k, small.dtype), small) - small - special.gammaln(jnp.asarray(k + 1, small.dtype))
+        log_p = (
+            special.xlogy(jnp.asarray(k, small.dtype), small) - small - special.gammaln(jnp.asarray(k + 1, small.dtype))
+        )
         return total - log_p * jnp.exp(log_p)
+
     direct = lax.fori_loop(0, _TERMS, step, jnp.zeros_like(small))
     large = jnp.where(mu >= _LARGE, mu, _LARGE)
     tail = jnp.polyval(jnp.array([-863 / 2520, -9 / 80, -19 / 360, -1 / 24, -1 / 12, 0], small.dtype), 1 / large)

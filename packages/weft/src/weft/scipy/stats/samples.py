@@ -1,4 +1,5 @@
 """Statistics of samples: the most frequent value, ranks, the standard error of the mean."""
+
 from __future__ import annotations
 
 import math
@@ -20,8 +21,10 @@ def _check_policy(name: str, nan_policy: str) -> None:
     if nan_policy not in ("propagate", "omit", "raise"):
         raise ValueError(f"{name}: nan_policy must be 'propagate', got {nan_policy!r}.")
     if nan_policy != "propagate":
-        raise NotImplementedError(f"{name}: nan_policy={nan_policy!r} depends on values that are not known while a function is traced; "
-                                  "only 'propagate' is computed. Look for NaN beforehand.")
+        raise NotImplementedError(
+            f"{name}: nan_policy={nan_policy!r} depends on values that are not known while a function is traced; "
+            "only 'propagate' is computed. Look for NaN beforehand."
+        )
 
 
 def _group_starts(x):
@@ -35,7 +38,8 @@ def _starts_so_far(starts):
 
 
 def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """(mode, count): the most frequent value along an axis (of all with None), the least of them, and how often it is there.
+    """(mode, count): the most frequent value along an axis (of all with None), the least of them, and how often it is
+    there.
 
     Raises:
         ValueError: for an axis out of range. NotImplementedError: for another nan_policy than 'propagate'.
@@ -53,7 +57,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
         x, axis = x.ravel(), 0
     else:
         axis = canonical_axis(operator.index(axis), x.ndim)
-    shape = x.shape[:axis] + x.shape[axis + 1:]
+    shape = x.shape[:axis] + x.shape[axis + 1 :]
     if x.size == 0:
         value = jnp.full(shape, math.nan, x.dtype if dtypes.is_inexact(x.dtype) else float_dtype())
         count = jnp.zeros(shape, int if x.shape[axis] else value.dtype)
@@ -70,10 +74,12 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
 def rankdata(a, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"):
     """Ranks from 1 along an axis, as floats; of all elements, flattened, by default. NaN where there is one.
 
-    Equal values get the 'average', 'min' or 'max' of their ranks, consecutive ones ('ordinal'), or count once ('dense').
+    Equal values get the 'average', 'min' or 'max' of their ranks, consecutive ones ('ordinal'), or count once
+    ('dense').
 
     Raises:
-        ValueError: for another method or an axis out of range. NotImplementedError: for another nan_policy than 'propagate'.
+        ValueError: for another method or an axis out of range. NotImplementedError: for another nan_policy than
+            'propagate'.
 
     Example:
         >>> import weft.numpy as jnp
@@ -108,7 +114,8 @@ def rankdata(a, method: str = "average", *, axis: int | None = None, nan_policy:
 
 
 def sem(a, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False):
-    """The standard error of the mean along an axis: the standard deviation, of n - ddof degrees of freedom, over sqrt(n). With nan_policy 'omit' without NaN.
+    """The standard error of the mean along an axis: the standard deviation, of n - ddof degrees of freedom, over
+    sqrt(n). With nan_policy 'omit' without NaN.
 
     Raises:
         ValueError: for another nan_policy, or an axis out of range.

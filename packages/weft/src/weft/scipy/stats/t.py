@@ -1,4 +1,5 @@
 """Student's t distribution."""
+
 import math
 
 from ... import numpy as jnp
@@ -12,7 +13,13 @@ _define = Distribution("Student's t distribution with df degrees of freedom", 0.
 def logpdf(x, df, loc=0, scale=1):
     half = df / 2
     z = (x - loc) / scale
-    return special.gammaln(half + 0.5) - special.gammaln(half) - jnp.log(math.pi * df) / 2 - jnp.log(scale) - (half + 0.5) * jnp.log1p(z * z / df)
+    return (
+        special.gammaln(half + 0.5)
+        - special.gammaln(half)
+        - jnp.log(math.pi * df) / 2
+        - jnp.log(scale)
+        - (half + 0.5) * jnp.log1p(z * z / df)
+    )
 
 
 pdf = _define.exp(logpdf)

@@ -1,4 +1,5 @@
 """The normal distribution between loc + a scale and loc + b scale."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """The uniform distribution, on loc <= x <= loc + scale."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """The distribution of von Mises on the circle."""
+
 import math
 
 from ... import numpy as jnp

@@ -1,4 +1,5 @@
 """Cauchy's distribution wrapped around the circle, on 0 <= x <= 2 pi."""
+
 import math
 
 from ... import numpy as jnp
