@@ -21,7 +21,7 @@ class DesktopRuntime:
         self.device, self.threads = WasmtimeDevice(limit, threads, memory64, patience), threads
         self.alloc, self.free, self.write, self.read, self.stats = (
             self.device.alloc,
-            self.device.free,
+            self.device.release,
             self.device.write,
             self.device.read,
             self.device.stats,
@@ -34,4 +34,4 @@ class DesktopRuntime:
         addresses.
         """
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
-        return unloading(lambda handles: device.run(loaded, handles, given), device.unload, loaded)
+        return unloading(lambda handles: device.run(loaded, handles, given), device.unload_later, loaded)

@@ -22,7 +22,9 @@ Program = TypeVar("Program")
 
 
 def unloading(call: Call, unload: Callable[[Program], object], program: Program) -> Call:
-    """`call`, with which its program is unloaded: nobody can run it any more once the call is collected."""
+    """`call`, with which its program is unloaded: nobody can run it any more once the call is collected, in any thread.
+    So `unload` waits for nobody.
+    """
     weakref.finalize(call, unload, program).atexit = False
     return call
 
@@ -38,7 +40,7 @@ class Memory(Protocol):
         """A handle of a new buffer; DeviceMemoryError where there is no room."""
 
     def free(self, handle: int, /) -> None:
-        """Gives a buffer back."""
+        """Gives a buffer back, at once or before the next one is taken. It waits for nobody: finalisers call it."""
 
     def write(self, handle: int, data: Buffer, /) -> None:
         """Copies a bytes-like object to the beginning of a buffer."""

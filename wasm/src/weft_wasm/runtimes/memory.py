@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import threading
+from collections import deque
 from collections.abc import Callable, Container
-from contextlib import AbstractContextManager
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from weft_wasm.ir.nodes import ALIGNMENT, padded
@@ -21,26 +22,54 @@ def most_bytes(features: Container[str]) -> int:
     return LIMIT_64 if "memory64" in features else LIMIT
 
 
-class Locked(Protocol):
-    @property
-    def lock(self) -> AbstractContextManager[object]: ...
-
-
-_Self = TypeVar("_Self", bound=Locked)
+_Self = TypeVar("_Self", bound="Locked")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
+class Turns:
+    """The lock of a device: its holder alone has the device until it lets go. It may be taken again by its holder,
+    since a program may call functions of the host that run programs.
+
+    Garbage is collected in any thread, also in one that the holder waits for, such as a driver's. So what collects it
+    takes no lock: it leaves word by `later`, and who has the next turn begins with that.
+    """
+
+    def __init__(self) -> None:
+        lock = threading.RLock()
+        self.acquire, self.release = lock.acquire, lock.release
+        self.left: deque[Callable[[], object]] = deque()
+
+    def later(self, action: Callable[[_T], object], of: _T) -> None:
+        """Lets the next holder call `action(of)`. Never waits."""
+        self.left.append(functools.partial(action, of))
+
+    def settle(self) -> None:
+        """Does what was left; for the holder."""
+        while self.left:
+            self.left.popleft()()
+
+
+class Locked(Protocol):
+    @property
+    def lock(self) -> Turns: ...
+
+
 def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
     """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in
-    order before and after a call, not during one. The lock is an RLock, since a program may call functions of the host
-    that run programs, and collecting garbage frees memory anywhere.
+    order before and after a call, not during one.
     """
 
     @functools.wraps(method)
     def call(self: _Self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with self.lock:
+        lock = self.lock
+        lock.acquire()
+        try:
+            if lock.left:
+                lock.settle()
             return method(self, *args, **kwargs)
+        finally:
+            lock.release()
 
     return call
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import wasmtime
 
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.runtimes.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError, exclusive
+from weft_wasm.runtimes.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError, Turns, exclusive
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -88,7 +88,7 @@ class WasmtimeDevice:
         self.stores = self.live = self.running = 0
         self._new_store(1)
         self.allocator = Allocator(self._grow, limit=most)
-        self.lock = threading.RLock()  # neither a wasmtime.Store nor the memory in it is for several threads at once
+        self.lock = Turns()  # neither a wasmtime.Store nor the memory in it is for several threads at once
         self.table, self.table_entries = self.alloc(256 * ctypes.sizeof(self.word)), 256
         self._own = self.allocator.allocated
 
@@ -125,6 +125,10 @@ class WasmtimeDevice:
     def free(self, pointer: int) -> None:
         """Gives a block back; ValueError for an address that is none's."""
         self.allocator.free(pointer)
+
+    def release(self, pointer: int) -> None:
+        """Gives a block back at the next turn; for finalisers."""
+        self.lock.later(self.free, pointer)
 
     def _grow(self, end: int) -> None:
         pages = -(-end // PAGE)
@@ -273,6 +277,10 @@ class WasmtimeDevice:
         i32 = wasmtime.ValType.i32()
         return wasmtime.Func(self.store, wasmtime.FuncType([i32, self.pointer], [i32]), call)
 
+    def unload_later(self, loaded: Loaded) -> None:
+        """Unloads a program at the next turn; for finalisers."""
+        self.lock.later(self.unload, loaded)
+
     @exclusive
     def unload(self, loaded: Loaded) -> None:
         """Frees the constants. The code stays in the store until the device has a new one."""
@@ -346,6 +354,7 @@ class WasmtimeDevice:
         finally:
             alarm.cancel()
 
+    @exclusive
     def stats(self) -> dict[str, int]:
         """Bytes in use by arrays and constants, their peak, and bytes that can still be allocated."""
         a = self.allocator

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import threading
 import weakref
 from array import array
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import wgpu
 
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.runtimes.memory import DeviceMemoryError, exclusive
+from weft_wasm.runtimes.memory import DeviceMemoryError, Turns, exclusive
 from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ class WgpuDevice:
         self.device = self.adapter.request_device_sync(required_limits=wanted)
         self.queue = self.device.queue
         self.limits: dict[str, int] = {name: self.device.limits[_dashed(name)] for name in LIMITS}
-        self.lock = threading.RLock()
+        self.lock = Turns()
         self.submits = 0
         self.allocated = self.peak = self.pooled = 0
         self._buffers: dict[int, Any] = {}
@@ -154,6 +153,10 @@ class WgpuDevice:
         else:
             self._pool.setdefault(buffer.size, []).append(buffer)
             self.pooled += buffer.size
+
+    def release(self, handle: int) -> None:
+        """Frees a buffer at the next turn; for finalisers."""
+        self.lock.later(self.free, handle)
 
     def _buffer(self, handle: int) -> Any:
         try:
@@ -226,6 +229,10 @@ class WgpuDevice:
             else None
         )
         return Loaded(artifact, plan, pipelines, constants, iota, functions)
+
+    def unload_later(self, loaded: Loaded) -> None:
+        """Unloads a program at the next turn; for finalisers."""
+        self.lock.later(self.unload, loaded)
 
     @exclusive
     def unload(self, loaded: Loaded) -> None:
@@ -306,6 +313,7 @@ class WgpuDevice:
         """
         self._read(self._sentinel, 4)
 
+    @exclusive
     def stats(self) -> dict[str, int]:
         """Bytes in use by arrays and constants, their peak, and bytes of free buffers that are kept."""
         return {"allocated": self.allocated, "peak": self.peak, "free": self.pooled}
@@ -422,10 +430,10 @@ class WgpuRuntime:
     def __init__(self) -> None:
         self.device = device = WgpuDevice()
         self.kind, self.limits = device.name, device.limits
-        self.alloc, self.free, self.write, self.read = device.alloc, device.free, device.write, device.read
+        self.alloc, self.free, self.write, self.read = device.alloc, device.release, device.write, device.read
         self.wait, self.stats = device.wait, device.stats
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
         """A function from input handles to output handles. functions: what the program calls of the host."""
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
-        return unloading(lambda handles: device.run(loaded, handles, given), device.unload, loaded)
+        return unloading(lambda handles: device.run(loaded, handles, given), device.unload_later, loaded)
