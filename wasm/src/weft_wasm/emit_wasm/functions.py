@@ -81,8 +81,7 @@ class Caller:
     """Emits calls, and the functions that they call, in the function around them.
 
     parts: of the function around. frame: the local with the address of the frame, where loops are shared. sharing:
-        whether all this runs on one of
-    several threads already.
+    whether all this runs on one of several threads already.
     """
 
     def __init__(

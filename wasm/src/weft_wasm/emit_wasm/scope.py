@@ -30,8 +30,8 @@ class Scope:
     """What is bound where the current statement stands.
 
     env: where each variable and local is. offset: the constant part of an unrolled or constant loop variable.
-        loop_vars: variables that are never
-    negative. lanes: the vector loop, if there is one. depth: how many loops there are.
+    loop_vars: variables that are never negative. lanes: the vector loop, if there is one. depth: how many loops there
+    are.
     """
 
     __slots__ = ("fn", "env", "offset", "loop_vars", "lanes", "depth")

@@ -27,8 +27,7 @@ class Held:
     """What the loops around have put into locals before they began.
 
     scalars: of expressions. splats: the same values in all lanes. constants: vectors of constants. quotients: what
-        stands for a division in the
-    current vector loop. `enter` and `leave` are a loop's beginning and end.
+    stands for a division in the current vector loop. `enter` and `leave` are a loop's beginning and end.
     """
 
     __slots__ = ("scalars", "splats", "constants", "quotients", "_outer")

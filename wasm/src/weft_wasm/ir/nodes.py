@@ -121,8 +121,7 @@ class Buffer:
         by a kernel),
     "private" (each thread's own, for the time of a kernel).
     label: the dtype the artifact's metadata names, if it isn't `dtype` (a complex array is stored as f32 with shape
-        (..., 2)).
-    `buffer[index]` builds a `Load`.
+    (..., 2)). `buffer[index]` builds a `Load`.
     """
 
     __slots__ = ("name", "dtype", "shape", "role", "data", "label", "size", "nbytes")

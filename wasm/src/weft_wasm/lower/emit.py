@@ -229,8 +229,8 @@ class Body:
     """Emits one graph.
 
     places: storage of the graph's inputs. targets: storage that each output should go to (None: nobody wants it).
-        scalars: inputs that are
-    expressions of program-level loop variables. An input whose storage is also a target is read before that is written.
+    scalars: inputs that are expressions of program-level loop variables. An input whose storage is also a target is
+    read before that is written.
     """
 
     def __init__(

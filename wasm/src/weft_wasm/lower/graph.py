@@ -388,8 +388,7 @@ def build(
     """The graph of a jaxpr.
 
     substitutes: by position, the values of arguments whose elements all equal a known one (constants of an outer
-        graph). adjust(inputs, outputs):
-    other outputs, before what they don't need is dropped.
+    graph). adjust(inputs, outputs): other outputs, before what they don't need is dropped.
     """
     b = Builder()
     substitutes = substitutes or {}

@@ -50,8 +50,7 @@ class WasmtimeDevice:
     """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many,
     though one runs them all.
     limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB. patience: seconds after
-        which a program that still runs
-    is ended; without, programs run as long as they like.
+    which a program that still runs is ended; without, programs run as long as they like.
 
     >>> device = WasmtimeDevice()
     >>> p = device.alloc(8)

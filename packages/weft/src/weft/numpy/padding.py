@@ -78,9 +78,8 @@ def pad(
     """The array with elements added at both ends of each axis.
 
     Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp
-        (`end_values`), maximum,
-    minimum, mean and median (of `stat_length` elements at each end), empty; or a function of (vector with zeros at its
-    ends, widths, axis, keywords) that returns the vector.
+    (`end_values`), maximum, minimum, mean and median (of `stat_length` elements at each end), empty; or a function of
+    (vector with zeros at its ends, widths, axis, keywords) that returns the vector.
 
     Raises:
         ValueError: for negative widths or unknown modes.

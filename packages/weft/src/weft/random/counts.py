@@ -1,11 +1,11 @@
 """Random counts: Poisson, binomial and multinomial numbers.
 
 Poisson: Knuth's product of uniform numbers (The Art of Computer Programming 2, 3.4.1) below 10, Hörmann's transformed
-    rejection PTRS ("The transformed
-rejection method for generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993) from there on.
+rejection PTRS ("The transformed rejection method for generating Poisson random variables", Insurance: Mathematics and
+Economics 12, 1993) from there on.
 Binomial: sums of geometric numbers (Devroye, Non-Uniform Random Variate Generation, X.4.3) for a mean of at most 10,
-    and Hörmann's BTRS ("The generation of binomial random
-variates", Journal of Statistical Computation and Simulation 46, 1993) above.
+and Hörmann's BTRS ("The generation of binomial random variates", Journal of Statistical Computation and Simulation 46,
+1993) above.
 """
 
 from __future__ import annotations

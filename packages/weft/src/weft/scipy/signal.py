@@ -125,8 +125,7 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision: Any 
     """The convolution of two arrays of one rank.
 
     mode: 'full', the middle of it of in1's shape ('same'), or where the inputs overlap wholly ('valid'). method:
-        'direct' (and 'auto') sums
-    products, 'fft' uses `fftconvolve`.
+    'direct' (and 'auto') sums products, 'fft' uses `fftconvolve`.
 
     Raises: ValueError for another mode or method, and shapes that do not fit.
 

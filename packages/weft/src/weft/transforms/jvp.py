@@ -42,8 +42,7 @@ class JVPTrace(PairTrace):
     """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all.
 
     depends: in a linearization, whether a tangent depends on those of the inputs. One that doesn't is zero, being
-        linear in
-    them, also where a rule gave it as an array of zeros.
+    linear in them, also where a rule gave it as an array of zeros.
     """
 
     def __init__(self, parent: Trace, depends: Callable[[Value], bool] | None = None):
