@@ -21,7 +21,14 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import weft  # noqa: E402
-from platforms import chosen, first_device, lack, pytest_configure, pytest_terminal_summary  # noqa: E402, F401
+from platforms import (  # noqa: E402, F401
+    chosen,
+    first_device,
+    lack,
+    pytest_configure,
+    pytest_terminal_summary,
+    pytest_unconfigure,
+)
 
 
 def _mappings() -> int:

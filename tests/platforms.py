@@ -10,7 +10,6 @@ WEFT_REQUIRE_PLATFORMS  names what must be there (default: nothing; with CI=true
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import importlib.util
@@ -123,6 +122,9 @@ def need(*names: str) -> None:
             pytest.skip(f"{LACKING}{name}: {reason}", allow_module_level=True)
 
 
+_until_the_end = contextlib.ExitStack()  # not atexit: workers of pytest-xdist leave without it
+
+
 def first_device(name: str):
     """The first device of a platform; for "remote" one of a host on this machine, which lives as long as the
     process.
@@ -147,11 +149,9 @@ def _host() -> None:
     sys.path.append(str(pathlib.Path(__file__).parent / "remote"))
     import hosts
 
-    stack = contextlib.ExitStack()
-    folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    host = stack.enter_context(hosts.run_host(folder, "--platform", "cpu"))
-    stack.enter_context(host.connect())
-    atexit.register(stack.close)
+    folder = pathlib.Path(_until_the_end.enter_context(tempfile.TemporaryDirectory()))
+    host = _until_the_end.enter_context(hosts.run_host(folder, "--platform", "cpu"))
+    _until_the_end.enter_context(host.connect())
 
 
 # hooks of pytest, for tests/conftest.py -------------------------------------------------------------------------------
@@ -166,6 +166,11 @@ def pytest_configure() -> None:
             f" WEFT_TEST_PLATFORMS={','.join(chosen())}. Add them there, or name what is required in"
             " WEFT_REQUIRE_PLATFORMS."
         )
+
+
+def pytest_unconfigure() -> None:
+    """Ends the host."""
+    _until_the_end.close()
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
