@@ -134,8 +134,8 @@ EXPECTED: dict[str, str] = {
     ),
     "weft.numpy.linalg.svd": (
         "Overload(def (a: A, full_matrices: bool =, compute_uv: Literal[True] =, hermitian: bool =, subset_by_index:"
-        " tuple[int, int] | None =) -> tuple[R, R, R, fallback=weft.numpy.linalg.SVDResult], def (a: A, full_matrices:"
-        " bool, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int] | None =) -> R, def (a:"
+        " tuple[int, int] | None =) -> tuple[R, R, R, fallback=weft.numpy.linalg.decompositions.SVDResult], def (a: A,"
+        " full_matrices: bool, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int] | None =) -> R, def (a:"
         " A, full_matrices: bool =, *, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int]"
         " | None =) -> R)"
     ),
@@ -235,7 +235,8 @@ EXPECTED: dict[str, str] = {
         " preferred_element_type: D | None =, _dot_general: (def (*Any, **Any) -> R) | None =, out_sharding: O =) -> R"
     ),
     "weft.numpy.linalg.eigh": (
-        "def (a: A, UPLO: str | None =, symmetrize_input: bool =) -> tuple[R, R, fallback=weft.numpy.linalg.EighResult]"
+        "def (a: A, UPLO: str | None =, symmetrize_input: bool =) -> tuple[R, R,"
+        " fallback=weft.numpy.linalg.decompositions.EighResult]"
     ),
     "weft.lax.custom_root": (
         "Overload(def [_Tree] (f: def (_Tree) -> _Tree, initial_guess: _Tree, solve: def (def (_Tree) -> _Tree, _Tree)"

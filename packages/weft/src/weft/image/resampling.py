@@ -15,7 +15,7 @@ from typing import Sequence
 from ..base import dtypes
 from ..base.errors import at_user_line, type_error
 from ..lax.dots import Precision, dot_general
-from ..numpy.selecting import take
+from ..numpy.taking import take
 from ..numpy.util import canonical_axes, canonical_shape, on_device, operand, promote_inexact
 from ..primitives import elementwise as el
 from ..primitives import linear

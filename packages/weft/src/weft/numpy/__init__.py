@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # what loads when it is first used
     from . import fft, linalg
     from .comparisons import *
     from .creation import *
+    from .diagonals import *
+    from .differences import *
     from .einsum import *
     from .elementary import *
     from .files import *
@@ -48,6 +50,8 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .polynomials import *
     from .printing import *
     from .products import *
+    from .quantiles import *
+    from .ranges import *
     from .reductions import *
     from .rounding import *
     from .selecting import *
@@ -57,6 +61,7 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .stacking import *
     from .standard import *
     from .statistics import *
+    from .taking import *
     from .testing import *
     from .ufuncs import *
     from .universal import *
@@ -67,9 +72,10 @@ ndarray = _Array
 
 _FAMILIES = {
     "creation": (
-        """arange array asarray copy empty empty_like eye frombuffer from_dlpack fromfunction full full_like geomspace identity indices linspace
-        logspace meshgrid ones ones_like tri zeros zeros_like"""
+        """array asarray copy empty empty_like eye frombuffer from_dlpack full full_like identity ones ones_like tri zeros
+        zeros_like"""
     ),
+    "ranges": "arange fromfunction geomspace indices linspace logspace meshgrid",
     "elementary": (
         """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad degrees
         exp exp2 expm1 log log10 log1p log2 rad2deg radians sin sinc sinh sqrt tan tanh"""
@@ -104,9 +110,13 @@ _FAMILIES = {
     "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
     "splitting": "array_split dsplit hsplit split vsplit",
     "selecting": (
-        """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
-        flatnonzero insert nonzero put put_along_axis ravel_multi_index select take take_along_axis trace tril tril_indices tril_indices_from
-        triu triu_indices triu_indices_from unravel_index where"""
+        """apply_along_axis argwhere compress delete extract flatnonzero insert nonzero ravel_multi_index select
+        unravel_index where"""
+    ),
+    "taking": "choose put put_along_axis take take_along_axis",
+    "diagonals": (
+        """diag diag_indices diag_indices_from diagflat diagonal fill_diagonal trace tril tril_indices tril_indices_from
+        triu triu_indices triu_indices_from"""
     ),
     "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
     "einsum": "einsum einsum_path",
@@ -114,19 +124,18 @@ _FAMILIES = {
         """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort sort_complex union1d unique
         unique_all unique_counts unique_inverse unique_values"""
     ),
-    "statistics": (
-        """bincount convolve correlate corrcoef cov diff ediff1d gradient histogram histogram_bin_edges interp median nanmedian nanpercentile
-        nanquantile percentile polyval quantile trapezoid unwrap vander"""
-    ),
+    "statistics": "convolve corrcoef correlate cov",
+    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+    "differences": "diff ediff1d gradient interp trapezoid unwrap",
     "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
     "standard": "__array_namespace_info__",
     "vectorizing": "vectorize",
     "grids": "c_ index_exp iterable ix_ mask_indices mgrid ogrid r_ s_",
-    "histograms": "histogram2d histogramdd",
+    "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "files": "fromfile fromiter fromstring load save savez",
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
     "pieces": "apply_over_axes packbits piecewise place trim_zeros unpackbits",
-    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",
+    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
     "windows": "bartlett blackman hamming hanning i0 kaiser",
 }
 _family_of = {name: family for family, names in _FAMILIES.items() for name in names.split()}

@@ -21,7 +21,21 @@ from ..runtime import dispatch
 from ..runtime.refs import Parts, parts_of
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
-from . import comparisons, creation, indexing, products, reductions, rounding, selecting, shapes, sorting, ufuncs
+from . import (
+    comparisons,
+    creation,
+    diagonals,
+    indexing,
+    products,
+    reductions,
+    rounding,
+    selecting,
+    shapes,
+    sorting,
+    taking,
+    ufuncs,
+    updates,
+)
 from .printing import repr_text, str_text
 
 if TYPE_CHECKING:
@@ -225,7 +239,7 @@ def __setitem__(self: Value, idx: Any, value: Value) -> None:
 def _at(self: Value) -> Any:
     if parts := _parts(self):
         return parts.at(self)
-    return indexing.IndexUpdateHelper(self)
+    return updates.IndexUpdateHelper(self)
 
 
 def __delitem__(self: Value, idx: Any) -> NoReturn:
@@ -456,7 +470,9 @@ def _methods() -> dict[str, Any]:
         (rounding, "round"),
         (products, "dot"),
         (sorting, "argsort sort searchsorted argpartition partition"),
-        (selecting, "nonzero choose diagonal trace take"),
+        (selecting, "nonzero"),
+        (taking, "choose take"),
+        (diagonals, "diagonal trace"),
     ):
         for name in names.split():
             table[name] = _method(getattr(module, name))

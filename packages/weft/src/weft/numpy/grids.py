@@ -10,7 +10,8 @@ from ..core.trace import get_aval
 from ..primitives import linear
 from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike
-from .creation import arange, array, asarray, linspace, meshgrid, ones
+from .creation import array, asarray, ones
+from .ranges import arange, linspace, meshgrid
 from .selecting import nonzero
 from .shapes import concatenate, stack
 from .util import on_device, operand, promote, static_int

@@ -1,22 +1,162 @@
-"""Histograms in two and more dimensions."""
+"""Counts of values, and histograms in one, two and more dimensions."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
-from ..primitives.rules import shape_of
-from ..typing import Array, ArrayLike
+from ..base import dtypes
+from ..core.trace import Tracer, get_aval
+from ..base.errors import ConcretizationTypeError
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.index import ScatterDimensionNumbers, scatter_add
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, OutSharding
 from . import comparisons, reductions, ufuncs
 from .creation import asarray
+from .differences import diff
 from .grids import ix_
+from .ranges import linspace
 from .selecting import ravel_multi_index, where
-from .shapes import concatenate
+from .shapes import concatenate, ravel
 from .sorting import searchsorted
-from .statistics import bincount, diff, histogram_bin_edges
-from .util import operand, promote_inexact
+from .util import broadcast_to, flat_host, index_dtype, laid_out, on_device, operand, promote_inexact, static_int
 
-__all__ = ["histogram2d", "histogramdd"]
+if TYPE_CHECKING:
+    from ..core.types import Value
+
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+
+def _count_into(positions: Value, weights: Value, length: int) -> Value:
+    """Sums of `weights` by position; positions out of bounds are dropped."""
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    return scatter_add(
+        linear.full((length,), 0, dtype_of(weights)), linear.expand_dims(positions, (1,)), weights, numbers
+    )
+
+
+def bincount(
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """How often each of 0, 1, 2, … appears (or the sum of its weights). Under jit `length` fixes the size of the
+    result.
+
+    Raises:
+        ConcretizationTypeError: for a traced array without `length`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.bincount(jnp.array([1, 1, 3]))
+        Array([0, 2, 0, 1], dtype=int32)
+    """
+    x = on_device(operand("bincount", x))
+    if dtypes.is_inexact(get_aval(x).dtype):
+        raise TypeError(f"bincount takes integers, got {get_aval(x)}.")
+    if len(shape_of(x)) != 1:
+        raise ValueError(f"bincount takes a vector, got shape {shape_of(x)}.")
+    x = linear.convert(x, dtypes.int32) if dtypes.is_bool(dtype_of(x)) else x
+    if length is None:
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(
+                concretization_error(
+                    x,
+                    "bincount needs the values, because the number of results depends on them; "
+                    "give it length=… to use it under jit",
+                )
+            )
+        length = max(max(flat_host(x), default=-1) + 1, static_int("minlength", minlength))
+    weights = linear.full(shape_of(x), 1, index_dtype()) if weights is None else on_device(operand("bincount", weights))
+    if shape_of(weights) != shape_of(x):
+        raise ValueError(
+            f"bincount: weights of shape {shape_of(weights)} must have the shape {shape_of(x)} of the positions."
+        )
+    if dtypes.is_bool(dtype_of(weights)):
+        raise TypeError(
+            f"bincount adds up the weights, which can't be booleans, got {get_aval(weights)}; convert them with astype."
+        )
+    zero = scalar_like(x, 0)
+    return laid_out("bincount", _count_into(el.max_(x, zero), weights, static_int("length", length)), out_sharding)
+
+
+def histogram_bin_edges(
+    a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None, weights: ArrayLike | None = None
+) -> Array:
+    """The edges of evenly spaced bins over the range of `a` (or a given one).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), 2).tolist()
+        [0.0, 2.0, 4.0]
+    """
+    if isinstance(bins, str):
+        raise TypeError(
+            f"histogram: bins must be a number or edges, got {bins!r}: named methods look at values, which programs"
+            " don't have while they are traced."
+        )
+    (x,) = promote_inexact("histogram_bin_edges", a)
+    if not isinstance(bins, int) and shape_of(operand("histogram", bins)):
+        return linear.convert(asarray(bins), dtype_of(x))
+    n = static_int("bins", bins)
+    x = ravel(x)
+    if range is None:
+        if not shape_of(x)[0]:
+            raise ValueError("histogram: an empty array has no range; say which with range=(low, high).")
+        lo, hi = x.min(), x.max()
+    else:
+        lo, hi = [linear.convert(operand("histogram", v), dtype_of(x)) for v in range]
+        lo, hi = on_device(lo), on_device(hi)
+    flat = el.eq(lo, hi)
+    half = scalar_like(lo, 0.5)
+    lo, hi = el.select_n_p.bind(flat, lo, el.sub(lo, half)), el.select_n_p.bind(flat, hi, el.add(hi, half))
+    return linspace(lo, hi, n + 1, dtype=dtype_of(x))
+
+
+def histogram(
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
+    """(counts, edges) of values in bins; the last bin includes its upper edge.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.histogram(jnp.array([0., 1., 4.]), 2)[0].tolist()
+        [2.0, 1.0]
+    """
+    x = ravel(operand("histogram", a))
+    if weights is not None and shape_of(operand("histogram", weights)) != shape_of(a):
+        raise ValueError(
+            f"histogram: weights of shape {shape_of(weights)} must have the shape {shape_of(a)} of the array."
+        )
+    edges = histogram_bin_edges(x, bins, range, weights)
+    x, *given = promote_inexact("histogram", x, *([] if weights is None else [weights]))
+    n = shape_of(edges)[0] - 1
+    w = ravel(given[0]) if given else linear.full(shape_of(x), 1, dtype_of(x))
+    position = searchsorted(edges, x, "right")
+    last = edges[n]
+    position = el.select_n_p.bind(
+        el.eq(x, broadcast_to(last, shape_of(x))), position, linear.full(shape_of(x), n, dtypes.int32)
+    )
+    inside = el.and_(el.ge(position, scalar_like(position, 1)), el.le(position, scalar_like(position, n)))
+    position = el.select_n_p.bind(
+        inside, linear.full(shape_of(x), n, dtypes.int32), el.sub(position, scalar_like(position, 1))
+    )
+    counts = _count_into(position, w, n)
+    if density:
+        widths = diff(edges)
+        counts = linear.convert(counts, dtype_of(widths))
+        counts = el.div(el.div(counts, widths), linear.reduce_sum(counts, (0,)))
+    return counts, edges
 
 
 def histogram2d(

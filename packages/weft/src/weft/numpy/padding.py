@@ -17,10 +17,10 @@ from ..primitives.reduce import reduce_max, reduce_min
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .creation import array as _asarray
-from .selecting import apply_along_axis
+from .quantiles import median
 from .reductions import mean
+from .selecting import apply_along_axis
 from .shapes import _part, take_rows
-from .statistics import median
 from .util import broadcast_to as _broadcast_to
 from .util import canonical_axis, on_device, operand, static_size
 

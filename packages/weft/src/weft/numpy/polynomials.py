@@ -6,24 +6,37 @@ import math
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..base import dtypes
+from ..runtime.jit import inner_jit
 from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
-from . import comparisons, elementary, linalg, reductions, selecting, ufuncs
-from .creation import arange
+from . import comparisons, diagonals, elementary, linalg, reductions, selecting, ufuncs
 from .products import dot
+from .ranges import arange
 from .shapes import roll
 from .sorting import argsort
-from .statistics import convolve, vander
+from .statistics import convolve
+from .ufuncs import add, multiply
 from .util import on_device, operand, promote, promote_inexact, static_int
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "roots",
+    "vander",
+]
 
 
 def _coefficients(name: str, promote: Callable[..., list[Any]], *args: Value) -> list[Any]:
@@ -234,7 +247,7 @@ def _roots(p: Value) -> Value:
         )
     first = el.neg(el.div(ops.slice_(p, (1,), (n + 1,)), ops.slice_(p, (0,), (1,))))
     shifted = (
-        selecting.diag(linear.full((n - 1,), 1, dtype_of(p)), -1) if n > 1 else linear.full((1, 1), 0, dtype_of(p))
+        diagonals.diag(linear.full((n - 1,), 1, dtype_of(p)), -1) if n > 1 else linear.full((1, 1), 0, dtype_of(p))
     )
     return linalg.eigvals(ops.concatenate([linear.expand_dims(first, (0,)), ops.slice_(shifted, (1, 0), (n, n))], 0))
 
@@ -307,3 +320,43 @@ def polyfit(
             )
         factor = ufuncs.divide(residuals, n - (deg + 1))
     return found, ufuncs.multiply(base, factor) if len(shape_of(y)) == 1 else ufuncs.multiply(base[:, :, None], factor)
+
+
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+    """The value of a polynomial whose coefficients start with the highest power.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.polyval(jnp.array([1., 0., 2.]), 3.))
+        11.0
+    """
+    coefficients, x = [on_device(v) for v in promote("polyval", p, x)]
+    out = linear.full(shape_of(x), 0, dtype_of(x))
+    for i in range(shape_of(coefficients)[0]):
+        out = add(multiply(out, x), coefficients[i])
+    return out
+
+
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+    """The matrix of powers of a vector.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.vander(jnp.array([2, 3])).tolist()
+        [[2, 1], [3, 1]]
+    """
+    x = on_device(operand("vander", x))
+    if len(shape_of(x)) != 1:
+        raise ValueError("x must be a one-dimensional array")
+    n = shape_of(x)[0] if N is None else static_int("N", N)
+    if n < 0:
+        raise ValueError(f"vander: N must not be negative, got {n}.")
+    columns = [linear.full(shape_of(x), 1, dtype_of(x))]
+    for _ in range(n - 1):
+        columns.append(el.mul(columns[-1], x))
+    columns = columns[:n] if increasing else columns[:n][::-1]
+    return (
+        ops.concatenate([linear.expand_dims(c, (1,)) for c in columns], 1)
+        if columns
+        else linear.full((shape_of(x)[0], 0), 0, dtype_of(x))
+    )

@@ -20,8 +20,9 @@ from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from . import comparisons, elementary, reductions, ufuncs
 from .creation import asarray
-from .indexing import take_index, update_index
+from .indexing import take_index
 from .shapes import ravel
+from .updates import update_index
 from .util import (
     asked_dtype,
     broadcast_shapes,

@@ -14,7 +14,8 @@ from ..primitives.rules import dtype_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from . import elementary, ufuncs
-from .creation import arange, ones
+from .creation import ones
+from .ranges import arange
 from .util import float_dtype, on_device, promote_inexact
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..core.trace import Tracer, get_aval
 from ..base.errors import at_user_line
 from ..base.host import from_flat, to_bytes
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
-from ..numpy import reductions, selecting, shapes, sorting, ufuncs
+from ..numpy import reductions, shapes, sorting, taking, ufuncs
 from ..numpy.linalg import norm
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
 from ..primitives import elementwise as el
@@ -337,7 +337,7 @@ def permutation(
     if independent or len(shape) == 1:
         return _shuffle(key, on_device(x), axis)
     order = _shuffle(key, iota(dtypes.int32, (shape[axis],), 0), 0)
-    return selecting.take(x, order, axis, unique_indices=True)
+    return taking.take(x, order, axis, unique_indices=True)
 
 
 def choice(
@@ -378,12 +378,12 @@ def choice(
         raise ValueError("a must be greater than 0 unless no samples are taken.")
     if not replace and draws > n:
         raise ValueError(f"Cannot take a larger sample ({draws}) than population ({n}) when 'replace=False'.")
-    pick = (lambda i: i) if whole else (lambda i: selecting.take(a, i, axis))
+    pick = (lambda i: i) if whole else (lambda i: taking.take(a, i, axis))
     if p is None:
         if replace:
             return pick(randint(key, shape, 0, n))
         order = permutation(key, n if whole else a, axis)
-        order = order[:draws] if whole else selecting.take(order, iota(dtypes.int32, (draws,), 0), axis, mode="clip")
+        order = order[:draws] if whole else taking.take(order, iota(dtypes.int32, (draws,), 0), axis, mode="clip")
         rest = () if whole else shape_of(a)
         return (
             linear.reshape(order, shape) if whole else linear.reshape(order, (*rest[:axis], *shape, *rest[axis + 1 :]))

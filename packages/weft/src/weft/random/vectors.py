@@ -9,7 +9,7 @@ from ..base.errors import at_user_line
 from ..lax.common import canonical_shape, on_device, only, operand
 from ..numpy.einsum import einsum
 from ..numpy.linalg import cholesky, eigh, qr, svd
-from ..numpy.selecting import diagonal
+from ..numpy.diagonals import diagonal
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
 from ..primitives import elementwise as el
 from ..primitives import linear

@@ -8,7 +8,7 @@ from ..base.annotations import override
 from ..base.avals import ShapedArray, Shape, Size
 from ..base.dtypes import DTypeLike, ElementType
 from ..base.mesh import Shard, Sharding
-from ..numpy.indexing import IndexUpdateHelper
+from ..numpy.updates import IndexUpdateHelper
 from ..typing import Array, ArrayLike, Axis, OutSharding, Placement
 from .backend import Device
 

@@ -14,8 +14,9 @@ from ..base import dtypes
 from ..higher_order.loops import fori_loop
 from ..lax import linalg as lax
 from ..numpy import linalg as _np
+from ..numpy.diagonals import tril, triu
+from ..numpy.linalg import solving
 from ..numpy.products import matmul
-from ..numpy.selecting import tril, triu
 from ..numpy.util import on_device, operand, promote_inexact
 from ..primitives import elementwise as el
 from ..primitives import linear, matrix
@@ -184,7 +185,7 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False, ch
     if shape_of(b)[-1 if single else -2] != shape_of(factors)[-1]:
         raise ValueError(f"lu_solve: b of shape {shape_of(b)} does not fit factors of shape {shape_of(factors)}.")
     perm = lax.lu_pivots_to_permutation(pivots, shape_of(factors)[-1])
-    out = _np.lu_solve((factors, pivots, perm), shape_of(factors)[:-2], b[:, None] if single else b, trans)
+    out = solving.lu_solve((factors, pivots, perm), shape_of(factors)[:-2], b[:, None] if single else b, trans)
     return out[..., 0] if single else out
 
 
@@ -205,7 +206,7 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
     lower = tril(factors[..., :k], -1) + matrix.eye((m, k), dtype_of(x))
     upper = triu(factors[..., :k, :])
     if permute_l:
-        return ops.permute_rows(lower, _np._inverse(perm)), upper
+        return ops.permute_rows(lower, solving._inverse(perm)), upper
     wide = (*batch, m, m)
     return linear.convert(el.eq(matrix.index(wide, -2), matrix.rows(perm, m)), dtype_of(x)), lower, upper
 
