@@ -12,7 +12,9 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import core, export, lax
-from weft.symbolic.dims import Dim, bounds, parse_dimension
+from weft.symbolic.bounds import bounds
+from weft.symbolic.dims import Dim
+from weft.symbolic.parser import parse_dimension
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr
 from weft.symbolic.specialize import solve, specialize

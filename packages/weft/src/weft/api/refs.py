@@ -364,12 +364,13 @@ def _addupdate(ref, value, *operands, index):
     return []
 
 
-state.new_ref_p.impl = lambda x, *, kind, memory_space: Ref(_held(x))
-state.empty_ref_p.impl = lambda *, ty, memory_space: Ref(jnp.zeros(ty.shape, ty.dtype))
-state.get_p.impl = lambda ref, *operands, index: state.read(ref.value, index, operands)
-state.swap_p.impl, state.addupdate_p.impl = _swap, _addupdate
-state.freeze_p.impl = lambda ref: ref.value
-state.free_ref_p.impl = lambda ref: []
+state.new_ref_p.add_rules(impl=lambda x, *, kind, memory_space: Ref(_held(x)))
+state.empty_ref_p.add_rules(impl=lambda *, ty, memory_space: Ref(jnp.zeros(ty.shape, ty.dtype)))
+state.get_p.add_rules(impl=lambda ref, *operands, index: state.read(ref.value, index, operands))
+state.swap_p.add_rules(impl=_swap)
+state.addupdate_p.add_rules(impl=_addupdate)
+state.freeze_p.add_rules(impl=lambda ref: ref.value)
+state.free_ref_p.add_rules(impl=lambda ref: [])
 
 
 parts_of[AbstractRef] = Parts(get, set, Places, lambda ref, x, idx=(): addupdate(ref, idx, x))

@@ -670,4 +670,4 @@ config.listen(_set_logging)
 if config.logging_level or config.debug_log_modules:
     _set_logging("logging_level")
 
-source_info.filtering = config._options["traceback_filtering"].get
+source_info.filtering.define(config._options["traceback_filtering"].get)

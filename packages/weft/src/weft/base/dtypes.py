@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Protocol, TypeAlias, TypeGuard,
 from .annotations import override
 from .config import config
 from .errors import at_user_line, type_error, TypePromotionError
+from .hooks import Hook
 from .host import HostArray, has_numpy, np
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ def _scalar_type(name: str) -> _ScalarType:
         (),
         {
             "dtype": _by_name[name],
-            "make": staticmethod(lambda value, dt: _make_scalar(value, dt)),
+            "make": staticmethod(lambda value, dt: make_array(value, dt)),
             "__module__": "weft.numpy",
             "__doc__": f"The dtype {name}; called with a value, an array of it.",
         },
@@ -311,16 +312,8 @@ _scalar_types = {name: _scalar_type(name) for name in _TABLE}
 bfloat16 = _by_name["bfloat16"].type if has_numpy else _scalar_types["bfloat16"]  # a class, for isinstance
 
 
-def _make_scalar(value: Any, dt: ElementType) -> Any:
-    return make_array(value, dt)
-
-
-def _no_arrays_yet(value: Any, dt: ElementType) -> Any:
-    raise RuntimeError("import weft.numpy before calling a dtype")
-
-
-# the array library puts its `array` here when it loads
-make_array: Callable[[Any, ElementType], Any] = _no_arrays_yet
+# An array of a value; `weft.numpy` defines it.
+make_array: Hook[[Any, ElementType], Any] = Hook("making an array by calling a dtype")
 
 
 def scalar_type(name: str) -> _ScalarType:

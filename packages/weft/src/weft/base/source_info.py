@@ -13,6 +13,7 @@ from types import FrameType, TracebackType
 from typing import Callable, Iterator
 
 from .annotations import Args, Result, override
+from .hooks import Hook
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # the package weft
 _STANDARD = (contextlib.__file__, functools.__file__)  # whose frames say nothing where they lie between ours
@@ -20,8 +21,8 @@ _internal_paths = [_ROOT, *_STANDARD]
 _internal: dict = {}  # code object -> whether it belongs to us (or to a library that asked to be left out)
 _subject: ContextVar = ContextVar("subject", default=None)
 _name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
-# the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
-filtering = lambda: "auto"
+# The option jax_traceback_filtering; the configuration defines it.
+filtering: Hook[[], str] = Hook("the option traceback_filtering", lambda: "auto")
 
 
 def register_exclusion(path: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, T
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import AbstractValue, ShapedArray, scalar_aval
+from ..base.hooks import Hook
 from ..base.host import pack, round_narrow, unpack
 from ..base.source_info import UNKNOWN, SourceInfo
 
@@ -165,7 +166,7 @@ class Jaxpr:
         return show_jaxpr(self)
 
     def pretty_print(self, **kw: Any) -> str:
-        return show_jaxpr(self, **kw)
+        return show_jaxpr(self)
 
 
 class ClosedJaxpr:
@@ -205,12 +206,12 @@ class ClosedJaxpr:
         return show_jaxpr(self.jaxpr)
 
     def pretty_print(self, **kw: Any) -> str:
-        return show_jaxpr(self.jaxpr, **kw)
+        return show_jaxpr(self.jaxpr)
 
 
-# The pretty printer needs nothing of ours but these classes; it puts its two functions here.
-show_jaxpr: Any = None
-show_eqn: Any = None
+# `weft.core.pretty` defines these: the printer needs the classes above.
+show_jaxpr: Hook[[Jaxpr], str] = Hook("printing a jaxpr")
+show_eqn: Hook[[JaxprEqn], str] = Hook("printing an equation")
 
 
 def subjaxprs(params: Params) -> Iterable[Jaxpr]:

@@ -174,7 +174,8 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter[Any], order: list[Any]) -> None:
                 order.append((sub, eqn.params["name"] if eqn.primitive.name == "jit" else "jaxpr"))
 
 
-def show_jaxpr(jaxpr: Jaxpr, **_: Any) -> str:
+@_jaxpr.show_jaxpr.define
+def show_jaxpr(jaxpr: Jaxpr) -> str:
     """The text of a jaxpr; functions that are long or called more than once are printed once, in front."""
     names = _Names(frozenset(v for eqn in jaxpr.eqns for v in eqn.outvars if type(v) is DropVar))
     counts: Counter[Any] = Counter()
@@ -193,8 +194,6 @@ def show_jaxpr(jaxpr: Jaxpr, **_: Any) -> str:
     return text + _block(jaxpr, names, 0, 0)
 
 
+@_jaxpr.show_eqn.define
 def show_eqn(eqn: JaxprEqn) -> str:
     return _eqn(eqn, _Names(frozenset(v for v in eqn.outvars if type(v) is DropVar)), 0)
-
-
-_jaxpr.show_jaxpr, _jaxpr.show_eqn = show_jaxpr, show_eqn

@@ -181,6 +181,27 @@ class Primitive:
             raise ValueError(f"there is a primitive {name!r} already")
         registry[name] = self
 
+    def add_rules(
+        self,
+        *,
+        reference: ReferenceRule | None = None,
+        batch: BatchRule | None = None,
+        decompose: DecomposeRule | None = None,
+        impl: ImplRule | None = None,
+        discharge: DischargeRule | None = None,
+    ) -> None:
+        """Gives the primitive rules that are made in a module above its own.
+
+        Raises: ValueError for a rule that it has already.
+        """
+        given = {"reference": reference, "batch": batch, "decompose": decompose, "impl": impl, "discharge": discharge}
+        for name, rule in given.items():
+            if rule is None:
+                continue
+            if not (getattr(self, name) is None or isinstance(getattr(self, name), Missing)):
+                raise ValueError(f"the primitive {self.name} has a rule {name!r} already")
+            setattr(self, name, rule)
+
     def bind(self, *args: Value, **params: Any) -> Any:
         """Applies the primitive under the current trace."""
         return current_trace().process(self, args, params)

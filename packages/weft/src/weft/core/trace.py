@@ -123,17 +123,26 @@ class Tracer:
         return True
 
 
-class EvalTrace(Trace):
-    """The root: runs primitives on concrete arrays. `run` is put here by the runtime."""
+def _no_runtime(primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
+    raise RuntimeError(f"{primitive.name} can't run: weft.runtime, which runs primitives, has not been imported.")
 
-    run: Any = None
+
+class EvalTrace(Trace):
+    """The root: runs primitives on concrete arrays, as the runtime says (`run_with`)."""
+
+    def __init__(self) -> None:
+        self._run: Callable[[Primitive, tuple[Value, ...], Params], Any] = _no_runtime
+
+    def run_with(self, run: Callable[[Primitive, tuple[Value, ...], Params], Any]) -> None:
+        """Has `run(primitive, args, params)` compute the results of primitives from now on."""
+        self._run = run
 
     @override
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise leaked(x)
-        return type(self).run(primitive, args, params)
+        return self._run(primitive, args, params)
 
 
 def leaked(tracer: Tracer) -> UnexpectedTracerError:
@@ -233,13 +242,18 @@ def axis_size_of(name: Any) -> int:
     )
 
 
-# How to find the aval of a value, by its Python type. The runtime adds its array classes.
+# How to find the aval of a value, by its Python type.
 aval_of: dict[type[Any], Callable[[Any], AbstractValue]] = {
     bool: scalar_aval,
     int: scalar_aval,
     float: scalar_aval,
     complex: scalar_aval,
 }
+
+
+def add_type(cls: type[Any], aval: Callable[[Any], AbstractValue]) -> None:
+    """Makes values of a class ones that `get_aval` knows: `aval(value)` is the type of one."""
+    aval_of[cls] = aval
 
 
 def get_aval(x: object) -> AbstractValue:

@@ -272,4 +272,4 @@ def _part(outs: list[Any], subset: Value, full_matrices: bool) -> list[Any]:
     return outs
 
 
-svd_p.decompose = _svd
+svd_p.add_rules(decompose=_svd)

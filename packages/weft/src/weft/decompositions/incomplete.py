@@ -289,7 +289,7 @@ def _betainc(a: Value, b: Value, x: Value) -> Value:
     return where(not_(undefined), value, math.nan)
 
 
-igamma_p.decompose = in_single("igamma", lambda a, x: _both_tails(a, x, False))
-igammac_p.decompose = in_single("igammac", lambda a, x: _both_tails(a, x, True))
-igamma_grad_a_p.decompose = in_single("igamma_grad_a", lambda a, x: _gamma_derivative(a, x, False))
-regularized_incomplete_beta_p.decompose = in_single("regularized_incomplete_beta", _betainc)
+igamma_p.add_rules(decompose=in_single("igamma", lambda a, x: _both_tails(a, x, False)))
+igammac_p.add_rules(decompose=in_single("igammac", lambda a, x: _both_tails(a, x, True)))
+igamma_grad_a_p.add_rules(decompose=in_single("igamma_grad_a", lambda a, x: _gamma_derivative(a, x, False)))
+regularized_incomplete_beta_p.add_rules(decompose=in_single("regularized_incomplete_beta", _betainc))

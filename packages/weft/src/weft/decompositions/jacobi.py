@@ -256,4 +256,4 @@ def _put_columns(q: Value, first: Value) -> Value:
     return concatenate([first, slice_(q, (*lead, 0, n), (*batch, m, size))], len(batch) + 1)
 
 
-eigh_p.decompose = _eigh
+eigh_p.add_rules(decompose=_eigh)

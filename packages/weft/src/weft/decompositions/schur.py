@@ -383,4 +383,5 @@ def _eig(
     return _each(one, a)
 
 
-schur_p.decompose, eig_p.decompose = _schur, _eig
+schur_p.add_rules(decompose=_schur)
+eig_p.add_rules(decompose=_eig)

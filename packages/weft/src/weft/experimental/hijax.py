@@ -9,7 +9,7 @@ from typing import Any, Callable
 from ..base.annotations import override
 from ..base.avals import AbstractRef as AbstractRef, AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from ..core.primitive import Zero as Zero, is_undefined_primal as is_undefined_primal
-from ..core.trace import Tracer, aval_of, current_trace, root
+from ..core.trace import Tracer, add_type, current_trace, root
 from ..base.errors import at_user_line
 from ..transforms.jvp import instantiate
 from ..compat.core import Primitive
@@ -91,7 +91,7 @@ control_flow_allowed_effects = _Allowed()
 
 def register_hitype(cls: type, typeof: Callable) -> None:
     """Says which type the values of a class have."""
-    aval_of[cls] = typeof
+    add_type(cls, typeof)
 
 
 def instantiate_zeros(x) -> Any:

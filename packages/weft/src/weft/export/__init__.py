@@ -17,8 +17,8 @@ Example:
 
 from __future__ import annotations
 
-from ..symbolic.parser import symbolic_shape as symbolic_shape
-from ..symbolic.dims import SymbolicScope as SymbolicScope, is_symbolic_dim as is_symbolic_dim
+from ..symbolic.dims import is_symbolic_dim as is_symbolic_dim
+from ..symbolic.scope import SymbolicScope as SymbolicScope, symbolic_shape as symbolic_shape
 from .exported import (
     DisabledSafetyCheck as DisabledSafetyCheck,
     Exported as Exported,

@@ -25,7 +25,8 @@ from ..base import dtypes
 from ..base.avals import ShapedArray, SymbolicSize, countable, physical, shaped
 from ..base.config import enable_x64
 from ..serialization.binary import DeserializationError, Reader, Writer
-from ..symbolic.dims import SymbolicScope, parse_dimension
+from ..symbolic.parser import parse_dimension
+from ..symbolic.scope import SymbolicScope
 from ..core.jaxpr import ClosedJaxpr
 from ..serialization.programs import DEFAULT_LIMITS
 from ..serialization.programs import deserialize as read_program

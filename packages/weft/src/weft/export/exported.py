@@ -12,8 +12,8 @@ from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, tangent_a
 from ..api.autodiff import vjp
 from ..base.config import config, enable_x64
 from ..higher_order.custom_vjp import custom_vjp
-from ..symbolic.parser import symbolic_shape
-from ..symbolic.dims import Dim, SymbolicScope
+from ..symbolic.dims import Dim
+from ..symbolic.scope import SymbolicScope, symbolic_shape
 from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
 from ..serialization.portable import NotPortable
 from ..symbolic.specialize import check_constraints, solve, specialize, symbolic_scope
@@ -40,6 +40,7 @@ from . import artifact
 from .call import call_exported_p
 
 if TYPE_CHECKING:
+    from ..symbolic.dims import Scope
     from ..runtime import aot
     from ..base.annotations import PyTree
     from ..core.types import Value
@@ -125,7 +126,7 @@ class Exported:
         calling_convention_version: int,
         module_kept_var_idx: tuple[Any, ...],
         closed: ClosedJaxpr,
-        scope: SymbolicScope | None,
+        scope: Scope | None,
         x64: bool,
         get_vjp: Callable[..., Any] | None,
     ):

@@ -196,15 +196,17 @@ def _while(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     return outs[n:], dict(zip(refs, outs[:n]))
 
 
-jit_p.discharge, remat_p.discharge, scan_p.discharge, while_p.discharge, cond_p.discharge = (
-    _jit,
-    _remat,
-    _scan,
-    _while,
-    _cond,
-)
-custom_jvp_call_p.discharge = custom_vjp_call_p.discharge = _custom
-shard_map_p.discharge = _shard_map
+for _p, _rule in (
+    (jit_p, _jit),
+    (remat_p, _remat),
+    (scan_p, _scan),
+    (while_p, _while),
+    (cond_p, _cond),
+    (custom_jvp_call_p, _custom),
+    (custom_vjp_call_p, _custom),
+    (shard_map_p, _shard_map),
+):
+    _p.add_rules(discharge=_rule)
 
 # batching ------------------------------------------------------------------------------------------------------------
 
@@ -282,4 +284,6 @@ def _addupdate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, index: Va
     return [], []
 
 
-get_p.batch, swap_p.batch, addupdate_p.batch = _get_batch, _swap_batch, _addupdate_batch
+get_p.add_rules(batch=_get_batch)
+swap_p.add_rules(batch=_swap_batch)
+addupdate_p.add_rules(batch=_addupdate_batch)

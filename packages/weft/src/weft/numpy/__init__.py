@@ -215,5 +215,5 @@ else:
         return _dtypes.dtype(spec)
 
 
-_dtypes.make_array = lambda value, dt: _creation.array(value, dt)
+_dtypes.make_array.define(lambda value, dt: _creation.array(value, dt))
 _array_methods._namespace.append(sys.modules[__name__])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Self
 from ..base.annotations import override
 from ..base import dtypes, source_info
 from ..base.avals import ShapedArray
-from ..core.trace import Tracer, array_types, aval_of
+from ..core.trace import Tracer, add_type, array_types
 from ..base.host import from_bytes, np, require_numpy
 from ..base.mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
@@ -66,7 +66,7 @@ def _install(cls: type[Any], methods: dict[str, Any]) -> None:
 def register_array_class(cls: type[Any], aval: Callable[[Any], ShapedArray] = lambda x: x.aval) -> None:
     """Makes `cls` a class of arrays. Its own attributes named in `cls._weft_own` are left as they are."""
     Array.register(cls)
-    aval_of[cls] = aval
+    add_type(cls, aval)
     _classes.append(cls)
     array_types.add(cls)
     _install(cls, _methods)

@@ -14,7 +14,7 @@ from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive, exact
 from ..symbolic.specialize import symbolic_scope
-from ..core.trace import EvalTrace, get_aval, is_array
+from ..core.trace import get_aval, is_array
 from ..base.errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
 from ..base.host import HostArray, converted, from_flat, np
 from ..base.monitoring import COMPILE, timed
@@ -414,14 +414,12 @@ def single_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[A
     return closed
 
 
-EvalTrace.run = staticmethod(run_primitive)
-
 # keys come and go between their two representations without a program
-random_wrap_p.impl = lambda raw, *, impl: KeyArray(
-    shaped(get_aval(raw).shape[:-1], impl), raw if is_array(raw) else put(raw)
+random_wrap_p.add_rules(
+    impl=lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if is_array(raw) else put(raw))
 )
-random_unwrap_p.impl = lambda key: key.raw
-random_clone_p.impl = lambda key: KeyArray(key.aval, key.raw)
+random_unwrap_p.add_rules(impl=lambda key: key.raw)
+random_clone_p.add_rules(impl=lambda key: KeyArray(key.aval, key.raw))
 
 
 def move(x: Value, where: Where | None = None, copy: bool = False, donate: bool = False) -> Any:
@@ -446,7 +444,7 @@ def move(x: Value, where: Where | None = None, copy: bool = False, donate: bool 
     return moved
 
 
-transfer_p.impl = lambda *xs, devices, srcs: [move(x, d) for x, d in zip(xs, devices)]
+transfer_p.add_rules(impl=lambda *xs, devices, srcs: [move(x, d) for x, d in zip(xs, devices)])
 
 
 def _constrain(x: Value, *, sharding: NamedSharding) -> Any:
@@ -464,4 +462,4 @@ def _constrain(x: Value, *, sharding: NamedSharding) -> Any:
     return move(x, sharding)
 
 
-sharding_constraint_p.impl = _constrain
+sharding_constraint_p.add_rules(impl=_constrain)

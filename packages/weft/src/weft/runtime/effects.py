@@ -101,9 +101,9 @@ def _reference(who: str) -> Callable[..., Any]:
     return reference
 
 
-debug_callback_p.impl, debug_callback_p.reference = _debug_impl, _reference("debug_callback")
+debug_callback_p.add_rules(impl=_debug_impl, reference=_reference("debug_callback"))
 for _p in (pure_callback_p, io_callback_p):
-    _p.impl, _p.reference = _impl(_p.name), _reference(_p.name)
+    _p.add_rules(impl=_impl(_p.name), reference=_reference(_p.name))
 
 
 def _inspect_impl(x: Value, *, callback: HostFunction) -> list[Any]:
@@ -111,7 +111,7 @@ def _inspect_impl(x: Value, *, callback: HostFunction) -> list[Any]:
     return []
 
 
-inspect_sharding_p.impl = _inspect_impl
+inspect_sharding_p.add_rules(impl=_inspect_impl)
 
 
 def wait_for_ordered(effects: Any) -> None:

@@ -42,6 +42,7 @@ from .device import devices, get_backend, known_backends
 from .dispatch import device_of, executable_for, forget_operations, run_jaxpr
 from .explain import Explanation, History
 from .guards import check_tracing, explained
+from . import eager as _eager  # noqa: F401  has the root trace run primitives
 from . import key_reuse
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of

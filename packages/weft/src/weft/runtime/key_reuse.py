@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.config import config
 from ..core.jaxpr import ClosedJaxpr
-from ..core.trace import EvalTrace, get_aval
+from ..core.trace import get_aval
 from ..base.errors import KeyReuseError, at_user_line
 from ..base.source_info import current
 from ..transforms.key_reuse import Signature, join, overlap, signature, signature_of
@@ -65,15 +65,3 @@ def run_watched(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, A
     sig = signature_of(primitive, params, [get_aval(x) for x in args], eager=True)
     name = params["name"].lstrip("_") if primitive.name == "jit" else primitive.name
     return run_consuming(sig, args, name, lambda: run_checked(primitive, args, params))
-
-
-def _changed(name: str) -> None:
-    """Puts the looking trace in place when the option is turned on for the first time, over the one that looks for
-    NaNs.
-    """
-    if watching() and name.startswith("debug_") or EvalTrace.run is run_watched:
-        EvalTrace.run = staticmethod(run_watched)
-
-
-config.listen(_changed)
-_changed("debug_key_reuse")

@@ -12,7 +12,7 @@ from ..base import dtypes
 from ..base.config import config
 from ..higher_order.shard_map import by_vmap
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
-from ..core.trace import EvalTrace, Tracer, current_trace, is_array, root
+from ..core.trace import Tracer, current_trace, is_array, root
 from ..base.errors import at_user_line
 from ..base.host import HostArray, flat_list, np
 from ..transforms.batch import BatchTracer
@@ -183,15 +183,3 @@ def _batch_of(x: Value) -> Any:
 
 def _int(x: Value) -> int:
     return int(x.val if type(x) is TypedScalar else x)
-
-
-def _changed(name: str) -> None:
-    """Puts the looking trace in place when an option is turned on for the first time; it reads the options at each
-    call.
-    """
-    if name in (_nans.name, _infs.name) and watching():
-        EvalTrace.run = staticmethod(run_checked)
-
-
-config.listen(_changed)
-_changed(_nans.name)

@@ -8,7 +8,7 @@ from ..base.annotations import override
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, NoReturn
 
 from ..base.avals import AbstractRef, array_aval
-from ..core.trace import Tracer, aval_of, get_aval
+from ..core.trace import Tracer, add_type, get_aval
 
 if TYPE_CHECKING:
     from .array import Array
@@ -82,4 +82,4 @@ class Ref(metaclass=_RefMeta):
         return "Ref" + repr(self.value).removeprefix("Array")
 
 
-aval_of[Ref] = lambda ref: ref.aval
+add_type(Ref, lambda ref: ref.aval)

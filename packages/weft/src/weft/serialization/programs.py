@@ -28,7 +28,8 @@ from ..base.config import config, enable_x64
 from ..base.errors import VerificationError
 from ..base.source_info import UNKNOWN, SourceInfo
 from .binary import DeserializationError, Reader, Writer, printable
-from ..symbolic.dims import SymbolicScope, parse_dimension
+from ..symbolic.parser import parse_dimension
+from ..symbolic.scope import SymbolicScope
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
 from .portable import CARRIERS, NotPortable, check_operands

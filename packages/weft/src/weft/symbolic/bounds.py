@@ -8,10 +8,11 @@ from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import dims
-from .dims import ONE, Dim, Factor, SymbolicScope
+from .dims import ONE, Dim
 
 if TYPE_CHECKING:
     from ..core.types import Size
+    from .dims import Factor, Scope
 
 Interval: TypeAlias = tuple[float, float]  # the least and the largest value; infinite where unknown
 
@@ -26,16 +27,10 @@ def bounds(x: Size) -> Interval:
     """
     if not isinstance(x, Dim):
         return x, x
-    known = x.scope.bounds
+    known = x.scope.known_bounds
     if x not in known:
         known[x] = _Search().run(x, _DEPTH, ())
     return known[x]
-
-
-def decide(x: Size) -> bool | None:
-    """Whether an expression is at least 0 for all values: None where neither that nor the opposite can be shown."""
-    low, high = bounds(x)
-    return True if low >= 0 else False if high < 0 else None
 
 
 class _Search:
@@ -86,7 +81,7 @@ class _Search:
             low, high = low + a, high + b
         return low, high
 
-    def factor(self, f: Factor, scope: SymbolicScope, depth: int, alone: bool) -> Interval:
+    def factor(self, f: Factor, scope: Scope, depth: int, alone: bool) -> Interval:
         if not f.operands:  # a term of its own meets the constraints in `run`
             return (
                 (1, inf)
@@ -151,6 +146,3 @@ def _floordiv(x: float, y: float) -> float:
     if abs(x) == inf:
         return x if y > 0 else -x
     return x // y
-
-
-dims.bounds, dims.decide = bounds, decide

@@ -2,7 +2,7 @@
 `min`.
 
 A `Dim` is a sum of monomials with integer coefficients, kept sorted, so that equal expressions have one form; what is
-constant is a plain int. Variables stand for integers of at least 1. Every expression belongs to a `SymbolicScope`,
+constant is a plain int. Variables stand for integers of at least 1. Every expression belongs to a `Scope`,
 whose constraints help to decide comparisons.
 """
 
@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 from weakref import WeakSet
 
 from ..base.annotations import override
-from ..base import source_info
 from ..base.avals import SymbolicSize, shaped
 from ..base.dtypes import python_scalar_dtype
 from ..base.errors import InconclusiveDimensionOperation
@@ -54,6 +53,30 @@ def _no_value(*, dim: Any) -> NoReturn:
 
 
 dim_as_value_p.impl = _no_value
+
+# scopes --------------------------------------------------------------------------------------------------------------
+
+
+class Scope(Protocol):
+    """What expressions ask of the scope of their variables, which is a `weft.symbolic.scope.SymbolicScope`."""
+
+    texts: list[str]  # the constraints
+    place: str  # where it was made
+    positive: list[Dim]  # expressions that are >= 0
+    # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
+    checks: list[tuple[str, Dim, str]]
+    rules: dict[Monomial, tuple[int, Size]]  # monomial -> (k, expression): k * monomial == expression
+    known_bounds: dict[Dim, tuple[float, float]]  # what has been derived of expressions
+
+    def variable(self, name: str) -> Size:
+        """The variable of a name in this scope."""
+
+    def bounds(self, x: Size) -> tuple[float, float]:
+        """(lower, upper) of an expression over all values of its variables; infinite where unknown."""
+
+
+# while there is none, no program needs to be searched for symbolic dimensions
+live_scopes: WeakSet[Any] = WeakSet()
 
 # expressions ---------------------------------------------------------------------------------------------------------
 
@@ -128,7 +151,7 @@ class Dim(SymbolicSize):
     __array_priority__ = 1000
     __array_ufunc__ = None  # so that NumPy leaves `array + dim` to us
 
-    def __init__(self, terms: tuple[tuple[Monomial, int], ...], scope: "SymbolicScope"):
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...], scope: Scope):
         self.terms, self.scope = terms, scope
         self.key = (
             sum(abs(c) * _monomial_key(m)[0] + 1 for m, c in terms),
@@ -335,7 +358,7 @@ def _arithmetic(op: Callable[..., Any], a: Any, b: Any, exact: Callable[..., Any
     return exact(x, y)
 
 
-def scope_of(a: Any, b: Any, doing: str = "an operation on dimensions") -> "SymbolicScope":
+def scope_of(a: Any, b: Any, doing: str = "an operation on dimensions") -> Scope:
     """The scope that two operands, of which one is symbolic, share."""
     if not isinstance(a, Dim):
         return b.scope
@@ -351,7 +374,7 @@ def _coefficients(x: Any, factor: int = 1) -> dict[Monomial, int]:
     return {m: c * factor for m, c in x.terms} if isinstance(x, Dim) else {ONE: x * factor}
 
 
-def from_coefficients(coefficients: dict[Monomial, int], scope: "SymbolicScope") -> Size:
+def from_coefficients(coefficients: dict[Monomial, int], scope: Scope) -> Size:
     """The expression with these coefficients, after the scope's equations are applied: a Dim, or an int."""
     rules = scope.rules
     if rules:
@@ -422,7 +445,7 @@ def divide(a: Size, b: Size) -> tuple[Size, Size]:
         quotient, rest = quotient + step, rest - step * b
     else:
         return quotient, 0
-    return _operation("floordiv", a, b, scope), _operation("mod", a, b, scope)
+    return operation("floordiv", a, b, scope), operation("mod", a, b, scope)
 
 
 def _over(a: Monomial, b: Monomial) -> Monomial | None:
@@ -435,7 +458,8 @@ def _over(a: Monomial, b: Monomial) -> Monomial | None:
     return tuple((f, n) for f, n in powers.items() if n)
 
 
-def _operation(name: str, a: Size, b: Size, scope: SymbolicScope) -> Size:
+def operation(name: str, a: Size, b: Size, scope: Scope) -> Size:
+    """`floordiv(a, b)`, say, as an expression of its own."""
     return from_coefficients({((Factor(name, (a, b)), 1),): 1}, scope)
 
 
@@ -467,15 +491,15 @@ def _choose(name: str, a: Size, b: Size) -> Size:
         return OPERATIONS[name](operator.index(a), operator.index(b))
     a, b = [x if isinstance(x, Dim) else operator.index(x) for x in (a, b)]
     scope = scope_of(a, b, f"a {name}imum")
-    low, high = bounds(a - b)
+    low, high = scope.bounds(a - b)
     if low >= 0:
         return a if name == "max" else b
     if high <= 0:
         return b if name == "max" else a
-    return _operation(name, a, b, scope)
+    return operation(name, a, b, scope)
 
 
-def promises(f: Factor, scope: "SymbolicScope") -> list[Dim]:
+def promises(f: Factor, scope: Scope) -> list[Dim]:
     """What an operation says of its operands: expressions that are >= 0."""
     if not f.operands:
         return []
@@ -485,7 +509,7 @@ def promises(f: Factor, scope: "SymbolicScope") -> list[Dim]:
         found = [me - a, me - b]
     elif f.name == "min":
         found = [a - me, b - me]
-    elif bounds(b)[0] > 0:
+    elif scope.bounds(b)[0] > 0:
         rest = a - me * b if f.name == "floordiv" else me
         found = [rest, b - 1 - rest]
     else:
@@ -534,10 +558,10 @@ def _compare(a: Dim, b: Any, op: str) -> bool:
         )
     if isinstance(other, Dim):
         scope_of(a, other, f"the comparison '{a}' {op} '{other}'")
-    found = decide(other - a if _SWAPPED[op] else a - other)  # is it >= 0?
-    if found is None:
+    low, high = a.scope.bounds(other - a if _SWAPPED[op] else a - other)  # is it >= 0?
+    if low < 0 <= high:
         raise inconclusive(a, f"Symbolic dimension comparison '{a}' {op} '{other}' is inconclusive.")
-    return found if op in (">=", "<=") else not found
+    return (low >= 0) is (op in (">=", "<="))
 
 
 def inconclusive(dim: Dim, what: str) -> InconclusiveDimensionOperation:
@@ -549,113 +573,3 @@ def inconclusive(dim: Dim, what: str) -> InconclusiveDimensionOperation:
         ' when the program is called. Say more about them with constraints=["…"] of symbolic_shape (such as "a >='
         ' 4", "mod(a, 2) == 0"), use weft.core.max_dim or min_dim, or compute with the size as an array.'
     )
-
-
-# Filled in by `weft.symbolic.bounds`: (expression) -> (lower, upper), and whether an expression is >= 0 (None: can't
-# say).
-bounds: Any = None
-decide: Any = None
-
-
-# scopes --------------------------------------------------------------------------------------------------------------
-
-# while there is none, no program needs to be searched for symbolic dimensions
-live_scopes: WeakSet[SymbolicScope] = WeakSet()
-
-
-class SymbolicScope:
-    """What dimension variables of one program have in common: constraints on them. Expressions of different scopes
-    don't mix.
-
-    Args:
-        constraints_str: strings such as "a >= 4", "a <= 2*b", "mod(a, 2) == 0".
-
-    Raises: ValueError for a string that is no such constraint, or that can't hold.
-
-    Example:
-        >>> from weft import export
-        >>> scope = export.SymbolicScope(["a >= 4"])
-        >>> a, = export.symbolic_shape("a", scope=scope)
-        >>> a >= 3
-        True
-    """
-
-    def __init__(self, constraints_str: Iterable[str] = ()):
-        if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
-            raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
-        live_scopes.add(self)
-        self.texts: list[str] = []
-        self.positive: list[Dim] = []  # expressions that are >= 0
-        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
-        self.checks: list[tuple[str, Dim, str]] = []
-        # monomial -> (k, expression): k * monomial == expression
-        self.rules: dict[Monomial, tuple[int, Size]] = {}
-        self.bounds: dict[Dim, tuple[float, float]] = {}  # expression -> (lower, upper): what has been derived
-        info = source_info.current(2)
-        self.place = f"{info.file}:{info.line} ({info.function})"
-        for text in constraints_str:
-            self.constrain(text)
-
-    def variable(self, name: str) -> Size:
-        """The variable of a name in this scope."""
-        return from_coefficients({((Factor(name), 1),): 1}, self)
-
-    def constrain(self, text: str) -> None:
-        """Adds a constraint; see the class."""
-        left, op, right = parse_constraint(text, self)
-        if op == "<=":
-            left, right = right, left
-        difference = left - right
-        if not isinstance(difference, Dim):
-            if difference < 0 or difference and op == "==":
-                raise ValueError(f"Unsatisfiable explicit constraint: {text}")
-            return
-        self.texts.append(text.strip())
-        self.checks.append((text.strip(), difference, op))
-        self.bounds.clear()
-        if op == "==":
-            self._equate(left, right, text)
-        else:
-            self.positive.append(difference)
-        for f in sorted(operations(difference), key=lambda f: f.key):
-            self.positive += promises(f, self)
-        self.bounds.clear()
-        for name in sorted(difference.variables()):
-            low, high = bounds(self.variable(name))
-            if low > high:
-                raise ValueError(f"Unsatisfiable constraints: {', '.join(self.texts)} leave no value for {name}.")
-
-    def _equate(self, left: Size, right: Size, text: str) -> None:
-        if not isinstance(left, Dim) or len(left.terms) != 1 or left.terms[0][0] == ONE:
-            raise ValueError(
-                f"Invalid equality constraint: {text}. The left-hand side must be one term, such as 'a', '2*a' or"
-                " 'mod(a, 2)'."
-            )
-        monomial, coefficient = left.terms[0]
-        if coefficient < 0:
-            right, coefficient = -right, -coefficient
-        self.positive += [d for d in (left - right, right - left) if isinstance(d, Dim)]
-        self.rules[monomial] = coefficient, right
-        (factor, n), *others = monomial
-        # then the division comes out even
-        if not others and n == 1 and factor.name == "mod" and right == 0 and coefficient == 1:
-            a, b = factor.operands
-            quotient = _operation("floordiv", a, b, self)
-            whole = quotient * b
-            if isinstance(whole, Dim) and len(whole.terms) == 1:
-                self.rules[whole.terms[0][0]] = whole.terms[0][1], a
-
-    @override
-    def __repr__(self) -> str:
-        known = " with constraints:" + "".join(f"\n  {c}" for c in self.texts) if self.texts else ""
-        return f"{id(self)} created at {self.place}{known}"
-
-
-# Filled in by `weft.symbolic.parser`.
-parse_constraint: Any = None
-read_dimension: Any = None
-
-
-def parse_dimension(text: str, scope: SymbolicScope) -> Size:
-    """One expression, as `str(dim)` writes it; ValueError for other text."""
-    return read_dimension(text, scope)

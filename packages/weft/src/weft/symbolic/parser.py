@@ -15,18 +15,18 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import bounds, dims  # noqa: F401  the bounds enter `dims`
-from .dims import OPERATIONS, SymbolicScope, operate
+from .dims import OPERATIONS, operate
 
 if TYPE_CHECKING:
     from ..core.types import Shape, Size
+    from .dims import Scope
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+)|(\.\.\.|.))", re.S)
 _DEPTH, _DIGITS, _POWER, _LENGTH = 30, 20, 64, 4000
 
 
 class _Parser:
-    def __init__(self, text: str, scope: SymbolicScope, like: Sequence[Any] | None = None, whole: str | None = None):
+    def __init__(self, text: str, scope: Scope, like: Sequence[Any] | None = None, whole: str | None = None):
         self.text, self.scope, self.like, self.whole = text, scope, like, text if whole is None else whole
         self.tokens: list[tuple[str, str, int]] = []  # (kind, text, position)
         self.at, self.dimension, self.depth = 0, 0, 0
@@ -165,8 +165,13 @@ class _Parser:
         return int(text)
 
 
-def read_dimension(text: str, scope: SymbolicScope) -> Size:
-    """One expression, as `str(dim)` writes it."""
+def parse_shape(text: str, scope: Scope, like: Sequence[int | None] | None) -> Shape:
+    """A shape; `like` fills `_` and `...`."""
+    return _Parser(text, scope, like).shape()
+
+
+def parse_dimension(text: str, scope: Scope) -> Size:
+    """One expression, as `str(dim)` writes it; ValueError for other text."""
     if len(text) > _LENGTH:
         raise ValueError(f"an expression of {len(text)} characters is longer than {_LENGTH}")
     parser = _Parser(text, scope)
@@ -175,7 +180,7 @@ def read_dimension(text: str, scope: SymbolicScope) -> Size:
     return result
 
 
-def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Any, ...]:
+def parse_constraint(text: str, scope: Scope) -> tuple[Any, ...]:
     """(left, one of "==", ">=", "<=", right)."""
     for op in ("==", ">=", "<="):
         if op in text:
@@ -187,41 +192,3 @@ def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Any, ...]:
                 parser.take("end")
             return sides[0], op, sides[1]
     raise ValueError(f"Constraint parsing error: {text!r} must contain one of '==', '>=' or '<='.")
-
-
-def symbolic_shape(
-    shape_spec: str | None,
-    *,
-    constraints: Sequence[str] = (),
-    scope: SymbolicScope | None = None,
-    like: Sequence[int | None] | None = None,
-) -> tuple[Any, ...]:
-    """A shape with symbolic dimensions, from text.
-
-    Args:
-        shape_spec: dimensions separated by commas: integers, variables, sums and products of them with `+`, `-`, `*`,
-            `^`, and `floordiv(a, b)`, `mod(a, b)`, `max(a, b)`, `min(a, b)`. `_` is the size of `like` there, and a
-            final `...` all that remain. None is `...`.
-        constraints: what holds of the variables, such as "b >= 4", "a <= 2*b" or "mod(n, 2) == 0".
-        scope: the scope of the variables, instead of a new one with `constraints`.
-        like: a shape that fills `_` and `...`.
-
-    Returns: a tuple of integers and symbolic dimensions.
-
-    Raises: ValueError for text that is no shape, with the place.
-
-    Example:
-        >>> from weft import export
-        >>> export.symbolic_shape("b, 2*n + 1, _", constraints=["b >= 4"], like=(None, None, 7))
-        (b, 2*n + 1, 7)
-    """
-    if shape_spec is not None and not isinstance(shape_spec, str):
-        raise ValueError(f"polymorphic shape spec should be None or a string. Found {shape_spec!r}.")
-    if scope is not None and constraints:
-        raise ValueError("Cannot specify both a `scope` and `constraints`.")
-    return _Parser(
-        "..." if shape_spec is None else shape_spec, SymbolicScope(constraints) if scope is None else scope, like
-    ).shape()
-
-
-dims.parse_constraint, dims.read_dimension = parse_constraint, read_dimension

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.avals import ShapedArray, array_aval, shaped
-from .dims import Dim, SymbolicScope, dim_as_value_p
+from .dims import Dim, dim_as_value_p
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
 if TYPE_CHECKING:
     from ..core.types import Size, Value
+    from .dims import Scope
 
 _KEPT = 64  # specialised forms of one program that are kept; sizes that never come again must not pile up
 
 
-def scope_in(value: Value) -> SymbolicScope | None:
+def scope_in(value: Value) -> Scope | None:
     """The scope of the first symbolic dimension in a shape, an aval or a parameter; None where there is none."""
     if isinstance(value, Dim):
         return value.scope
@@ -29,14 +30,14 @@ def scope_in(value: Value) -> SymbolicScope | None:
     return None
 
 
-def symbolic_scope(jaxpr: Jaxpr) -> SymbolicScope | None:
+def symbolic_scope(jaxpr: Jaxpr) -> Scope | None:
     """The scope of a program's symbolic dimensions; None for a program that has none."""
     if "symbolic_scope" not in jaxpr.cache:
         jaxpr.cache["symbolic_scope"] = _scope(jaxpr)
     return jaxpr.cache["symbolic_scope"]
 
 
-def _scope(jaxpr: Jaxpr) -> SymbolicScope | None:
+def _scope(jaxpr: Jaxpr) -> Scope | None:
     for var in (*jaxpr.constvars, *jaxpr.invars):
         if (found := scope_in(var.aval)) is not None:
             return found
@@ -202,7 +203,7 @@ def _solve_for(
     return True
 
 
-def check_constraints(scope: SymbolicScope, values: dict[Any, Any], name: str) -> None:
+def check_constraints(scope: Scope, values: dict[Any, Any], name: str) -> None:
     """Raises ValueError where sizes break a constraint of the scope."""
     for text, expression, op in scope.checks:
         if not expression.variables() <= values.keys():
