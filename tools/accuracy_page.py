@@ -47,8 +47,8 @@ numbers are left out: every backend may take them for zero, as XLA does.
 
 - *XLA* is the CPU through jaxlib {jaxlib}. jax uses the same compiler, so the two columns agree unless weft asks for
   another computation. A *remote* host runs XLA: its results are those of the XLA column on its machine.
-- *Wasm* runs in wasmtime {wasmtime}, with relaxed SIMD, which fuses multiplications and additions, and in the next column
-  without it (*plain SIMD*).
+- *Wasm* runs in wasmtime {wasmtime}, with relaxed SIMD, which fuses multiplications and additions, and in the next
+  column without it (*plain SIMD*).
 - *WebGPU* is the software adapter {adapter}, which has no float64. Other adapters may round
   some operations in other ways.
 

@@ -322,9 +322,8 @@ def section(module: str, found: list[Entry]) -> list[str]:
                 if e.parameters is None
                 else f"{', '.join(e.parameters[0])} (jax: {', '.join(e.parameters[1])})".replace("*", "\\*")
             )
-            lines.append(
-                f"| {' | '.join((f'`{e.name}`', same, *[cell(e, what) for what in columns], '✓' if e.files or e.rows else '·'))} |"
-            )
+            tested = "✓" if e.files or e.rows else "·"
+            lines.append(f"| {' | '.join((f'`{e.name}`', same, *[cell(e, what) for what in columns], tested))} |")
         lines.append("")
     return lines
 
@@ -364,10 +363,8 @@ def page(found: list[Entry]) -> str:
 def explain(found: list[Entry], names: list[str]) -> None:
     for e in found:
         if e.name in names:
-            print(
-                f"{e.module}.{e.name}:"
-                f" {'present' if e.present else 'absent'}{'' if e.parameters is None else f', parameters {e.parameters[0]} for {e.parameters[1]}'}"
-            )
+            differ = "" if e.parameters is None else f", parameters {e.parameters[0]} for {e.parameters[1]}"
+            print(f"{e.module}.{e.name}: {'present' if e.present else 'absent'}{differ}")
             print("  rows: ", *e.rows or ["none"], sep="\n    ")
             print("  files:", *e.files or ["none"], sep="\n    ")
 

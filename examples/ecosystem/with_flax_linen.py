@@ -52,12 +52,8 @@ def main() -> dict:
     model = Model(8)
     tokens = jax.random.randint(jax.random.key(0), (64, 6), 0, 8)
     params = model.init(jax.random.key(1), tokens, False)["params"]
-    assert (
-        jax.tree.leaves(params["ScanBlock_0" if "ScanBlock_0" in params else next(k for k in params if "Block" in k)])[
-            0
-        ].shape[0]
-        == 2
-    )
+    blocks = "ScanBlock_0" if "ScanBlock_0" in params else next(k for k in params if "Block" in k)
+    assert jax.tree.leaves(params[blocks])[0].shape[0] == 2
     state = train_state.TrainState.create(apply_fn=model.apply, params=params, tx=optax.adamw(3e-3))
 
     @jax.jit

@@ -8,7 +8,10 @@ from jaxtyping import Array, Float, Int, Key, PyTree, jaxtyped
 
 @jax.jit
 @jaxtyped(typechecker=None)  # names of axes are bound once for each call
-def nearest(points: Float[Array, "n d"], centres: Float[Array, "k d"]) -> Int[Array, " n"]:  # noqa: F722  axes are named
+def nearest(
+    points: Float[Array, "n d"],  # noqa: F722  axes are named
+    centres: Float[Array, "k d"],  # noqa: F722
+) -> Int[Array, " n"]:  # noqa: F722
     if not isinstance(points, Float[Array, "n d"]) or not isinstance(centres, Float[Array, "k d"]):
         raise TypeError(f"points {points} and centres {centres} don't fit")
     found = jnp.argmin(((points[:, None] - centres[None]) ** 2).sum(-1), axis=1)

@@ -17,22 +17,29 @@ from weft.compat import standin
 # What chex, diffrax, distrax, equinox, flax, haiku, lineax, numpyro, optimistix, blackjax and tensorflow_probability
 # take beyond jax's public modules.
 USED = """
-__version__ __version_info__ _src.ad_util.stop_gradient_p _src.checkify.checkify _src.checkify.user_checks _src.core.ShapedArray _src.core.physical_aval
-_src.core.trace_state_clean _src.compiler _src.dispatch.wait_for_tokens _src.dtypes.DType _src.dtypes.ExtendedDType _src.dtypes.TypePromotionError
-_src.dtypes.extended _src.dtypes.finfo _src.dtypes.supports_inf _src.flatten_util.ravel_pytree _src.literals.TypedNdArray _src.state.types.AbstractRef
-_src.traceback_util._exclude_paths.append _src.traceback_util._exclude_paths.remove _src.traceback_util.api_boundary _src.traceback_util.include_frame
-_src.traceback_util.register_exclusion _src.tree_util._registry _src.xla_bridge._backends core.AbstractValue core.Atom core.DropVar core.ShapedArray core.Trace
-core.Tracer core.eval_jaxpr core.find_top_trace core.get_opaque_trace_state core.pytype_aval_mappings core.valid_jaxtype extend.core.ClosedJaxpr
-extend.core.DropVar extend.core.Effect extend.core.Jaxpr extend.core.JaxprEqn extend.core.Literal extend.core.Primitive extend.core.TraceTag extend.core.Var
-extend.core.find_top_trace extend.core.get_opaque_trace_state extend.core.jaxpr_as_fun extend.core.mapped_aval extend.core.primitives.call_p
-extend.core.primitives.closed_call_p extend.core.primitives.jit_p extend.core.set_current_trace extend.core.take_current_trace extend.core.unmapped_aval
-extend.core.valid_jaxtype extend.linear_util.transformation extend.linear_util.wrap_init extend.source_info_util.register_exclusion interpreters.ad.JVPTracer
-interpreters.ad.UndefinedPrimal interpreters.ad.Zero interpreters.ad.instantiate_zeros interpreters.ad.is_undefined_primal interpreters.ad.primitive_jvps
-interpreters.ad.primitive_transposes interpreters.batching.axis_primitive_batchers interpreters.batching.primitive_batchers
-interpreters.mlir.emit_python_callback interpreters.mlir.lower_fun interpreters.mlir.register_lowering interpreters.partial_eval.PartialVal.known
-interpreters.partial_eval.PartialVal.unknown interpreters.partial_eval.trace_to_jaxpr_nounits interpreters.xla.canonicalize_dtype_handlers
-core.Jaxpr core.ClosedJaxpr core.JaxprEqn core.Literal core.Var core.Primitive lib.xla_extension.XlaRuntimeError api_util.flatten_fun api_util.debug_info
-extend.core.primitives.sin_p extend.core.primitives.remat_p extend.core.primitives.custom_jvp_call_p extend.core.primitives.add_jaxvals_p extend.random.define_prng_impl
+__version__ __version_info__ _src.ad_util.stop_gradient_p _src.checkify.checkify _src.checkify.user_checks
+_src.core.ShapedArray _src.core.physical_aval _src.core.trace_state_clean _src.compiler _src.dispatch.wait_for_tokens
+_src.dtypes.DType _src.dtypes.ExtendedDType _src.dtypes.TypePromotionError _src.dtypes.extended _src.dtypes.finfo
+_src.dtypes.supports_inf _src.flatten_util.ravel_pytree _src.literals.TypedNdArray _src.state.types.AbstractRef
+_src.traceback_util._exclude_paths.append _src.traceback_util._exclude_paths.remove _src.traceback_util.api_boundary
+_src.traceback_util.include_frame _src.traceback_util.register_exclusion _src.tree_util._registry
+_src.xla_bridge._backends core.AbstractValue core.Atom core.DropVar core.ShapedArray core.Trace core.Tracer
+core.eval_jaxpr core.find_top_trace core.get_opaque_trace_state core.pytype_aval_mappings core.valid_jaxtype
+extend.core.ClosedJaxpr extend.core.DropVar extend.core.Effect extend.core.Jaxpr extend.core.JaxprEqn
+extend.core.Literal extend.core.Primitive extend.core.TraceTag extend.core.Var extend.core.find_top_trace
+extend.core.get_opaque_trace_state extend.core.jaxpr_as_fun extend.core.mapped_aval extend.core.primitives.call_p
+extend.core.primitives.closed_call_p extend.core.primitives.jit_p extend.core.set_current_trace
+extend.core.take_current_trace extend.core.unmapped_aval extend.core.valid_jaxtype extend.linear_util.transformation
+extend.linear_util.wrap_init extend.source_info_util.register_exclusion interpreters.ad.JVPTracer
+interpreters.ad.UndefinedPrimal interpreters.ad.Zero interpreters.ad.instantiate_zeros
+interpreters.ad.is_undefined_primal interpreters.ad.primitive_jvps interpreters.ad.primitive_transposes
+interpreters.batching.axis_primitive_batchers interpreters.batching.primitive_batchers
+interpreters.mlir.emit_python_callback interpreters.mlir.lower_fun interpreters.mlir.register_lowering
+interpreters.partial_eval.PartialVal.known interpreters.partial_eval.PartialVal.unknown
+interpreters.partial_eval.trace_to_jaxpr_nounits interpreters.xla.canonicalize_dtype_handlers core.Jaxpr
+core.ClosedJaxpr core.JaxprEqn core.Literal core.Var core.Primitive lib.xla_extension.XlaRuntimeError
+api_util.flatten_fun api_util.debug_info extend.core.primitives.sin_p extend.core.primitives.remat_p
+extend.core.primitives.custom_jvp_call_p extend.core.primitives.add_jaxvals_p extend.random.define_prng_impl
 extend.backend.get_backend extend.mlir.dialects.stablehlo extend.source_info_util.current
 """
 
@@ -56,13 +63,16 @@ for name in {USED.split()!r}:
     except AttributeError as e:
         missing.append((name, str(e)))
 assert not missing, missing
-for name in "core extend.core extend.core.primitives extend.linear_util interpreters.ad _src.core lib.xla_extension api_util _src.lib.mlir.dialects experimental.layout experimental.hijax test_util".split():
+modules = "core extend.core extend.core.primitives extend.linear_util interpreters.ad _src.core lib.xla_extension"
+modules += " api_util _src.lib.mlir.dialects experimental.layout experimental.hijax test_util"
+for name in modules.split():
     importlib.import_module("jax." + name)
 from jax import core, linear_util
 from jax.extend import core as same
 from jax.interpreters import ad, batching, mlir, partial_eval, pxla, xla
 from jax.extend.core.primitives import scan_p
-assert core is same and core.Tracer is weft.core.Tracer and scan_p is jax.lax.scan_p and jax.numpy is weft.numpy and ad.Zero is weft.core.primitive.Zero
+assert core is same and core.Tracer is weft.core.Tracer and scan_p is jax.lax.scan_p
+assert jax.numpy is weft.numpy and ad.Zero is weft.core.primitive.Zero
 for module, name in ((jax, "no_name"), (jax._src, "no_module"), (jax.interpreters.pxla, "no_name")):
     try:
         getattr(module, name)
@@ -84,7 +94,8 @@ def test_the_distribution_in_memory():
     program = """
 import importlib.metadata as m, sys
 import weft.as_jax
-assert m.version("jax") == "0.10.2" and "weft" in m.requires("jax") and [d.version for d in m.distributions() if d.name == "jax"] == ["0.10.2"]
+assert m.version("jax") == "0.10.2" and "weft" in m.requires("jax")
+assert [d.version for d in m.distributions() if d.name == "jax"] == ["0.10.2"]
 assert m.version("jaxlib") == "0.10.2" and "weft" not in (m.metadata("jaxlib")["Summary"] or "")
 assert not list(m.distributions(name="jax", path=["/no/such/folder"]))
 try:

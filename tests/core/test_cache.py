@@ -205,7 +205,8 @@ def test_another_process_finds_programs_linear_algebra_among_them(folder):
     program = textwrap.dedent("""
         import sys, weft, weft.numpy as jnp, numpy as np
         hits = []
-        weft.monitoring.register_event_listener(lambda event, **_: hits.append(event) if event.endswith("cache_hits") else None)
+        count = lambda event, **_: hits.append(event) if event.endswith("cache_hits") else None
+        weft.monitoring.register_event_listener(count)
         a = np.arange(9, dtype=np.float32).reshape(3, 3)
         f = weft.jit(lambda a: jnp.linalg.cholesky(a @ a.T + 30 * jnp.eye(3)))
         l = np.asarray(f(a))

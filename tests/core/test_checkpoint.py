@@ -138,7 +138,6 @@ def test_what_is_kept_is_listed(capsys):
 
 
 # how deep policies reach: the shapes of what is saved, as real jax saves them (jax.ad_checkpoint.print_saved_residuals)
-# -------------------------------
 
 
 def nested(w, x):

@@ -110,8 +110,7 @@ def test_explain_cache_misses_logs_the_same(caplog):
     assert not caplog.text
 
 
-# leaks
-# -------------------------------------------------------------------------------------------------------------------
+# leaks ---------------------------------------------------------------------------------------------------------------
 
 TRANSFORMATIONS = {
     "jit": lambda f: weft.jit(f)(3.0),
@@ -192,8 +191,7 @@ def test_keepers_are_told_as_far_as_a_name(lists):
     assert str(e.value).splitlines()[1].endswith(f" (leaky), kept by {told}")
 
 
-# guards
-# ------------------------------------------------------------------------------------------------------------------
+# guards --------------------------------------------------------------------------------------------------------------
 
 X = np.ones(3, np.float32)
 
@@ -286,8 +284,7 @@ def test_a_program_may_end_while_the_device_computes():
         assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "JAX_PLATFORMS": "cpu"}).returncode == 0
 
 
-# profiles
-# ----------------------------------------------------------------------------------------------------------------
+# profiles ------------------------------------------------------------------------------------------------------------
 
 
 def layer(x):
@@ -384,8 +381,7 @@ def test_memory_profiles_and_servers(tmp_path):
         weft.config.update("jax_platforms", before)
 
 
-# values and where they lie
-# ------------------------------------------------------------------------------------------------
+# values and where they lie -------------------------------------------------------------------------------------------
 
 
 def test_debug_log_goes_to_the_logger(caplog, capsys):

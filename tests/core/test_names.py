@@ -57,13 +57,10 @@ def test_one_level_of_a_tree():
         and registry.flatten_one_level_with_keys(3) is None
         and registry.is_node(dict)
     )
-    assert registry.flatten([1, (2,)])[0] == [1, 2] and [v for _, v in registry.flatten_with_path([1, (2,)])[0]] == [
-        1,
-        2,
-    ]
-    assert [tree_util.is_tree_node(t) for t in (dict, list, tuple, type(None), int, Pair, tree_util.Partial)] == [
-        True
-    ] * 4 + [False, True, True]
+    assert registry.flatten([1, (2,)])[0] == [1, 2]
+    assert [v for _, v in registry.flatten_with_path([1, (2,)])[0]] == [1, 2]
+    assert all(tree_util.is_tree_node(t) for t in (dict, list, tuple, type(None), Pair, tree_util.Partial))
+    assert not tree_util.is_tree_node(int)
 
 
 def test_registries_of_classes():
@@ -227,9 +224,8 @@ def test_meshes_and_shardings_are_changed_by_known_names_alone():
     mesh = weft.make_mesh((1,), ("x",))
     sharding = weft.NamedSharding(mesh, weft.P("x"))
     assert mesh.update(axis_names=("y",)).axis_names == ("y",) and mesh.abstract_mesh.update((2,)).axis_sizes == (2,)
-    assert weft.P("x", "y").update(("y",)) == weft.P("y") and sharding.update(spec=(None, "x")).spec == weft.P(
-        None, "x"
-    )
+    assert weft.P("x", "y").update(("y",)) == weft.P("y")
+    assert sharding.update(spec=(None, "x")).spec == weft.P(None, "x")
     assert sharding.update(mesh=mesh.abstract_mesh).mesh == mesh.abstract_mesh and sharding.update() == sharding
     for changed in (mesh, mesh.abstract_mesh, weft.P("x"), sharding):
         with pytest.raises(TypeError, match="unexpected keyword"):
@@ -272,17 +268,15 @@ def test_ravel_and_back():
     flat, unravel = ravel_pytree(tree)
     assert flat.dtype == jnp.bfloat16 and flat.tolist() == [0, 1, 2, 3, 4, 5, 7, 1]
     back = unravel(flat)
-    assert [str(weft.typeof(x)) for x in weft.tree.leaves(back)] == ["bfloat16[2,3]", "int32[]", "bool[]"] and back[
-        "b"
-    ][0] == 7
+    assert [str(weft.typeof(x)) for x in weft.tree.leaves(back)] == ["bfloat16[2,3]", "int32[]", "bool[]"]
+    assert back["b"][0] == 7
     assert unravel == ravel_pytree(tree)[1] and hash(unravel) == hash(ravel_pytree(tree)[1])
     grads = weft.grad(lambda v: (ravel_pytree({"a": jnp.ones(2), "b": 1.0})[1](v)["a"] ** 2).sum())(
         jnp.array([1.0, 2.0, 3.0])
     )
     assert grads.tolist() == [2, 4, 0]
-    assert (
-        ravel_pytree([jnp.ones(2), jnp.ones(1)])[1](jnp.arange(3))[1].dtype == np.int32
-    )  # all of one dtype: any goes back
+    # all of one dtype: any goes back
+    assert ravel_pytree([jnp.ones(2), jnp.ones(1)])[1](jnp.arange(3))[1].dtype == np.int32
     with pytest.raises(ValueError, match="vector of 8 elements"):
         unravel(flat[:2])
     with pytest.raises(TypeError, match="expected dtype bfloat16"):

@@ -3,7 +3,8 @@ those of real JAX.
 """
 
 SETUP = """
-from jax.custom_derivatives import (SymbolicZero, CustomVJPPrimal, custom_vjp_primal_tree_values, zero_from_primal, linear_call)
+from jax.custom_derivatives import (SymbolicZero, CustomVJPPrimal, custom_vjp_primal_tree_values, zero_from_primal,
+                                    linear_call)
 from jax.custom_batching import custom_vmap, sequential_vmap
 from jax.experimental.jet import jet
 f0 = jax.float0
@@ -14,11 +15,13 @@ y3 = x3 + 1
 W = jnp.eye(3) * 2 + .1
 
 def solve2(A, b):
-    return lax.custom_linear_solve(lambda x: A @ x, b, lambda mv, b: jnp.linalg.inv(A) @ b, lambda vm, b: jnp.linalg.inv(A).T @ b)
+    return lax.custom_linear_solve(lambda x: A @ x, b, lambda mv, b: jnp.linalg.inv(A) @ b,
+                                   lambda vm, b: jnp.linalg.inv(A).T @ b)
 
 def solve_tree(A, b):
     return lax.custom_linear_solve(lambda t: {'u': 2. * t['u'], 'v': A @ t['v']}, {'u': b[0], 'v': b},
-                                   lambda mv, b: ({'u': b['u'] / 2., 'v': jnp.linalg.inv(A) @ b['v']}, b['u'] * 7.), symmetric=True, has_aux=True)
+                                   lambda mv, b: ({'u': b['u'] / 2., 'v': jnp.linalg.inv(A) @ b['v']}, b['u'] * 7.),
+                                   symmetric=True, has_aux=True)
 
 def newton(f, x):
     return lax.fori_loop(0, 20, lambda _, x: x - f(x) / jax.jvp(f, (x,), (1.,))[1], x)
@@ -27,7 +30,8 @@ def root(a):
     return lax.custom_root(lambda x: x ** 2 - a, 1.0, newton, lambda g, y: y / g(1.0))
 
 def root_aux(a):
-    return lax.custom_root(lambda t: {'x': t['x'] ** 2 - a}, {'x': 1.0}, lambda f, t: ({'x': newton(lambda x: f({'x': x})['x'], t['x'])}, 3),
+    return lax.custom_root(lambda t: {'x': t['x'] ** 2 - a}, {'x': 1.0},
+                           lambda f, t: ({'x': newton(lambda x: f({'x': x})['x'], t['x'])}, 3),
                            lambda g, y: {'x': y['x'] / g({'x': 1.0})['x']}, has_aux=True)
 
 @custom_vmap
@@ -134,7 +138,8 @@ def dots(policy):
     return text.count('dot_general')
 
 def residuals_of(f, *args):
-    return sorted((v.aval.shape for v in jax.make_jaxpr(lambda *xs: jax.tree_util.tree_leaves(jax.vjp(f, *xs)[1]))(*args).jaxpr.outvars))
+    jaxpr = jax.make_jaxpr(lambda *xs: jax.tree_util.tree_leaves(jax.vjp(f, *xs)[1]))(*args).jaxpr
+    return sorted((v.aval.shape for v in jaxpr.outvars))
 from jax.ad_checkpoint import checkpoint_name, Offloadable, Recompute, Saveable
 P = jax.checkpoint_policies
 """
@@ -315,7 +320,8 @@ perturbed_seen(lambda g: jax.grad(lambda x: g(x, 3.)[0]), 2.)
 perturbed_seen(lambda g: jax.vmap(jax.grad(lambda x: g(x, 3.)[0])), x3)
 perturbed_seen(lambda g: jax.grad(lambda x: jax.vmap(lambda x: g(x, 3.)[0])(x).sum()), x3)
 perturbed_seen(lambda g: jax.grad(jax.jit(lambda x: g(x, 3)[0])), 2.)
-jax.grad(remat_sin)(1.), jax.vmap(jax.grad(remat_sin))(x3), jax.grad(jax.checkpoint(lambda x: jnp.exp(remat_sin(x))))(1.)
+jax.grad(remat_sin)(1.), jax.vmap(jax.grad(remat_sin))(x3), \
+jax.grad(jax.checkpoint(lambda x: jnp.exp(remat_sin(x))))(1.)
 jax.grad(jax.jit(close_over_vjp))(2.)
 jax.grad(close_over_vjp)(2.)
 graded(1., 2.), jax.grad(graded, (0, 1))(1., 2.), jax.vmap(jax.grad(graded))(x3, x3)
@@ -325,20 +331,26 @@ jax.linear_transpose(lambda x: scale(2., x), 3.)(1.)
 jax.linear_transpose(lambda x: linear_call(lambda r, x: x * r, lambda r, t: (t, t), 2., x), 3.)(1.)
 zero_from_primal(2.), zero_from_primal(x3), repr(zero_from_primal(2., symbolic_zeros=True))
 custom_vjp_primal_tree_values({'a': CustomVJPPrimal(1., True), 'b': (CustomVJPPrimal(2., False),)})
-jax.jit(lambda x: len(jax.closure_convert(lambda y: y * x * x3, x)[1]) * x)(2.), len(jax.closure_convert(lambda y: y * 2. * x3, 1.)[1])
+jax.jit(lambda x: len(jax.closure_convert(lambda y: y * x * x3, x)[1]) * x)(2.), \
+len(jax.closure_convert(lambda y: y * 2. * x3, 1.)[1])
 jax.make_jaxpr(jax.checkpoint(jnp.sin))(1.)
 jax.make_jaxpr(jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))))(1.)
-saves(None), saves(P.everything_saveable), saves(P.nothing_saveable), saves(P.save_only_these_names('a')), saves(P.save_only_these_names('a', 'b'))
+saves(None), saves(P.everything_saveable), saves(P.nothing_saveable), saves(P.save_only_these_names('a')), \
+saves(P.save_only_these_names('a', 'b'))
 saves(P.save_any_names_but_these('a')), saves(P.save_anything_except_these_names('a', 'b'))
-saves(P.save_from_both_policies(P.save_only_these_names('a'), P.save_only_these_names('b'))), saves(lambda *a, **k: Recompute)
-saves(P.save_and_offload_only_these_names(names_which_can_be_saved=['a'], names_which_can_be_offloaded=['b'], offload_src='device', offload_dst='pinned_host'))
-P.save_and_offload_only_these_names(names_which_can_be_saved=['a'], names_which_can_be_offloaded=['a'], offload_src='device', offload_dst='pinned_host')
+saves(P.save_from_both_policies(P.save_only_these_names('a'), P.save_only_these_names('b'))), \
+saves(lambda *a, **k: Recompute)
+saves(P.save_and_offload_only_these_names(names_which_can_be_saved=['a'], names_which_can_be_offloaded=['b'], \
+offload_src='device', offload_dst='pinned_host'))
+P.save_and_offload_only_these_names(names_which_can_be_saved=['a'], names_which_can_be_offloaded=['a'], \
+offload_src='device', offload_dst='pinned_host')
 dots(None), dots(P.checkpoint_dots), dots(P.dots_with_no_batch_dims_saveable), dots(P.everything_saveable)
 jax.grad(jax.checkpoint(named, policy=lambda *a, **k: 3))(x3)
 jax.grad(jax.checkpoint(lambda x, n, *, m=1: x ** n * m, static_argnums=(1,), static_argnames=('m',)))(2., 3, m=4)
 jax.checkpoint(lambda x: x, concrete=True)
 jax.checkpoint(lambda x: x if x > 0 else -x)(2.)
-jax.jit(jax.grad(jax.checkpoint(lambda x: jnp.sin(x @ x).sum(), policy=P.offload_dot_with_no_batch_dims('device', 'pinned_host'))))(A)
+jax.jit(jax.grad(jax.checkpoint(lambda x: jnp.sin(x @ x).sum(), \
+policy=P.offload_dot_with_no_batch_dims('device', 'pinned_host'))))(A)
 jet(jnp.sin, (0.5,), ((1., 0., 0.),))
 jet(lambda x, y: x * y / (1 + x), (0.5, 2.), ((1., 0., 0.), (1., 1., 1.)))
 jet(lambda x, y: x * y, (0.5, 2.), ((1., 0., 0.), (1., 1.)))
@@ -358,8 +370,10 @@ residuals_of(lambda a, x: lax.scan(lambda c, _: (c*jnp.exp(a), None), x, None, l
 residuals_of(lambda x: lax.fori_loop(0, 7, lambda i, c: jnp.sin(c), x), y3)
 residuals_of(lambda x: lax.fori_loop(0, 7, lambda i, c: 2*c, x), y3)
 residuals_of(lambda x: lax.scan(jax.checkpoint(lambda c, _: (jnp.sin(jnp.sin(c)), None)), x, None, length=7)[0], y3)
-residuals_of(lambda W, x: lax.scan(jax.checkpoint(lambda c, _: (jnp.sin(jnp.sin(W@c)), None)), x, None, length=7)[0], W, y3)
-residuals_of(lambda W, x: lax.scan(lambda c, _: (jax.jit(lambda c: jnp.sin(jnp.sin(W)@c))(c), None), x, None, length=7)[0], W, y3)
+residuals_of(lambda W, x: lax.scan(jax.checkpoint(lambda c, _: (jnp.sin(jnp.sin(W@c)), None)), x, None, \
+length=7)[0], W, y3)
+residuals_of(lambda W, x: lax.scan(lambda c, _: (jax.jit(lambda c: jnp.sin(jnp.sin(W)@c))(c), None), x, None, \
+length=7)[0], W, y3)
 jax.linear_transpose(lambda x: lax.fori_loop(0, 3, lambda i, c: c*2., x), 1.)(1.)
 jax.linear_transpose(lambda x: lax.fori_loop(0, 3, lambda i, c: c*i, x), 1.)(1.)
 jax.linear_transpose(lambda x: lax.cond(True, lambda y: 2*y, lambda y: 3*y, x), 1.)(1.)
@@ -440,14 +454,19 @@ lax.associative_scan(lambda a, b: a@b, jnp.stack([W]*5))[-1]
 jax.grad(lambda x: (lax.associative_scan(jnp.multiply, x)**2).sum())(y3)
 jax.vmap(lambda x: lax.associative_scan(jnp.add, x))(jnp.ones((2, 3)))
 lax.associative_scan(jnp.add, (jnp.ones(3), jnp.ones(2)))
-jax.vmap(lambda x: (lax.cumsum(x), lax.cumprod(x, reverse=True), lax.cummax(x), lax.cummin(x), lax.cumlogsumexp(x)))(jnp.arange(6.).reshape(2, 3))
-jax.vmap(lambda x: (lax.cumsum(x), lax.cumlogsumexp(x, reverse=True)), in_axes=1, out_axes=1)(jnp.arange(6.).reshape(2, 3))
+jax.vmap(lambda x: (lax.cumsum(x), lax.cumprod(x, reverse=True), lax.cummax(x), \
+lax.cummin(x), lax.cumlogsumexp(x)))(jnp.arange(6.).reshape(2, 3))
+jax.vmap(lambda x: (lax.cumsum(x), lax.cumlogsumexp(x, reverse=True)), in_axes=1, \
+out_axes=1)(jnp.arange(6.).reshape(2, 3))
 jax.make_jaxpr(lambda x, n: lax.fori_loop(0, n, lambda i, c: c * 2., x))(1., 3)
 jax.make_jaxpr(lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, x)))(1.)
 jax.make_jaxpr(lambda W, x: lax.scan(lambda c, _: ((c[0], c[0] @ c[1]), None), (W, x), None, length=3))(W, y3)
-residuals_of(lambda W, x: lax.scan(lambda c, _: ((c[0], jnp.sin(c[0]) @ c[1]), None), (W, x), None, length=7)[0][1], W, y3)
-jax.experimental.ode.odeint(lambda y, t, a: {'p': y['v'], 'v': -a * jnp.sin(y['p'])}, {'p': 1., 'v': 0.}, jnp.linspace(0., 2., 4), 2.)
-jax.grad(lambda a, y0, ts: jax.experimental.ode.odeint(lambda y, t: -a * y * t, y0, ts)[1:].sum(), (0, 1, 2))(2., 1., x3 / 2)
+residuals_of(lambda W, x: lax.scan(lambda c, _: ((c[0], jnp.sin(c[0]) @ c[1]), None), (W, x), None, \
+length=7)[0][1], W, y3)
+jax.experimental.ode.odeint(lambda y, t, a: {'p': y['v'], 'v': -a * jnp.sin(y['p'])}, {'p': 1., 'v': 0.}, \
+jnp.linspace(0., 2., 4), 2.)
+jax.grad(lambda a, y0, ts: jax.experimental.ode.odeint(lambda y, t: -a * y * t, y0, ts)[1:].sum(), \
+(0, 1, 2))(2., 1., x3 / 2)
 jax.experimental.ode.odeint(lambda y, t: -y, 's', x3)
 jax.jvp(lambda a: jax.experimental.ode.odeint(lambda y, t: -a * y, 1., x3), (1.,), (1.,))
 """

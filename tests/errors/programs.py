@@ -405,8 +405,7 @@ def fori_loop_carry_of_another_shape():
     lax.fori_loop(0, 3, lambda i, x: x[:2], F)
 
 
-# shapes, dtypes, axes
-# --------------------------------------------------------------------------------------------------
+# shapes, dtypes, axes ------------------------------------------------------------------------------------------------
 
 
 @program
@@ -579,8 +578,7 @@ def tree_node_registered_twice():
         weft.tree_util.register_pytree_node(Pair, lambda p: ((), None), lambda aux, children: Pair())
 
 
-# configuration, devices, transfers
-# -------------------------------------------------------------------------------------
+# configuration, devices, transfers -----------------------------------------------------------------------------------
 
 
 @program
@@ -620,8 +618,7 @@ def transfer_to_the_device_disallowed():
         jnp.sin(np.ones(3))
 
 
-# effects and checks
-# ----------------------------------------------------------------------------------------------------
+# effects and checks --------------------------------------------------------------------------------------------------
 
 
 @program

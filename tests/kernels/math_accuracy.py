@@ -75,7 +75,7 @@ TWO: dict[str, Callable] = {"pow": lambda x, y: x**y, "atan2": mp.atan2}
 def points(name: str, dtype: str, count: int, seed: int) -> list[np.ndarray]:
     """The arguments: one array, or two."""
     rng, kind = np.random.default_rng([seed, sum(map(ord, name))]), NUMPY[dtype]
-    anything = lambda n: rng.integers(0, 1 << (8 * np.dtype(kind).itemsize), n, dtype=BITS[dtype]).view(kind)  # noqa: E731
+    anything = lambda n: rng.integers(0, 1 << (8 * np.dtype(kind).itemsize), n, dtype=BITS[dtype]).view(kind)
     half = count // 2
     if name == "pow":
         base = np.concatenate([np.abs(anything(half)), rng.uniform(0, 4, count - half).astype(kind)])

@@ -373,10 +373,8 @@ def test_float_remainder(dtype, vector):
         Var("i"),
     )
     loop = For(i, n, [Store(out, i, x[i] % y[i])], "parallel", vector)
-    got = run_wasm(Program("rem", [x, y], [out], [], [Kernel("rem", [loop])]), a, b, features=RELAXED, schedule=False)[
-        0
-    ]
-    assert_same(got, expected)
+    program = Program("rem", [x, y], [out], [], [Kernel("rem", [loop])])
+    assert_same(run_wasm(program, a, b, features=RELAXED, schedule=False)[0], expected)
 
 
 def test_exp_reaches_the_smallest_normal_number():

@@ -44,8 +44,10 @@ run(stax.serial(stax.Dense(4), stax.Relu, stax.Dropout(0.8), stax.Dense(2)), x[0
 run(stax.serial(stax.Dense(4), stax.Relu), x[0, 0])
 run(stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(4), stax.Identity), stax.FanInConcat()), x[0, 0])
 run(stax.shape_dependent(lambda shape: stax.Dense(shape[-1] * 2)), x[0, 0])
-run(stax.serial(stax.Conv(4, (3, 3)), stax.BatchNorm(), stax.Relu, stax.MaxPool((2, 2), (2, 2)), stax.Flatten, stax.Dense(2), stax.LogSoftmax), x)
-[layer[1]((), v - 2) for layer in (stax.Tanh, stax.Relu, stax.Exp, stax.LogSoftmax, stax.Softmax, stax.Softplus, stax.Sigmoid, stax.Elu, stax.LeakyRelu, stax.Selu, stax.Gelu)]
+run(stax.serial(stax.Conv(4, (3, 3)), stax.BatchNorm(), stax.Relu, stax.MaxPool((2, 2), (2, 2)), stax.Flatten, \
+stax.Dense(2), stax.LogSoftmax), x)
+[layer[1]((), v - 2) for layer in (stax.Tanh, stax.Relu, stax.Exp, stax.LogSoftmax, stax.Softmax, stax.Softplus, \
+stax.Sigmoid, stax.Elu, stax.LeakyRelu, stax.Selu, stax.Gelu)]
 run(stax.elementwise(jnp.sum, axis=0), v); run(stax.elementwise(jnp.clip, min=1.5), v)
 shape(stax.Conv(4, (3, 3)), (-1, 8, 8, 3)); shape(stax.Flatten, (2, 3, 4)); shape(stax.Dense(5), (-1, 3))
 shape(stax.FanInConcat(), [(2, 3), (2, 4)]); shape(stax.MaxPool((2, 2), (2, 2)), (1, 8, 8, 3))

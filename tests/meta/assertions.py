@@ -224,9 +224,8 @@ class Asserting:
         if first in home.imports:
             there, original = home.imports[first]
             if original is not None and rest:  # from package import module, or a class's method
-                path = home.file_of(f"{there}.{original}" if there.strip(".") else there + original) or home.file_of(
-                    there
-                )
+                full_name = f"{there}.{original}" if there.strip(".") else there + original
+                path = home.file_of(full_name) or home.file_of(there)
                 wanted = last
             else:
                 path, wanted = home.file_of(there), last if rest else original

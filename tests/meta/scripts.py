@@ -9,15 +9,19 @@ import re
 
 TEST = re.compile(r"^[ \t]*(?:test|it)\(\s*(?P<quote>[\"'`])(?P<name>.*?)(?P=quote)", re.M | re.S)
 HELPER = re.compile(
-    r"\b(?:async\s+)?function\s+(\w+)\s*\(|\b(?:const|let)\s+(\w+)\s*=\s*(?:async\s*)?(?:\([^()]*\)|\w+)\s*(?::[^=]+)?=>|^\s+(?:async\s+)?(\w+)\([^()]*\)[^;{}()]*\{",
+    r"\b(?:async\s+)?function\s+(\w+)\s*\("
+    r"|\b(?:const|let)\s+(\w+)\s*=\s*(?:async\s*)?(?:\([^()]*\)|\w+)\s*(?::[^=]+)?=>"
+    r"|^\s+(?:async\s+)?(\w+)\([^()]*\)[^;{}()]*\{",
     re.M,
 )
 ASSERTS = re.compile(r"\bassert\b|\bexpect\s*[.(]|\bexecFileSync\(|\bthrow new Error")
 CONSTANT = re.compile(
-    r"\bassert(?:\.ok)?\(\s*(?:true|1|\"[^\"]+\"|'[^']+')\s*[,)]|\bexpect\(\s*(?:true|false|\d+)\s*\)|\|\|\s*true\s*\)|\.toBeGreaterThanOrEqual\(0\).*length|length\s*>=\s*0"
+    r"\bassert(?:\.ok)?\(\s*(?:true|1|\"[^\"]+\"|'[^']+')\s*[,)]|\bexpect\(\s*(?:true|false|\d+)\s*\)"
+    r"|\|\|\s*true\s*\)|\.toBeGreaterThanOrEqual\(0\).*length|length\s*>=\s*0"
 )
 SAME = re.compile(
-    r"\bassert\.(?:equal|strictEqual|deepEqual)\(\s*([\w.\[\]]+)\s*,\s*\1\s*[,)]|\bexpect\(\s*([\w.\[\]]+)\s*\)\.(?:toBe|toEqual)\(\s*\2\s*\)"
+    r"\bassert\.(?:equal|strictEqual|deepEqual)\(\s*([\w.\[\]]+)\s*,\s*\1\s*[,)]"
+    r"|\bexpect\(\s*([\w.\[\]]+)\s*\)\.(?:toBe|toEqual)\(\s*\2\s*\)"
 )
 SWALLOWED = re.compile(r"catch\s*(?:\([^)]*\))?\s*\{\s*(?://[^\n]*\s*)?\}")
 

@@ -363,9 +363,8 @@ def test_what_the_cuda_plugin_brings_is_registered(monkeypatch):
         ("initialize_pjrt_plugin", "cuda"),
         ("make_c_api_client", "cuda", {"memory": 7}, None),
     ]
-    assert [d[0] for d in done[2:4]] == ["register_custom_type_handler", "register_custom_call_handler"] and done[
-        4
-    ] == ("register_custom_type", "a_type", 1, ("platform", "CUDA"))
+    assert [d[0] for d in done[2:4]] == ["register_custom_type_handler", "register_custom_call_handler"]
+    assert done[4] == ("register_custom_type", "a_type", 1, ("platform", "CUDA"))
     targets = [
         (name, value, dict(rest)) for what, name, value, *rest in done[5:-2] if what == "register_custom_call_target"
     ]

@@ -92,7 +92,8 @@ def test_what_is_no_array_is_refused_as_in_python():
         for _ in range(2):
             with pytest.raises(TypeError):
                 x + other
-    assert (x == None) is False and (x != None) is True  # noqa: E711  as Python compares what has nothing to do with each other
+    # as Python compares what has nothing to do with each other
+    assert (x == None) is False and (x != None) is True  # noqa: E711
 
 
 def test_shape_errors_name_both_shapes():

@@ -15,7 +15,8 @@ PROGRAM = textwrap.dedent("""
     import weft
     weft.config.update("jax_num_cpu_devices", 2)
     assert not weft.distributed.is_initialized()
-    weft.distributed.initialize("localhost:" + sys.argv[2], 2, int(sys.argv[1]), initialization_timeout=60, shutdown_timeout_seconds=60)
+    limits = {"initialization_timeout": 60, "shutdown_timeout_seconds": 60}
+    weft.distributed.initialize("localhost:" + sys.argv[2], 2, int(sys.argv[1]), **limits)
     import weft.numpy as jnp
     me = weft.process_index()
     assert (me, weft.process_count(), weft.process_indices()) == (int(sys.argv[1]), 2, [0, 1])

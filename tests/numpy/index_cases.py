@@ -20,10 +20,12 @@ c = jnp.array([1 + 2j, -3j, 2.])
 u = jnp.array([5, 3, 200], 'uint8')
 """
 
-INDICES = """0; -1; 1, 2; (..., 0); None, 1; slice(1, None), slice(None, None, 2); slice(None, None, -1); :, ::-2; 1:1; 10:; -2:; ::-1, 1:3; i; i, 0; 0, i; :, i; i[:, None], i; None, i
+INDICES = """0; -1; 1, 2; (..., 0); None, 1; slice(1, None), slice(None, None, 2); slice(None, None, -1); :, ::-2; 1:1
+10:; -2:; ::-1, 1:3; i; i, 0; 0, i; :, i; i[:, None], i; None, i
 i, None, i; b; b, 1; x > 0; jnp.array(1); jnp.array(-1), 1:; np.array([0, 2]); np.int64(1); True; False; None, True
 ..., i; 1:, i; i, ::2; i, ::-1; i[:2], -1; jnp.zeros((0,), int); (); ...
-np.array([True, False, True]); :, np.array([True, False, True, True]); jnp.array([[0, 1], [2, 2]]), 1; jnp.array([0, 0, 0]); i.astype('uint8'), i; -i; 1, None, ::-1; 0, jnp.array([3, 1]), None"""
+np.array([True, False, True]); :, np.array([True, False, True, True]); jnp.array([[0, 1], [2, 2]]), 1
+jnp.array([0, 0, 0]); i.astype('uint8'), i; -i; 1, None, ::-1; 0, jnp.array([3, 1]), None"""
 DEEP = (
     "0, :, i; :, i, 1; i[:2], ..., 0; :, i, ::2; 0, i, ::-1; i[:2], :, i[:2]; i[:2, None], None, i; None, :, i, i; 1,"
     " ..., i; b[:2]; b[:2], :, i[:2]; t > 5; :, b; :, :, -1; ..., None, i, i; :, x > 0; 0, b, None, i[:2]"
@@ -269,7 +271,8 @@ jax.grad(lambda a, y: (a.at[x > 0].apply(jnp.sin) * w).sum(), (0, 1))(x, 1.3)
 jax.grad(lambda a, y: (a.at[far].apply(jnp.sin) * w).sum(), (0, 1))(x, 1.3)
 jax.grad(lambda a, y: (a.at[jnp.array([0, 0])].apply(jnp.sin) * w).sum(), (0, 1))(x, 1.3)
 jax.grad(lambda a, y: (a.at[:, i].apply(jnp.sin) * w).sum(), (0, 1))(x, 1.3)
-# A traced mask with a scalar update has a result of known shape, and what is computed from constants alone is known while tracing.
+# A traced mask with a scalar update has a result of known shape, and what is computed from constants alone is known
+# while tracing.
 jax.jit(lambda a, m: a.at[m].set(0.))(x, x > 0); jax.jit(lambda a, m: a.at[m].add(1.))(x, b)
 jax.jit(lambda a, m: a.at[m].max(1.))(x, x < 0)
 jax.jit(lambda a, m: a.at[m].multiply(2.))(x, b); jax.jit(lambda a: a[jnp.where(jnp.array([True, False, True]))])(x)
@@ -278,13 +281,13 @@ jnp.quantile(v, i)
 # The size of a quotient by zero, a label that is not there: JAX fails with what its own code stumbles
 # on (ZeroDivisionError, KeyError), NumPy and weft with the class of other arguments that do not fit.
 x.reshape(0, -1); jnp.array_split(x, 0); jnp.einsum(v, [0], [1])
-# No array is a TypeError everywhere
-JAX says TracerArrayConversionError of a list in average, which it is under its own jit, and ValueError of einsum's shapes.
+# No array is a TypeError everywhere; JAX says TracerArrayConversionError of a list in average, which it is under its
+# own jit, and ValueError of einsum's shapes.
 jnp.average([1.]); jnp.einsum('i', 'a')
 # JAX does not look at a precision that no product uses.
 jnp.einsum('i->', v, precision='foo')
-# JAX finds a traced axis or count not hashable (ValueError), since its own jit has it static
-here it is a ConcretizationTypeError as everywhere else.
+# JAX finds a traced axis or count not hashable (ValueError), since its own jit has it static;
+# here it is a ConcretizationTypeError as everywhere else.
 jax.jit(lambda k: jnp.tril(x, k))(1); jax.jit(lambda k: jnp.linalg.matrix_power(x[:, :3], k))(2)
 jax.jit(lambda k: jnp.rot90(x, k))(1)
 jax.jit(lambda k: jnp.resize(v, (k,)))(2); jax.jit(lambda k: jnp.diff(v, n=k))(1)

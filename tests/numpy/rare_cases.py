@@ -11,7 +11,8 @@ b = jnp.array([True, False, True])
 t = jnp.arange(24.).reshape(2, 3, 4)
 u = jnp.array([[1, 200, 7], [255, 0, 128]], 'uint8')
 wi, wf, w, f = jnp.asarray(2), jnp.asarray(2.5), jnp.full(3, 2), jnp.full((3, 3), 2.5)
-e, z, o, s, n = jnp.zeros((0, 3)), jnp.zeros(0), jnp.array([1, 2], 'int8'), jnp.float32(2), jnp.array([jnp.nan, 1., jnp.nan])
+e, z, o, s = jnp.zeros((0, 3)), jnp.zeros(0), jnp.array([1, 2], 'int8'), jnp.float32(2)
+n = jnp.array([jnp.nan, 1., jnp.nan])
 k = jax.random.key(0)
 ks = jax.random.split(k, 3)
 """
@@ -124,13 +125,19 @@ jnp.frompyfunc(lambda x, y: x/y, 2, 1).accumulate(i); jnp.frompyfunc(lambda x, y
 jax.grad(lambda v: jnp.frompyfunc(lambda x, y: x*y, 2, 1).reduce(v))(i.astype(float)); jax.vmap(jnp.subtract.reduce)(x)
 jax.jit(jnp.add.outer)(i, i)
 jax.vmap(lambda v, k: jnp.logaddexp.at(v, k, 1., inplace=False))(x, jnp.array([[0,0],[1,2],[3,3]]))
-[jnp.add.reduce(x.astype(d), a) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32', 'complex64') for a in (0, 1, -1, None, (0, 1))]
-[jnp.multiply.accumulate(i.astype(d)) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32', 'complex64')]
-[jnp.subtract.reduce(x.astype(d), a) for d in ('int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32', 'complex64') for a in (0, 1, -1, None)]
-[jnp.maximum.reduce(x.astype(d), a) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32') for a in (0, 1, -1, None, (0, 1))]
-[f.outer(i, x) for f in (jnp.add, jnp.subtract, jnp.multiply, jnp.maximum, jnp.minimum, jnp.logaddexp, jnp.logaddexp2, jnp.logical_and, jnp.logical_or, jnp.logical_xor)]
+[jnp.add.reduce(x.astype(d), a) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32', \
+'complex64') for a in (0, 1, -1, None, (0, 1))]
+[jnp.multiply.accumulate(i.astype(d)) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32', \
+'complex64')]
+[jnp.subtract.reduce(x.astype(d), a) for d in ('int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32', \
+'complex64') for a in (0, 1, -1, None)]
+[jnp.maximum.reduce(x.astype(d), a) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32') \
+for a in (0, 1, -1, None, (0, 1))]
+[f.outer(i, x) for f in (jnp.add, jnp.subtract, jnp.multiply, jnp.maximum, jnp.minimum, jnp.logaddexp, \
+jnp.logaddexp2, jnp.logical_and, jnp.logical_or, jnp.logical_xor)]
 [f.reduce(i) for f in (jnp.bitwise_and, jnp.bitwise_or, jnp.bitwise_xor)]
-[f.accumulate(i) for f in (jnp.bitwise_and, jnp.bitwise_or, jnp.bitwise_xor, jnp.logical_and, jnp.logical_or, jnp.maximum, jnp.minimum)]
+[f.accumulate(i) for f in (jnp.bitwise_and, jnp.bitwise_or, jnp.bitwise_xor, jnp.logical_and, jnp.logical_or, \
+jnp.maximum, jnp.minimum)]
 jnp.maximum.reduce(jnp.array([1., jnp.nan, 3.])); jnp.logaddexp.reduce(jnp.array([-jnp.inf, -jnp.inf]))
 jnp.logaddexp.reduce(jnp.array([jnp.inf, 1.]))
 jax.grad(lambda v: jnp.logaddexp.reduce(v))(x[0]); jax.grad(lambda v: jnp.subtract.reduce(v))(x[0])
@@ -138,7 +145,8 @@ jax.grad(lambda v: jnp.logaddexp.reduce(v))(x[0]); jax.grad(lambda v: jnp.subtra
 [jnp.polysub(i.astype(d), x[0].astype(d)) for d in ('int8', 'uint8', 'float16', 'bfloat16', 'float32', 'complex64')]
 [jnp.polymul(i.astype(d), x[0].astype(d)) for d in ('bool', 'int8', 'float16', 'bfloat16', 'float32', 'complex64')]
 [jnp.polyder(i.astype(d), m) for d in ('int8', 'float16', 'bfloat16', 'float32', 'complex64') for m in (0, 1, 2, 3)]
-[jnp.polyint(i.astype(d), m, k) for d in ('int8', 'float16', 'bfloat16', 'float32', 'complex64') for m in (1, 2, 3) for k in (None, 2)]
+[jnp.polyint(i.astype(d), m, k) for d in ('int8', 'float16', 'bfloat16', 'float32', 'complex64') \
+for m in (1, 2, 3) for k in (None, 2)]
 [jnp.polydiv(x[2].astype(d), i.astype(d)) for d in ('int8', 'float32', 'complex64')]
 [jnp.poly(i.astype(d)) for d in ('bool', 'int8', 'float16', 'float32', 'complex64')]
 jnp.polyadd(jnp.array([jnp.nan, 1.]), jnp.array([jnp.inf, 2., 3.]))
@@ -236,10 +244,14 @@ jnp.linalg.tensorsolve(jnp.eye(4,dtype=int)*2, jnp.arange(4))
 [jnp.hanning(n) for n in (0, 1, 2, 7, 8)]; [jnp.kaiser(n, v) for n in (0, 1, 2, 7) for v in (0., 2, 8.6)]
 [jnp.i0(x.astype(d)) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32')]
 [jnp.spacing(x.astype(d)) for d in ('bool', 'int8', 'uint8', 'int32', 'float16', 'bfloat16', 'float32')]
-[jnp.packbits(x.astype(d), axis=a, bitorder=o) for d in ('bool', 'int8', 'uint8', 'int32', 'uint16') for a in (None, 0, 1, -1) for o in ('little', 'big')]
-[jnp.unpackbits(u, axis=a, count=c, bitorder=o) for a in (None, 0, 1, -1) for c in (None, 3, -3, 40) for o in ('little', 'big')]
-[jnp.place(x.astype(d), x > 3, i.astype(d), inplace=False) for d in ('bool', 'int8', 'uint8', 'float16', 'bfloat16', 'complex64')]
-[jnp.piecewise(x.astype(d), [x < 3, x > 5], [lambda v: v, 2, 1]) for d in ('int8', 'uint8', 'float16', 'bfloat16', 'complex64')]
+[jnp.packbits(x.astype(d), axis=a, bitorder=o) for d in ('bool', 'int8', 'uint8', 'int32', 'uint16') \
+for a in (None, 0, 1, -1) for o in ('little', 'big')]
+[jnp.unpackbits(u, axis=a, count=c, bitorder=o) \
+for a in (None, 0, 1, -1) for c in (None, 3, -3, 40) for o in ('little', 'big')]
+[jnp.place(x.astype(d), x > 3, i.astype(d), inplace=False) for d in ('bool', 'int8', 'uint8', 'float16', 'bfloat16', \
+'complex64')]
+[jnp.piecewise(x.astype(d), [x < 3, x > 5], [lambda v: v, 2, 1]) \
+for d in ('int8', 'uint8', 'float16', 'bfloat16', 'complex64')]
 jax.grad(lambda v: jnp.kaiser(5, v).sum())(2.); jax.vmap(lambda v: jnp.packbits(v > 3))(x)
 jnp.packbits(jnp.array([1,0,1,1,0,0,0,1,1]))
 jnp.packbits(jnp.array([1,0,1,1,0,0,0,1,1]), bitorder='little'); jnp.packbits(jnp.array([[1,0,1],[1,1,0]]), axis=0)
@@ -345,8 +357,10 @@ jnp.nanquantile(jnp.where(x>5, jnp.nan, x), 0.5, weights=x, method='inverted_cdf
 jnp.quantile(jnp.where(x>5, jnp.nan, x), 0.5, weights=x, method='inverted_cdf')
 jnp.quantile(i, 0.5, weights=i, method='inverted_cdf')
 jnp.quantile(x, 0.5, weights=-x, method='inverted_cdf'); jnp.quantile(x, 0.5, interpolation='lower')
-[jnp.quantile(x, 0.4, method=m) for m in ('inverted_cdf','averaged_inverted_cdf','closest_observation','interpolated_inverted_cdf','hazen','weibull','median_unbiased','normal_unbiased')]
-[jnp.quantile(x, 0.4, axis=1, method=m) for m in ('inverted_cdf','averaged_inverted_cdf','closest_observation','interpolated_inverted_cdf','hazen','weibull','median_unbiased','normal_unbiased')]
+[jnp.quantile(x, 0.4, method=m) for m in ('inverted_cdf','averaged_inverted_cdf','closest_observation',\
+'interpolated_inverted_cdf','hazen','weibull','median_unbiased','normal_unbiased')]
+[jnp.quantile(x, 0.4, axis=1, method=m) for m in ('inverted_cdf','averaged_inverted_cdf','closest_observation',\
+'interpolated_inverted_cdf','hazen','weibull','median_unbiased','normal_unbiased')]
 jnp.quantile(x, 0.4, method='foo'); jnp.quantile(x, 0.4, out=x); jnp.quantile(x, 0.4, overwrite_input=True)
 jnp.var(x, mean=x.mean())
 jnp.var(x, 0, mean=jnp.zeros((1,4))); jnp.var(x, 0, mean=jnp.zeros((4,))); jnp.std(x, 1, mean=x.mean(1, keepdims=True))
@@ -510,8 +524,10 @@ jnp.digitize(x, i[::-1]); jnp.digitize(x, i, right=True)
 
 # weak types
 WEAK = """
-[g(v) for g in (jnp.all, jnp.any, jnp.isinf, jnp.isposinf, jnp.signbit, jnp.iscomplex, jnp.isreal, jnp.deg2rad, jnp.degrees, jnp.linalg.norm) for v in (w, f, wi, wf)]
-[g(a, c) for g in (jnp.array_equal, jnp.array_equiv, jnp.isin, jnp.gcd, jnp.lcm, jnp.setdiff1d) for a in (w, wi, 2, jnp.int8(2)) for c in (w, wi, 2)]
+[g(v) for g in (jnp.all, jnp.any, jnp.isinf, jnp.isposinf, jnp.signbit, jnp.iscomplex, jnp.isreal, jnp.deg2rad, \
+jnp.degrees, jnp.linalg.norm) for v in (w, f, wi, wf)]
+[g(a, c) for g in (jnp.array_equal, jnp.array_equiv, jnp.isin, jnp.gcd, jnp.lcm, jnp.setdiff1d) \
+for a in (w, wi, 2, jnp.int8(2)) for c in (w, wi, 2)]
 [g(f) for g in (jnp.diag, jnp.diagflat, jnp.diagonal, jnp.tril, jnp.triu, jnp.trapezoid, jnp.linalg.matrix_norm)]
 jnp.linalg.vector_norm(wf)
 jnp.trapezoid(w, w); jnp.cross(w, w); jnp.linalg.cross(f, w); jnp.unique(1j); jnp.union1d(1j, 2); jnp.argpartition(w, 1)

@@ -12,15 +12,22 @@ WORDS_ARE = "weft.numpy"  # to tools/coverage.py
 DTYPES = ("bool", "int8", "uint8", "int32", "float16", "bfloat16", "float32", "float64", "complex64")
 
 ROWS = """
-abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh bitwise_count bitwise_invert bitwise_not cbrt ceil conj conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor imag invert iscomplex isfinite isinf isnan isneginf isposinf isreal log log10 log1p log2 logical_not negative positive rad2deg radians real reciprocal rint sign signbit sin sinc sinh sqrt square tan tanh trunc nan_to_num frexp modf around round spacing i0: F(x)
+abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh bitwise_count \
+bitwise_invert bitwise_not cbrt ceil conj conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor imag \
+invert iscomplex isfinite isinf isnan isneginf isposinf isreal log log10 log1p log2 logical_not negative \
+positive rad2deg radians real reciprocal rint sign signbit sin sinc sinh sqrt square tan tanh trunc nan_to_num \
+frexp modf around round spacing i0: F(x)
     F(s); F(e); F(n)
-add arctan2 atan2 bitwise_and bitwise_or bitwise_xor copysign divide divmod equal float_power floor_divide fmax fmin fmod greater greater_equal heaviside hypot less less_equal logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum mod multiply nextafter not_equal remainder subtract true_divide isclose: F(x, y)
+add arctan2 atan2 bitwise_and bitwise_or bitwise_xor copysign divide divmod equal float_power floor_divide fmax \
+fmin fmod greater greater_equal heaviside hypot less less_equal logaddexp logaddexp2 logical_and logical_or \
+logical_xor maximum minimum mod multiply nextafter not_equal remainder subtract true_divide isclose: F(x, y)
     F(x, 2); F(s, x); F(n, n[::-1]); F(x, i); F(1.5, x); F(e, y)
 gcd lcm: F(x, y); F(x, 2); F(s, x); F(x, i); F(1.5, x); F(e, y)
 pow power: F(x, 2); F(x, y); F(x, 2.); F(2, x); F(e, y); F(x, i)
 bitwise_left_shift bitwise_right_shift left_shift right_shift: F(x, 1); F(y, i); F(e, y)
 ldexp: F(x, 2); F(x, i); F(n, 1)
-sum prod max min amax amin mean std var all any count_nonzero nansum nanprod nanmax nanmin nanmean nanvar nanstd ptp: F(x)
+sum prod max min amax amin mean std var all any count_nonzero nansum nanprod nanmax nanmin nanmean nanvar nanstd \
+ptp: F(x)
     F(x, axis=-1); F(x, axis=(0, -1), keepdims=True); F(s); F(n); F(e, axis=1); F(e, axis=0); F(x, axis=2)
 sum prod max min mean std var all any nansum nanmean nanstd: F(x, axis=0, where=mask, **initial)
 median nanmedian: F(x); F(x, axis=-1); F(x, axis=0, keepdims=True); F(n); F(e, axis=1); F(s)
@@ -49,7 +56,8 @@ block: F([x, x]); F([[x, x], [x, x]]); F([v, y]); F(s)
 split array_split hsplit vsplit: F(x, 2); F(x, [1], 1) if 'hv'.find('F'[4]) < 0 else F(x, [1]); F(e, 1)
 dsplit: F(x[None], 3); F(x, 3)
 unstack: F(x); F(x, axis=-1); F(s)
-atleast_1d atleast_2d atleast_3d ravel transpose flip squeeze fliplr flipud rot90 ndim shape size isscalar iscomplexobj isrealobj matrix_transpose copy asarray array zeros_like ones_like: F(x)
+atleast_1d atleast_2d atleast_3d ravel transpose flip squeeze fliplr flipud rot90 ndim shape size isscalar \
+iscomplexobj isrealobj matrix_transpose copy asarray array zeros_like ones_like: F(x)
     F(s); F(e); F(n)
 empty_like: F(x).shape; F(s).dtype
 full_like: F(x, 2); F(x, 2.5); F(s, True); F(e, 1)
@@ -189,7 +197,10 @@ fft.fftshift fft.ifftshift: F(x); F(x, axes=-1); F(v)
 """
 
 # not in the table: they print, read or write files, or are modules' classes; test files of their own have them
-ELSEWHERE = """array_repr array_str fromfile fromiter fromstring from_dlpack get_printoptions set_printoptions printoptions load save savez iterable einsum_path""".split()
+ELSEWHERE = """
+array_repr array_str fromfile fromiter fromstring from_dlpack get_printoptions set_printoptions printoptions load save
+savez iterable einsum_path
+""".split()
 
 
 def arguments(jnp, np, dtype: str) -> dict:

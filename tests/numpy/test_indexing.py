@@ -70,9 +70,8 @@ def test_as_jax(text, scope):
 def test_errors_name_the_function_and_the_argument(text, words, scope):
     with pytest.raises(Exception) as caught:
         eval(text, scope)
-    assert all(word in str(caught.value) for word in words) and len(str(caught.value).splitlines()) <= 10, str(
-        caught.value
-    )
+    message = str(caught.value)
+    assert all(word in message for word in words) and len(message.splitlines()) <= 10, message
 
 
 def test_apply_is_as_often_as_a_place_is_named():

@@ -114,13 +114,15 @@ with jnp.printoptions(precision=3, floatmode="fixed", sign="+", linewidth=30):
     print(repr(x))
 jnp.set_printoptions(threshold=2, edgeitems=1)
 print(x)
-for wrong in ({"floatmode": "x"}, {"sign": "x"}, {"threshold": "x"}, {"precision": 1.5}, {"foo": 1}, {"legacy": "1.13"}):
+wrong = {"floatmode": "x", "sign": "x", "threshold": "x", "precision": 1.5, "foo": 1, "legacy": "1.13"}
+for name, value in wrong.items():
     try:
-        jnp.set_printoptions(**wrong)
+        jnp.set_printoptions(**{name: value})
     except Exception as e:
         print(type(e).__name__)
 jnp.set_printoptions(threshold=1000, edgeitems=3)
-for a in (x, jnp.array([1, 2.5], "bfloat16"), jnp.array(True), jnp.arange(3).astype("int8"), jnp.array([1 + 2j]), jnp.zeros((0, 2))):
+small, flag, short = jnp.array([1, 2.5], "bfloat16"), jnp.array(True), jnp.arange(3).astype("int8")
+for a in (x, small, flag, short, jnp.array([1 + 2j]), jnp.zeros((0, 2))):
     f, g = io.BytesIO(), io.BytesIO()
     jnp.save(f, a), jnp.savez(g, a, name=a), f.seek(0), g.seek(0)
     archive = jnp.load(g)

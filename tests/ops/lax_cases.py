@@ -41,7 +41,8 @@ k4 = jnp.array([1, 2, 3, 4], 'uint32')
 lhs, rhs = jnp.arange(18.).reshape(6, 3) % 5 - 2, jnp.arange(12.).reshape(2, 3, 2) % 7 - 3
 sizes = jnp.array([2, 3])
 rows = lambda start, *shape: (jnp.arange(float(np.prod(shape))) * 7 % 11 - start).reshape(shape)
-ragged = lambda numbers, l, r: lax.RaggedDotDimensionNumbers(dot_dimension_numbers=numbers, lhs_ragged_dimensions=l, rhs_group_dimensions=r)
+ragged = lambda numbers, l, r: lax.RaggedDotDimensionNumbers(
+    dot_dimension_numbers=numbers, lhs_ragged_dimensions=l, rhs_group_dimensions=r)
 rbg, urbg = jax.random.key(42, impl='rbg'), jax.random.key(42, impl='unsafe_rbg')
 f32 = jnp.float32
 at = lax.ScatterDimensionNumbers((), (0,), (0,))
@@ -98,7 +99,8 @@ lax.rng_bit_generator(k4, (3, 5), 'uint32', lax.RandomAlgorithm.RNG_THREE_FRY)
 lax.rng_bit_generator(k4, (), 'uint32', lax.RandomAlgorithm.RNG_THREE_FRY); lax.rng_bit_generator(k4, (5,), 'int32')
 jax.vmap(lambda k: lax.rng_bit_generator(k, (5,)))(jnp.stack([k4, k4 + 1]))
 lax.rng_bit_generator(jnp.array([2**32 - 1] * 4, 'uint32'), (9,))
-lax.rng_bit_generator(jnp.array([7, 8, 2**32 - 1, 2**32 - 1], 'uint32'), (7,), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY)
+lax.rng_bit_generator(jnp.array([7, 8, 2**32 - 1, 2**32 - 1], 'uint32'), (7,), \
+algorithm=lax.RandomAlgorithm.RNG_THREE_FRY)
 lax.rng_uniform(0., 1., (2, 3)).shape; lax.rng_uniform(0, 1., (2,))
 jax.random.key_data(rbg); jax.random.key_data(jax.random.split(rbg)); jax.random.key_data(jax.random.split(rbg, (2, 2)))
 jax.random.key_data(jax.random.fold_in(rbg, 7)); jax.random.bits(rbg, (3,)); jax.random.bits(rbg, (3,), 'uint8')
@@ -126,18 +128,24 @@ jax.grad(lambda a: (lax.ragged_dot(a, rhs, sizes) ** 2).sum())(lhs)
 jax.grad(lambda a: (lax.ragged_dot(lhs, a, sizes) ** 2).sum())(rhs)
 jax.vmap(lax.ragged_dot)(jnp.stack([lhs, -lhs]), jnp.stack([rhs, rhs + 1]), jnp.stack([sizes, sizes - 1]))
 lax.ragged_dot_general(rows(2, 3, 6), rows(3, 6, 2), sizes, ragged((((1,), (0,)), ((), ())), [1], []))
-lax.ragged_dot_general(rows(2, 2, 3, 6), rows(3, 2, 6, 2), jnp.stack([sizes, sizes - 1]), ragged((((2,), (1,)), ((0,), (0,))), [2], []))
+lax.ragged_dot_general(rows(2, 2, 3, 6), rows(3, 2, 6, 2), jnp.stack([sizes, sizes - 1]), \
+ragged((((2,), (1,)), ((0,), (0,))), [2], []))
 lax.ragged_dot_general(rows(2, 6, 3, 2), rows(3, 6, 2, 2), sizes, ragged((((2,), (1,)), ((0,), (0,))), [0], []))
 lax.ragged_dot_general(rows(2, 2, 4, 3), rhs, sizes - 1, ragged((((2,), (1,)), ((), ())), [1], [0]))
-lax.ragged_dot_general(rows(2, 2, 4, 3), rhs, jnp.stack([sizes - 1, sizes - 2]), ragged((((2,), (1,)), ((), ())), [1], [0]))
+lax.ragged_dot_general(rows(2, 2, 4, 3), rhs, jnp.stack([sizes - 1, sizes - 2]), \
+ragged((((2,), (1,)), ((), ())), [1], [0]))
 lax.ragged_dot_general(lhs, rhs, sizes, ragged((((1,), (1,)), ((), ())), [0, 1], [0]))
 lax.ragged_dot_general(lhs, rhs, sizes, ragged((((1,), (1,)), ((), ())), [0], []))
 lax.ragged_dot_general(lhs, rhs, sizes, ragged((((1,), (1,)), ((), ())), [5], [0]))
-lax.scaled_dot(rows(2, 4, 8).astype('float8_e4m3fn'), rows(3, 8, 3).astype('float8_e4m3fn'), lhs_scale=jnp.full((4, 2), 2., 'float8_e8m0fnu'), rhs_scale=jnp.full((2, 3), 4., 'float8_e8m0fnu'), preferred_element_type='float32')
-lax.scaled_dot(rows(2, 4, 8).astype('bfloat16'), rows(3, 8, 3).astype('bfloat16'), rhs_scale=jnp.full((2, 3), .5, 'bfloat16'))
+lax.scaled_dot(rows(2, 4, 8).astype('float8_e4m3fn'), rows(3, 8, 3).astype('float8_e4m3fn'), \
+lhs_scale=jnp.full((4, 2), 2., 'float8_e8m0fnu'), rhs_scale=jnp.full((2, 3), 4., 'float8_e8m0fnu'), \
+preferred_element_type='float32')
+lax.scaled_dot(rows(2, 4, 8).astype('bfloat16'), rows(3, 8, 3).astype('bfloat16'), \
+rhs_scale=jnp.full((2, 3), .5, 'bfloat16'))
 lax.scaled_dot(lhs, lhs.T).dtype; lax.scaled_dot(rows(2, 4, 8), rows(3, 8, 3), lhs_scale=jnp.ones((4, 3)))
 lax.scaled_dot(v, v)
-lax.scaled_dot(rows(2, 2, 4, 8), rows(1, 2, 3, 8), lhs_scale=rows(3, 2, 4, 2), rhs_scale=rows(1, 2, 3, 2), dimension_numbers=(((2,), (2,)), ((0,), (0,))), preferred_element_type='float32')
+lax.scaled_dot(rows(2, 2, 4, 8), rows(1, 2, 3, 8), lhs_scale=rows(3, 2, 4, 2), rhs_scale=rows(1, 2, 3, 2), \
+dimension_numbers=(((2,), (2,)), ((0,), (0,))), preferred_element_type='float32')
 lax.dot(lhs, lhs.T, precision='F32_F32_F32'); lax.dot(x, x.T, precision=lax.DotAlgorithmPreset.BF16_BF16_F32)
 lax.dot(x, x.T, precision='F16_F16_F16'); lax.dot(x, x.T, precision='BF16_BF16_F32_X3')
 lax.dot(x, x.T, precision='TF32_TF32_F32'); lax.dot(x, x.T, precision='foo'); lax.dot(x, x.T, precision=3)
@@ -170,7 +178,8 @@ lax.reduce_precision(v, exponent_bits=4, mantissa_bits=2); jax.grad(lambda x: la
 """
 
 # one for each dtype
-TYPED = """lax.add(one(D), one(D)); lax.sub(one(D), one(D)); lax.mul(one(D), one(D)); lax.div(one(D), one(D)[:1]); lax.max(one(D), one(D)[::-1]); lax.eq(one(D), one(D)); lax.lt(one(D), one(D)[::-1]); lax.neg(one(D)); lax.sign(one(D))
+TYPED = """lax.add(one(D), one(D)); lax.sub(one(D), one(D)); lax.mul(one(D), one(D)); lax.div(one(D), one(D)[:1])
+lax.max(one(D), one(D)[::-1]); lax.eq(one(D), one(D)); lax.lt(one(D), one(D)[::-1]); lax.neg(one(D)); lax.sign(one(D))
 lax.exp(one(D)); lax.sqrt(one(D)); lax.floor(one(D)); lax.is_finite(one(D)); lax.bitwise_not(one(D))
 lax.population_count(one(D)); lax.square(one(D)); lax.reduce_sum(one(D), (0,)); lax.reduce_max(one(D), (0,))
 lax.reduce_min(one(D), (0,)); lax.reduce_prod(one(D), (0,)); lax.cumsum(one(D)); lax.cummax(one(D))
@@ -178,7 +187,9 @@ lax.dot(one(D), one(D)); lax.rev(one(D), (0,)); lax.full((2,), 1, D); jnp.zeros(
 jnp.array([1.5, -2., 300.]).astype(D); one(D).astype('float32'); one(D).astype('int32'); one(D).astype('bool')
 one(D).astype('bfloat16'); repr(one(D)); one(D)[jnp.array([2, 0])]; one(D).at[0].set(0)
 jnp.where(b[:3], one(D), one(D)[::-1])
-one(D)[0].item(); np.asarray(one(D)).dtype.name; jax.device_put(np.asarray(one(D))); one(D) + one(D); one(D) * 2; one(D) + jnp.int32(1); one(D) + f32(1); jax.jit(lambda a: a)(one(D)); jnp.promote_types(D, 'int8').name; jnp.promote_types(D, 'bool').name; jnp.promote_types(D, 'float16').name; jnp.finfo(D).bits; jnp.iinfo(D).max""".replace(
+one(D)[0].item(); np.asarray(one(D)).dtype.name; jax.device_put(np.asarray(one(D))); one(D) + one(D); one(D) * 2
+one(D) + jnp.int32(1); one(D) + f32(1); jax.jit(lambda a: a)(one(D)); jnp.promote_types(D, 'int8').name
+jnp.promote_types(D, 'bool').name; jnp.promote_types(D, 'float16').name; jnp.finfo(D).bits; jnp.iinfo(D).max""".replace(
     "\n", "; "
 )
 
@@ -190,6 +201,7 @@ def expressions() -> list[str]:
             e.replace("D)", f"'{d}')").replace("D,", f"'{d}',")
             for d in DTYPES
             for e in split(TYPED)
+            # it has no zero to pad with
             if not (d == "float8_e8m0fnu" and "lax.cum" in e)
         ],
-    ]  # it has no zero to pad with
+    ]

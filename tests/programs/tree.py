@@ -221,7 +221,8 @@ HELPERS = {
         def over_rows(fun, whole=False):
             from weft.runtime.device import default_device
             from weft.sharding import Mesh, P
-            return weft.shard_map(fun, mesh=Mesh([default_device()], ("i",)), in_specs=P() if whole else P("i"), out_specs=P("i"))
+            mesh = Mesh([default_device()], ("i",))
+            return weft.shard_map(fun, mesh=mesh, in_specs=P() if whole else P("i"), out_specs=P("i"))
         """),
     "seen": textwrap.dedent("""\
         def seen(x):

@@ -61,9 +61,8 @@ def test_bad_seeds(bad):
 
 def test_one_process_is_a_cluster_of_one():
     mesh = weft.make_mesh((1,), ("x",), devices=weft.devices()[:1])
-    assert mhu.process_allgather(jnp.ones(2)).shape == (1, 2) and mhu.process_allgather({"a": np.ones(2)}, tiled=True)[
-        "a"
-    ].shape == (2,)
+    assert mhu.process_allgather(jnp.ones(2)).shape == (1, 2)
+    assert mhu.process_allgather({"a": np.ones(2)}, tiled=True)["a"].shape == (2,)
     assert (
         mhu.broadcast_one_to_all({"a": jnp.arange(2)})["a"].tolist() == [0, 1]
         and mhu.sync_global_devices("here") is None

@@ -125,8 +125,7 @@ def test_a_client_has_no_python_function_called_and_learns_nothing_of_the_host(t
         assert "Traceback" not in log
 
 
-# what programs from outside hold
-# ----------------------------------------------------------------------------------------
+# what programs from outside hold -------------------------------------------------------------------------------------
 
 
 def test_somebody_has_decided_about_every_primitive():
@@ -254,8 +253,7 @@ def test_arguments_and_results_are_arrays(data):
         s.deserialize(data)
 
 
-# what clients are told
-# -------------------------------------------------------------------------------------------------
+# what clients are told -----------------------------------------------------------------------------------------------
 
 
 TRACEBACK = """INTERNAL: a callback failed: Traceback (most recent call last):

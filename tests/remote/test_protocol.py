@@ -113,8 +113,7 @@ def test_exceptions_keep_their_class():
     assert type(errors.rebuild("os.system", "x")) is RuntimeError and type(errors.rebuild("eval", "x")) is RuntimeError
 
 
-# the host
-# ---------------------------------------------------------------------------------------------------------------
+# the host ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

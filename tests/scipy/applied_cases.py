@@ -163,7 +163,8 @@ R.from_euler('xyz', jnp.array([0.1, 0.2]))
 R.from_rotvec(jnp.array([0.1, 0.2, 0.3])).as_quat(); R.from_rotvec(jnp.zeros(3)).as_quat()
 R.from_rotvec(jnp.array([[10., 20., 30.]]), degrees=True).as_matrix(); R.from_mrp(jnp.array([0.1, 0.2, 0.3])).as_quat()
 R.from_mrp(jnp.array([0.1, 0.2, 0.3])).as_mrp()
-R.from_matrix(R.from_rotvec(jnp.array([[0.1, 0.2, 0.3], [3., 0.1, 0.1], [0.1, 3., 0.2], [.1, .2, 3.]])).as_matrix()).as_quat()
+R.from_matrix(R.from_rotvec(jnp.array([\
+[0.1, 0.2, 0.3], [3., 0.1, 0.1], [0.1, 3., 0.2], [.1, .2, 3.]])).as_matrix()).as_quat()
 R.from_rotvec(jnp.array([[0.1, 0.2, 0.3], [3., 0.1, 0.1]])).as_rotvec()
 R.from_rotvec(jnp.array([[0.1, 0.2, 0.3], [3., 0.1, 0.1]])).as_rotvec(degrees=True)
 R.from_rotvec(jnp.array([1e-5, 0., 0.])).as_rotvec()
@@ -180,7 +181,8 @@ R.from_euler('xyz', e23).magnitude(); R.identity().as_quat(); len(R.identity());
 (R.from_euler('x', 0.3) * R.from_euler('z', 0.4)).as_quat()
 R.from_euler('xyz', jnp.array([[0.1, 0.2, 0.3], [0.2, 0.1, 0.4]])).mean().as_quat(canonical=True)
 R.from_euler('xyz', jnp.array([[0.1, 0.2, 0.3], [0.2, 0.1, 0.4]])).mean(v[:2]).as_quat(canonical=True)
-Slerp.init(g3, R.from_euler('xyz', jnp.array([[0.1, 0.2, 0.3], [0.2, 0.1, 0.4], [1., .1, .2]])))(jnp.array([0.5, 2., 3., 0.])).as_quat()
+Slerp.init(g3, R.from_euler('xyz', jnp.array([[0.1, 0.2, 0.3], [0.2, 0.1, 0.4], [1., .1, .2]])))(\
+jnp.array([0.5, 2., 3., 0.])).as_quat()
 Slerp.init(g3, R.from_euler('xyz', jnp.array([[0.1, 0.2, 0.3], [0.2, 0.1, 0.4], [1., .1, .2]])))(0.5).as_quat()
 Slerp.init(v, v)
 Slerp.init(v, R.identity())
@@ -209,9 +211,12 @@ optimize.minimize(lambda x, a: jnp.sum((x - a) ** 2), p, (3.,), method='bfgs').x
 optimize.minimize(lambda x: jnp.sum((x - 1) ** 2) + x[0] * x[1], p, method='BFGS')[:5]
 signal.detrend(w4, bp=2); signal.detrend(s, bp=[2, 3, 20]); signal.detrend(jnp.array([5.]))
 load(jax.__name__ + '.scipy.linalg').lu_solve((A, jnp.array([0, 1])), v)
-[f(0., jnp.array([jnp.nan, jnp.inf, -jnp.inf, 0.])) for m in [load(jax.__name__ + '.scipy.special')] for f in (m.xlogy, m.xlog1py)]
-[d.pmf(i, 2, .3) if d.__name__.endswith('nbinom') else d.pmf(i, .3) for n in ('geom', 'bernoulli', 'nbinom') for d in [load(f'{jax.__name__}.scipy.stats.{n}')]]
-[d.pdf(jnp.full(2, 1)) for n in ('norm', 'cauchy', 'logistic', 'laplace') for d in [load(f'{jax.__name__}.scipy.stats.{n}')]]
+[f(0., jnp.array([jnp.nan, jnp.inf, -jnp.inf, 0.])) for m in [load(jax.__name__ + '.scipy.special')] \
+for f in (m.xlogy, m.xlog1py)]
+[d.pmf(i, 2, .3) if d.__name__.endswith('nbinom') else d.pmf(i, .3) for n in ('geom', 'bernoulli', 'nbinom') \
+for d in [load(f'{jax.__name__}.scipy.stats.{n}')]]
+[d.pdf(jnp.full(2, 1)) for n in ('norm', 'cauchy', 'logistic', 'laplace') \
+for d in [load(f'{jax.__name__}.scipy.stats.{n}')]]
 """
 
 

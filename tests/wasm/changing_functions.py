@@ -39,7 +39,6 @@ def put(x, update, *start):
 
 
 # ---- initial values of inner loops: `initialise` in lower/control.py, `dies_at` and `may_write` in lower/emit.py
-# --------------
 
 
 @case(A, B)
@@ -151,7 +150,6 @@ def branches_that_swap_and_loop(a, b):
 
 
 # ---- counters and constants: `step_of`, `Counters` and `body_of` in lower/control.py
-# -----------------------------------------
 
 
 def scalars(*values):
@@ -218,7 +216,6 @@ def constant_carries_of_an_inner_loop(a):
 
 
 # ---- what is computed together, and what its operands' storage is written over with: lower/fuse.py, `may_write`
-# ---------------
 
 
 @case(A, B)
@@ -289,7 +286,6 @@ def product_beside_what_it_is_made_of(m, a, b):
 
 
 # ---- updates in place: `overwritten` and `updates_last` in lower/fuse.py
-# ------------------------------------------------------
 
 
 @case(A, B)
@@ -356,7 +352,6 @@ def row_that_is_read_before_and_after_it_is_written(m, a):
 
 
 # ---- results in the storage of donated arguments: `unread_when_written` in lower/program.py
-# -----------------------------------
 
 
 @case(A, M)

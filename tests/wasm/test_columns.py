@@ -154,9 +154,8 @@ def test_threads_share_the_columns(monkeypatch):
         lambda x, i: x[:, :60].mean(0),  # too few columns
         lambda x, i: x.reshape(600, -1)[:, :90].mean(0),  # rows near each other
         lambda x, i: x[i].sum(1),  # along the rows
-        lambda x, i: jnp.take_along_axis(x, i[:, None] + jnp.arange(256)[None, :], 1).sum(
-            0
-        ),  # wherever the indices say
+        # wherever the indices say
+        lambda x, i: jnp.take_along_axis(x, i[:, None] + jnp.arange(256)[None, :], 1).sum(0),
     ],
 )
 def test_what_is_left_as_it_is(fun):

@@ -24,7 +24,9 @@ F = jnp.float32
 # Typed arrays are printed as lists, 64-bit integers as strings; `caught` is the message of what a function throws.
 PRELUDE = """
 import { %(names)s } from "./%(module)s.js";
-const show = (key, v) => ArrayBuffer.isView(v) ? { [v.constructor.name]: Array.from(v, (x) => typeof x === "bigint" ? String(x) : x) } : typeof v === "bigint" ? String(v) + "n" : v;
+const numbers = (v) => Array.from(v, (x) => typeof x === "bigint" ? String(x) : x);
+const show = (key, v) =>
+  ArrayBuffer.isView(v) ? { [v.constructor.name]: numbers(v) } : typeof v === "bigint" ? String(v) + "n" : v;
 const caught = (f) => { try { f(); } catch (error) { return `${error.name}: ${error.message}`; } };
 const f = await load();
 const result = await (async () => { %(body)s })();
@@ -208,12 +210,14 @@ def test_state_stays_on_the_device_and_is_consumed(tmp_path):
         let [state, x] = f.put({ w: new Float32Array(1000), t: 0 }, new Float32Array(1000).fill(1)), sum;
         const old = state.w;
         for (let i = 0; i < 50; i++) { [state, sum] = f.onDevice(state, x); if (i < 49) sum.free(); }
-        const head = first(state.w), again = caught(() => f(old)), freed = caught(() => old.read()), stale = caught(() => f({ w: old, t: 1 }, x));
+        const head = first(state.w), again = caught(() => f(old)), freed = caught(() => old.read());
+        const stale = caught(() => f({ w: old, t: 1 }, x));
         const values = f.read({ sum, t: state.t, shape: state.w.shape, dtype: state.w.dtype });
         [state.w, state.t, x, sum].forEach((array) => (array.free(), array.free()));
         const left = device.stats().allocated - before;
         f.unload(); first.unload();
-        return [head, values, freed, stale, left, device.stats().allocated, caught(() => f({ w: new Float32Array(1000), t: 0 }, new Float32Array(1000)))];
+        const unloaded = caught(() => f({ w: new Float32Array(1000), t: 0 }, new Float32Array(1000)));
+        return [head, values, freed, stale, left, device.stats().allocated, unloaded];
     """,
         'load } from "./step.js"; import { load as loadFirst } from "./first.js"; import { Device',
     )[0:]
@@ -228,7 +232,8 @@ def test_calls_do_not_leak(tmp_path):
         tmp_path,
         "f",
         """
-        const device = await Device.create(), g = await load({ device }), x = new Float32Array(500), before = device.stats().allocated;
+        const device = await Device.create(), g = await load({ device }), x = new Float32Array(500);
+        const before = device.stats().allocated;
         for (let i = 0; i < 2000; i++) { g(x); try { g(x, x); } catch {} try { g(new Float32Array(501)); } catch {} }
         return [device.stats().allocated - before, device.stats().peak - before < 10000];
     """,
@@ -243,10 +248,14 @@ def test_arrays_that_nobody_holds_are_freed(tmp_path):
         tmp_path,
         "f",
         """
-        const device = await Device.create(), g = await load({ device }), x = new Float32Array(5000), before = device.stats().allocated;
+        const device = await Device.create(), g = await load({ device }), x = new Float32Array(5000);
+        const before = device.stats().allocated;
         for (let i = 0; i < 100; i++) g.onDevice(x);
         const held = device.stats().allocated - before;
-        for (let i = 0; i < 50 && device.stats().allocated > before; i++) { gc(); await new Promise((resolve) => setTimeout(resolve, 10)); }
+        for (let i = 0; i < 50 && device.stats().allocated > before; i++) {
+          gc();
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
         return [held, device.stats().allocated - before];
     """,
         'load } from "./f.js"; import { Device',
@@ -404,7 +413,8 @@ def test_engines_without_relaxed_vectors_take_the_other_module(tmp_path):
         const { readFile } = await import("node:fs/promises"), taken = [];
         const fetch = (url) => (taken.push(url.pathname.split("/").pop()), readFile(url));
         const plain = await Device.create(), device = Object.create(plain, { features: { value: ["simd128"] } });
-        const x = Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i)), a = (await load({ fetch }))(x, x), b = (await load({ fetch, device }))(x, x);
+        const x = Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i));
+        const a = (await load({ fetch }))(x, x), b = (await load({ fetch, device }))(x, x);
         return [taken, Math.max(...a.map((v, i) => Math.abs(v - b[i]))), plain.features];
     """,
         'load } from "./dot.js"; import { Device',

@@ -227,7 +227,8 @@ def test_runs_without_numpy():
     from weft import lax
     weft.config.update("jax_platforms", "webgpu")
     x = jnp.arange(6, dtype="float32").reshape(2, 3)
-    f = weft.jit(lambda x: (jnp.tanh(x) @ x.T, jnp.sort(-x, axis=1), lax.scan(lambda c, v: (c + v, c), jnp.zeros(3), x), x > 2))
+    sums = lambda x: lax.scan(lambda c, v: (c + v, c), jnp.zeros(3), x)
+    f = weft.jit(lambda x: (jnp.tanh(x) @ x.T, jnp.sort(-x, axis=1), sums(x), x > 2))
     out = f(x)
     assert out[1].tolist() == [[-2.0, -1.0, -0.0], [-5.0, -4.0, -3.0]], out[1].tolist()
     assert out[2][0].tolist() == [3.0, 5.0, 7.0] and out[3].tolist() == [[False] * 3, [True] * 3]

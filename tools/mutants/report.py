@@ -16,10 +16,10 @@ INTRODUCTION = """# Faults put in, and caught
 
 How many mistakes in the code do the tests see? `make test-mutants` puts one fault at a time into a copy of the code:
 operands swapped, a comparison or a sign turned, off by one, a condition or a statement left out, a wrong dtype or axis,
-an override renamed, an early return. It runs the tests that reach the fault's place, the quickest first, until one fails.
-The sample has as many faults of each part, spread evenly over kinds of faults and files, and is chosen by a hash of
-what they change: the same code has the same sample, and a change of the code changes few of them. Here stand all faults
-that have been judged and that the code as it is still has: those of its own sample, and of samples before it.
+an override renamed, an early return. It runs the tests that reach the fault's place, the quickest first, until one
+fails. The sample has as many faults of each part, spread evenly over kinds of faults and files, and is chosen by a hash
+of what they change: the same code has the same sample, and a change of the code changes few of them. Here stand all
+faults that have been judged and that the code as it is still has: those of its own sample, and of samples before it.
 This page is written by `python tools/mutants report`.
 
 *The same program*: faults that nothing can notice, since the program with them does the same; the reasons stand below.

@@ -181,10 +181,9 @@ def _flags() -> str:
 # reading ahead -------------------------------------------------------------------------------------------------------
 
 # XLA takes longer to read a large program than tracing and lowering take, so reading begins on a thread before it is
-# certain which program is needed: when
-# the first device is asked for, with the slowest program that this script ran last time; when a function is about to be
-# traced, with what a function
-# of its name ran last. A guess that turns out wrong is dropped.
+# certain which program is needed: when the first device is asked for, with the slowest program that this script ran
+# last time; when a function is about to be traced, with what a function of its name ran last. A guess that turns out
+# wrong is dropped.
 _WORTH = 1 << 20  # bytes: smaller programs are read in less time than this takes
 _ahead: dict[pathlib.Path, "_Ahead"] = {}
 # by note: the seconds that the slowest program of this process took to compile

@@ -252,9 +252,8 @@ class TestVectors:
                     lanes,
                     k,
                 )
-            assert memory[1024 : 1024 + 2 * size] == bytes(2 * size) and memory[1024 + (count * stride + 2) * size :][
-                :64
-            ] == bytes(64)
+            assert memory[1024 : 1024 + 2 * size] == bytes(2 * size)
+            assert memory[1024 + (count * stride + 2) * size :][:64] == bytes(64)
 
     def test_constants_that_are_held_are_not_made(self):
         base = Base()

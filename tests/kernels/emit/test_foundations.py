@@ -127,9 +127,8 @@ def test_expansions_are_made_once():
 def test_lanes_go_in_and_come_out(dtype, lanes):
     values = [0, 1, 1, 0][:lanes] if dtype == "bool" else [3, 5, 7, 11][:lanes]
     fn = Function([])
-    literal = {"f32": OP["f32.convert_i32_s"], "f64": OP["f64.convert_i32_s"], "i64": OP["i64.extend_i32_s"]}.get(
-        dtype, b""
-    )
+    literals = {"f32": OP["f32.convert_i32_s"], "f64": OP["f64.convert_i32_s"], "i64": OP["i64.extend_i32_s"]}
+    literal = literals.get(dtype, b"")
     for k, value in enumerate(values):
         fn.const(value)
         fn.code += literal

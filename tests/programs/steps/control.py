@@ -348,9 +348,8 @@ def custom_vjp(m: Maker) -> None:
         "f2": lambda: m.block([*kept, type], [type] * n, gives=(n,), outer=(), taken=taken, most=1),
     }
     made = {}
-    for name in (
-        m.rng.sample(("f0", "f1", "f2"), 3) if m.chance(0.5) else ("f0", "f1", "f2")
-    ):  # the first takes the rest of the nest
+    # the first takes the rest of the nest
+    for name in m.rng.sample(("f0", "f1", "f2"), 3) if m.chance(0.5) else ("f0", "f1", "f2"):
         made[name] = makers[name]()
     more = ", optimize_remat=True" if m.chance(0.2) else ""
     text = f"with_vjp({{f0}}, lambda *x: ({{f0}}(*x), {{f1}}(*x)), lambda kept, ct: {{f2}}(*kept, ct){more})"

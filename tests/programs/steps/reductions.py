@@ -35,9 +35,8 @@ def reduce(m: Maker) -> None:
         if names:
             m.emit(f"lax.{m.rng.choice(names)}({{0}}, {axes})", v, type=v.type.shaped(*without(v, axes)))
         return
-    names = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min"] + ["reduce_and", "reduce_or", "reduce_xor"] * (
-        kind in "iu"
-    )
+    names = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min"]
+    names += ["reduce_and", "reduce_or", "reduce_xor"] * (kind in "iu")
     if kind == "c" or count(v, axes) == 0:
         names = names[:2]  # the largest of nothing is infinite
     name = m.rng.choice(names)

@@ -27,8 +27,8 @@ class Artifact:
     code: a Wasm module or the UTF-8 JSON of a WebGPU plan; constants: bytes copied to the device once.
 
     >>> plan = b'{"kernels":[],"buffers":[],"steps":[]}'
-    >>> metadata = {"abi": 1, "kind": "webgpu", "name": "f", "inputs": [], "outputs": [], "scratch": 0, "features": [], "errors": {}}
-    >>> artifact = Artifact(metadata, plan)
+    >>> metadata = {"abi": 1, "kind": "webgpu", "name": "f", "inputs": [], "outputs": [], "scratch": 0, "features": []}
+    >>> artifact = Artifact({**metadata, "errors": {}}, plan)
     >>> Artifact.from_bytes(artifact.to_bytes()) == artifact
     True
     """

@@ -285,12 +285,8 @@ class Source:
             value = EXPRESSIONS[name].format(*operands)
         else:
             value = f"{self.refer(name.replace('-', '_') + '_', function_of(eqn))}({', '.join(operands)})"
-        yield (
-            f"{', '.join(map(self.new, eqn.outvars))}{',' if eqn.primitive.multiple_results and len(eqn.outvars) == 1 else ''}"
-            f" = {value}"
-            if eqn.outvars
-            else value
-        )
+        unpacked = "," if eqn.primitive.multiple_results and len(eqn.outvars) == 1 else ""
+        yield (f"{', '.join(map(self.new, eqn.outvars))}{unpacked} = {value}" if eqn.outvars else value)
 
     def function(self) -> Callable[..., list[Any]]:
         scope = dict(self.globals)

@@ -116,9 +116,12 @@ def _shard_map(b, ins, outs, *args, jaxpr, mesh, in_specs, out_specs, newly_manu
     local = [*jaxpr.in_avals, *[shaped((1,), dtypes.int32) for _ in counters]]
     symbol, labels = mesh_symbol(b, mesh)
     tokens = [token_type()] if any_ordered(jaxpr.effects) else []  # each device calls in the order of the program
-    per_value = lambda specs, avals: ir.Attribute.parse(
-        f"#sdy.sharding_per_value<[{', '.join([*[_sharding_text(b, mesh, P(), 0) for _ in tokens], *[_sharding_text(b, mesh, s, len(a.shape)) for s, a in zip(specs, avals)]])}]>"
-    )
+
+    def per_value(specs, avals):
+        texts = [_sharding_text(b, mesh, P(), 0) for _ in tokens]
+        texts += [_sharding_text(b, mesh, s, len(a.shape)) for s, a in zip(specs, avals)]
+        return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(texts)}]>")
+
     axes = ", ".join(f'"{labels[n]}"' for n in mesh.axis_names if n in manual)
     made = ir.Operation.create(
         "sdy.manual_computation",

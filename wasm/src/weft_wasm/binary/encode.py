@@ -146,8 +146,7 @@ def _plain() -> dict[str, bytes]:
 OP = _plain()
 
 # ALIGN[bytes] is the alignment immediate of an access of that width: natural alignment is only a hint, so it is always
-# 0 for
-# vectors (they may start anywhere) and the element's own for scalars.
+# 0 for vectors (they may start anywhere) and the element's own for scalars.
 ALIGN = {1: b"\x00", 2: b"\x01", 4: b"\x02", 8: b"\x03", 16: b"\x00"}
 
 

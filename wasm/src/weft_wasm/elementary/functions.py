@@ -132,9 +132,8 @@ class Float:
 
     def expm1(self, x: Expr) -> Expr:
         _, shifted, r = self._reduce_exp(x)
-        half = self.as_float(
-            self.i((self.bias - 1) << self.mantissa) + (self.as_int(shifted) << self.mantissa)
-        )  # 2^(k-1)
+        # 2^(k-1)
+        half = self.as_float(self.i((self.bias - 1) << self.mantissa) + (self.as_int(shifted) << self.mantissa))
         body = MulAdd(self._exp_tail(r), half, half - 0.5) * 2.0
         body = Select(lt(_abs(x), LN2 / 2), self._exp_tail(x), body)
         body = Select(lt(x, -17.5 if self.f32 else -37.5), self.c(-1.0), body)

@@ -196,9 +196,8 @@ class Steady:
             q = e.a * r
             better = MulAdd(MulAdd(q, minus_d, e.a), r, q)
             word = "u32" if e.dtype == "f32" else "u64"
-            signed = Bitcast(
-                Bitcast(better, word) | (Bitcast(q, word) & Bitcast(sign, word)), e.dtype
-            )  # of -0 the sum made 0
+            # of -0 the sum made 0
+            signed = Bitcast(Bitcast(better, word) | (Bitcast(q, word) & Bitcast(sign, word)), e.dtype)
             self.held.quotients[e] = Select(
                 Compare("ne", better, better), Binary("div", e.a, Unary("neg", minus_d)), signed, rare=True
             )

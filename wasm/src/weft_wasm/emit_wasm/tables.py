@@ -132,6 +132,5 @@ def shuffle_words(lanes: list[int], width: int = 4) -> bytes:
 
 
 WRAP_BITS = {d: 32 - 8 * ITEMSIZE[d] for d in ("i8", "u8", "i16", "u16")}
-WRAPPED = frozenset(
-    ("add", "sub", "mul", "neg", "shl", "not", "div", "abs")
-)  # operations after which a narrow integer may be out of its range
+# operations after which a narrow integer may be out of its range
+WRAPPED = frozenset(("add", "sub", "mul", "neg", "shl", "not", "div", "abs"))

@@ -48,8 +48,10 @@ FUNCTIONS: dict[str, str] = {
   if (x < y) { return a; }
   var ex = i32(x >> 23u);
   var ey = i32(y >> 23u);
-  if (ex == 0) { let s = countLeadingZeros(x) - 8u; x = x << s; ex = 1 - i32(s); } else { x = (x & 0x7fffffu) | 0x800000u; }
-  if (ey == 0) { let s = countLeadingZeros(y) - 8u; y = y << s; ey = 1 - i32(s); } else { y = (y & 0x7fffffu) | 0x800000u; }
+  if (ex == 0) { let s = countLeadingZeros(x) - 8u; x = x << s; ex = 1 - i32(s); }
+  else { x = (x & 0x7fffffu) | 0x800000u; }
+  if (ey == 0) { let s = countLeadingZeros(y) - 8u; y = y << s; ey = 1 - i32(s); }
+  else { y = (y & 0x7fffffu) | 0x800000u; }
   for (; ex > ey; ex--) {
     if (x >= y) { x = x - y; }
     x = x << 1u;
@@ -66,7 +68,8 @@ FUNCTIONS: dict[str, str] = {
     "f32_to_i32": (
         """fn f32_to_i32(x: f32) -> i32 {
   let inside = i32(select(x, 0.0f, is_nan(x) | (order(x) >= 0x4f000000) | (order(x) <= -0x4f000000)));
-  return select(select(select(inside, i32(0x80000000u), order(x) <= -0x4f000000), 0x7fffffff, order(x) >= 0x4f000000), 0, is_nan(x));
+  let above_least = select(inside, i32(0x80000000u), order(x) <= -0x4f000000);
+  return select(select(above_least, 0x7fffffff, order(x) >= 0x4f000000), 0, is_nan(x));
 }"""
     ),
     "f32_to_u32": (

@@ -160,7 +160,6 @@ class Buffer:
 
 
 # ---- expressions
-# ------------------------------------------------------------------------------------------------------
 
 
 class Node:
@@ -363,7 +362,6 @@ Operand: TypeAlias = Expr | int | float
 
 
 # ---- statements
-# -------------------------------------------------------------------------------------------------------
 
 
 @final
@@ -579,7 +577,6 @@ def shown(x: object) -> str:
 
 
 # ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds)
-# --------------------------
 
 
 def lift(x: Operand, dtype: str) -> Expr:

@@ -52,10 +52,8 @@ def _type(tree: Tree, specs: Sequence[dict[str, Any]], notes: Sequence[str], dep
     items = list(tree.items()) if isinstance(tree, dict) else [("", t) for t in tree]
     if not items:
         return "Record<string, never>" if isinstance(tree, dict) else "[]"
-    rows = [
-        f"{_comment(t, notes, pad)}{pad}{json.dumps(k) + ': ' if k != '' or isinstance(tree, dict) else ''}{_type(t, specs, notes, depth + 1)}"
-        for k, t in items
-    ]
+    named = lambda k: json.dumps(k) + ": " if k != "" or isinstance(tree, dict) else ""
+    rows = [f"{_comment(t, notes, pad)}{pad}{named(k)}{_type(t, specs, notes, depth + 1)}" for k, t in items]
     if isinstance(tree, dict):
         return "{\n" + "".join(f"{row};\n" for row in rows) + outer + "}"
     return "[\n" + "".join(f"{row},\n" for row in rows) + outer + "]"

@@ -129,7 +129,8 @@ def shard_map(
     Example:
         >>> import weft, weft.numpy as jnp
         >>> mesh = weft.make_mesh((1,), ("x",))
-        >>> weft.shard_map(lambda x: weft.lax.psum(x, "x"), mesh=mesh, in_specs=weft.P("x"), out_specs=weft.P())(jnp.arange(2.))
+        >>> total = lambda x: weft.lax.psum(x, "x")
+        >>> weft.shard_map(total, mesh=mesh, in_specs=weft.P("x"), out_specs=weft.P())(jnp.arange(2.))
         Array([0., 1.], dtype=float32)
     """
     if f is None:

@@ -73,11 +73,14 @@ def _highest(dt):
     return True if dtypes.is_bool(dt) else dtypes.iinfo(dt).max if dtypes.is_int(dt) else jnp.inf
 
 
-_DOC = """The {what} of the elements of `data` with each segment number: result[i] combines data[k] for segment_ids[k] == i.
+_DOC = """The {what} of the elements of `data` with each segment number.
+
+    result[i] combines data[k] for segment_ids[k] == i.
 
     Args:
         data: an array.
-        segment_ids: integers; their shape is the leading part of `data`'s. Elements whose number is not in 0..num_segments-1 are left out.
+        segment_ids: integers; their shape is the leading part of `data`'s. Elements whose number is not in
+            0..num_segments-1 are left out.
         num_segments: how many segments there are; the largest number plus one by default, which can't be traced.
         indices_are_sorted, unique_indices: promises about segment_ids that may make it faster.
         bucket_size: combines runs of this many elements first, for accuracy.

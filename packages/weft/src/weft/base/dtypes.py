@@ -210,7 +210,8 @@ class SupportsDType(Protocol):
     def dtype(self) -> Any: ...
 
 
-# What functions take for a dtype: its name, a type such as `float` or `weft.numpy.float32`, a dtype, something that has one.
+# What functions take for a dtype: its name, a type such as `float` or `weft.numpy.float32`, a dtype, something that has
+# one.
 DTypeLike: TypeAlias = "str | type[Any] | np.dtype[Any] | SupportsDType | ExtendedDType"
 Typed: TypeAlias = "tuple[ElementType, bool]"  # a dtype, and whether it is weak
 

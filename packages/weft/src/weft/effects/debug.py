@@ -134,7 +134,8 @@ def print(
 
     Example:
         >>> import weft, weft.numpy as jnp
-        >>> weft.jit(lambda x: weft.debug.print("sum {s:.1f} of {x}", s=jnp.sum(x), x=x))(jnp.arange(3.)); weft.effects_barrier()
+        >>> f = weft.jit(lambda x: weft.debug.print("sum {s:.1f} of {x}", s=jnp.sum(x), x=x))
+        >>> f(jnp.arange(3.)); weft.effects_barrier()
         sum 3.0 of [0. 1. 2.]
     """
     if fmt is None:

@@ -149,7 +149,8 @@ def GeneralConvTranspose(
     Example:
         >>> import weft
         >>> from weft.example_libraries import stax
-        >>> stax.GeneralConvTranspose(('NHWC', 'HWIO', 'NHWC'), 8, (2, 2), (2, 2))[0](weft.random.key(0), (1, 5, 5, 3))[0]
+        >>> init, apply = stax.GeneralConvTranspose(('NHWC', 'HWIO', 'NHWC'), 8, (2, 2), (2, 2))
+        >>> init(weft.random.key(0), (1, 5, 5, 3))[0]
         (1, 10, 10, 8)
     """
     return _convolution(

@@ -290,8 +290,7 @@ def check_error(error: Error) -> None:
         )
 
 
-# running a program with the state
-# --------------------------------------------------------------------------------------
+# running a program with the state ------------------------------------------------------------------------------------
 
 
 class _State(NamedTuple):
@@ -468,9 +467,8 @@ def _makes_nans(eqn: JaxprEqn) -> bool:
 
 
 def _is_indexing(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.name in ("gather", "dynamic_slice", "dynamic_update_slice") or eqn.primitive.name.startswith(
-        "scatter"
-    )
+    name = eqn.primitive.name
+    return name in ("gather", "dynamic_slice", "dynamic_update_slice") or name.startswith("scatter")
 
 
 _OOB_SLOT = (shaped((3,), dtypes.int32),)  # index, axis, size
@@ -512,8 +510,7 @@ def _out_of_bounds(eqn: JaxprEqn, args: list):
     return jnp.any(bad), jnp.stack([convert(v, dtypes.int32) for v in values])
 
 
-# primitives that carry programs
-# ----------------------------------------------------------------------------------------
+# primitives that carry programs --------------------------------------------------------------------------------------
 
 
 def _jit_rule(checks: _Checks, eqn, state, args):

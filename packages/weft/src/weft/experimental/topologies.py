@@ -51,7 +51,8 @@ def make_mesh(
 
     Example:
         >>> from weft.experimental import topologies
-        >>> topologies.make_mesh(topologies.TopologyDescription(topologies.get_attached_topology("cpu").devices[:1]), (1,), ("x",)).size
+        >>> device = topologies.get_attached_topology("cpu").devices[:1]
+        >>> topologies.make_mesh(topologies.TopologyDescription(device), (1,), ("x",)).size
         1
     """
     return Mesh(create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes), axis_names)

@@ -50,8 +50,12 @@ def register_pytree_node_serialization(
     Example:
         >>> import collections
         >>> from weft import export
-        >>> _ = export.register_pytree_node_serialization(collections.OrderedDict, serialized_name="OrderedDict",
-        ...     serialize_auxdata=lambda keys: ",".join(keys).encode(), deserialize_auxdata=lambda b: tuple(b.decode().split(",")))
+        >>> _ = export.register_pytree_node_serialization(
+        ...     collections.OrderedDict,
+        ...     serialized_name="OrderedDict",
+        ...     serialize_auxdata=lambda keys: ",".join(keys).encode(),
+        ...     deserialize_auxdata=lambda b: tuple(b.decode().split(",")),
+        ... )
     """
     if nodetype in _by_type:
         raise ValueError(
@@ -77,7 +81,8 @@ def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) ->
     Example:
         >>> import collections
         >>> from weft import export
-        >>> Pair = export.register_namedtuple_serialization(collections.namedtuple("Pair", "a b"), serialized_name="docs.Pair")
+        >>> Pair = collections.namedtuple("Pair", "a b")
+        >>> _ = export.register_namedtuple_serialization(Pair, serialized_name="docs.Pair")
     """
     if not _is_namedtuple(nodetype):
         raise ValueError(

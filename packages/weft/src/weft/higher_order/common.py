@@ -76,12 +76,13 @@ def strengthen(
     """
     new_values, new_avals, changed = [], [], False
     for v, a, o in zip(values, avals, outs):
+        # 1.0 does not become an integer
         if (
             a.weak_type
             and (not o.weak_type or a.dtype != o.dtype)
             and a.shape == o.shape
             and dtypes.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype
-        ):  # 1.0 does not become an integer
+        ):
             v, a, changed = convert(v, o.dtype, o.weak_type), shaped(a.shape, o.dtype, o.weak_type), True
         elif vma_of(o) - vma_of(a):  # the same everywhere at first, and then not
             v, changed = pvary_p.bind(v, axes=tuple(sorted(vma_of(o) - vma_of(a), key=str))), True

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 reduce_p = Primitive("reduce", multiple_results=True)
 
 
-# what folds share: operands come first, then an initial value for each
-# ----------------------------------------------------
+# what folds share: operands come first, then an initial value for each -----------------------------------------------
 
 
 def halves(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -227,7 +227,8 @@ def custom_linear_solve(
     Example:
         >>> import weft, weft.numpy as jnp
         >>> A = jnp.array([[2., 0.], [0., 4.]])
-        >>> solve = lambda b: weft.lax.custom_linear_solve(lambda x: A @ x, b, lambda _, b: b / jnp.diag(A), symmetric=True)
+        >>> divide = lambda matvec, b: b / jnp.diag(A)
+        >>> solve = lambda b: weft.lax.custom_linear_solve(lambda x: A @ x, b, divide, symmetric=True)
         >>> weft.grad(lambda b: solve(b).sum())(jnp.ones(2))
         Array([0.5 , 0.25], dtype=float32)
     """

@@ -385,7 +385,8 @@ def pcast(x: Tree, axis_name: AxisName, *, to: str) -> Tree:
     Example:
         >>> import weft, weft.numpy as jnp
         >>> f = lambda x: x * weft.lax.pcast(2., "x", to="varying")
-        >>> weft.shard_map(f, mesh=weft.make_mesh((1,), ("x",)), in_specs=weft.P("x"), out_specs=weft.P("x"))(jnp.ones(2))
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> weft.shard_map(f, mesh=mesh, in_specs=weft.P("x"), out_specs=weft.P("x"))(jnp.ones(2))
         Array([2., 2.], dtype=float32)
     """
     if to != "varying":

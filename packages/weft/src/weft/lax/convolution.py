@@ -255,7 +255,8 @@ def conv_with_general_padding(
 
     Example:
         >>> from weft import lax
-        >>> lax.conv_with_general_padding(lax.full((1, 1, 4), 1.0), lax.full((1, 1, 2), 1.0), (1,), [(1, 0)], (2,), None).shape
+        >>> x, kernel = lax.full((1, 1, 4), 1.0), lax.full((1, 1, 2), 1.0)
+        >>> lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], (2,), None).shape
         (1, 1, 7)
     """
     return conv_general_dilated(
@@ -424,7 +425,8 @@ def conv_general_dilated_local(
 
     Example:
         >>> from weft import lax
-        >>> lax.conv_general_dilated_local(lax.full((2, 3, 5), 1.0), lax.full((4, 6, 4), 1.0), (1,), 'VALID', (2,)).shape
+        >>> x, kernels = lax.full((2, 3, 5), 1.0), lax.full((4, 6, 4), 1.0)
+        >>> lax.conv_general_dilated_local(x, kernels, (1,), 'VALID', (2,)).shape
         (2, 4, 4)
     """
     name = "conv_general_dilated_local"

@@ -49,8 +49,9 @@ def ragged_all_to_all(
 
     Example:
         >>> import weft, weft.numpy as jnp
-        >>> swap = lambda x: weft.lax.ragged_all_to_all(x, jnp.zeros(2), jnp.array([0, 1]), jnp.array([1, 1]), jnp.full(2, weft.lax.axis_index('i')),
-        ...                                             jnp.array([1, 1]), axis_name='i')
+        >>> ones = jnp.array([1, 1])
+        >>> swap = lambda x: weft.lax.ragged_all_to_all(
+        ...     x, jnp.zeros(2), jnp.array([0, 1]), ones, ones * weft.lax.axis_index('i'), ones, axis_name='i')
         >>> weft.vmap(swap, axis_name='i')(jnp.array([[1., 2.], [3., 4.]]))
         Array([[1., 3.],
                [2., 4.]], dtype=float32)

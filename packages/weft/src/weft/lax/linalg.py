@@ -155,7 +155,8 @@ def triangular_solve(
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
-        >>> lax.linalg.triangular_solve(jnp.array([[2., 0.], [1., 1.]]), jnp.array([[4.], [3.]]), left_side=True, lower=True).tolist()
+        >>> a, b = jnp.array([[2., 0.], [1., 1.]]), jnp.array([[4.], [3.]])
+        >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True).tolist()
         [[2.0], [1.0]]
     """
     a, b = _matrix("triangular_solve", a), on_device(operand("triangular_solve", b))
@@ -401,7 +402,8 @@ def eig(
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
-        >>> w, = lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+        >>> a = jnp.array([[0., 1.], [-1., 0.]])
+        >>> w, = lax.linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
         >>> sorted(w.imag.tolist())
         [-1.0, 1.0]
     """

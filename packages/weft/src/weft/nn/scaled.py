@@ -89,7 +89,8 @@ def scaled_matmul(
 
     Example:
         >>> import weft, weft.numpy as jnp
-        >>> weft.nn.scaled_matmul(jnp.ones((1, 2, 4)), jnp.ones((1, 3, 4)), jnp.full((1, 2, 2), 2.), jnp.ones((1, 3, 2)))[0, 0]
+        >>> lhs, rhs = jnp.ones((1, 2, 4)), jnp.ones((1, 3, 4))
+        >>> weft.nn.scaled_matmul(lhs, rhs, jnp.full((1, 2, 2), 2.), jnp.ones((1, 3, 2)))[0, 0]
         Array([8., 8., 8.], dtype=float32)
     """
     arrays = [on_device(operand("scaled_matmul", x)) for x in (lhs, rhs, lhs_scales, rhs_scales)]
@@ -193,7 +194,8 @@ def scaled_dot_general(
     Example:
         >>> import weft, weft.numpy as jnp
         >>> config = weft.nn.get_scaled_dot_general_config("mxfp8")
-        >>> weft.nn.scaled_dot_general(jnp.ones((2, 32)), jnp.ones((3, 32)), (((1,), (1,)), ((), ())), configs=[config] * 3).shape
+        >>> lhs, rhs = jnp.ones((2, 32)), jnp.ones((3, 32))
+        >>> weft.nn.scaled_dot_general(lhs, rhs, (((1,), (1,)), ((), ())), configs=[config] * 3).shape
         (2, 3)
     """
     if implementation not in (None, "cudnn"):

@@ -72,8 +72,8 @@ ndarray = _Array
 
 _FAMILIES = {
     "creation": (
-        """array asarray copy empty empty_like eye frombuffer from_dlpack full full_like identity ones ones_like tri zeros
-        zeros_like"""
+        """array asarray copy empty empty_like eye frombuffer from_dlpack full full_like identity ones ones_like tri
+        zeros zeros_like"""
     ),
     "ranges": "arange fromfunction geomspace indices linspace logspace meshgrid",
     "elementary": (
@@ -89,8 +89,8 @@ _FAMILIES = {
         true_divide"""
     ),
     "universal": (
-        """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
-        multiply negative subtract frompyfunc ufunc"""
+        """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum
+        minimum multiply negative subtract frompyfunc ufunc"""
     ),
     "numeric": (
         "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num"
@@ -103,9 +103,9 @@ _FAMILIES = {
     ),
     "nan_reductions": """nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar""",
     "shapes": (
-        """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr flipud isscalar
-        matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis rot90 shape size squeeze stack swapaxes tile
-        transpose unstack"""
+        """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr
+        flipud isscalar matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis rot90
+        shape size squeeze stack swapaxes tile transpose unstack"""
     ),
     "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
     "splitting": "array_split dsplit hsplit split vsplit",
@@ -121,8 +121,8 @@ _FAMILIES = {
     "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
     "einsum": "einsum einsum_path",
     "sorting": (
-        """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort sort_complex union1d unique
-        unique_all unique_counts unique_inverse unique_values"""
+        """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort
+        sort_complex union1d unique unique_all unique_counts unique_inverse unique_values"""
     ),
     "statistics": "convolve corrcoef correlate cov",
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",

@@ -243,9 +243,8 @@ def histogramdd(
         # the last box has its upper edge
         places.append(where(comparisons.equal(x, e[-1]), ufuncs.subtract(place, 1), place))
     shape = tuple(shape_of(e)[0] + 1 for e in edges)
-    counts = bincount(ravel_multi_index(tuple(places), shape, mode="clip"), weights, length=math.prod(shape)).reshape(
-        shape
-    )
+    boxes = ravel_multi_index(tuple(places), shape, mode="clip")
+    counts = bincount(boxes, weights, length=math.prod(shape)).reshape(shape)
     counts = counts[(slice(1, -1),) * rank]  # without what lies outside of the edges
     if density:
         counts = ufuncs.divide(counts, reductions.sum(counts))

@@ -278,9 +278,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         safe = el.select_n_p.bind(done, b, linear.full(shape, 1, dtype_of(b), weak and not shape))
         return el.select_n_p.bind(done, b, a), el.select_n_p.bind(done, el.rem(a, safe), b)
 
-    return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[
-        0
-    ]
+    go_on = lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape)))
+    return while_loop(go_on, step, (x, y))[0]
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:

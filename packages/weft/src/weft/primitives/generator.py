@@ -201,12 +201,11 @@ def _reference(key: Value, *, shape: Shape, dtype: ElementType, algorithm: Any, 
     else:
         words = 2 * size if wide else size
         blocks = -(-words // 4)
-        flat = [w for i in range(blocks) for w in _philox_block((counter + i + (k << 64)) & ((1 << 128) - 1), k)][
-            :words
-        ]
-        bits = np.array([lo | hi << 32 for lo, hi in zip(flat[::2], flat[1::2])] if wide else flat, np.uint64).reshape(
-            shape
-        )
+        flat = [w for i in range(blocks) for w in _philox_block((counter + i + (k << 64)) & ((1 << 128) - 1), k)]
+        flat = flat[:words]
+        if wide:
+            flat = [lo | hi << 32 for lo, hi in zip(flat[::2], flat[1::2])]
+        bits = np.array(flat, np.uint64).reshape(shape)
     new = np.array([k, (counter + blocks) & ((1 << 64) - 1)], np.uint64)
     return [new.view(key.dtype), bits.astype(dtype)]
 

@@ -1,4 +1,6 @@
-"""What every array has, for type checkers and editors: the operators, methods and properties that `numpy.array_methods` and the backends install."""
+"""What every array has, for type checkers and editors: the operators, methods and properties that
+`numpy.array_methods` and the backends install.
+"""
 
 from typing import Any, Iterator, Sequence
 

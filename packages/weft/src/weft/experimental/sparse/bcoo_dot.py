@@ -142,7 +142,8 @@ def bcoo_dot_general(
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.experimental import sparse
-        >>> sparse.bcoo_dot_general(sparse.eye(2), jnp.arange(4.).reshape(2, 2), dimension_numbers=(([1], [0]), ([], [])))
+        >>> x = jnp.arange(4.).reshape(2, 2)
+        >>> sparse.bcoo_dot_general(sparse.eye(2), x, dimension_numbers=(([1], [0]), ([], [])))
         Array([[0., 1.],
                [2., 3.]], dtype=float32)
     """
@@ -183,7 +184,8 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers: Any):
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.experimental import sparse
-        >>> sparse.bcoo_dot_general_sampled(jnp.ones((2, 3)), jnp.ones((3, 2)), jnp.array([[0, 1]]), dimension_numbers=(([1], [0]), ([], [])))
+        >>> sparse.bcoo_dot_general_sampled(jnp.ones((2, 3)), jnp.ones((3, 2)), jnp.array([[0, 1]]),
+        ...                                 dimension_numbers=(([1], [0]), ([], [])))
         Array([3.], dtype=float32)
     """
     A, B, indices = jnp.asarray(A), jnp.asarray(B), jnp.asarray(indices)

@@ -191,7 +191,8 @@ def bcsr_dot_general(
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.experimental import sparse
-        >>> sparse.bcsr_dot_general(sparse.bcsr_fromdense(jnp.eye(2)), jnp.ones(2), dimension_numbers=(([1], [0]), ([], [])))
+        >>> m = sparse.bcsr_fromdense(jnp.eye(2))
+        >>> sparse.bcsr_dot_general(m, jnp.ones(2), dimension_numbers=(([1], [0]), ([], [])))
         Array([1., 1.], dtype=float32)
     """
     lhs, rhs = (x.to_bcoo() if isinstance(x, BCSR) else x for x in (lhs, rhs))
@@ -213,7 +214,8 @@ def bcsr_broadcast_in_dim(
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.experimental import sparse
-        >>> sparse.bcsr_broadcast_in_dim(sparse.bcsr_fromdense(jnp.eye(2)), shape=[3, 2, 2], broadcast_dimensions=[1, 2])
+        >>> m = sparse.bcsr_fromdense(jnp.eye(2))
+        >>> sparse.bcsr_broadcast_in_dim(m, shape=[3, 2, 2], broadcast_dimensions=[1, 2])
         BCSR(float32[3, 2, 2], nse=2, n_batch=1)
     """
     return BCSR.from_bcoo(

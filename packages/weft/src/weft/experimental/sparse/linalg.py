@@ -44,7 +44,8 @@ def lobpcg_standard(A: Any, X, m: int = 100, tol: float | None = None):
     guess X [n, k] of those, in at most m iterations.
 
     A is a matrix [n, n], dense or sparse, or a function of [n, j] arrays. Each iteration takes the best vectors among
-    the present ones, their residuals and the last directions (LOBPCG of Knyazev, 2001, without preconditioner). It ends when every residual is at most 10 n tol (|theta| + |A u|), where tol is the dtype's eps.
+    the present ones, their residuals and the last directions (LOBPCG of Knyazev, 2001, without preconditioner). It
+    ends when every residual is at most 10 n tol (|theta| + |A u|), where tol is the dtype's eps.
 
     Raises: ValueError for shapes or dtypes that do not fit, and where 5 k >= n (use `weft.numpy.linalg.eigh`).
         TypeError for complex numbers.

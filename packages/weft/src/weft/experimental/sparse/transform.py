@@ -353,7 +353,10 @@ def _call(*args, call_jaxpr=None, jaxpr=None, **params):
     return _body(jaxpr if call_jaxpr is None else call_jaxpr)(*args)
 
 
-_ZERO_TO_ZERO = """abs asin asinh atan atanh bessel_i1e cbrt ceil convert_element_type erf erf_inv expm1 floor log1p reduce_precision round sign sin sinh sqrt square tan tanh"""
+_ZERO_TO_ZERO = """
+    abs asin asinh atan atanh bessel_i1e cbrt ceil convert_element_type erf erf_inv expm1 floor log1p reduce_precision
+    round sign sin sinh sqrt square tan tanh
+"""
 _LINEAR = "conj copy imag neg real stop_gradient"
 # they may close over sparse arrays
 _CALLS = ("jit", "custom_jvp_call", "custom_vjp_call", "while", "scan", "cond", "remat2")

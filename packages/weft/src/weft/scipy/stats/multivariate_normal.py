@@ -38,9 +38,8 @@ def logpdf(x, mean, cov, allow_singular: None = None):
     factor = jnp.linalg.cholesky(cov)
     batch = broadcast_shapes([jnp.broadcast_shapes(x.shape, mean.shape, (n,))[:-1], cov.shape[:-2]])
     factor = jnp.broadcast_to(factor, (*batch, n, n))
-    y = linalg.triangular_solve(factor, jnp.broadcast_to(x - mean, (*batch, n))[..., None], left_side=True, lower=True)[
-        ..., 0
-    ]
+    centred = jnp.broadcast_to(x - mean, (*batch, n))
+    y = linalg.triangular_solve(factor, centred[..., None], left_side=True, lower=True)[..., 0]
     logs = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
     return -(y * y).sum(-1) / 2 - n / 2 * math.log(2 * math.pi) - logs
 
