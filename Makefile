@@ -11,7 +11,7 @@ PYTEST := $(PY) -m pytest
 PYTESTS := $(PYTEST) -n 2 --max-worker-restart=0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-random-coverage test-passes test-hostile test-math test-mutants accuracy
+.PHONY: help setup test test-quick test-python demo format lint types wheels bench clean coverage test-random test-random-coverage test-passes test-hostile test-math test-mutants accuracy
 
 ## help: this list
 help:
@@ -116,10 +116,17 @@ accuracy: setup vulkan $(ORACLE)
 demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 	@$(PY) examples/digits/demo.py
 
-## lint: ruff over all Python, and mypy over the packages
+PYTHON_SOURCES := packages native wasm web e2e tests bench examples tools
+
+## lint: how code is laid out, ruff's rules over all Python, and mypy over the packages
 lint: setup
-	@$(PY) -m ruff check packages native wasm tests bench examples tools
+	@$(PY) -m ruff format --check $(PYTHON_SOURCES) || { echo "The files above are not laid out as the formatter has them: run \`make format\`." >&2; exit 1; }
+	@$(PY) -m ruff check $(PYTHON_SOURCES)
 	@$(PY) -m mypy
+
+## format: lay out all code as `make lint` wants it
+format: setup
+	@$(PY) -m ruff format $(PYTHON_SOURCES)
 
 ## types: mypy over all packages, as pyproject.toml says
 types: setup
