@@ -135,8 +135,8 @@ EXPECTED: dict[str, str] = {
     "weft.numpy.linalg.svd": (
         "Overload(def (a: A, full_matrices: bool =, compute_uv: Literal[True] =, hermitian: bool =, subset_by_index:"
         " tuple[int, int] | None =) -> tuple[R, R, R, fallback=weft.numpy.linalg.decompositions.SVDResult], def (a: A,"
-        " full_matrices: bool, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int] | None =) -> R, def (a:"
-        " A, full_matrices: bool =, *, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int]"
+        " full_matrices: bool, compute_uv: Literal[False], hermitian: bool =, subset_by_index:"
+        " tuple[int, int] | None =) -> R, def (a: A, full_matrices: bool =, *, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int]"
         " | None =) -> R)"
     ),
     "weft.numpy.linalg.solve": "def (a: A, b: A) -> R",
