@@ -19,9 +19,10 @@ from weft.base import dtypes
 from weft.base.avals import AbstractToken, AbstractValue, shaped, token
 from weft.serialization import programs as s
 from weft.serialization.binary import Writer
+from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, round_scalar
 from weft.serialization.parameters import PORTABLE
-from weft.serialization.portable import CARRIERS, NotPortable
+from weft.serialization.portable import NotPortable
 from weft.core.primitive import param_types, registry
 
 # the parts of a program -----------------------------------------------------------------------------------------------
@@ -376,40 +377,37 @@ def retype(body: Body) -> None:
 def _derived(eqn: Equation) -> list:
     """The types of an equation's results; none where its primitive refuses it, which is for the reader to tell."""
     try:
-        carrier = CARRIERS.get(eqn.primitive)
-        avals = [_aval(_type(a)) for a in eqn.operands]
-        if carrier is not None:
-            _pass_on(eqn, carrier, avals)
         primitive = registry[eqn.primitive]
+        avals = [_aval(_type(a)) for a in eqn.operands]
+        if primitive.carries is not None:
+            _pass_on(eqn, primitive.carries, avals)
         out = primitive.abstract(*avals, **{k: _real(v) for k, v in eqn.params.items()})
     except Exception:
         return []
     return list(out) if primitive.multiple_results else [out]
 
 
-def _pass_on(eqn: Equation, carrier, avals: list) -> None:
+def _pass_on(eqn: Equation, carries: Carries, avals: list) -> None:
     """Gives programs that an equation carries the types of its operands."""
-    carried = [
-        v for key in carrier.keys for v in (eqn.params[key] if type(eqn.params[key]) is tuple else [eqn.params[key]])
-    ]
-    if sum(
-        max(eqn.params.get(name, 0), 0) for name in ("num_consts", "num_carry", "cond_nconsts", "body_nconsts")
-    ) > len(avals):
-        raise ValueError("it counts operands that are not there")
-    places = carrier.operands(eqn.params, len(avals))
-    if not places:
+    values = {key: eqn.params[key] for key in carries.takes}
+    carried = {key: v if type(v) is tuple else (v,) for key, v in values.items()}
+    if carries.runs is Runs.COMBINING:
         half = len(avals) // 2
         scalar = [type_of(a.update(shape=())) for a in avals[:half]]
-        for sub in carried:
-            for name, t in zip(sub.body.inputs, scalar * 2):
-                name.type = t
-            retype(sub.body)
+        for subs in carried.values():
+            for sub in subs:
+                for name, t in zip(sub.body.inputs, scalar * 2):
+                    name.type = t
+                retype(sub.body)
         return
-    for sub, operands in zip(carried, places):
-        for name, place in zip(sub.body.inputs, operands):
-            t = type_of(avals[place.position])
-            name.type = (*t[:2], t[2][1:]) if place.row else t
-        retype(sub.body)
+    if any(n < 0 for n in carries.sizes(eqn.params, len(avals)).values()):
+        raise ValueError("it counts operands that are not there")
+    for key, (operands, rows) in carries.places(eqn.params, len(avals)).items():
+        for sub in carried[key]:
+            for k, (name, place) in enumerate(zip(sub.body.inputs, operands)):
+                t = type_of(avals[place])
+                name.type = (*t[:2], t[2][1:]) if k >= len(operands) - rows else t
+            retype(sub.body)
 
 
 # what is changed ------------------------------------------------------------------------------------------------------

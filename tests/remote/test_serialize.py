@@ -193,6 +193,18 @@ def test_keys_and_constants_are_refused():
             s.serialize(inner.jaxpr)
 
 
+def test_constants_inside_a_checkpoint_are_protected_too():
+    table = jnp.arange(3.0)
+    inner = weft.jit(lambda v: v + table)
+    f = weft.checkpoint(lambda x, y: inner(x) * y, prevent_cse=(True, False))
+    jaxpr, consts = portable(program_for(weft.make_jaxpr(lambda x, y: f(x, y))(table, table))[0])
+    assert jaxpr.eqns[0].params["prevent_cse"] == (True, True, False)
+    back = s.deserialize(s.serialize(jaxpr))
+    np.testing.assert_array_equal(
+        interpret(back.jaxpr, [np.asarray(x) for x in (*consts, table, table)])[0], (table + table) * table
+    )
+
+
 def test_constants_inside_become_arguments():
     table = jnp.asarray(np.arange(4, dtype=np.float32))
     other = jnp.asarray(np.ones(4, np.float32))

@@ -31,6 +31,7 @@ from .trace import current_trace
 if TYPE_CHECKING:
     from ..transforms.linearize import PartialTrace
     from ..transforms.stage import JaxprTrace
+    from .carries import Carries
     from .effects import Effect
     from .jaxpr import JaxprEqn
     from .trace import Axis
@@ -149,6 +150,7 @@ class Primitive:
         self.jvp: JvpRule | Unsupported = Missing(name, "jvp")
         self.transpose: TransposeRule | Unsupported = Missing(name, "transpose") if foreign else NotLinear(name)
         self.batch: BatchRule | Unsupported = Missing(name, "batch")
+        self.carries: Carries | None = None  # how it carries jaxprs, if it does
         self.partial_eval: PartialEvalRule | None = None
         self.dce: DceRule | None = None
         # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving

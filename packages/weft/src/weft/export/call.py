@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, unsupported
 from ..transforms.batch import batch_jaxpr, to_front
@@ -29,6 +30,7 @@ def _batch(
     return outs, [0 if b else None for b in batched]
 
 
+call_exported_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)})
 call_exported_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 call_exported_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 call_exported_p.reference = AsDecomposed(call_exported_p)

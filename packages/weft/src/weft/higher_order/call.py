@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.avals import tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..transforms.batch import batch_jaxpr, to_front
@@ -171,6 +172,7 @@ def collective_names(*closeds: ClosedJaxpr) -> frozenset[Any]:
     return frozenset(names)
 
 
+jit_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)}, each={"donated_invars": False}, callee="name")
 jit_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 jit_p.effects = lambda params: params["jaxpr"].effects
 jit_p.axis_names = lambda params: collective_names(params["jaxpr"])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ..base.annotations import Args, Function, Result
 from ..core.interpret import interpret
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, param_type, unsupported
 from ..core.trace import Tracer, get_aval
@@ -34,6 +35,7 @@ def _run(*args: Value, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
     return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
 
+composite_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)})
 composite_p.abstract = lambda *args, jaxpr, **params: list(jaxpr.out_avals)
 composite_p.reference = lambda *args, jaxpr, **params: interpret(jaxpr, args)
 composite_p.decompose, composite_p.impl = _run, _run

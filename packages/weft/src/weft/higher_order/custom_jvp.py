@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import AbstractValue, shaped, tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero
 from ..core.trace import get_aval
@@ -221,6 +222,7 @@ def _batch(
 custom_jvp_call_p.transpose = lambda cts, *args, call_jaxpr, **_: backward_pass(
     call_jaxpr.jaxpr, call_jaxpr.consts, args, cts
 )
+custom_jvp_call_p.carries = Carries(Runs.ONCE, {"call_jaxpr": ("operands",)})
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
 custom_jvp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_jvp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec
 from ..base.annotations import Args, Function, Result, like, override
 from ..base import dtypes
 from ..base.avals import ShapedArray, shaped, tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
 from ..core.trace import get_aval, is_array_like
@@ -216,6 +217,7 @@ class _Nothing:
 nothing = _Nothing()
 
 
+custom_vjp_call_p.carries = Carries(Runs.ONCE, {"call_jaxpr": ("operands",)})
 custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
 custom_vjp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_vjp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])
@@ -430,6 +432,7 @@ def _opt_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Para
     return eval_jaxpr(params["fwd_jaxpr"].jaxpr, params["fwd_jaxpr"].consts, *args)
 
 
+remat_opt_p.carries = Carries(Runs.ONCE, {"fwd_jaxpr": ("operands",)}, aside=("fun_jaxpr",))
 remat_opt_p.abstract = lambda *avals, fwd_jaxpr, **_: list(fwd_jaxpr.out_avals)
 remat_opt_p.effects = lambda params: params["fwd_jaxpr"].effects
 remat_opt_p.axis_names = lambda params: collective_names(params["fwd_jaxpr"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
 from ..base.avals import tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
 from ..core.trace import get_aval
@@ -124,6 +125,7 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     )
 
 
+custom_vmap_call_p.carries = Carries(Runs.ONCE, {"call": ("operands",)})
 custom_vmap_call_p.abstract = lambda *avals, call, **_: list(call.out_avals)
 custom_vmap_call_p.effects = lambda params: params["call"].effects
 custom_vmap_call_p.axis_names = lambda params: collective_names(params["call"])

@@ -8,6 +8,7 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.avals import shaped, tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.interpret import interpret
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
@@ -140,5 +141,6 @@ def _folded(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> li
     return fold_last(jaxpr, [flatten_axes(x, kept, dimensions) for x in xs], inits)
 
 
+reduce_p.carries = Carries(Runs.COMBINING, {"jaxpr": ()})
 reduce_p.abstract, reduce_p.reference = _abstract, _reference
 derive(reduce_p, _folded, lambda params: dict(params, dimensions=tuple(d + 1 for d in params["dimensions"])))

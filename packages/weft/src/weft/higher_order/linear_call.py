@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.avals import tangent_aval
+from ..core.carries import REST, Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
@@ -72,6 +73,12 @@ def _batch(
     return outs, [0] * len(outs)
 
 
+linear_call_p.carries = Carries(
+    Runs.ONCE,
+    {"callee": ("residuals", "linear")},
+    {"residuals": "num_res", "linear": REST},
+    aside=("transpose",),
+)
 linear_call_p.abstract = lambda *avals, callee, **_: list(callee.out_avals)
 linear_call_p.effects = lambda params: params["callee"].effects
 linear_call_p.axis_names = lambda params: collective_names(params["callee"], params["transpose"])

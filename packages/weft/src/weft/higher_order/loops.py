@@ -8,6 +8,7 @@ from ..base import dtypes
 from ..base.avals import SymbolicSize, as_size, reshaped, tangent_aval
 from ..base.config import config
 from ..symbolic.dims import as_value, max_dim
+from ..core.carries import REST, Carries, Counted, Runs
 from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
@@ -398,6 +399,13 @@ def _scan_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any,
     )
 
 
+scan_p.carries = Carries(
+    Runs.REPEATED,
+    {"jaxpr": ("consts", "carry", "rows")},
+    {"consts": "num_consts", "carry": "num_carry", "rows": REST},
+    counted=Counted("length", "reverse", "unroll"),
+    titles={"jaxpr": "scan body"},
+)
 scan_p.hand_over = _scan_hand_over
 scan_p.abstract, scan_p.reference, scan_p.jvp, scan_p.batch = _scan_abstract, _scan_reference, _scan_jvp, _scan_batch
 scan_p.partial_eval, scan_p.transpose, scan_p.dce = _scan_partial_eval, _scan_transpose, _scan_dce
@@ -795,6 +803,12 @@ def _while_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Pa
     return [s if u else next(outs) for s, u in zip(staged, carry_u)]
 
 
+while_p.carries = Carries(
+    Runs.REPEATED,
+    {"cond_jaxpr": ("cond_consts", "carry"), "body_jaxpr": ("body_consts", "carry")},
+    {"cond_consts": "cond_nconsts", "body_consts": "body_nconsts", "carry": REST},
+    titles={"cond_jaxpr": "while_loop cond", "body_jaxpr": "while_loop body"},
+)
 while_p.abstract = lambda *avals, body_jaxpr, **_: list(body_jaxpr.out_avals)
 while_p.reference, while_p.jvp, while_p.batch, while_p.partial_eval = (
     _while_reference,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
 from ..base.annotations import Args, Decorator, Function, Result
 from ..base.avals import tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.effects import any_io
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
@@ -181,6 +182,7 @@ def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     )
 
 
+remat_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)}, each={"prevent_cse": True}, policy="policy")
 remat_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 remat_p.impl = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
 remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Seq
 
 from ..base import dtypes
 from ..base.avals import AbstractRef, array_aval, reshaped, shaped, tangent_aval
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
@@ -511,6 +512,7 @@ def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]
     return dict(zip(handed, part.saved.values())), [first], second
 
 
+shard_map_p.carries = Carries(Runs.ON_PARTS, {"jaxpr": ("operands",)}, on_parts=by_vmap)
 shard_map_p.hand_over = _hand_over
 shard_map_p.abstract, shard_map_p.reference = _abstract, AsDecomposed(shard_map_p)
 shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.batch, shard_map_p.dce = (

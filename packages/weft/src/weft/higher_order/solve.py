@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence, 
 
 from ..base.annotations import PyTree
 from ..base.avals import tangent_aval
+from ..core.carries import REST, Carries, Runs
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
@@ -139,6 +140,12 @@ def _batch(
     return outs, [0 if f else None for f in out_batched]
 
 
+custom_linear_solve_p.carries = Carries(
+    Runs.ONCE,
+    {"jaxprs.solve": ("solve", "b")},
+    {**{name: f"const_lengths.{name}" for name in _LinearSolveTuple._fields}, "b": REST},
+    aside=("jaxprs.matvec", "jaxprs.vecmat", "jaxprs.transpose_solve"),
+)
 custom_linear_solve_p.abstract = lambda *avals, jaxprs, **_: list(jaxprs.solve.out_avals)
 custom_linear_solve_p.decompose = _evaluate
 custom_linear_solve_p.reference = AsDecomposed(custom_linear_solve_p)

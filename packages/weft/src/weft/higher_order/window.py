@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.avals import shaped
+from ..core.carries import Carries, Runs
 from ..core.primitive import Primitive, unsupported
 from ..base.host import np
 from ..primitives.shape import pad_p
@@ -58,6 +59,7 @@ def _folded(*args: Value, jaxpr: ClosedJaxpr, consts: Sequence[Value], **params:
     return fold_last(jaxpr, [patches(x, i, **params) for x, i in zip(xs, inits)], inits)
 
 
+reduce_window_p.carries = Carries(Runs.COMBINING, {"jaxpr": ()})
 reduce_window_p.abstract, reduce_window_p.reference = _abstract, _reference
 derive(reduce_window_p, _folded, with_batch_axis)
 reduce_window_p.transpose = unsupported(

@@ -9,7 +9,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import get_aval
 from ..base.errors import KeyReuseError, at_user_line
 from ..base.source_info import current
-from ..transforms.key_reuse import Signature, join, overlap, signature, signature_of
+from ..transforms.key_reuse import Signature, called, join, overlap, signature, signature_of
 from .array import KeyArray
 from .nans import run_checked
 
@@ -63,5 +63,4 @@ def run_watched(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, A
     if not watching():
         return run_checked(primitive, args, params)
     sig = signature_of(primitive, params, [get_aval(x) for x in args], eager=True)
-    name = params["name"].lstrip("_") if primitive.name == "jit" else primitive.name
-    return run_consuming(sig, args, name, lambda: run_checked(primitive, args, params))
+    return run_consuming(sig, args, called(primitive, params), lambda: run_checked(primitive, args, params))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
 from ..base.config import config
-from ..higher_order.shard_map import by_vmap
+from ..core.carries import CARRY, Carries, Counted, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.trace import Tracer, current_trace, is_array, root
 from ..base.errors import at_user_line
@@ -20,9 +20,8 @@ from .array import KeyArray
 from .dispatch import run_primitive
 
 if TYPE_CHECKING:
-    from ..base.avals import Size
     from ..core.primitive import Primitive
-    from ..core.types import Value
+    from ..core.types import Params, Value
 
 _nans, _infs = config._options["debug_nans"], config._options["debug_infs"]
 
@@ -114,29 +113,25 @@ class _Replay:
 
     def step(self, primitive: Primitive, params: dict[Any, Any], args: list[Any]) -> list[Any] | None:
         """The results of a primitive that carries programs; None for any other."""
-        name = primitive.name
-        if name in ("jit", "remat2", "custom_jvp_call", "custom_vjp_call"):
-            inner = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
-            return self.closed(inner, args) if isinstance(inner, (ClosedJaxpr, Jaxpr)) else None
-        if name in ("cond", "while") and any(isinstance(x, Tracer) for x in args):  # devices may choose differently
+        carries = primitive.carries
+        if carries is None:
             return None
-        if name == "cond":
-            branches = params["branches"]
-            return self.closed(branches[min(max(_int(args[0]), 0), len(branches) - 1)], args[1:])
-        if name == "while":
-            c, b = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
-            carry = args[b:]
-            while _int(self.closed(params["cond_jaxpr"], [*args[:c], *carry])[0]):
-                carry = self.closed(params["body_jaxpr"], [*args[c:b], *carry])
-            return carry
-        if name == "scan":
-            return self.scan(args, **params)
-        if name == "shard_map":  # results are those of the program itself, which lie over the devices
-            self.watched(
-                lambda: by_vmap(
-                    *args, **params, evaluate=lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)
-                )
-            )
+        if carries.runs is Runs.ONCE:
+            called = carries.call(params, args)
+            return None if called is None else self.closed(*called)
+        if carries.counted is not None:
+            self.counted(carries, carries.counted, params, args)
+            return None
+        on_parts = carries.on_parts
+        if on_parts is not None:  # results are those of the program itself, which lie over the devices
+            run = lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)
+            self.watched(lambda: on_parts(*args, **params, evaluate=run))
+        elif not any(isinstance(x, Tracer) for x in args):  # devices may choose differently
+            if carries.runs is Runs.CHOSEN:
+                branch = carries.chosen(params, args, _int(args[0]))
+                return self.closed(branch.closed, branch.arguments(args))
+            if carries.has_condition:
+                return self.conditional(carries, params, args)
         return None
 
     def watched(self, run: Callable[..., Any]) -> None:
@@ -147,31 +142,29 @@ class _Replay:
         finally:
             _replaying.reset(token)
 
-    def closed(self, program: ClosedJaxpr | Jaxpr, args: Sequence[Any]) -> list[Any]:
-        return (
-            self.run(program, [], args) if isinstance(program, Jaxpr) else self.run(program.jaxpr, program.consts, args)
-        )
+    def closed(self, program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+        return self.run(program.jaxpr, program.consts, args)
 
-    def scan(
-        self,
-        args: Sequence[Any],
-        *,
-        jaxpr: ClosedJaxpr,
-        length: Size,
-        reverse: bool,
-        num_consts: int,
-        num_carry: int,
-        **_: Any,
-    ) -> list[Any] | None:
+    def conditional(self, carries: Carries, params: Params, args: Sequence[Any]) -> list[Any]:
+        """A loop that runs for as long as its first program gives true."""
+        args, at = list(args), carries.split(params, range(len(args)))[CARRY]
+        test, body = carries.programs(params, len(args))
+        while _int(self.closed(test.closed, test.arguments(args))[0]):
+            for i, x in zip(at, self.closed(body.closed, body.arguments(args))):
+                args[i] = x
+        return [args[i] for i in at]
+
+    def counted(self, carries: Carries, counted: Counted, params: Params, args: Sequence[Any]) -> None:
         """Iteration by iteration. Its results are not needed if no iteration raises: they were good one by one."""
-        consts, carry, xs = (
-            list(args[:num_consts]),
-            list(args[num_consts : num_consts + num_carry]),
-            args[num_consts + num_carry :],
-        )
-        for i in reversed(range(length)) if reverse else range(length):
-            carry = self.closed(jaxpr, [*consts, *carry, *[x[i] for x in xs]])[:num_carry]
-        return None
+        args, at = list(args), carries.split(params, range(len(args)))[CARRY]
+        (body,) = carries.programs(params, len(args))
+        whole = len(body.operands) - body.rows
+        rounds = range(params[counted.length])
+        for k in reversed(rounds) if params[counted.reverse] else rounds:
+            values = body.arguments(args)
+            outs = self.closed(body.closed, [*values[:whole], *[x[k] for x in values[whole:]]])
+            for i, x in zip(at, outs):
+                args[i] = x
 
 
 def _batch_of(x: Value) -> Any:

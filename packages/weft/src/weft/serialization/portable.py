@@ -1,19 +1,16 @@
-"""What jaxprs that leave the process carry: `CARRIERS` says which operands of an equation reach which jaxpr among its
-parameters. Primitives that carry jaxprs and are not in that table can't leave; `transforms.portable` makes programs
-that can.
-"""
+"""What holds of the equations of programs that come from outside: their operands fit the jaxprs that they carry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BackendError, VerificationError, WeftError
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from ..core.carries import CARRY, Carries, Program, Runs, get
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 
 if TYPE_CHECKING:
     from ..base.avals import Size
-    from ..core.types import Params
 
 
 class NotPortable(WeftError, BackendError):
@@ -21,119 +18,62 @@ class NotPortable(WeftError, BackendError):
     program, or run it on a backend of this process (`weft.config.update('jax_platforms', 'cpu')`)."""
 
 
-class Operand(NamedTuple):
-    """An operand as an argument of a carried jaxpr: its position in the equation, and whether it goes in row by row."""
-
-    position: int
-    row: bool = False
-
-
-def _whole(positions: Iterable[int]) -> list[Operand]:
-    return [Operand(i) for i in positions]
-
-
-def _scan(params: Params, n: int) -> list[list[Operand]]:
-    fixed = params["num_consts"] + params["num_carry"]
-    return [_whole(range(fixed)) + [Operand(i, True) for i in range(fixed, n)]]
-
-
-def _while(params: Params, n: int) -> list[list[Operand]]:
-    c, b = params["cond_nconsts"], params["body_nconsts"]
-    carry = range(c + b, n)
-    return [_whole([*range(c), *carry]), _whole([*range(c, c + b), *carry])]
-
-
-class Carrier(NamedTuple):
-    """How a primitive carries jaxprs."""
-
-    keys: tuple[str, ...]  # the parameters that hold them, in order
-    operands: Callable[..., Any]  # (params, number of operands) -> for each jaxpr the operands that are its arguments
-    prepend: Callable[..., Any]  # (params, how many constants each jaxpr gets) -> changed params
-
-
-CARRIERS: dict[str, Carrier] = {
-    "jit": Carrier(
-        ("jaxpr",),
-        lambda p, n: [_whole(range(n))],
-        lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])},
-    ),
-    "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {}),
-    "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]}),
-    "while": Carrier(
-        ("cond_jaxpr", "body_jaxpr"),
-        _while,
-        lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]},
-    ),
-    "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}),
-    # these combine elements: their jaxprs take scalars, two for each operand pair
-    "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}),
-    "reduce_window": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}),
-}
-FOLDS = ("reduce", "reduce_window")
-
-
-def carried(carrier: Carrier, params: Params) -> Iterator[Jaxpr | ClosedJaxpr]:
-    for key in carrier.keys:
-        value = params[key]
-        yield from value if isinstance(value, (tuple, list)) else (value,)
-
-
 def check_operands(eqn: JaxprEqn) -> None:
     """Raises VerificationError unless an equation's operands and results fit the jaxprs that it carries;
     `core.parameters` has checked its parameters.
     """
-    name, params, avals = eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars]
-    carrier = CARRIERS[name]
-    if name == "jit" and len(params["donated_invars"]) != len(avals):
-        raise VerificationError("jit says of each operand whether it is donated")
-    if name == "remat2" and type(params["prevent_cse"]) is tuple and len(params["prevent_cse"]) != len(avals):
-        raise VerificationError("checkpoint says of each operand whether the compiler must not see through it")
-    subs = [sub.jaxpr if isinstance(sub, ClosedJaxpr) else sub for sub in carried(carrier, params)]
-    if not subs:
+    name, params, avals, carries = eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars], eqn.primitive.carries
+    assert carries is not None
+    for key in carries.each:
+        if type(params[key]) is tuple and len(params[key]) != len(avals):
+            raise VerificationError(f"{name} has {len(params[key])} entries of {key} for {len(avals)} operands")
+    if not carries.jaxprs(params):
         raise VerificationError(f"{name} carries no program")
-    numbers = {
-        k: v for k, v in params.items() if k in ("num_consts", "num_carry", "length", "cond_nconsts", "body_nconsts")
-    }
+    counts = {path: get(params, path) for path in carries.counts}
+    length = None if carries.counted is None else params[carries.counted.length]
+    numbers = counts if carries.counted is None else {**counts, carries.counted.length: length}
     if any(v < 0 for v in numbers.values()):
         raise VerificationError(f"{name} has numbers that count nothing: {numbers}")
-    if sum(v for k, v in numbers.items() if k != "length") > len(avals):
+    if any(v < 0 for v in carries.sizes(params, len(avals)).values()):
         raise VerificationError(f"{name} has {len(avals)} operands and counts more: {numbers}")
-    if name in FOLDS:
-        types = [(v.aval.shape, v.aval.dtype) for v in eqn.outvars]
-        want, (jaxpr,) = [((), a.dtype) for a in avals[: len(avals) // 2]], subs
-        if (
-            len(avals) % 2
-            or [_type(a) for a in jaxpr.in_avals] != [*want, *want]
-            or [_type(a) for a in jaxpr.out_avals] != want
-            or [t[1] for t in types] != [w[1] for w in want]
-            or any(a.shape for a in avals[len(avals) // 2 :])
-        ):
-            raise VerificationError(f"{name} and its function disagree about types")
-        return
-    length = params.get("length")
-    for jaxpr, places in zip(subs, carrier.operands(params, len(avals))):
-        have = [_row(avals[p.position], length, name) if p.row else _type(avals[p.position]) for p in places]
-        want = [_type(a) for a in jaxpr.in_avals]
+    if carries.runs is Runs.COMBINING:
+        return _check_fold(eqn, carries.jaxprs(params)[0])
+    programs = carries.programs(params, len(avals))
+    for program in programs:
+        whole = len(program.operands) - program.rows
+        have = [_type(avals[i]) if k < whole else _row(avals[i], length, name) for k, i in enumerate(program.operands)]
+        want = [_type(a) for a in program.closed.in_avals]
         if have != want:
             raise VerificationError(f"{name} passes {_show(have)} to a program that takes {_show(want)}")
-    _check_results(name, params, avals, subs)
+    _check_results(name, carries, [avals[i] for i in carries.split(params, range(len(avals))).get(CARRY, ())], programs)
 
 
-def _check_results(name: str, params: dict[Any, Any], avals: list[Any], subs: list[Any]) -> None:
+def _check_fold(eqn: JaxprEqn, combine: ClosedJaxpr) -> None:
+    """Two scalars of each operand become one, and each operand has an initial value."""
+    avals = [a.aval for a in eqn.invars]
+    xs, inits = avals[: len(avals) // 2], avals[len(avals) // 2 :]
+    want = [((), _type(x)[1]) for x in xs]
+    if (
+        len(avals) % 2
+        or [_type(a) for a in combine.in_avals] != [*want, *want]
+        or [_type(a) for a in combine.out_avals] != want
+        or [_type(v.aval)[1] for v in eqn.outvars] != [dtype for _, dtype in want]
+        or any(a.shape for a in inits)
+    ):
+        raise VerificationError(f"{eqn.primitive.name} and its function disagree about types")
+
+
+def _check_results(name: str, carries: Carries, carry: Sequence[Any], programs: Sequence[Program]) -> None:
     """What goes round a loop keeps its type, and branches agree."""
-    outs = [[_type(a) for a in s.out_avals] for s in subs]
-    if name == "cond" and any(o != outs[0] for o in outs):
-        raise VerificationError("the branches of cond give different types")
-    if name == "scan":
-        c, k = params["num_consts"], params["num_carry"]
-        if len(outs[0]) < k or outs[0][:k] != [_type(a) for a in avals[c : c + k]]:
-            raise VerificationError("the carry of scan changes its type")
-    if name == "while":
-        carry = [_type(a) for a in avals[params["cond_nconsts"] + params["body_nconsts"] :]]
-        if outs[1] != carry:
-            raise VerificationError("the carry of while changes its type")
-        if len(outs[0]) != 1 or outs[0][0][1] != "bool":
-            raise VerificationError("the condition of while is not a truth value")
+    *tests, outs = [[_type(a) for a in p.closed.out_avals] for p in programs]
+    if carries.runs is Runs.CHOSEN and any(o != outs for o in tests):
+        raise VerificationError(f"the branches of {name} give different types")
+    if carries.runs is Runs.REPEATED:
+        kept = outs if carries.has_condition else outs[: len(carry)]
+        if kept != [_type(a) for a in carry]:
+            raise VerificationError(f"the carry of {name} changes its type")
+        if any(len(o) != 1 or o[0][1] != "bool" for o in tests):
+            raise VerificationError(f"the condition of {name} is not a truth value")
 
 
 def _type(aval: Any) -> tuple[Any, ...]:

@@ -32,7 +32,7 @@ from ..symbolic.parser import parse_dimension
 from ..symbolic.scope import SymbolicScope
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
-from .portable import CARRIERS, NotPortable, check_operands
+from .portable import NotPortable, check_operands
 from ..core.primitive import param_types, registry
 from ..core.verify import verify
 
@@ -518,10 +518,12 @@ class _Deserializer:
         eqn = JaxprEqn(invars, outvars, primitive, params, frozenset(), self.lines[line - 1] if line else UNKNOWN)
         try:
             check_parameters(eqn)
-            if name in CARRIERS:
+            carries = primitive.carries
+            if carries is not None:
                 check_operands(eqn)
-            if name == "scan":  # copies of its program are made only when it is compiled
-                self.equations += (_copies(params["length"], params["unroll"]) - 1) * max(1, self.equations - before)
+            if carries is not None and carries.counted is not None:  # copies are made only when it is compiled
+                length, unroll = params[carries.counted.length], params[carries.counted.unroll]
+                self.equations += (_copies(length, unroll) - 1) * max(1, self.equations - before)
         except Exception as e:
             raise DeserializationError(f"{eqn.source_info}: {e}", start) from e
         return eqn

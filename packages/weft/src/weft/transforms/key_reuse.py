@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
 from ..base import dtypes
 from ..base.avals import ShapedArray
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from ..core.carries import CARRY, Carries, Program, Runs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from ..core.primitive import Primitive
 from ..base.errors import KeyReuseError, at_user_line
 
@@ -103,18 +104,15 @@ def signature_of(
         return Signature({}, {i: i for i in keys})
     if name == "slice":
         return Signature({0: sliced(avals[0].shape, params)}, {}) if keys else NOTHING
-    if name == "scan":
-        return _scan(**params)
-    if name == "while":
-        return _while(**params)
-    if name == "cond":
-        return _cond(params["branches"])
-    # its other program stands by
-    inner = list(subjaxprs(params)) if name != "remat_opt" else [params["fwd_jaxpr"].jaxpr]
-    if len(inner) == 1 and len(inner[0].invars) == len(avals):
-        closed = next((v for v in params.values() if isinstance(v, ClosedJaxpr) and v.jaxpr is inner[0]), inner[0])
-        return signature(closed)
+    if primitive.carries is not None and primitive.carries.jaxprs(params):
+        return _carried(primitive.carries, params, len(avals))
     return NOTHING if eager else Signature(dict.fromkeys(keys, True), {})
+
+
+def called(primitive: Primitive, params: Params) -> str:
+    """What messages call an operation: a call of a user's function by that function's name."""
+    callee = None if primitive.carries is None else primitive.carries.callee
+    return primitive.name if callee is None else params[callee].lstrip("_")
 
 
 def _repeated(what: str, sig: Signature, consts: int, carry: int) -> None:
@@ -139,36 +137,45 @@ def _repeated(what: str, sig: Signature, consts: int, carry: int) -> None:
         )
 
 
-def _scan(*, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **_: Any) -> Signature:
-    sig = signature(jaxpr)
-    _repeated("scan body", sig, num_consts, num_carry)
-    forwards = {o: i for o, i in sig.forwards.items() if o < num_carry and i == num_consts + o}
-    return Signature(
-        {i: part if i < num_consts + num_carry else True for i, part in sig.sinks.items()}, forwards, sig.spent
-    )
+def _carried(carries: Carries, params: Params, operands: int) -> Signature:
+    """The signature of an operation that carries programs."""
+    if carries.runs is Runs.REPEATED:
+        return _loop(carries, params, operands)
+    return _either([_outside(p, signature(p.closed)) for p in carries.programs(params, operands)])
 
 
-def _while(
-    *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int, **_: Any
-) -> Signature:
-    sig, test = signature(body_jaxpr), signature(cond_jaxpr)
-    _repeated("while_loop cond", test, len(cond_jaxpr.jaxpr.invars), 0)
-    _repeated("while_loop body", sig, body_nconsts, len(body_jaxpr.jaxpr.outvars))
-    forwards = {o: cond_nconsts + i for o, i in sig.forwards.items() if i == body_nconsts + o}
-    return Signature({cond_nconsts + i: part for i, part in sig.sinks.items()}, forwards, sig.spent)
+def _outside(program: Program, sig: Signature) -> Signature:
+    """A program's signature over the operands that are its arguments; of rows all elements are consumed."""
+    at, rows = program.operands, len(program.operands) - program.rows
+    sinks = {at[i]: part if i < rows else True for i, part in sig.sinks.items()}
+    return Signature(sinks, {o: at[i] for o, i in sig.forwards.items()}, sig.spent, sig.consts)
 
 
-def _cond(branches: Sequence[ClosedJaxpr]) -> Signature:
-    """Consumed is what a branch consumes, also where it hands it on; handed on is what all hand on."""
-    sigs = [signature(b) for b in branches]
+def _loop(carries: Carries, params: Params, operands: int) -> Signature:
+    *tests, body = carries.programs(params, operands)
+    *test_titles, title = carries.titles.values()
+    for test, what in zip(tests, test_titles):
+        _repeated(what, signature(test.closed), len(test.operands), 0)
+    sig, carry = signature(body.closed), carries.sizes(params, operands)[CARRY]
+    consts = len(body.operands) - carry - body.rows
+    _repeated(title, sig, consts, carry)
+    same = {o: i for o, i in sig.forwards.items() if o < carry and i == consts + o}  # what stays in its place
+    return _outside(body, sig._replace(forwards=same))
+
+
+def _either(sigs: Sequence[Signature]) -> Signature:
+    """The signature of one program of several: consumed is what any of them consumes, also where it hands it on;
+    handed on is what all hand on.
+    """
+    if len(sigs) == 1:
+        return sigs[0]
     sinks: dict[int, Part] = {}
     for sig in sigs:
         for i, part in sig.sinks.items():
-            sinks[i + 1] = join(sinks.get(i + 1), part)
-    forwards = {o: i + 1 for o, i in set.intersection(*[set(s.forwards.items()) for s in sigs])}
-    consts = tuple([c for s in sigs for c in s.consts])
+            sinks[i] = join(sinks.get(i), part)
+    forwards = dict(set.intersection(*[set(s.forwards.items()) for s in sigs]))
     spent = {o for s in sigs for o in (*s.spent, *[o for o, i in s.forwards.items() if i in s.sinks])}
-    return Signature(sinks, forwards, frozenset(spent), consts)
+    return Signature(sinks, forwards, frozenset(spent), tuple([c for s in sigs for c in s.consts]))
 
 
 def signature(program: ClosedJaxpr | Jaxpr) -> Signature:
@@ -205,9 +212,8 @@ def _signature(jaxpr: Jaxpr, values: Sequence[Any]) -> Signature:
         used[place] = join(used.get(place), part)
 
     for eqn in jaxpr.eqns:
-        name = eqn.primitive.name
         sig = signature_of(eqn.primitive, eqn.params, [a.aval for a in eqn.invars])
-        label = eqn.params["name"].lstrip("_") if name == "jit" else name
+        label = called(eqn.primitive, eqn.params)
         for i, part in sig.sinks.items():
             if not isinstance(eqn.invars[i], Literal):
                 place, same = find(eqn.invars[i])

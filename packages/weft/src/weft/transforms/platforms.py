@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import ShapedArray, shaped
+from ..core.carries import Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import reset_trace, set_trace
@@ -96,12 +97,13 @@ def _run(
     read = lambda a: literal_value(a) if type(a) is Literal else env[a]
     for eqn in jaxpr.eqns:
         primitive, params, values = eqn.primitive, eqn.params, [read(a) for a in eqn.invars]
+        carries = primitive.carries
         outs: Any
         if primitive is platform_index_p:
             outs = TypedScalar(index_of(platform, params["platforms"], branches_of), shaped((), dtypes.int32))
-        elif primitive.name == "cond" and type(values[0]) is TypedScalar:
-            branch = params["branches"][min(max(values[0].val, 0), len(params["branches"]) - 1)]
-            outs = _run(branch.jaxpr, branch.consts, values[1:], platform, branches_of)
+        elif carries is not None and carries.runs is Runs.CHOSEN and type(values[0]) is TypedScalar:
+            branch = carries.chosen(params, values, values[0].val)
+            outs = _run(branch.closed.jaxpr, branch.closed.consts, branch.arguments(values), platform, branches_of)
         else:
             outs = primitive.bind(
                 *values,

@@ -7,38 +7,15 @@ into.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
+from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from ..serialization.parameters import PORTABLE
-from ..serialization.portable import CARRIERS, FOLDS, Carrier, NotPortable, carried
-from ..core.primitive import Unsupported
+from ..serialization.portable import NotPortable
+from ..core.primitive import Primitive, Unsupported
 from ..base.mesh import has_several_devices
 from .stage import stage_closed
-
-if TYPE_CHECKING:
-    pass
-
-# Calls whose function form concerns only transformations: what they compute is this jaxpr.
-INLINED = {
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "call_exported": "jaxpr",
-    "remat_opt": "fwd_jaxpr",
-    "custom_vmap_call": "call",
-    "linear_call": "callee",
-    "custom_linear_solve": "jaxprs",
-}
-
-
-def _inlined_call(eqn: JaxprEqn) -> tuple[Any, Sequence[Any]]:
-    """The program that an equation of `INLINED` runs, and its operands."""
-    program, invars = eqn.params[INLINED[eqn.primitive.name]], eqn.invars
-    if eqn.primitive.name == "custom_linear_solve":  # of its four functions the one that solves
-        lengths = eqn.params["const_lengths"]
-        start = lengths.matvec + lengths.vecmat
-        return program.solve, [*invars[start : start + lengths.solve], *invars[sum(lengths) :]]
-    return program, invars
 
 
 def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
@@ -104,8 +81,8 @@ class _Opener:
                     f" {eqn.source_info}"
                 )
             simpler = _simpler(eqn)
-            if eqn.primitive.name in INLINED:
-                made += self.inline(eqn, *_inlined_call(eqn), consts, env)
+            if _stays(eqn.primitive) and _is_call(eqn.primitive):
+                made += self.inline(eqn, *_called(eqn), consts, env)
             elif simpler is not None:
                 made += self.inline(eqn, simpler, eqn.invars, consts, env)
             elif any(True for _ in subjaxprs(eqn.params)):
@@ -115,11 +92,14 @@ class _Opener:
         return made
 
     def inline(
-        self, eqn: JaxprEqn, closed: Any, operands: Sequence[Any], consts: dict[Any, Any], outer: dict[Any, Any]
+        self,
+        eqn: JaxprEqn,
+        closed: ClosedJaxpr,
+        operands: Sequence[Any],
+        consts: dict[Any, Any],
+        outer: dict[Any, Any],
     ) -> list[JaxprEqn]:
         """The equations of a jaxpr in an equation's place, with variables of their own."""
-        if not isinstance(closed, ClosedJaxpr):
-            raise NotPortable(f"{eqn.primitive.name} holds a Python function.\n  at {eqn.source_info}")
         env: dict[Any, Any] = dict(zip(closed.jaxpr.invars, operands))
         for var, value in zip(closed.jaxpr.constvars, closed.consts):
             env[var] = consts.setdefault(id(value), (Var(var.aval), value))[0]
@@ -137,45 +117,38 @@ class _Opener:
 
     def carrier(self, eqn: JaxprEqn, consts: dict[Any, Any]) -> JaxprEqn:
         """An equation whose jaxprs take their constants as arguments."""
-        name, carrier = eqn.primitive.name, CARRIERS.get(eqn.primitive.name)
-        if carrier is None:
+        name, carries = eqn.primitive.name, eqn.primitive.carries
+        if carries is None or _stays(eqn.primitive):
             raise NotPortable(
                 f"the primitive {name} carries a program in a way that can't leave the process.\n  at {eqn.source_info}"
             )
-        eqn = _without_policy(eqn)
-        subs = [s if isinstance(s, ClosedJaxpr) else ClosedJaxpr(s, []) for s in carried(carrier, eqn.params)]
+        eqn = _without_policy(eqn, carries)
+        subs = carries.jaxprs(eqn.params)
         opened = [self.open(s.jaxpr, s.consts) for s in subs]
         if not any(mine for _, mine in opened):
             return (
                 eqn
                 if all(o is s.jaxpr for (o, _), s in zip(opened, subs))
-                else _with_jaxprs(eqn, carrier, [o for o, _ in opened])
+                else _with_jaxprs(eqn, carries, [o for o, _ in opened])
             )
-        if name in FOLDS:
+        if carries.runs is Runs.COMBINING:
             raise NotPortable(
                 f"the function given to {name} holds a constant array; pass plain numbers.\n  at {eqn.source_info}"
             )
-        if name == "cond":  # all branches take the same operands
+        if carries.runs is Runs.CHOSEN:  # all branches take the same operands
             union = {k: entry for _, mine in opened for k, entry in mine.items()}
             entries = [{k: mine.get(k, (Var(v.aval), c)) for k, (v, c) in union.items()} for _, mine in opened]
+            jaxprs = [_lead(o, mine) for (o, _), mine in zip(opened, entries)]
         else:
             entries = [mine for _, mine in opened]
-        jaxprs = [
-            self.lead(o, mine, s) if name != "cond" else _lead(o, mine)
-            for (o, _), mine, s in zip(opened, entries, subs)
-        ]
+            jaxprs = [self.lead(o, mine, s) for (o, _), mine, s in zip(opened, entries, subs)]
         leads = [[consts.setdefault(k, (Var(v.aval), c))[0] for k, (v, c) in mine.items()] for mine in entries]
-        new = _with_jaxprs(eqn, carrier, jaxprs)
-        new.params.update(carrier.prepend(eqn.params, [len(lead) for lead in leads]))
-        invars = list(eqn.invars)
-        if name == "cond":
-            invars = [invars[0], *leads[0], *invars[1:]]
-        elif name == "while":
-            at = eqn.params["cond_nconsts"]
-            invars = [*leads[0], *invars[:at], *leads[1], *invars[at:]]
-        else:
-            invars = [*leads[0], *invars]
-        return new.replace(invars=invars)
+        new = _with_jaxprs(eqn, carries, jaxprs)
+        # a program's constants lead the first group of operands that it takes
+        params, invars = carries.insert(
+            new.params, new.invars, {groups[0]: lead for groups, lead in zip(carries.takes.values(), leads)}
+        )
+        return new.replace(params=params, invars=invars)
 
     def lead(self, jaxpr: Jaxpr, consts: dict[Any, Any], sub: ClosedJaxpr) -> Jaxpr:
         key = (sub.jaxpr, *map(id, sub.consts))
@@ -184,16 +157,28 @@ class _Opener:
         return self.led[key]
 
 
+def _stays(primitive: Primitive) -> bool:
+    """Whether no host has a primitive, or it is a library's own."""
+    return primitive.foreign or primitive.name not in PORTABLE
+
+
+def _is_call(primitive: Primitive) -> bool:
+    return primitive.carries is not None and primitive.carries.runs is Runs.ONCE
+
+
+def _called(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Any]]:
+    """What a call computes, and its operands; what else it holds concerns transformations alone."""
+    assert eqn.primitive.carries is not None
+    called = eqn.primitive.carries.call(eqn.params, eqn.invars)
+    if called is None:
+        raise NotPortable(f"{eqn.primitive.name} holds a Python function.\n  at {eqn.source_info}")
+    return called
+
+
 def _simpler(eqn: JaxprEqn) -> ClosedJaxpr | None:
     """What a primitive that can't leave decomposes into; None for one that can, and for one that has no parts."""
     primitive, rule, params = eqn.primitive, eqn.primitive.decompose, eqn.params
-    if (
-        primitive.name in PORTABLE
-        and not primitive.foreign
-        or primitive.name in INLINED
-        or rule is None
-        or isinstance(rule, Unsupported)
-    ):
+    if not _stays(primitive) or _is_call(primitive) or rule is None or isinstance(rule, Unsupported):
         return None
     closed = stage_closed(
         lambda *xs: list(rule(*xs, **params)) if primitive.multiple_results else [rule(*xs, **params)],
@@ -224,18 +209,15 @@ def _lead(jaxpr: Jaxpr, consts: dict[Any, Any]) -> Jaxpr:
     return jaxpr.replace(constvars=[], invars=[*[v for v, _ in consts.values()], *jaxpr.invars])
 
 
-def _with_jaxprs(eqn: JaxprEqn, carrier: Carrier, jaxprs: list[Any]) -> JaxprEqn:
+def _with_jaxprs(eqn: JaxprEqn, carries: Carries, jaxprs: list[Jaxpr]) -> JaxprEqn:
     """The equation with other jaxprs in the same places."""
-    params, rest = dict(eqn.params), iter(jaxprs)
-    wrap = lambda old: ClosedJaxpr(next(rest), []) if isinstance(old, ClosedJaxpr) else next(rest)
-    for key in carrier.keys:
-        old = eqn.params[key]
-        params[key] = tuple(wrap(o) for o in old) if isinstance(old, (tuple, list)) else wrap(old)
+    params = carries.with_jaxprs(eqn.params, [ClosedJaxpr(jaxpr, []) for jaxpr in jaxprs])
     return eqn.replace(
         params=params, effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params)
     )
 
 
-def _without_policy(eqn: JaxprEqn) -> JaxprEqn:
+def _without_policy(eqn: JaxprEqn, carries: Carries) -> JaxprEqn:
     """A policy of checkpoint has done its work once a program is compiled."""
-    return eqn.replace(params=dict(eqn.params, policy=None)) if eqn.params.get("policy") is not None else eqn
+    policy = carries.policy
+    return eqn if policy is None or eqn.params[policy] is None else eqn.replace(params={**eqn.params, policy: None})

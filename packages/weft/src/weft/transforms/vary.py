@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.avals import AbstractRef, ShapedArray
-from ..core.jaxpr import subjaxprs
+from ..core.carries import Runs
 from ..core.primitive import Primitive, registry
 from ..core.trace import axis_env, get_aval
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..core.types import Params, Value
 
 _NOWHERE: frozenset[Any] = frozenset()
-# These give the results of a jaxpr as they are; other primitives that carry jaxprs vary where an operand does.
-_CALLS = ("jit", "scan", "while", "cond", "remat2", "remat_opt", "custom_jvp_call", "custom_vjp_call")
 
 
 def checking() -> bool:
@@ -40,15 +38,24 @@ def typed(primitive: Primitive, params: Params, operands: Sequence[Any], results
     if primitive.vary is not None:
         places = primitive.vary(params, ins)
     else:
-        together = _NOWHERE.union(*ins)
-        carried = [list(map(vma_of, sub.out_avals)) for sub in subjaxprs(params)] if primitive.name in _CALLS else []
-        if primitive.name == "cond":
-            places = [ins[0].union(*outs) for outs in zip(*carried)]
-        elif carried:
-            places = [vma_of(a) for a in results]
-        else:
-            places = [together] * len(results)
+        inside = _inside(primitive, params, operands)
+        places = [_NOWHERE.union(*ins)] * len(results) if inside is None else inside
     return [a.update(vma=v) if type(a) is ShapedArray and a.vma != v else a for a, v in zip(results, places)]
+
+
+def _inside(primitive: Primitive, params: Params, operands: Sequence[Any]) -> list[frozenset[Any]] | None:
+    """Where the results of an equation vary, by the types of the jaxprs' results; None where these don't say it."""
+    carries = primitive.carries
+    if carries is None or carries.runs in (Runs.COMBINING, Runs.ON_PARTS):
+        return None
+    programs = carries.programs(params, len(operands))
+    for program in programs:  # a jaxpr speaks of arguments that vary no more than its own
+        if any(not vma_of(a) <= vma_of(b) for a, b in zip(program.arguments(operands), program.closed.in_avals)):
+            return None
+    outs = [list(map(vma_of, p.closed.out_avals)) for p in programs]
+    if carries.runs is Runs.CHOSEN:
+        return [vma_of(operands[0]).union(*each) for each in zip(*outs)]
+    return outs[-1] if outs else None
 
 
 def match(ct: Value, aval: AbstractValue) -> Value:
