@@ -133,11 +133,11 @@ EXPECTED: dict[str, str] = {
         " where: A | None =) -> R"
     ),
     "weft.numpy.linalg.svd": (
-        "Overload(def (a: A, full_matrices: bool =, compute_uv: Literal[True] =, hermitian: bool =, subset_by_index:"
-        " tuple[int, int] | None =) -> tuple[R, R, R, fallback=weft.numpy.linalg.decompositions.SVDResult], def (a: A,"
-        " full_matrices: bool, compute_uv: Literal[False], hermitian: bool =, subset_by_index:"
-        " tuple[int, int] | None =) -> R, def (a: A, full_matrices: bool =, *, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int]"
-        " | None =) -> R)"
+        "Overload(def (a: A, full_matrices: bool =, compute_uv: Literal[True] =, hermitian: bool =, subset_by_index: "
+        "tuple[int, int] | None =) -> tuple[R, R, R, fallback=weft.numpy.linalg.decompositions.SVDResult], def (a: "
+        "A, full_matrices: bool, compute_uv: Literal[False], hermitian: bool =, subset_by_index: tuple[int, int] | "
+        "None =) -> R, def (a: A, full_matrices: bool =, *, compute_uv: Literal[False], hermitian: bool =, "
+        "subset_by_index: tuple[int, int] | None =) -> R)"
     ),
     "weft.numpy.linalg.solve": "def (a: A, b: A) -> R",
     "weft.numpy.fft.fft": "def (a: A, n: int | None =, axis: int =, norm: str | None =) -> R",
