@@ -11,8 +11,8 @@ from kernel_harness import NUMPY, RELAXED, run_interpreted, run_wasm
 from weft_wasm.compile import compile_program
 from weft_wasm.ir.affine import linear_index
 from weft_wasm.ir.nodes import Buffer, Const, For, Kernel, Program, Store, Var, i32
-from weft_wasm.routines import windows
-from weft_wasm.routines.windows import Product, Slices
+from weft_wasm.routines import implicit_gemm
+from weft_wasm.routines.implicit_gemm import Product, Slices
 
 cut = test_tasks.cut
 
@@ -50,7 +50,7 @@ def product(group, rows, terms, n, *, dtype="f32", first=0, apart=-1, **options)
     )
     i = Var("i")
     clear = Kernel("clear", [For(i, out.size, [Store(out, i, Const(0, dtype))], "parallel")])
-    routine = windows.windows(
+    routine = implicit_gemm.implicit_gemm(
         "conv",
         p,
         lambda g, at, j, value: [Store(out, (g * results + at[0] + at[1]) * n + j, value)],
@@ -93,8 +93,8 @@ def check(case, run=run_wasm, first=0, dtype="f32", **options):
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Tiles, slices and blocks also where there is little to compute."""
-    monkeypatch.setattr(windows, "SMALL", 0)
-    monkeypatch.setattr(windows, "ROWS", 12)
+    monkeypatch.setattr(implicit_gemm, "SMALL", 0)
+    monkeypatch.setattr(implicit_gemm, "ROWS", 12)
 
 
 @pytest.mark.parametrize("features", [("simd128",), RELAXED, ()], ids=["simd128", "relaxed", "scalar"])
@@ -107,7 +107,7 @@ def test_tiles(case, features):
 @pytest.mark.parametrize("most", [1, 7, 24, 50])
 @pytest.mark.parametrize("case", CASES)
 def test_slices(case, most, monkeypatch):
-    monkeypatch.setattr(windows, "TERMS", most)
+    monkeypatch.setattr(implicit_gemm, "TERMS", most)
     check(case)
 
 
@@ -137,7 +137,7 @@ def test_interpreted():
 
 @pytest.mark.parametrize("case", ["ragged", "groups", "few rows", "every other row", "a long run"])
 def test_threads(cut, monkeypatch, case):
-    monkeypatch.setattr(windows, "TERMS", 30)
+    monkeypatch.setattr(implicit_gemm, "TERMS", 30)
     check(case)
     group, rows, terms, n = CASES[case]
     assert compile_program(product(group, rows, terms, n)).metadata["tasks"]["count"] >= 1
@@ -147,7 +147,11 @@ def test_no_terms_give_zeros():
     x, y = Buffer("x", "f32", (4,), "input"), Buffer("y", "f32", (5, 8), "output")
     p = Product(x, i32(0), (1, 0), [(5, 1)], [(0, 1)], 8, lambda g, t, j: x[0], [(0, [1])])
     program = Program(
-        "none", [x], [y], [], windows.windows("none", p, lambda g, at, j, v: [Store(y, at[0] * 8 + j, v)]).kernels
+        "none",
+        [x],
+        [y],
+        [],
+        implicit_gemm.implicit_gemm("none", p, lambda g, at, j, v: [Store(y, at[0] * 8 + j, v)]).kernels,
     )
     np.testing.assert_array_equal(run_wasm(program, np.ones(4, "f4"))[0], np.zeros((5, 8)))
 

@@ -93,7 +93,7 @@ FOR_TYPES = {
     ("weft.higher_order.cond", "weft.typing"),
     ("weft.higher_order.loops", "weft.typing"),
     ("weft.higher_order.remat", "weft.typing"),
-    ("weft.primitives.state", "weft.transforms.linearize"),
+    ("weft.primitives.references", "weft.transforms.linearize"),
     ("weft_remote.session", "weft_remote.backend"),
 }
 CORE = {

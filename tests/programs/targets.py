@@ -92,8 +92,8 @@ EVERYTHING_LARGE += tuple(
 )
 SHADERS_LARGE = (
     ("weft_wasm.emit_wgsl.chunks", "LIMIT", 2),
-    ("weft_wasm.emit_wgsl.rows", "LONG", 4),
-    ("weft_wasm.emit_wgsl.rows", "VERY_LONG", 16),
+    ("weft_wasm.emit_wgsl.workgroup_reductions", "LONG", 4),
+    ("weft_wasm.emit_wgsl.workgroup_reductions", "VERY_LONG", 16),
     # not more than LIMIT: the last part is a loop whose length only the device knows
     ("weft_wasm.lower.sequences", "PART", 2),
     ("weft_wasm.lower.sequences", "LONG", 8),

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation as ReferenceRotation
 
 import weft
 import weft.numpy as jnp
-from weft.scipy import interpolate, ndimage, optimize, signal, windows
+from weft.scipy import interpolate, ndimage, optimize, signal, window_functions
 from weft.scipy.cluster import vq
 from weft.scipy.sparse.linalg import bicgstab, cg, gmres
 from weft.scipy.spatial.transform import Rotation, Slerp
@@ -43,11 +43,14 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(windows._SHAPES))
+@pytest.mark.parametrize("name", sorted(window_functions._SHAPES))
 def test_windows(name):
     for n in (1, 2, 5, 16):
         params = PARAMETERS.get(name, ())
-        close(windows.window((name, *params), n), list(scipy.signal.get_window((name, *params) if params else name, n)))
+        close(
+            window_functions.window((name, *params), n),
+            list(scipy.signal.get_window((name, *params) if params else name, n)),
+        )
 
 
 @pytest.mark.slow

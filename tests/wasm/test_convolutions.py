@@ -11,7 +11,7 @@ from wasm_harness import check, numpy_dtype, run, values
 from weft import lax
 from weft_wasm.interpreter import interpret
 from weft_wasm.lower.convolutions import Phase, phases
-from weft_wasm.routines import windows
+from weft_wasm.routines import implicit_gemm
 
 rng = np.random.default_rng(17)
 F = lambda *shape: values(rng, "float32", shape)
@@ -21,8 +21,8 @@ NHWC = ("NHWC", "HWIO", "NHWC")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Tiles also where there is little to compute."""
-    monkeypatch.setattr(windows, "SMALL", 200)
-    monkeypatch.setattr(windows, "TERMS", 40)
+    monkeypatch.setattr(implicit_gemm, "SMALL", 200)
+    monkeypatch.setattr(implicit_gemm, "TERMS", 40)
 
 
 def conv(strides=(1, 1), padding=None, numbers=NHWC, **more):
@@ -145,7 +145,7 @@ def test_sums_of_float64_where_they_are_asked_for():
 
 
 def test_nothing_is_copied_but_for_padding_and_kernels(monkeypatch):
-    monkeypatch.setattr(windows, "TERMS", 400)  # no partial sums
+    monkeypatch.setattr(implicit_gemm, "TERMS", 400)  # no partial sums
     for numbers in (NHWC, ("NCHW", "OIHW", "NHWC")):
         x = F(2, 16, 16, 12) if numbers is NHWC else F(2, 12, 16, 16)
         w = F(3, 3, 12, 16) if numbers is NHWC else F(16, 12, 3, 3)
@@ -220,7 +220,7 @@ def test_random(seed, monkeypatch):
     """
     pick = random.Random(seed)
     for name, sizes in dict(SMALL=(0, 0, 500), TERMS=(1, 5, 16, 60), ROWS=(6, 12, 96)).items():
-        monkeypatch.setattr(windows, name, pick.choice(sizes))
+        monkeypatch.setattr(implicit_gemm, name, pick.choice(sizes))
     rank, groups, images = pick.choice((1, 2, 2, 3)), pick.choice((1, 1, 2, 3)), pick.random() < 0.4
     space, some = "DHW"[-rank:], lambda *of: [pick.choice(of) for _ in range(rank)]
     inner = pick.randint(1, 5)

@@ -17,7 +17,7 @@ ROWS, SIZE = 300, 131  # more than what two kernels must share to become one, an
 
 
 def merged(fun, *args) -> tuple[Program, list[Kernel]]:
-    program = kernel_fusion.fuse_rows(compiled(fun, *args)[0].program)
+    program = kernel_fusion.fuse_kernels(compiled(fun, *args)[0].program)
     return program, [s for s in traversal.walk(program.body) if type(s) is Kernel]
 
 
@@ -48,7 +48,7 @@ def test_the_next_row_of_a_large_array_is_fetched(fun, shape, ahead):
 
     f = lambda x: fun(jnp.asarray(x))
     scheduled = kernel_fusion.fuse_batches(
-        schedule.schedule_loops(kernel_fusion.fuse_rows(compiled(f, F(*shape))[0].program))
+        schedule.schedule_loops(kernel_fusion.fuse_kernels(compiled(f, F(*shape))[0].program))
     )
     loads = [
         s.value for s in traversal.walk(fetch_ahead(scheduled).body) if type(s) is nodes.Let and s.var.name == "ahead"
@@ -161,7 +161,7 @@ def programs():
 
 @pytest.mark.parametrize("program,left", [p[1:] for p in programs()], ids=[p[0] for p in programs()])
 def test_which_kernels_become_one(program, left):
-    assert len([s for s in kernel_fusion.fuse_rows(program).body if type(s) is Kernel]) == left
+    assert len([s for s in kernel_fusion.fuse_kernels(program).body if type(s) is Kernel]) == left
     if "half" in program.name:
         return
     inputs = [F(ROWS, SIZE) for _ in program.inputs]
@@ -193,7 +193,7 @@ def test_a_row_is_reduced_as_it_is_written(value, index, fused):
             store_rows("last", out, lambda i, j: t[i * SIZE + j] - sums[i]),
         ],
     )
-    merged = kernel_fusion.fuse_rows(program)
+    merged = kernel_fusion.fuse_kernels(program)
     (kernel,) = merged.body
     assert (
         any(
@@ -225,7 +225,7 @@ def test_a_result_in_the_storage_of_an_argument():
             [sum_rows("sum", sums, x, index), store_rows("out", out, lambda i, j: f32(1.0) * x[at(i, j)])],
             donated={1: 0},
         )
-        assert len(kernel_fusion.fuse_rows(program).body) == left
+        assert len(kernel_fusion.fuse_kernels(program).body) == left
 
 
 def test_a_row_kernels_result_takes_the_storage_of_what_it_has_read():
@@ -236,7 +236,9 @@ def test_a_row_kernels_result_takes_the_storage_of_what_it_has_read():
 
 
 def joined(fun, *args) -> Program:
-    return kernel_fusion.fuse_batches(schedule.schedule_loops(kernel_fusion.fuse_rows(compiled(fun, *args)[0].program)))
+    return kernel_fusion.fuse_batches(
+        schedule.schedule_loops(kernel_fusion.fuse_kernels(compiled(fun, *args)[0].program))
+    )
 
 
 def by_batch(fun, *args) -> list[Kernel]:

@@ -17,7 +17,7 @@ from weft.runtime.dispatch import program_for
 from weft.transforms.physical import lower_types
 from weft.transforms.stage import stage_closed
 from weft_wasm.ir import nodes
-from weft_wasm.emit_wgsl import chunks, rows
+from weft_wasm.emit_wgsl import chunks, workgroup_reductions
 from weft_wasm.emit_wgsl.shader import WgslError
 from weft_wasm.ir.nodes import (
     Assign,
@@ -181,7 +181,7 @@ def test_random_statements(block, limit):
 
 def test_reductions_that_a_workgroup_shares(monkeypatch):
     """Their loops are cut where an invocation's share is too long, and are shared as before."""
-    monkeypatch.setattr(rows, "LONG", 8)
+    monkeypatch.setattr(workgroup_reductions, "LONG", 8)
     monkeypatch.setattr(chunks, "LIMIT", 3)
     n = 1000
     x, out, top = (
@@ -206,7 +206,7 @@ def test_reductions_that_a_workgroup_shares(monkeypatch):
 @gpu
 def test_loops_within_what_a_workgroup_shares(monkeypatch):
     """One has a single iteration, around another stands a statement more."""
-    monkeypatch.setattr(rows, "LONG", 8)
+    monkeypatch.setattr(workgroup_reductions, "LONG", 8)
     x, out, i, acc = (
         Buffer("x", "i32", (3, 600), "input"),
         Buffer("out", "i32", (3,), "output"),

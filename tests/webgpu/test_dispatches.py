@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from weft_wasm.emit_wgsl import chunks, rows
+from weft_wasm.emit_wgsl import chunks, workgroup_reductions
 from weft_wasm.emit_wgsl.dispatches import split
 from weft_wasm.ir.nodes import (
     Assign,
@@ -41,21 +41,21 @@ def summed(points: int, terms: int, kind: str = "reduce") -> Kernel:
 @pytest.mark.parametrize(
     ("points", "terms", "want"),
     [
-        (1, rows.LONG, 64),
-        (1, rows.LONG - 1, 0),
-        (rows.FEW, rows.LONG, 64),
-        (rows.FEW + 1, rows.LONG, 0),
-        (rows.FEW + 1, rows.VERY_LONG, 256),
-        (rows.FEW + 1, rows.VERY_LONG - 1, 0),
-        (5, 16 * rows.LONG - 1, 64),
-        (5, 16 * rows.LONG, 256),
+        (1, workgroup_reductions.LONG, 64),
+        (1, workgroup_reductions.LONG - 1, 0),
+        (workgroup_reductions.FEW, workgroup_reductions.LONG, 64),
+        (workgroup_reductions.FEW + 1, workgroup_reductions.LONG, 0),
+        (workgroup_reductions.FEW + 1, workgroup_reductions.VERY_LONG, 256),
+        (workgroup_reductions.FEW + 1, workgroup_reductions.VERY_LONG - 1, 0),
+        (5, 16 * workgroup_reductions.LONG - 1, 64),
+        (5, 16 * workgroup_reductions.LONG, 256),
     ],
 )
 def test_invocations_share_what_is_long(points, terms, want):
     (d,) = split(summed(points, terms))
-    assert rows.threads(d) == want
+    assert workgroup_reductions.threads(d) == want
     (d,) = split(summed(points, terms, "sequential"))
-    assert rows.threads(d) == 0, "its terms are in order"
+    assert workgroup_reductions.threads(d) == 0, "its terms are in order"
 
 
 # ---- grids

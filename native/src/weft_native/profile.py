@@ -21,7 +21,7 @@ annotation = _profiler.TraceMe
 start_server, register_subprocess = _profiler.start_server, _profiler.register_subprocess
 
 
-class Session:
+class ProfileSession:
     """A profile that is being taken, of this process and its devices."""
 
     def __init__(self, options=None):

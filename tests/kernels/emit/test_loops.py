@@ -14,7 +14,7 @@ from weft_wasm.emit_wasm.lane_plan import LanePlan, Run
 from weft_wasm.emit_wasm.loops import Counted, InLanes, Loops, Register
 from weft_wasm.emit_wasm.scalars import Scalars
 from weft_wasm.emit_wasm.statements import VOID, Branches, Simple
-from weft_wasm.emit_wasm.steady import MAX_HOISTED, Steady
+from weft_wasm.emit_wasm.loop_invariants import MAX_HOISTED, LoopInvariants
 from weft_wasm.emit_wasm.tables import VECTOR_OP
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.binary.encode import F32, I32, OP
@@ -53,15 +53,15 @@ class Parts(Base):
         self.vectors = Vectors(
             self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses, self.scalars, relaxed
         )
-        self.steady = Steady(
+        self.invariants = LoopInvariants(
             self.fn, self.scope, self.storage, self.shared, self.held, self.expansions, self.scalars, self.vectors
         )
         self.plan = LanePlan(self.scope, self.storage, self.addresses, self.expansions)
 
 
 class Trace:
-    """A `Body` whose statements are variables: it writes their values one after the other into memory, from address
-    8 on; at 0 it counts them.
+    """A `BlockEmitter` whose statements are variables: it writes their values one after the other into memory, from
+    address 8 on; at 0 it counts them.
     """
 
     def __init__(self, parts: Parts):
@@ -85,7 +85,7 @@ class Trace:
 
 
 class Unchanging:
-    """A `Steady` that holds nothing."""
+    """A `LoopInvariants` that holds nothing."""
 
     hold_loads = hold_reciprocals = hold_splats = hold_constants = lambda self, *args: []
     forget_reciprocals = lambda self: None
@@ -261,7 +261,7 @@ class TestSteady:
 
     def held(self, body, overlap=lambda a, b: a is b, variables=(), relaxed=False):
         parts, i = Parts([self.x, self.out], variables, relaxed, overlap=overlap), Var("i")
-        parts.steady.hold_loads(body(i), i)
+        parts.invariants.hold_loads(body(i), i)
         return parts
 
     def test_a_load_that_the_loop_repeats_is_held(self):
@@ -293,7 +293,7 @@ class TestSteady:
         load, other = self.x[i32(3)], self.x[i32(4)]
         parts = self.held(lambda i: [Store(self.out, i, load + other)])
         parts.in_lanes(4)
-        assert len(parts.steady.hold_splats([Store(self.out, Var("i"), load)])) == 1 and set(parts.held.splats) == {
+        assert len(parts.invariants.hold_splats([Store(self.out, Var("i"), load)])) == 1 and set(parts.held.splats) == {
             load
         }
 
@@ -305,7 +305,7 @@ class TestSteady:
             Let(Var("z", "f32"), f32(0.0) * f32(-0.0)),
             Let(Var("s"), Binary("shl", i, i32(3))),
         ]
-        assert len(parts.steady.hold_constants(body)) == 3 and set(parts.held.constants) == {
+        assert len(parts.invariants.hold_constants(body)) == 3 and set(parts.held.constants) == {
             ("f32", "2.0"),
             ("f32", "0.0"),
             ("f32", "-0.0"),
@@ -317,13 +317,13 @@ class TestSteady:
         parts.scope.env[i] = 0
         var = parts.in_lanes(4)
         parts.scope.env[var] = 0
-        steady, changing = self.x[var] / d, self.x[var] / self.x[var]
-        body = [Store(self.out, var, steady + changing)]
-        parts.steady.hold_reciprocals(body)
-        assert set(parts.held.quotients) == {steady}
-        parts.steady.forget_reciprocals()
+        invariants, changing = self.x[var] / d, self.x[var] / self.x[var]
+        body = [Store(self.out, var, invariants + changing)]
+        parts.invariants.hold_reciprocals(body)
+        assert set(parts.held.quotients) == {invariants}
+        parts.invariants.forget_reciprocals()
         assert not parts.held.quotients and set(parts.scope.env) == {d, i, var}
-        assert parts.vectors.relaxed and not Parts([self.x], [d]).steady.hold_reciprocals(body)
+        assert parts.vectors.relaxed and not Parts([self.x], [d]).invariants.hold_reciprocals(body)
 
 
 class TestBlocks:

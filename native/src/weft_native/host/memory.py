@@ -24,12 +24,12 @@ class Tally:
     @property
     def used(self) -> int:
         with self.lock:
-            return self._settled()
+            return self._up_to_date()
 
     def take(self, size: int, what: str) -> None:
         """LimitError, and nothing taken, unless so many bytes more may be used."""
         with self.lock:
-            used = self._settled()
+            used = self._up_to_date()
             if used + size > self.limit:
                 raise LimitError(self.exceeded.format(what=what, size=size, used=used, limit=self.limit))
             self.count += size
@@ -38,7 +38,7 @@ class Tally:
         """Takes no lock: garbage collection calls it anywhere."""
         self.returned.append(size)
 
-    def _settled(self) -> int:
+    def _up_to_date(self) -> int:
         while self.returned:
             self.count -= self.returned.popleft()
         return self.count

@@ -24,7 +24,7 @@ from .limits import WINDOW, Limits
 from .memory import of_host
 from .messages import public_text
 from .programs import Programs
-from .session import Session
+from .session import HostSession
 
 log = logging.getLogger("weft.host")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -53,8 +53,8 @@ class Host:
         )
         self.programs = Programs(limits)
         self.memory = of_host(limits.total_bytes)
-        self.sessions: dict[bytes, Session] = {}
-        self.abandoned: list[Session] = []  # ended, but still computing: threads can't be stopped
+        self.sessions: dict[bytes, HostSession] = {}
+        self.abandoned: list[HostSession] = []  # ended, but still computing: threads can't be stopped
         self.numbers = itertools.count(1)
 
     async def serve(self, address: str, port: int) -> Server:
@@ -134,7 +134,7 @@ class Host:
             if session is not None and session.connection is socket and session.end is None:
                 session.connection, session.left_at = None, time.monotonic()
 
-    def greet(self, frame: str | bytes) -> tuple[Session, list[p.Message]]:
+    def greet(self, frame: str | bytes) -> tuple[HostSession, list[p.Message]]:
         """The session that a first frame asks for, and what else the frame holds."""
         if isinstance(frame, str):
             raise ProtocolError("messages are binary.")
@@ -162,17 +162,17 @@ class Host:
             if len(self.sessions) + len(self.abandoned) >= self.limits.sessions:
                 raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
             name = f"{next(self.numbers)}{' ' + repr(hello.name[:40]) if hello.name else ''}"
-            session = Session(self.programs, self.devices, self.limits, self.memory, name, self.forget)
+            session = HostSession(self.programs, self.devices, self.limits, self.memory, name, self.forget)
             self.sessions[session.secret] = session
             log.info("session %s begins", name)
         return session, list(messages)
 
-    def forget(self, session: Session) -> None:
+    def forget(self, session: HostSession) -> None:
         self.sessions.pop(session.secret, None)
         if session.thread is not None:
             self.abandoned.append(session)
 
-    def welcome(self, session: Session) -> bytes:
+    def welcome(self, session: HostSession) -> bytes:
         kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]
         return p.encode(
             p.Welcome(
@@ -186,7 +186,7 @@ class Host:
             )
         )
 
-    async def carry(self, session: Session, socket: ServerConnection, messages: Sequence[p.Message]) -> None:
+    async def carry(self, session: HostSession, socket: ServerConnection, messages: Sequence[p.Message]) -> None:
         """Messages of a session in both directions, until it or the connection ends."""
         if session.connection is not None:  # the client is back before its old connection was seen to be dead
             asyncio.ensure_future(session.connection.close())
@@ -216,7 +216,7 @@ class Host:
                 sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
 
-    async def send(self, session: Session, socket: ServerConnection) -> None:
+    async def send(self, session: HostSession, socket: ServerConnection) -> None:
         """Everything that a session has to say; last, why it ends."""
         try:
             while session.end is None:

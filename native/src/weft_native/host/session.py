@@ -51,7 +51,7 @@ class Running(NamedTuple):
     charge: Charge
 
 
-class Session:
+class HostSession:
     """Performs one client's operations in order, in a thread of its own; a second thread waits for the results that it
     reads.
 
@@ -65,7 +65,7 @@ class Session:
         limits: Limits,
         memory: Tally,
         name: str,
-        ended: Callable[[Session], None],
+        ended: Callable[[HostSession], None],
     ):
         self.programs, self.devices, self.limits, self.memory, self.name, self.ended = (
             programs,
@@ -142,7 +142,7 @@ class Session:
                 self.room.set()
         elif isinstance(message, p.Settled):
             for op in message.ops:
-                self._settled(op)
+                self._forget_reply(op)
         elif isinstance(message, p.Credit):
             transfer = self.replies.get(message.fetch)
             if isinstance(transfer, Transfer) and transfer.credited < message.received <= transfer.sent:
@@ -166,7 +166,7 @@ class Session:
             self.outbox.append(p.Received(self.received))
             self.changed.set()
 
-    def _settled(self, op: int) -> None:
+    def _forget_reply(self, op: int) -> None:
         self.replies.pop(op, None)
 
     def reply(self, op: int, reply: Answer | Transfer) -> None:

@@ -13,7 +13,7 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
-from . import errors as errors
+from . import errors
 from .api.tracing import (
     block_until_ready as block_until_ready,
     closure_convert as closure_convert,
@@ -100,41 +100,41 @@ from .runtime.processes import (
     process_indices as process_indices,
 )
 from .base.source_info import filter_uncaught as _filter_uncaught, named_scope as named_scope
-from . import tree as tree
+from . import tree
 from .base.tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
 if TYPE_CHECKING:  # what loads when it is first used
     from . import (
-        ad_checkpoint as ad_checkpoint,
-        as_jax as as_jax,
-        custom_batching as custom_batching,
-        custom_derivatives as custom_derivatives,
-        debug as debug,
-        distributed as distributed,
-        dlpack as dlpack,
-        dtypes as dtypes,
-        example_libraries as example_libraries,
-        experimental as experimental,
-        export as export,
-        ffi as ffi,
-        flatten_util as flatten_util,
-        image as image,
-        lax as lax,
-        monitoring as monitoring,
-        nn as nn,
-        numpy as numpy,
-        ops as ops,
-        profiler as profiler,
-        random as random,
-        ref as ref,
-        remote as remote,
-        scipy as scipy,
-        sharding as sharding,
-        stages as stages,
-        tree_util as tree_util,
-        typing as typing,
+        ad_checkpoint,
+        as_jax,
+        custom_batching,
+        custom_derivatives,
+        debug,
+        distributed,
+        dlpack,
+        dtypes,
+        example_libraries,
+        experimental,
+        export,
+        ffi,
+        flatten_util,
+        image,
+        lax,
+        monitoring,
+        nn,
+        numpy,
+        ops,
+        profiler,
+        random,
+        ref,
+        remote,
+        scipy,
+        sharding,
+        stages,
+        tree_util,
+        typing,
     )
     from .api.computation import xla_computation as xla_computation
     from .runtime.environment import live_arrays as live_arrays, print_environment_info as print_environment_info

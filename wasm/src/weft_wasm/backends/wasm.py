@@ -24,7 +24,7 @@ from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.backends.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.passes.pipeline import After, verify_after
-from weft_wasm.lower.emit import Module
+from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.runtimes.memory import LIMIT, LIMIT_64, WIDER, most_bytes

@@ -24,7 +24,7 @@ from weft_wasm.backends.wasm import source_lines
 from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.lower.callbacks import HostCall
-from weft_wasm.lower.emit import Module
+from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.runtimes.interface import GpuRuntime

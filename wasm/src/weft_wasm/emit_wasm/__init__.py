@@ -6,7 +6,7 @@ storage, values     where buffers are; values that are computed already
 address             pointers and offsets
 scalars, vectors    expressions; packing: scalars into lanes and out of them
 interleave          stores of neighbouring elements
-steady, lane_plan   what is made before a loop; which of its iterations run in lanes
+loop_invariants, lane_plan  what is made before a loop; which of its iterations run in lanes
 accumulators, loops reductions in lanes; loops
 blocks, statements  lists of statements; bindings, stores, branches
 functions, module   kernels and loops as functions; the module

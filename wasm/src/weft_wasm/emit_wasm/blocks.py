@@ -13,7 +13,7 @@ from weft_wasm.ir.nodes import Stmt
 Emit: TypeAlias = Callable[[Any], Name | None]
 
 
-class Body(Protocol):
+class BlockEmitter(Protocol):
     """What loops and branches need of statements, which may be loops and branches themselves."""
 
     def block(self, body: Sequence[Stmt]) -> None:

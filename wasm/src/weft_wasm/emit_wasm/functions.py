@@ -14,7 +14,7 @@ from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.binary.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
 from weft_wasm.ir.nodes import Buffer, Declare, Expr, For, Let, Local, Node, Stmt, Var
 from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
-from weft_wasm.passes.buffers import Plan
+from weft_wasm.passes.buffers import MemoryPlan
 
 FRAME_BYTES = 8192  # a loop that uses more than a thousand buffers and variables from outside stays on one thread
 TYPE = {I32: "i32", I64: "i64", F32: "f32", F64: "f64"}
@@ -25,7 +25,7 @@ class Target:
     """What all functions of a module have in common. overlap(a, b): whether two buffers may share memory."""
 
     module: Module
-    plan: Plan
+    plan: MemoryPlan
     features: frozenset[str]
     overlap: Overlap
 

@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from weft_wasm.emit_wasm.accumulators import Accumulators
 from weft_wasm.emit_wasm.address import Addresses
-from weft_wasm.emit_wasm.blocks import Body, Emit
+from weft_wasm.emit_wasm.blocks import BlockEmitter, Emit
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.lane_plan import LanePlan
 from weft_wasm.emit_wasm.scalars import Scalars
 from weft_wasm.emit_wasm.scope import Lanes, Scope
 from weft_wasm.emit_wasm.statements import VOID
-from weft_wasm.emit_wasm.steady import Steady
+from weft_wasm.emit_wasm.loop_invariants import LoopInvariants
 from weft_wasm.emit_wasm.values import Held
 from weft_wasm.binary.encode import I32, OP
 from weft_wasm.ir.nodes import Const, For, Stmt, Var, whole
@@ -36,10 +36,17 @@ class Counted:
     """The loop itself: a counter, what is held for it, and the pointers that it moves."""
 
     def __init__(
-        self, fn: Function, scope: Scope, held: Held, addresses: Addresses, scalars: Scalars, steady: Steady, body: Body
+        self,
+        fn: Function,
+        scope: Scope,
+        held: Held,
+        addresses: Addresses,
+        scalars: Scalars,
+        invariants: LoopInvariants,
+        body: BlockEmitter,
     ):
         self.fn, self.scope, self.held, self.addresses = fn, scope, held, addresses
-        self.scalars, self.steady, self.body = scalars, steady, body
+        self.scalars, self.invariants, self.body = scalars, invariants, body
 
     def emit(self, var: Var, start: Bound, stop: Bound, step: int, copies: int, body: Sequence[Stmt]) -> None:
         """var from start below stop, `copies` bodies of `step` in an iteration. Where both bounds are known there
@@ -59,10 +66,10 @@ class Counted:
             fn.code += OP["i32.ge_s"] + _BR_IF_0
         self.scope.env[var] = i
         self.held.enter()
-        locals_ = self.steady.hold_loads(body, var)
+        locals_ = self.invariants.hold_loads(body, var)
         in_lanes = lanes is not None and var is lanes.var
         if lanes is not None and in_lanes and not (length is not None and length < WORTH_DIVIDING * lanes.lanes):
-            locals_ += self.steady.hold_reciprocals(body)
+            locals_ += self.invariants.hold_reciprocals(body)
         increments = self.addresses.enter(self.scalars, body, var, step * copies)
         self.scope.depth += 1
         fn.code += OP["loop"] + VOID
@@ -86,7 +93,7 @@ class Counted:
             fn.code += OP["end"]
         self.addresses.leave()
         if in_lanes:
-            self.steady.forget_reciprocals()
+            self.invariants.forget_reciprocals()
         for kind, local in locals_:
             fn.release(kind, local)
         self.held.leave()
@@ -124,12 +131,12 @@ class InLanes:
         scope: Scope,
         held: Held,
         plan: LanePlan,
-        steady: Steady,
+        invariants: LoopInvariants,
         accumulators: Accumulators,
         counted: Counted,
     ):
         self.fn, self.scope, self.held, self.plan = fn, scope, held, plan
-        self.steady, self.accumulators, self.counted = steady, accumulators, counted
+        self.invariants, self.accumulators, self.counted = invariants, accumulators, counted
 
     def known(self, s: For, extent: int) -> None:
         """A loop whose extent is known."""
@@ -177,7 +184,7 @@ class InLanes:
     def _run(self, s: For, start: Bound, stop: Bound, lanes: int, vectors: int) -> None:
         self.held.enter()
         self.scope.lanes = Lanes(s.var, lanes, vectors)
-        locals_ = self.steady.hold_splats(s.body) + self.steady.hold_constants(s.body)
+        locals_ = self.invariants.hold_splats(s.body) + self.invariants.hold_constants(s.body)
         self.counted.emit(s.var, start, stop, lanes * vectors, 1, s.body)
         self.held.constants.clear()
         self.scope.lanes = None

@@ -10,7 +10,7 @@ from weft_wasm.binary.encode import I32, OP, VOID, Module, memarg, unsigned
 from weft_wasm.ir.fingerprint import fingerprint
 from weft_wasm.ir.nodes import padded, ITEMSIZE, Buffer, Copy, Fail, HostCall, Kernel, Program
 from weft_wasm.ir.traversal import walk
-from weft_wasm.passes.buffers import Plan
+from weft_wasm.passes.buffers import MemoryPlan
 
 
 class Main:
@@ -126,7 +126,7 @@ def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
 
 
 def emit_module(
-    program: Program, plan: Plan, constants: dict[Buffer, int], features: frozenset[str]
+    program: Program, plan: MemoryPlan, constants: dict[Buffer, int], features: frozenset[str]
 ) -> tuple[bytes, int]:
     """The module's bytes, and how many tasks it has; `plan` and `constants` place temps and constants."""
     storage = {program.outputs[o]: program.inputs[i] for o, i in program.donated.items()}

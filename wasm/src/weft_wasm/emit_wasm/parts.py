@@ -1,7 +1,8 @@
 """The parts of one function's emitter, put together.
 
 Each takes what it needs from those before it; no part knows the ones after it, but by two small protocols: addresses
-need the values of scalar expressions (`address.Evaluator`), and loops the statements in their bodies (`blocks.Body`).
+need the values of scalar expressions (`address.Evaluator`), and loops the statements in their bodies
+(`blocks.BlockEmitter`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from weft_wasm.emit_wasm.loops import Counted, Functions, InLanes, Loops
 from weft_wasm.emit_wasm.scalars import Scalars
 from weft_wasm.emit_wasm.scope import Scope
 from weft_wasm.emit_wasm.statements import Branches, Simple
-from weft_wasm.emit_wasm.steady import Steady
+from weft_wasm.emit_wasm.loop_invariants import LoopInvariants
 from weft_wasm.emit_wasm.storage import Overlap, Storage
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared
 from weft_wasm.emit_wasm.vectors import Vectors
@@ -42,10 +43,12 @@ class Parts:
         vectors = Vectors(fn, scope, shared, held, expansions, addresses, scalars, relaxed="relaxed-simd" in features)
         interleaving = Interleaving(fn, scope, storage, shared, addresses, scalars, vectors)
         self.blocks = blocks = Blocks(scope, interleaving)
-        steady = Steady(fn, scope, storage, shared, held, expansions, scalars, vectors)
-        self.counted = counted = Counted(fn, scope, held, addresses, scalars, steady, blocks)
+        invariants = LoopInvariants(fn, scope, storage, shared, held, expansions, scalars, vectors)
+        self.counted = counted = Counted(fn, scope, held, addresses, scalars, invariants, blocks)
         plan = LanePlan(scope, storage, addresses, expansions)
-        in_lanes = InLanes(fn, scope, held, plan, steady, Accumulators(fn, scope, shared, scalars, vectors), counted)
+        in_lanes = InLanes(
+            fn, scope, held, plan, invariants, Accumulators(fn, scope, shared, scalars, vectors), counted
+        )
         blocks.add(
             Loops(fn, scope, scalars, counted, in_lanes, functions, simd=in_kernel and "simd128" in features).kinds
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from weft_wasm.ir.affine import linear_index, row_major
-from weft_wasm.emit_wgsl import rows
+from weft_wasm.emit_wgsl import workgroup_reductions
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
 from weft_wasm.emit_wgsl.shader import WgslError
 from weft_wasm.ir.nodes import (
@@ -111,7 +111,7 @@ class _Cutter:
     def __init__(self, d: Dispatch, temp: NewTemp):
         self.d, self.temp = d, temp
         self.changed = written(d.body)
-        self.width = 0 if d.stride else rows.threads(d)
+        self.width = 0 if d.stride else workgroup_reductions.threads(d)
         self.extents = [extent for _, extent in d.loops]
         self.point = linear_index([var for var, _ in d.loops], row_major(self.extents))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NotRequired, TypeAlias, TypedDict, assert_never
 
 from weft_wasm.artifact import ABI_VERSION, Artifact
-from weft_wasm.emit_wgsl import rows
+from weft_wasm.emit_wgsl import workgroup_reductions
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
 from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
 from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
@@ -31,7 +31,7 @@ from weft_wasm.ir.nodes import (
     While,
 )
 from weft_wasm.ir.traversal import touched
-from weft_wasm.passes.buffers import Plan, plan
+from weft_wasm.passes.buffers import MemoryPlan, plan
 from weft_wasm.ir.verify import verify
 
 # What every WebGPU device has. A device may offer more; an artifact compiled for these runs everywhere.
@@ -195,7 +195,7 @@ class _Module:
                 "split the array, or use the wasm or cpu backend"
             )
 
-    def place_temps(self) -> tuple[Plan, list[Buffer]]:
+    def place_temps(self) -> tuple[MemoryPlan, list[Buffer]]:
         """(arena, temps outside): the largest temps leave the arena until it can be bound."""
         alone: list[Buffer] = []
         while True:
@@ -328,11 +328,11 @@ class _Module:
             shader.block(d.prologue)
             shader.loop(d.stride, "i32(id.x)", f"{STRIDE}i")
             return GROUP, [], [STRIDE // GROUP, 1, 1]
-        width = rows.threads(d)
+        width = workgroup_reductions.threads(d)
         if width:
             groups = self.grid(shader, d, d.size, "group", 1)
             shader.block(d.prologue)
-            return width, rows.emit(shader, d, width), groups
+            return width, workgroup_reductions.emit(shader, d, width), groups
         groups = self.grid(shader, d, -(-d.size // GROUP), "id", GROUP)
         shader.block([*d.prologue, *d.body])
         return GROUP if d.loops else 1, [], groups

@@ -9,7 +9,7 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Expr, Stmt
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
-from weft_wasm.lower.emit import Body, Reader, opaque, wrap
+from weft_wasm.lower.loop_nests import GraphLowering, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import narrow
 from weft_wasm.routines import radix
@@ -20,7 +20,7 @@ graph.known.update(("concatenate", "sort"))
 
 
 @opaque("concatenate")
-def emit_concatenate(body: Body, node: Node) -> list[Stmt]:
+def emit_concatenate(body: GraphLowering, node: Node) -> list[Stmt]:
     """Each operand stored into its part of the result."""
     out = node.outputs[0]
     d = node.params["dimension"]
@@ -50,7 +50,7 @@ def body_index(blocks: Blocks, outer: int, row: int, whole: int, start: int) -> 
 
 
 @opaque("sort")
-def emit_sort(body: Body, node: Node) -> list[Stmt]:
+def emit_sort(body: GraphLowering, node: Node) -> list[Stmt]:
     xs = node.inputs
     n = xs[0].shape[-1]
     if not xs[0].size:
@@ -79,7 +79,7 @@ def emit_sort(body: Body, node: Node) -> list[Stmt]:
     return [*routine.kernels, *copies]
 
 
-def raw(body: Body, x: Value, flat: Expr) -> Expr:
+def raw(body: GraphLowering, x: Value, flat: Expr) -> Expr:
     """An element as it is stored."""
     e = Reader(body).element(x, ((x.size, flat),) if x.size > 1 else ())
     if e.dtype != x.dtype:

@@ -18,7 +18,7 @@ from weft.runtime.effects import call_host, host_results
 from weft_wasm.ir import nodes
 from weft_wasm.lower import graph
 from weft_wasm.lower.complexes import apart, joined, rule, stored
-from weft_wasm.lower.emit import Body, opaque
+from weft_wasm.lower.loop_nests import GraphLowering, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
 from weft_wasm.runtimes.interface import WasmRuntime
@@ -91,7 +91,7 @@ graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
 
 
 @opaque("host_call")
-def emit_call(body: Body, node: Node) -> list[nodes.Stmt]:
+def emit_call(body: GraphLowering, node: Node) -> list[nodes.Stmt]:
     module = body.module
     out: list[nodes.Stmt] = []
     after: list[nodes.Stmt] = []

@@ -16,7 +16,7 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Expr, For, Load, Stmt, Switch, Var, While
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import ZERO
-from weft_wasm.lower.emit import Body, Place, opaque, row_of
+from weft_wasm.lower.loop_nests import GraphLowering, Place, opaque, row_of
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import constant
 
@@ -35,7 +35,7 @@ class Counters:
 
 
 def body_of(
-    body: Body,
+    body: GraphLowering,
     closed: ClosedJaxpr,
     operands: Sequence[Value | None],
     places: Sequence[Place | None],
@@ -77,7 +77,7 @@ def body_of(
             where[v] = p
     module = body.module
     module.depth += 1
-    statements = Body(module, inner, where, targets, scalars).emit()
+    statements = GraphLowering(module, inner, where, targets, scalars).emit()
     module.depth -= 1
     return statements
 
@@ -98,12 +98,12 @@ def step_of(out: Value, carry: Value) -> int | None:
     return int(a.constant) if b is carry and a.constant is not None and out.node.op == "add" else None
 
 
-def place_of_operand(body: Body, x: Value) -> Place | None:
+def place_of_operand(body: GraphLowering, x: Value) -> Place | None:
     return None if x.constant is not None else body.place_of(x)
 
 
 @opaque("scan")
-def emit_scan(body: Body, node: Node) -> list[Stmt]:
+def emit_scan(body: GraphLowering, node: Node) -> list[Stmt]:
     p = node.params
     n_consts, n_carry, length = p["num_consts"], p["num_carry"], p["length"]
     consts, carry, xs = (
@@ -142,10 +142,10 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
     return out
 
 
-def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> list[Stmt]:
+def initialise(body: GraphLowering, carry: Sequence[Value], places: Sequence[Place]) -> list[Stmt]:
     """Puts initial values into their carries. A carry has the storage of a value from before the loop only where that
-    begins it and no other operand reads it (`Body.dies_at`, `Body.may_write`): no initial value is read from a carry
-    that another one has been put into.
+    begins it and no other operand reads it (`GraphLowering.dies_at`, `GraphLowering.may_write`): no initial value is
+    read from a carry that another one has been put into.
     """
     out: list[Stmt] = []
     for v, p in zip(carry, places):
@@ -154,7 +154,7 @@ def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> l
 
 
 @opaque("while")
-def emit_while(body: Body, node: Node) -> list[Stmt]:
+def emit_while(body: GraphLowering, node: Node) -> list[Stmt]:
     p = node.params
     n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
     cond_consts, body_consts, carry = (
@@ -184,7 +184,7 @@ def emit_while(body: Body, node: Node) -> list[Stmt]:
 
 
 @opaque("cond")
-def emit_cond(body: Body, node: Node) -> list[Stmt]:
+def emit_cond(body: GraphLowering, node: Node) -> list[Stmt]:
     index, *operands = node.inputs
     branches = node.params["branches"]
     targets = [body.places[v] for v in node.outputs]

@@ -21,10 +21,10 @@ from weft_wasm.ir.nodes import Expr, Stmt, convert, i32
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.accuracy import in_float64
 from weft_wasm.lower.dots import TILED, accumulator, results
-from weft_wasm.lower.emit import OPAQUE, Body, Reader
+from weft_wasm.lower.loop_nests import OPAQUE, GraphLowering, Reader
 from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
-from weft_wasm.routines.windows import Product, windows
+from weft_wasm.routines.implicit_gemm import Product, implicit_gemm
 
 graph.known.add("convolution")
 MOST_PHASES = 16  # the gaps of operands that have more are filled
@@ -144,7 +144,7 @@ def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | N
 graph.rewrites["conv_general_dilated"] = _convolution
 
 
-def emit_convolution(body: Body, group: fuse.Group) -> list[Stmt]:
+def emit_convolution(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
     """A product for each phase and, in its innermost store, the elementwise members of the group."""
     node, module = group.origin, body.module
     x, kernel = node.inputs
@@ -168,7 +168,7 @@ def emit_convolution(body: Body, group: fuse.Group) -> list[Stmt]:
 
         begin = i32(start) if place.offset is None else place.offset + start
         product = Product(place.buffer, begin, groups, rows, terms, n, weight, indices)
-        routine = windows(
+        routine = implicit_gemm(
             module.name("conv_"),
             product,
             store,

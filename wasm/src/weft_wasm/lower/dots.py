@@ -11,9 +11,9 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Const, Expr, Let, Stmt, Var, convert
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
-from weft_wasm.lower.emit import OPAQUE, Body, Reader
+from weft_wasm.lower.loop_nests import OPAQUE, GraphLowering, Reader
 from weft_wasm.lower.graph import Node, Value
-from weft_wasm.lower.types import scalar_dtype, settled
+from weft_wasm.lower.types import scalar_dtype, rounded_to_storage
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
@@ -48,14 +48,14 @@ def accumulator(dtype: str, operand: str) -> str:
     return {"i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}.get(kind, kind)
 
 
-def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list[Stmt]:
+def results(body: GraphLowering, group: fuse.Group, where: Blocks, value: Expr) -> list[Stmt]:
     """Statements that put an element of a product away, and compute the elementwise members of its group."""
     out = group.origin.outputs[0]
     statements: list[Stmt] = []
     several = len(group.members) > 1
     reader = Reader(body, statements if several else None, where)
     value = convert(value, scalar_dtype(out.dtype))
-    reader.remember(out, where, settled(value, out.dtype))
+    reader.remember(out, where, rounded_to_storage(value, out.dtype))
     stores: list[Stmt] = []
     for v in group.members:
         e = reader.memo[out, where] if v is out else reader.compute(v, where)
@@ -69,7 +69,7 @@ def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list[S
     return statements + stores
 
 
-def emit_dot(body: Body, group: fuse.Group) -> list[Stmt]:
+def emit_dot(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
     """The product and, in its innermost store, the elementwise members of the group."""
     node = group.origin
     x, y = node.inputs

@@ -67,7 +67,7 @@ def decode(byte: Expr, name: str) -> Expr:
     """The number that a u8 stands for."""
     kind = FORMATS[name]
     if isinstance(kind, Int):
-        return settle(Bitcast(byte, computed(name)), name)
+        return round_to_format(Bitcast(byte, computed(name)), name)
     bits: Expr = Convert(byte, "u32")
     if kind.special == "power":
         power = Select(nodes.eq(bits, u32(0)), Const(2.0**-127, "f32"), Bitcast(Binary("shl", bits, u32(23)), "f32"))
@@ -139,7 +139,7 @@ def encode(x: Expr, name: str) -> Expr:
     )
 
 
-def settle(x: Expr, name: str) -> Expr:
+def round_to_format(x: Expr, name: str) -> Expr:
     """A computed number brought back into its format."""
     kind = FORMATS[name]
     if isinstance(kind, Float):
@@ -154,11 +154,11 @@ def converted(x: Expr, name: str) -> Expr:
     """A number of any dtype in a format; floats become integers by truncation, and stay within their range."""
     kind = FORMATS[name]
     if isinstance(kind, Float):
-        return settle(to_f32(x), name)
+        return round_to_format(to_f32(x), name)
     if x.dtype in nodes.FLOATS:
         low, high = limits(name)
         x = Binary("min", Binary("max", x, Const(float(low), x.dtype)), Const(float(high), x.dtype))
-    return settle(nodes.convert(x, computed(name)), name)
+    return round_to_format(nodes.convert(x, computed(name)), name)
 
 
 def to_f32(x: Expr) -> Expr:

@@ -22,7 +22,7 @@ from weft.primitives.shape import concatenate, pad, rev, slice_
 from weft_wasm.lower import graph
 from weft_wasm.ir.nodes import Expr, Stmt
 from weft_wasm.lower.complexes import Number, Pair, Real, multiply, rule
-from weft_wasm.lower.emit import Body, Place, Reader, opaque
+from weft_wasm.lower.loop_nests import GraphLowering, Place, Reader, opaque
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.types import array_type
 from weft_wasm.routines import fft as routine
@@ -34,7 +34,7 @@ graph.known.add("fft_planes")
 
 
 @opaque("fft_planes")
-def emit_transform(body: Body, node: Node) -> list[Stmt]:
+def emit_transform(body: GraphLowering, node: Node) -> list[Stmt]:
     re, im = node.inputs
     n = re.shape[-1]
     if not re.size:

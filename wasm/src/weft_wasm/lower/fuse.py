@@ -96,7 +96,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Plan:
+class FusionPlan:
     """stored: each stored value and why; groups in order; where: the group of each stored value."""
 
     stored: dict[Value, str]
@@ -139,7 +139,7 @@ class Planner:
         self.order: dict[Node, int] = {}
         self.updated: set[Value] = set()  # what updates in place write over
 
-    def plan(self) -> Plan:
+    def plan(self) -> FusionPlan:
         sinks = self.sinks()
         nodes = updates_last(self.graph.nodes)
         self.order = {node: k for k, node in enumerate(nodes)}
@@ -163,7 +163,7 @@ class Planner:
         for v, reads in readers.items():
             if v.node is not None and v not in self.stored and any(k != self.where[v] for k, _ in reads):
                 self.stored[v] = "read by another kernel"
-        return Plan(self.stored, self.groups, self.where, readers)
+        return FusionPlan(self.stored, self.groups, self.where, readers)
 
     # ---- what is stored
 

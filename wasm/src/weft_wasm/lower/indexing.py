@@ -10,7 +10,7 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Binary, Const, Expr, For, If, Let, Stmt, Var, add
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, Source, choose, linear, merge, regroup
-from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
+from weft_wasm.lower.loop_nests import GraphLowering, Place, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.reductions import REDUCERS
 from weft_wasm.lower.views import clamped_start, inside_bounds, window_dims
@@ -18,14 +18,14 @@ from weft_wasm.lower.views import clamped_start, inside_bounds, window_dims
 graph.known.update(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
 
 
-def begin(body: Body, node: Node) -> tuple[Place, list[Stmt]]:
+def begin(body: GraphLowering, node: Node) -> tuple[Place, list[Stmt]]:
     """(the result's place, statements after which it holds the operand)."""
     place = body.places[node.outputs[0]]
     return place, body.fill(node.inputs[0], place)
 
 
 @opaque("dynamic_update_slice")
-def emit_update(body: Body, node: Node) -> list[Stmt]:
+def emit_update(body: GraphLowering, node: Node) -> list[Stmt]:
     x, update, *starts = node.inputs
     place, out = begin(body, node)
     if update.size == 0:
@@ -49,7 +49,7 @@ def emit_update(body: Body, node: Node) -> list[Stmt]:
 
 
 @opaque("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
-def emit_scatter(body: Body, node: Node) -> list[Stmt]:
+def emit_scatter(body: GraphLowering, node: Node) -> list[Stmt]:
     """Updates one after another, so that indices may repeat."""
     x, indices, updates = node.inputs
     p = node.params

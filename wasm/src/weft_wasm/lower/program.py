@@ -23,7 +23,7 @@ from weft_wasm.lower import (  # noqa: F401
     sequences,
 )
 from weft_wasm.lower.complexes import real_program
-from weft_wasm.lower.emit import Body, Module, Place
+from weft_wasm.lower.loop_nests import GraphLowering, Module, Place
 from weft_wasm.lower.fuse import Group
 from weft_wasm.lower.graph import Value
 from weft_wasm.lower.types import array_type, memory_dtype
@@ -57,7 +57,7 @@ def lower(
         for k, (v, a) in enumerate(zip(g.outputs, jaxpr.outvars))
     ]
     places = {v: Place(b) for v, b in zip(g.inputs, inputs)}
-    body = Body(module, g, places, [Place(b) for b in outputs])
+    body = GraphLowering(module, g, places, [Place(b) for b in outputs])
     statements = body.emit()
     aliases = donations(body, donated, inputs, outputs)
     program = Program(
@@ -71,7 +71,9 @@ def label(v: Value, a: Var | Literal) -> str:
     return {"complex64": "c64", "complex128": "c128"}.get(dtypes.name(array_type(a).dtype), v.dtype)
 
 
-def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]) -> dict[int, int]:
+def donations(
+    body: GraphLowering, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]
+) -> dict[int, int]:
     """{output: input} whose storage can be one: written only where, or after, the input has been read for the last
     time.
     """
@@ -96,7 +98,7 @@ def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs
     return out
 
 
-def unread_when_written(body: Body, v: Value, x: Value) -> bool:
+def unread_when_written(body: GraphLowering, v: Value, x: Value) -> bool:
     """Whether input x is read for the last time before output v's storage is written."""
     place = body.places[v]
     first = min(k for k, g in enumerate(body.plan.groups) for m in g.members if body.places.get(m) == place)
@@ -123,7 +125,7 @@ def unread_when_written(body: Body, v: Value, x: Value) -> bool:
     return True
 
 
-def read_later(body: Body, group: Group, place: Place, x: Value) -> bool:
+def read_later(body: GraphLowering, group: Group, place: Place, x: Value) -> bool:
     """Whether members of a group read x that are computed after the one in that place, whose element has been stored
     by then.
     """

@@ -28,7 +28,7 @@ from weft_wasm.ir.nodes import (
     sub,
 )
 from weft_wasm.lower.blocks import Blocks, Shape
-from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
+from weft_wasm.lower.loop_nests import GraphLowering, Place, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.reductions import CUMULATIVE, REDUCERS
 from weft_wasm.lower.types import lowest, scalar_dtype
@@ -113,7 +113,7 @@ class LogSum(Accumulator):
 
 
 @opaque(*CUMULATIVE, "cumlogsumexp")
-def emit_cumulative(body: Body, node: Node) -> list[Stmt]:
+def emit_cumulative(body: GraphLowering, node: Node) -> list[Stmt]:
     (x,) = node.inputs
     out = node.outputs[0]
     if out.size == 0:
@@ -155,7 +155,7 @@ class Running:
     outside of the axis, along it and inside of it.
     """
 
-    def __init__(self, body: Body, name: str, accumulator: Callable[[], Accumulator], part: int):
+    def __init__(self, body: GraphLowering, name: str, accumulator: Callable[[], Accumulator], part: int):
         self.body, self.name, self.accumulator, self.part = body, name, accumulator, part
 
     def kernel(self, sizes: Sizes, read: Read, write: Write) -> Kernel:
@@ -247,7 +247,7 @@ def log_add_exp(a: Expr, b: Expr) -> Expr:
 
 
 @opaque("argmax", "argmin")
-def emit_extremum_position(body: Body, node: Node) -> list[Stmt]:
+def emit_extremum_position(body: GraphLowering, node: Node) -> list[Stmt]:
     """The extremum, then the least index that holds it; NaN is an extremum. Both loops vectorise."""
     (x,) = node.inputs
     out = node.outputs[0]

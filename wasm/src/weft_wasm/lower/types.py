@@ -12,7 +12,7 @@ from weft.base.errors import BackendError
 
 from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Const, Expr
-from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, settle
+from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, round_to_format
 
 _NAMES = {
     "bool": "bool",
@@ -96,7 +96,7 @@ def widen(e: Expr, storage: str) -> Expr:
     )
 
 
-def settled(e: Expr, storage: str) -> Expr:
+def rounded_to_storage(e: Expr, storage: str) -> Expr:
     """A computed value as it is read back from a buffer of that dtype.
 
     Whoever computes a value again must see what others have loaded: a maximum is compared with the operands that it was
@@ -105,7 +105,7 @@ def settled(e: Expr, storage: str) -> Expr:
     return (
         widen(narrow(e, storage), storage)
         if storage in nodes.STORAGE_FLOATS
-        else settle(e, storage)
+        else round_to_format(e, storage)
         if storage in FORMATS
         else e
     )

@@ -100,9 +100,9 @@ def exact_add(total: Local, part: Expr, lost: Local) -> list[Stmt]:
     ]
 
 
-def in_streams(s: For, most: int) -> list[Stmt]:
-    """A long reduction from several places on at once; as it is where that would not pay (see `_streams`)."""
-    ops, count = reductions(s), _streams(s, 1, most)
+def with_more_accumulators(s: For, most: int) -> list[Stmt]:
+    """A long reduction from several places on at once; as it is where that would not pay (see `_count`)."""
+    ops, count = reductions(s), _count(s, 1, most)
     if len(ops) != 1 or not count:
         return [s]
     ((acc, op),), each = ops.items(), s.count // count
@@ -125,7 +125,7 @@ def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
     or it would not pay.
     """
     extent, loops = rows.count, [(k, s) for k, s in enumerate(body) if type(s) is For]
-    count = _streams(loops[0][1], extent, most) if len(loops) == 1 else 0
+    count = _count(loops[0][1], extent, most) if len(loops) == 1 else 0
     if not count or extent < count or any(type(s) is Store for s in body[: loops[0][0]]):
         return [rows]
     outer, whole, k = Var(f"{rows.var.name}.o"), extent // count, loops[0][0]
@@ -146,7 +146,7 @@ def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
     return out
 
 
-def _streams(s: For, times: int, most: int) -> int:
+def _count(s: For, times: int, most: int) -> int:
     """How many streams a reduction that runs so many times is to read, so that memory is kept busy: 0 where it reads
     little, or where a term has more than `most` nodes, so that functions need the registers.
     """

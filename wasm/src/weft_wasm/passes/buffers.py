@@ -13,7 +13,7 @@ from weft_wasm.passes.liveness import lifetimes
 
 
 @dataclass(slots=True)
-class Plan:
+class MemoryPlan:
     """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first,
     last) use.
     private: byte offset of each private buffer in a thread's own area; private_size: bytes of that.
@@ -71,7 +71,7 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     return pairs
 
 
-def plan(program: Program) -> Plan:
+def plan(program: Program) -> MemoryPlan:
     """Places buffers greedily, largest first, at the lowest offset where no buffer alive at the same time is."""
     lives = lifetimes(program)
     partners: dict[Buffer, list[Buffer]] = {}
@@ -98,7 +98,7 @@ def plan(program: Program) -> Plan:
         placed.append((at, at + need, first, last))
         placed.sort()
         size = max(size, at + need)
-    return Plan(offsets, size, lives, *private_areas(program))
+    return MemoryPlan(offsets, size, lives, *private_areas(program))
 
 
 def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:

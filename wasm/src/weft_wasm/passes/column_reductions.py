@@ -42,7 +42,7 @@ NODES = 100  # of expressions in a loop: fewer rows at a time for what computes 
 Stride = Callable[[Expr, Var], int | None]
 
 
-def by_rows(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: list[Buffer]) -> list[Stmt] | None:
+def interchanged(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: list[Buffer]) -> list[Stmt] | None:
     """The nest whose `body` reduces down each column of `axis`, as loops over rows; None where it is something else, or
     would not gain. `temps` gets the buffers that it needs.
     """
@@ -57,7 +57,7 @@ def by_rows(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: li
     if len(set(changed)) < len(changed):
         return None
     before = [x for s in body[: last + 1] for x in (_in_integers(s) if type(s) is For else [s])]
-    return _ByRows(axis, before, body[last + 1 :], vectors, temps).nest()
+    return _Interchange(axis, before, body[last + 1 :], vectors, temps).nest()
 
 
 def _in_integers(loop: For) -> list[Stmt]:
@@ -87,9 +87,9 @@ def _is_far(axis: For, loop: For, stride: Stride) -> bool:
     return far
 
 
-class _ByRows:
-    """Makes the nest of `by_rows`: of what reduces, and of what is done with the results. Within, a column is known
-    by its number in its part, `here`.
+class _Interchange:
+    """Makes the nest of `interchanged`: of what reduces, and of what is done with the results. Within, a column is
+    known by its number in its part, `here`.
     """
 
     def __init__(self, axis: For, body: list[Stmt], rest: list[Stmt], vectors: int, temps: list[Buffer]):

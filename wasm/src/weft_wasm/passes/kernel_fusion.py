@@ -50,7 +50,7 @@ Join = Callable[[Kernel, Kernel, dict[Buffer, Buffer]], Kernel | None]
 
 
 @dataclass(slots=True)
-class Use:
+class BufferUse:
     """How a kernel uses a buffer: the elements of a row, or None where it is not used by rows."""
 
     row: int | None
@@ -58,7 +58,7 @@ class Use:
     written: bool = False
 
 
-def fuse_rows(program: Program) -> Program:
+def fuse_kernels(program: Program) -> Program:
     """The program with neighbouring kernels made one where that pays."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
@@ -368,7 +368,7 @@ def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
     return distinct(form[0], {s.var: s.extent}, bound) and all(linear(node.index, forms) == form for node in loads)
 
 
-def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
+def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, BufferUse] | None:
     """How a kernel that is a loop over rows, and not `scheduled` yet, uses its buffers; None if it is none."""
     body = kernel.plain or kernel.body
     if len(body) != 1 or kernel.workgroup or type(body[0]) is not For or body[0].kind != "parallel":
@@ -389,7 +389,7 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
         del extents[loop.var]
     if not extents:
         return None
-    found: dict[Buffer, Use] = {}
+    found: dict[Buffer, BufferUse] = {}
     seen: set[Expr] = set()
     forms: dict[Expr, Linear] = {}
     for s in walk(loops[-1].body):
@@ -414,7 +414,7 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
 
 def _row_of(
     terms: dict[Expr, int], const: int, loops: list[For], extents: dict[Var, int], unknown: set[Expr]
-) -> Use | None:
+) -> BufferUse | None:
     """The use that an index makes; None where neighbouring rows lie side by side, which is better done many rows at
     a time.
     """
@@ -426,7 +426,7 @@ def _row_of(
     for outer, loop in zip(loops[-2::-1], loops[::-1]):
         step *= loop.count
         if terms.get(outer.var, 0) != step:
-            return Use(None)
+            return BufferUse(None)
     base = {t: c for t, c in terms.items() if t not in extents and all(t is not loop.var for loop in loops)}
     if (
         size < 1
@@ -434,12 +434,12 @@ def _row_of(
         or any(type(t) is not Var or t in unknown for t in base)
         or any(c < 0 for c in inner.values())
     ):
-        return Use(None)
+        return BufferUse(None)
     last = const + sum(c * (extents[t] - 1) for t, c in inner.items())
-    return Use(size if last < size else None, frozenset(base.items()))
+    return BufferUse(size if last < size else None, frozenset(base.items()))
 
 
-def _as_row(kernel: Kernel, buffer: Buffer, use: Use) -> Buffer | None:
+def _as_row(kernel: Kernel, buffer: Buffer, use: BufferUse) -> Buffer | None:
     """The private row that may take the place of a temp which `kernel` alone uses: each row is first of all written
     wholly.
     """
@@ -488,4 +488,4 @@ def _on_rows(body: list[Stmt], depth: int, rows: dict[Buffer, Buffer]) -> list[S
     return body
 
 
-__all__ = ["fuse_batches", "in_place_pairs", "fuse_rows"]
+__all__ = ["fuse_batches", "in_place_pairs", "fuse_kernels"]

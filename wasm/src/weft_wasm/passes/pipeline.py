@@ -33,8 +33,8 @@ LOWERING = Pass("lowering", lambda program: program)  # what the first pass is g
 # Before the buffers of a program get their places (`buffers.py`),
 BEFORE_PLANNING = (
     Pass(
-        "kernel_fusion.fuse_rows",
-        kernel_fusion.fuse_rows,
+        "kernel_fusion.fuse_kernels",
+        kernel_fusion.fuse_kernels,
         "loops are as they were lowered: a kernel's rows are read from its loops",
     ),
     Pass(

@@ -10,9 +10,9 @@ import math
 from dataclasses import replace
 from typing import assert_never
 
-from weft_wasm.passes.accumulators import SUM_BLOCK, extrema_by_bits, in_blocks, in_streams, side_by_side
+from weft_wasm.passes.accumulators import SUM_BLOCK, extrema_by_bits, in_blocks, with_more_accumulators, side_by_side
 from weft_wasm.ir.affine import Linear, linear
-from weft_wasm.passes.column_reductions import by_rows
+from weft_wasm.passes.column_reductions import interchanged
 from weft_wasm.ir.nodes import (
     FLOATS,
     Assign,
@@ -109,7 +109,7 @@ class _Chooser:
             return inner
         reduces = any(type(x) is For for x in walk(body))
         vectors = (4 if axis.count >= 16 else 2 if axis.count >= 8 else 1) if reduces or _size(body) <= BIG else 1
-        rows = by_rows(axis, body, vectors, self.stride, self.temps)
+        rows = interchanged(axis, body, vectors, self.stride, self.temps)
         if rows is not None:
             for x in reversed([x for x in loops if x is not axis]):
                 rows = [replace(x, body=rows)]
@@ -182,7 +182,9 @@ class _Chooser:
         inner_loops = any(type(x) is For for x in walk(s.body))
         if inner_loops or type(s.extent) is not int or not self.reducible(s):
             return in_blocks(replace(s, body=self.block(s.body)), 1 if inner_loops else 32)
-        return [x for part in in_streams(s, BIG) for x in (self.in_lanes(part) if type(part) is For else [part])]
+        return [
+            x for part in with_more_accumulators(s, BIG) for x in (self.in_lanes(part) if type(part) is For else [part])
+        ]
 
     def in_lanes(self, s: For) -> list[Stmt]:
         """A reduction in vectors, as many of them at a time as leave registers for what it sums."""

@@ -129,7 +129,7 @@ def _pass(
     """
     rest = n // (radix * done)
     b, p, q = Var("b"), Var("p"), Var("q")
-    names = Names()
+    names = Bindings()
     inside: list[Stmt] = []
     xs = [names.pair(inside, source(b, add(mul(add(p, u * rest), done), q))) for u in range(radix)]
     ys = transform(xs, inside, names)
@@ -226,7 +226,7 @@ def _columns(
         final = k == len(small) - 1 and done > 1
         left = tall // (radix * count)
         u, q, c = Var("u"), Var("q"), Var("c")
-        names = Names()
+        names = Bindings()
         inside: list[Stmt] = []
         rows = [add(mul(add(u, v * left), count), q) for v in range(radix)]
         column = add(mul(j, width), c) if done == 1 else add(mul(p, done), add(mul(j, width), c))
@@ -280,7 +280,7 @@ def _transposed(
     ]
     group = next(g for g in (4, 2, 1) if tall % g == 0)
     i, c = Var("i"), Var("c")
-    names = Names()
+    names = Bindings()
     outside: list[Stmt] = []
     inside: list[Stmt] = []
     turns: list[Complex] = []
@@ -297,7 +297,7 @@ def _transposed(
     return For(i, tall // group, [*outside, For(c, width, inside, "parallel", vector=1)], "parallel")
 
 
-class Names:
+class Bindings:
     """Variables for what several statements share."""
 
     def __init__(self) -> None:
@@ -361,12 +361,12 @@ def minus(x: Complex, y: Complex) -> Complex:
     return sub(x[0], y[0]), sub(x[1], y[1])
 
 
-def turned(x: Complex, w: Complex, body: list[Stmt], names: Names) -> Complex:
+def turned(x: Complex, w: Complex, body: list[Stmt], names: Bindings) -> Complex:
     """x · w."""
     return names.pair(body, (sub(mul(x[0], w[0]), mul(x[1], w[1])), add(mul(x[0], w[1]), mul(x[1], w[0]))))
 
 
-def transform(xs: list[Complex], body: list[Stmt], names: Names) -> list[Complex]:
+def transform(xs: list[Complex], body: list[Stmt], names: Bindings) -> list[Complex]:
     """The transform of a few numbers, written out."""
     n = len(xs)
     if n == 1:
@@ -382,7 +382,7 @@ def transform(xs: list[Complex], body: list[Stmt], names: Names) -> list[Complex
     return low + high
 
 
-def _by_root(x: Complex, k: int, n: int, body: list[Stmt], names: Names) -> Complex:
+def _by_root(x: Complex, k: int, n: int, body: list[Stmt], names: Bindings) -> Complex:
     """x · exp(-2πi k/n), with the multiplications that are none left out."""
     re, im = x
     if k == 0:
@@ -397,7 +397,7 @@ def _by_root(x: Complex, k: int, n: int, body: list[Stmt], names: Names) -> Comp
     return turned(x, (Const(c, re.dtype), Const(s, re.dtype)), body, names)
 
 
-def _odd(xs: list[Complex], body: list[Stmt], names: Names) -> list[Complex]:
+def _odd(xs: list[Complex], body: list[Stmt], names: Bindings) -> list[Complex]:
     """For each pair x_k, x_{n-k} their sum meets the cosines and their difference the sines."""
     n, first = len(xs), xs[0]
     sums = [names.pair(body, plus(xs[k], xs[n - k])) for k in range(1, n // 2 + 1)]

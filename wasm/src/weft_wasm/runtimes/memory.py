@@ -44,7 +44,7 @@ class Turns:
         """Lets the next holder call `action(of)`. Never waits."""
         self.left.append(functools.partial(action, of))
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
         """Does what was left; for the holder."""
         while self.left:
             self.left.popleft()()
@@ -66,7 +66,7 @@ def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concaten
         lock.acquire()
         try:
             if lock.left:
-                lock.settle()
+                lock.catch_up()
             return method(self, *args, **kwargs)
         finally:
             lock.release()

@@ -14,7 +14,7 @@ from ..higher_order import refs as _rules  # noqa: F401  rules of the primitives
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
 from ..base.errors import NonConcreteBooleanIndexError, at_user_line
 from ..base.host import has_numpy, np
-from ..primitives import state
+from ..primitives import references
 from ..runtime.dispatch import put
 from ..runtime.refs import Parts, Ref as Ref, parts_of
 
@@ -52,7 +52,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
                 " for each leaf with weft.tree.map."
             )
         )
-    return state.new_ref_p.bind(init_val, kind=kind, memory_space=None)
+    return references.new_ref_p.bind(init_val, kind=kind, memory_space=None)
 
 
 def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
@@ -62,7 +62,7 @@ def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
     _own_memory(memory_space)
     if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
         raise TypeError(f"empty_ref takes a weft.ShapeDtypeStruct; got a {type(ty).__name__}.")
-    return state.empty_ref_p.bind(ty=shaped(tuple(ty.shape), dtypes.canonicalize(ty.dtype)), memory_space=None)
+    return references.empty_ref_p.bind(ty=shaped(tuple(ty.shape), dtypes.canonicalize(ty.dtype)), memory_space=None)
 
 
 def _own_memory(space) -> None:
@@ -78,12 +78,12 @@ def freeze(ref: Ref) -> Array:
         >>> weft.freeze(weft.new_ref(3.0))
         Array(3., dtype=float32, weak_type=True)
     """
-    return state.freeze_p.bind(_checked(ref, "freeze"))
+    return references.freeze_p.bind(_checked(ref, "freeze"))
 
 
 def free_ref(ref: Ref) -> None:
     """Says that a reference is not used any more."""
-    state.free_ref_p.bind(_checked(ref, "free_ref"))
+    references.free_ref_p.bind(_checked(ref, "free_ref"))
 
 
 def get(ref: Ref | RefView, idx: Any = None):
@@ -92,8 +92,8 @@ def get(ref: Ref | RefView, idx: Any = None):
     Indices are numbers, slices, `weft.ds(start, size)` and integer arrays.
     """
     ref, index, operands, within = _target(ref, idx, "get")
-    held = state.get_p.bind(ref, *operands, index=index)
-    return held if within is None else state.read(held, *within)
+    held = references.get_p.bind(ref, *operands, index=index)
+    return held if within is None else references.read(held, *within)
 
 
 def swap(ref: Ref | RefView, idx: Any, value: Any, _function_name: str = "ref_swap"):
@@ -101,17 +101,17 @@ def swap(ref: Ref | RefView, idx: Any, value: Any, _function_name: str = "ref_sw
     ref, index, operands, within = _target(ref, idx, _function_name)
     value = jnp.asarray(value) if isinstance(value, (list, tuple)) else value
     if within is None:
-        return state.swap_p.bind(ref, value, *operands, index=index)
-    held = state.get_p.bind(ref, *operands, index=index)
-    state.check_value(
+        return references.swap_p.bind(ref, value, *operands, index=index)
+    held = references.get_p.bind(ref, *operands, index=index)
+    references.check_value(
         _function_name,
         AbstractRef(array_aval(get_aval(held))),
         get_aval(value),
         [get_aval(o) for o in within[1]],
         within[0],
     )
-    state.swap_p.bind(ref, state.write(held, within[0], within[1], value), *operands, index=index)
-    return state.read(held, *within)
+    references.swap_p.bind(ref, references.write(held, within[0], within[1], value), *operands, index=index)
+    return references.read(held, *within)
 
 
 def set(ref: Ref | RefView, idx: Any, value: Any) -> None:
@@ -124,7 +124,7 @@ def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
     base, index, operands, within = _target(ref, idx, "addupdate")
     if within is not None:
         return set(ref, idx, get(ref, idx) + x)
-    state.addupdate_p.bind(base, x, *operands, index=index)
+    references.addupdate_p.bind(base, x, *operands, index=index)
 
 
 def _target(ref, idx, name: str) -> tuple:
@@ -135,7 +135,7 @@ def _target(ref, idx, name: str) -> tuple:
         return (_checked(ref, name), *_place(ref.shape, idx), None)
     index, operands = _place(ref.shape, idx)
     if any(entry[0] == "array" for entry in ref.index):
-        return ref.ref, ref.index, ref.operands, None if index == state.whole(ref.shape) else (index, operands)
+        return ref.ref, ref.index, ref.operands, None if index == references.whole(ref.shape) else (index, operands)
     return (ref.ref, *_composed(ref.index, ref.operands, ref.shape, index, operands), None)
 
 
@@ -206,7 +206,7 @@ class RefView:
 
     def __init__(self, ref, index: tuple, operands: Sequence):
         self.ref, self.index, self.operands = ref, index, operands
-        self.shape = state.result_shape(index, [get_aval(o) for o in operands])
+        self.shape = references.result_shape(index, [get_aval(o) for o in operands])
 
     dtype = property(lambda self: self.ref.dtype)
     ndim = property(lambda self: len(self.shape))
@@ -352,25 +352,27 @@ def _held(x, aval=None):
 
 
 def _swap(ref, value, *operands, index):
-    state.swap_p.abstract(get_aval(ref), get_aval(value), *map(get_aval, operands), index=index)
-    old = state.read(ref.value, index, operands)
-    ref.value = _held(state.write(ref.value, index, operands, value))
+    references.swap_p.abstract(get_aval(ref), get_aval(value), *map(get_aval, operands), index=index)
+    old = references.read(ref.value, index, operands)
+    ref.value = _held(references.write(ref.value, index, operands, value))
     return old
 
 
 def _addupdate(ref, value, *operands, index):
-    state.addupdate_p.abstract(get_aval(ref), get_aval(value), *map(get_aval, operands), index=index)
-    ref.value = _held(state.write(ref.value, index, operands, jnp.add(state.read(ref.value, index, operands), value)))
+    references.addupdate_p.abstract(get_aval(ref), get_aval(value), *map(get_aval, operands), index=index)
+    ref.value = _held(
+        references.write(ref.value, index, operands, jnp.add(references.read(ref.value, index, operands), value))
+    )
     return []
 
 
-state.new_ref_p.add_rules(impl=lambda x, *, kind, memory_space: Ref(_held(x)))
-state.empty_ref_p.add_rules(impl=lambda *, ty, memory_space: Ref(jnp.zeros(ty.shape, ty.dtype)))
-state.get_p.add_rules(impl=lambda ref, *operands, index: state.read(ref.value, index, operands))
-state.swap_p.add_rules(impl=_swap)
-state.addupdate_p.add_rules(impl=_addupdate)
-state.freeze_p.add_rules(impl=lambda ref: ref.value)
-state.free_ref_p.add_rules(impl=lambda ref: [])
+references.new_ref_p.add_rules(impl=lambda x, *, kind, memory_space: Ref(_held(x)))
+references.empty_ref_p.add_rules(impl=lambda *, ty, memory_space: Ref(jnp.zeros(ty.shape, ty.dtype)))
+references.get_p.add_rules(impl=lambda ref, *operands, index: references.read(ref.value, index, operands))
+references.swap_p.add_rules(impl=_swap)
+references.addupdate_p.add_rules(impl=_addupdate)
+references.freeze_p.add_rules(impl=lambda ref: ref.value)
+references.free_ref_p.add_rules(impl=lambda ref: [])
 
 
 parts_of[AbstractRef] = Parts(get, set, Places, lambda ref, x, idx=(): addupdate(ref, idx, x))

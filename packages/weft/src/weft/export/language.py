@@ -24,7 +24,7 @@ import weft.primitives.shape
 import weft.primitives.sort
 import weft.primitives.special
 import weft.primitives.spectral
-import weft.primitives.state
+import weft.primitives.references
 import weft.primitives.tridiagonal
 import weft.primitives.window
 import weft.higher_order.call
@@ -78,4 +78,4 @@ import weft.lax.shape
 import weft.lax.solving
 import weft.lax.special
 import weft.lax.unary
-import weft.lax.windows
+import weft.lax.window_reductions

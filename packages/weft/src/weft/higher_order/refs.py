@@ -9,7 +9,7 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
 from ..primitives.linear import add_any, broadcast_to_axis, moveaxis
-from ..primitives.state import addupdate_p, get_p, read, result_shape, swap_p, whole, write
+from ..primitives.references import addupdate_p, get_p, read, result_shape, swap_p, whole, write
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.discharge import discharged_function, is_ref, unique_refs
 from ..transforms.stage import consts_as_args, stage_closed

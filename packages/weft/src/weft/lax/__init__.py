@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .ragged import *
     from .solving import *
     from .special import *
-    from .windows import *
+    from .window_reductions import *
 
 map = _map
 
@@ -84,7 +84,7 @@ _LAZY |= {name: "generator" for name in ("RandomAlgorithm", "rng_bit_generator",
 _LAZY |= {name: "solving" for name in ("custom_linear_solve", "custom_root")}
 _LAZY["with_sharding_constraint"] = "placement"
 _LAZY |= {name: "exchange" for name in ("precv", "psend", "ragged_all_to_all")}
-_LAZY |= {name: "windows" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
+_LAZY |= {name: "window_reductions" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
 
 # by the names that jax.lax gives them
 _PRIMITIVES = (

@@ -18,7 +18,7 @@ from ..primitives.shape import rev
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import ints, on_device, only, operand
 from .dots import PrecisionLike, canonical_precision, dot_general
-from .windows import padtype_to_pads, pairs
+from .window_reductions import padtype_to_pads, pairs
 
 __all__ = [
     "ConvDimensionNumbers",

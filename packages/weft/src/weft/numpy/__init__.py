@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .grids import *
     from .histograms import *
     from .nan_reductions import *
-    from .numeric import *
+    from .floating_point import *
     from .padding import *
     from .pieces import *
     from .polynomials import *
@@ -65,8 +65,8 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .testing import *
     from .ufuncs import *
     from .universal import *
-    from .vectorizing import *
-    from .windows import *
+    from .gufuncs import *
+    from .window_functions import *
 
 ndarray = _Array
 
@@ -92,7 +92,7 @@ _FAMILIES = {
         """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum
         minimum multiply negative subtract frompyfunc ufunc"""
     ),
-    "numeric": (
+    "floating_point": (
         "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num"
         " spacing"
     ),
@@ -129,14 +129,14 @@ _FAMILIES = {
     "differences": "diff ediff1d gradient interp trapezoid unwrap",
     "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
     "standard": "__array_namespace_info__",
-    "vectorizing": "vectorize",
+    "gufuncs": "vectorize",
     "grids": "c_ index_exp iterable ix_ mask_indices mgrid ogrid r_ s_",
     "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "files": "fromfile fromiter fromstring load save savez",
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
     "pieces": "apply_over_axes packbits piecewise place trim_zeros unpackbits",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
-    "windows": "bartlett blackman hamming hanning i0 kaiser",
+    "window_functions": "bartlett blackman hamming hanning i0 kaiser",
 }
 _family_of = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _MODULES = ("fft", "linalg")

@@ -219,7 +219,7 @@ def _symbolic_slice(start: Any, stop: Any, step: Any, n: Size) -> Window | Strid
     return Window(start, size) if step == 1 else Strided(start, size, step)
 
 
-class Plan(NamedTuple):
+class IndexPlan(NamedTuple):
     """What an index does: see `_plan`."""
 
     indices: Any  # integers (*batch, len(axes)), or None where nothing is gathered
@@ -232,7 +232,7 @@ class Plan(NamedTuple):
     static: bool  # every index is a number known now
 
 
-def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> Plan:
+def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> IndexPlan:
     """The gather (or scatter) that an index stands for.
 
     Result axes are, in order, windows, strided slices and the broadcast axes of picked arrays; the latter stand where
@@ -291,7 +291,7 @@ def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> Plan
     nb = len(batch_shape)
     columns = [linear.broadcast_in_dim(c, (*batch_shape, 1), tuple(range(nb))) for c in columns]
     collapsed = tuple(d for d, s in starts.items() if not any(kind == "w" and a == d for kind, a, _ in real))
-    return Plan(
+    return IndexPlan(
         concatenate(columns, nb) if columns else None,
         tuple(starts),
         collapsed,
@@ -318,7 +318,7 @@ def _index_dtype(starts: Value, shape: tuple[Size, ...]) -> ElementType:
     )
 
 
-def _with_new_axes(x: Value, plan: Plan) -> Value:
+def _with_new_axes(x: Value, plan: IndexPlan) -> Value:
     return linear.expand_dims(x, plan.new_axes) if plan.new_axes else x
 
 

@@ -22,7 +22,7 @@ from .selecting import nonzero
 from .shapes import ravel, resize
 from .ufuncs import where_jit
 from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_device, operand, static_int, to_bool
-from .vectorizing import vectorize
+from .gufuncs import vectorize
 
 if TYPE_CHECKING:
     from ..core.types import Value

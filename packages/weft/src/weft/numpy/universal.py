@@ -34,7 +34,7 @@ from .util import (
     promote_inexact,
     to_bool,
 )
-from .vectorizing import vectorize
+from .gufuncs import vectorize
 
 if TYPE_CHECKING:
     from ..core.types import Value

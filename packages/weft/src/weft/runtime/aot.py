@@ -25,7 +25,7 @@ from .partition import Partition, place_of, spread_of
 if TYPE_CHECKING:
     from ..core.types import Value
     from .backend import Backend
-    from .jit import JitFunction, Traced as TracedFunction
+    from .jit import JitFunction, TracedCall
 
 
 class ArgInfo:
@@ -107,7 +107,7 @@ class Traced(Stage):
     def __init__(
         self,
         jitted: JitFunction[..., Any],
-        traced: TracedFunction,
+        traced: TracedCall,
         in_tree: PyTreeDef,
         donated: Sequence[Any],
         leaves: Sequence[Any],

@@ -105,8 +105,8 @@ class Profiler(Protocol):
     """
 
     @property
-    def Session(self) -> Callable[..., Any]:
-        """Session(options) begins a profile; its `stop(folder)` ends and writes it."""
+    def ProfileSession(self) -> Callable[..., Any]:
+        """ProfileSession(options) begins a profile; its `stop(folder)` ends and writes it."""
 
     @property
     def annotation(self) -> Callable[..., Any]:

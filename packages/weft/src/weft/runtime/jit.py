@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _Q = ParamSpec("_Q")
 
 
-class Traced(NamedTuple):
+class TracedCall(NamedTuple):
     """What tracing a function for one type of arguments gave."""
 
     jaxpr: ClosedJaxpr
@@ -298,7 +298,7 @@ class JitFunction(Generic[Args, Result]):
         )
         return result, Prepared(executable, consts, closed, out_tree, device)
 
-    def shardings(self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced) -> tuple[Any, ...]:
+    def shardings(self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: TracedCall) -> tuple[Any, ...]:
         """The shardings that were asked for of the dynamic leaves and of the results; None where none was."""
         dynamic, dynamic_kw, _ = self.split(args, kwargs)
         if dynamic_kw and self.in_shardings is not None:
@@ -359,7 +359,7 @@ class JitFunction(Generic[Args, Result]):
             flags += [k in self.donate_argnames] * len(tree_flatten(rest[k])[0])
         return tuple(flags)
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Traced]:
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], TracedCall]:
         """The dynamic leaves and the traced function for their types."""
         dynamic, dynamic_kw, static = self.split(args, kwargs)
         leaves, tree = tree_flatten((dynamic, dynamic_kw))
@@ -379,7 +379,7 @@ class JitFunction(Generic[Args, Result]):
         tree: PyTreeDef,
         avals: Sequence[AbstractValue],
         static: tuple[Any, ...],
-    ) -> Traced:
+    ) -> TracedCall:
         key = (static, tree, avals, config.trace_context(), axis_env())
         found = self.cache.get(key)
         if found is not None:
@@ -406,7 +406,7 @@ class JitFunction(Generic[Args, Result]):
             closed, outer = hoist_tracers(jaxpr, consts)
         if key_reuse.watching():
             key_reuse.check_program(closed)
-        result = Traced(closed, box[0], tuple(outer))
+        result = TracedCall(closed, box[0], tuple(outer))
         if not outer:
             self.cache[key] = result
         return result

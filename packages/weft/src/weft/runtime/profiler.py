@@ -45,7 +45,7 @@ def class_of_xla(name: str) -> Any:
         raise AttributeError(f"weft.profiler.{name} is XLA's: {e}") from None
 
 
-class _PlainSession:
+class _PlainProfileSession:
     """A trace of weft's phases and of annotations, for backends that have no profiler."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ def start_trace(
             raise BackendError(
                 at_user_line(f"profiler_options are XLA's; the backend {backend.name!r} takes none. Leave them out.")
             )
-        session = own.Session(profiler_options) if own is not None else _PlainSession()
+        session = own.ProfileSession(profiler_options) if own is not None else _PlainProfileSession()
         _state["session"] = (
             session,
             os.fspath(log_dir),
@@ -202,7 +202,7 @@ class TraceAnnotation:
 
     def __exit__(self, *error: Any) -> None:
         running = _state["session"]
-        if running is not None and isinstance(running[0], _PlainSession):
+        if running is not None and isinstance(running[0], _PlainProfileSession):
             running[0].add(self.name, self._start, time.time(), self.metadata)
         for inner in reversed(self._inner):
             inner.__exit__(*error)

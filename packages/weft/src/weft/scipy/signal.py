@@ -12,7 +12,7 @@ from ..lax.convolution import conv_general_dilated
 from ..numpy import fft
 from ..numpy.util import float_dtype, promote_inexact
 from ..base.source_info import api_boundary
-from .windows import window as make_window
+from .window_functions import window as make_window
 
 __all__ = [
     "convolve",

@@ -128,7 +128,7 @@ class Slices:
         return [*at[: self.cut], at[-1] * self.inner[0][0] + inside[0], *inside[1:]]
 
 
-def windows(
+def implicit_gemm(
     name: str,
     p: Product,
     store: Sink,
@@ -144,7 +144,7 @@ def windows(
 
     >>> x, y = Buffer("x", "f32", (9,), "input"), Buffer("y", "f32", (8,), "output")
     >>> product = Product(x, i32(0), (1, 0), [(8, 1)], [(2, 1)], 1, lambda g, t, j: Const(1.0, "f32"), [(0, [1])])
-    >>> routine = windows("pairs", product, lambda g, at, j, value: [Store(y, at[0], value)])
+    >>> routine = implicit_gemm("pairs", product, lambda g, at, j, value: [Store(y, at[0], value)])
     >>> [kernel.name for kernel in routine.kernels]
     ['pairs']
     """

@@ -1,7 +1,7 @@
 """Graphs as loop IR: storage for stored values, a kernel for each group.
 
-`Body` emits one graph (a program, or the body of a loop or branch). Opaque nodes are emitted by the functions that
-families put into `OPAQUE`.
+`GraphLowering` emits one graph (a program, or the body of a loop or branch). Opaque nodes are emitted by the functions
+that families put into `OPAQUE`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value
-from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, settled, widen
+from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, rounded_to_storage, widen
 from weft_wasm.runtimes.memory import LIMIT_64, WIDER, most_bytes
 
 if TYPE_CHECKING:
     from weft_wasm.lower.callbacks import HostCall
 
 # The emitters of opaque operations and of products: (body, node or group) -> statements.
-OPAQUE: dict[str, Callable[[Body, Any], list[Stmt]]] = {}
+OPAQUE: dict[str, Callable[[GraphLowering, Any], list[Stmt]]] = {}
 BIG_ARRAY = 1 << 14  # from this size on, transposing loops are tiled
 TILES = (16, 8, 10, 12, 6, 4)
 
@@ -79,7 +79,7 @@ class Module:
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
         self.calls: list[HostCall] = []  # what the program calls of the host
-        self.plans: list[tuple[int, fuse.Plan]] = []  # (depth, fuse.Plan), for reading
+        self.plans: list[tuple[int, fuse.FusionPlan]] = []  # (depth, fuse.FusionPlan), for reading
         self.depth = 0
         self.count = 0
 
@@ -136,7 +136,7 @@ class Reader:
     the kernel's own loops are, is bound before the loop, from bindings outside it only.
     """
 
-    def __init__(self, body: Body, lets: list[Stmt] | None = None, home: Blocks | None = None):
+    def __init__(self, body: GraphLowering, lets: list[Stmt] | None = None, home: Blocks | None = None):
         self.body, self.places = body, body.places
         self.memo: Memo = {}
         self.home, self.lets = home, lets
@@ -194,7 +194,9 @@ class Reader:
                 for j, x in enumerate(node.inputs)
             ]
             e = rule(node, args)
-            return e if op in KEEPS or op in EXACT and v.dtype in nodes.STORAGE_FLOATS else settled(e, v.dtype)
+            return (
+                e if op in KEEPS or op in EXACT and v.dtype in nodes.STORAGE_FLOATS else rounded_to_storage(e, v.dtype)
+            )
         if op in views.VIEWS:
             return self.element(node.inputs[0], views.view_of(node).apply(blocks))
         found = views.ELEMENTS.get(op)
@@ -225,7 +227,7 @@ class _Run(NamedTuple):
     inside: int
 
 
-class Body:
+class GraphLowering:
     """Emits one graph.
 
     places: storage of the graph's inputs. targets: storage that each output should go to (None: nobody wants it).
@@ -545,7 +547,7 @@ class Body:
             acc = Local(f"acc{len(body)}", value.dtype)
             body.append(Declare(acc, value))
             accumulators.append(acc)
-            reader.remember(v, blocks, settled(acc, v.dtype))
+            reader.remember(v, blocks, rounded_to_storage(acc, v.dtype))
         if x.size == 0:
             return
         steps: list[Stmt] = []
@@ -645,7 +647,7 @@ def row_of(place: Place, index: Expr, shape: Shape) -> Place:
     return Place(place.buffer, step if place.offset is None else nodes.add(place.offset, step))
 
 
-_Emitter = TypeVar("_Emitter", bound=Callable[[Body, Node], list[Stmt]])
+_Emitter = TypeVar("_Emitter", bound=Callable[[GraphLowering, Node], list[Stmt]])
 
 
 def opaque(*names: str) -> Callable[[_Emitter], _Emitter]:

@@ -38,7 +38,7 @@ from weft_wasm.ir.traversal import blocks, expressions, may_end, operands, walk,
 MAX_HOISTED = 24
 
 
-class Steady:
+class LoopInvariants:
     """Fills what is held for a loop. Each `hold_…` returns the locals (with their types) that the loop's end is to
     release.
     """
