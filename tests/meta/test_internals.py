@@ -24,6 +24,15 @@ PAGES = sorted(INTERNALS.glob("*.md"))
 X, Y = np.array([0.5, -1.25, 2.0], np.float32), np.array([3.0, 0.25, -0.75], np.float32)
 
 
+def prose(page):
+    """The text of a page without its blocks of code."""
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+
+
+def links(page):
+    return re.findall(r"\]\(([^)#]+)", prose(page))
+
+
 def close(toy, real, tolerance=1e-5):
     np.testing.assert_allclose(np.asarray(toy), np.asarray(real), rtol=tolerance, atol=tolerance)
 
@@ -198,9 +207,8 @@ def test_a_name_that_is_gone_is_found(tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda f: f.name)
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#]+)", page.read_text())
-    assert links
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert links(page)
+    assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("page", path.chapters(), ids=lambda f: f.name)
@@ -214,8 +222,7 @@ def test_code_in_the_text_stands_in_a_toy(page):
 @pytest.mark.parametrize("page", path.chapters(), ids=lambda f: f.name)
 def test_names_in_the_text_stand_in_the_code(page):
     """Each name in backquotes occurs in a file that the chapter links to, or in a toy."""
-    text = page.read_text()
-    files = {*TOYS, *[(page.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)", text)]}
+    files = {*TOYS, *[(page.parent / link).resolve() for link in links(page)]}
     words = {word for f in files if f.is_file() for word in re.findall(r"\w+", f.read_text())}
-    named = re.findall(r"`([A-Za-z_][\w.]*)(?:\(\))?`", re.sub(r"```.*?```", "", text, flags=re.S))
+    named = re.findall(r"`([A-Za-z_][\w.]*)(?:\(\))?`", prose(page))
     assert sorted({name for name in named if not {*name.split(".")} <= words}) == []
