@@ -29,6 +29,10 @@ def prose(page):
     return re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
 
 
+def blocks(page, language):
+    return re.findall(rf"```(?:{language})\n(.*?)```", page.read_text(), re.S)
+
+
 def links(page):
     return re.findall(r"\]\(([^)#]+)", prose(page))
 
@@ -48,11 +52,16 @@ def test_a_toy_has_at_most_50_lines_and_does_not_import_weft(toy):
     assert not [line for line in lines if re.match(r"\s*(from|import) weft", line)]
 
 
-@pytest.mark.parametrize("toy", [f for f in TOYS if f.suffix == ".py"], ids=lambda f: f.name)
-def test_a_toy_runs_by_itself(toy):
+@functools.cache
+def printed(toy):
     done = subprocess.run([sys.executable, toy], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    return done.stdout
+
+
+@pytest.mark.parametrize("toy", [f for f in TOYS if f.suffix == ".py"], ids=lambda f: f.name)
+def test_a_toy_runs_by_itself(toy):
+    assert printed(toy).strip()
 
 
 def test_the_tracer_writes_the_equations_that_weft_writes():
@@ -214,15 +223,33 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", path.chapters(), ids=lambda f: f.name)
 def test_code_in_the_text_stands_in_a_toy(page):
     toys = "\n".join(toy.read_text() for toy in TOYS)
-    blocks = re.findall(r"```(?:python|js)\n(.*?)```", page.read_text(), re.S)
-    assert blocks
-    assert [block for block in blocks if block not in toys] == []
+    assert blocks(page, "python|js")
+    assert [block for block in blocks(page, "python|js") if block not in toys] == []
+
+
+def test_what_the_tracer_prints_is_what_the_text_shows():
+    assert blocks(INTERNALS / "tracing.md", "text") == [printed(INTERNALS / "toys" / "tracer.py")]
+
+
+def test_what_the_compiler_makes_is_what_the_text_shows():
+    need("wasm")
+    from weft_wasm.compile import compile_program
+    from weft_wasm.ir.text import describe
+
+    x = np.ones(1000, np.float32)
+    with on("wasm"):
+        compiled = weft.jit(lambda x, y: x * jnp.sum(jnp.sin(x) * y)).lower(x, x).compile().runtime_executable()
+    after = []
+    compile_program(compiled.program, after=lambda step, program: after.append(describe(program)))
+    shown = "\n".join([compiled.as_text("groups"), *after, ""])
+    assert [block for block in blocks(INTERNALS / "kernel-compiler.md", "text") if block not in shown] == []
 
 
 @pytest.mark.parametrize("page", path.chapters(), ids=lambda f: f.name)
 def test_names_in_the_text_stand_in_the_code(page):
     """Each name in backquotes occurs in a file that the chapter links to, or in a toy."""
     files = {*TOYS, *[(page.parent / link).resolve() for link in links(page)]}
-    words = {word for f in files if f.is_file() for word in re.findall(r"\w+", f.read_text())}
+    texts = [*[f.read_text() for f in files if f.is_file()], *blocks(page, "text")]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
     named = re.findall(r"`([A-Za-z_][\w.]*)(?:\(\))?`", prose(page))
     assert sorted({name for name in named if not {*name.split(".")} <= words}) == []
