@@ -227,8 +227,11 @@ def test_code_in_the_text_stands_in_a_toy(page):
     assert [block for block in blocks(page, "python|js") if block not in toys] == []
 
 
-def test_what_the_tracer_prints_is_what_the_text_shows():
-    assert blocks(INTERNALS / "tracing.md", "text") == [printed(INTERNALS / "toys" / "tracer.py")]
+@pytest.mark.parametrize("page, toy", [("tracing.md", "tracer.py"), ("transforms.md", "reverse.py")])
+def test_what_a_toy_prints_is_what_the_text_shows(page, toy):
+    shown = blocks(INTERNALS / page, "text")
+    assert shown
+    assert [block for block in shown if block not in printed(INTERNALS / "toys" / toy)] == []
 
 
 def test_what_the_compiler_makes_is_what_the_text_shows():

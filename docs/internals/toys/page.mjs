@@ -45,10 +45,10 @@ function load(file) {
 if (isMainThread) {
   const [file, inputs] = [readFileSync(process.argv[2]), JSON.parse(process.argv[3])];
   const worker = new Worker(new URL(import.meta.url));
-  worker.on("message", (result) => { console.log(JSON.stringify(result)); worker.terminate(); });
+  worker.on("message", (results) => console.log(JSON.stringify(results)));
   worker.postMessage({ file, inputs });
 } else {
-  parentPort.on("message", ({ file, inputs }) => {
+  parentPort.once("message", ({ file, inputs }) => {
     const addresses = inputs.map((numbers) => write(new Uint8Array(new Float32Array(numbers).buffer)));
     const read = ({ address, bytes }) => [...new Float32Array(memory.buffer, address, bytes / 4)];
     parentPort.postMessage(load(file)(addresses).map(read));

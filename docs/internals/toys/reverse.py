@@ -55,4 +55,7 @@ def grad(f):
 
 
 if __name__ == "__main__":
-    print(grad(lambda x, y: total(sin(x * y)))(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    f, x, y = lambda x, y: total(sin(x * y)), np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    for out, primitive, inputs, _ in linearize(f, x, y)[1].equations:
+        print(out.name, "=", primitive.name, *[getattr(x, "name", x) for x in inputs])
+    print(*grad(f)(x, y))
