@@ -54,12 +54,13 @@ export function stdlibJob(source, target) {
 }
 
 /**
- * The job for one of our wheels: complete, docstrings included.
+ * The job for one of our wheels: with docstrings, but for the compiler's, which are for readers of its sources.
  * @param {string} source
  * @param {string} target
  * @returns {Job}
  */
 export function wheelJob(source, target) {
   const folder = "/lib/python3.14/site-packages";
-  return { source, target, prefix: `${folder}/`, folder, optimize: 0 };
+  const optimize = path.basename(source).startsWith("weft_wasm-") ? 2 : 0;
+  return { source, target, prefix: `${folder}/`, folder, optimize };
 }
