@@ -5,6 +5,7 @@
 // Cold: a new profile. Warm: the next navigations of the same profile. The page is used as a person uses it: Run is
 // pressed at once and waits for Python.
 import { parseArgs } from "node:util";
+import { countSent } from "../../tools/web/serve.mjs";
 import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
 
 const { values: options } = parseArgs({
@@ -43,18 +44,14 @@ function row(name, visits, bytes) {
 }
 
 await withSite(options.site, async ({ server, context, url }) => {
-  // Bytes as the server sent them: what caches answer costs nothing.
-  let sent = 0;
-  server.on("request", (_, response) => {
-    response.on("finish", () => (sent += Number(response.getHeader("content-length") ?? 0)));
-  });
+  const sent = countSent(server); // what caches answer costs nothing
   await runAtOnce(context, PROGRAM);
-  row("cold", [await visit(context, url)], sent);
+  row("cold", [await visit(context, url)], sent.bytes());
   await visit(context, url); // the engine caches compiled code on the second use
-  sent = 0;
+  const before = sent.bytes();
   const runs = Number(options.runs);
   const warm = [];
   for (let i = 0; i < runs; i++) warm.push(await visit(context, url));
-  row("warm", warm, sent / runs);
+  row("warm", warm, (sent.bytes() - before) / runs);
   console.log(`       ${warm.map((v) => v.first.toFixed(0)).join(" ")} ms`);
 });

@@ -48,6 +48,6 @@ test("micropip installs a library that requires jax and jaxlib, and it runs", as
   expect(await playground.runToEnd(program)).toBe(
     ["['1.0', '0.10.2', '0.10.2']", "True False", "[0.         0.6397     0.13621868]\n"].join("\n"),
   );
-  expect(requests).toEqual([slopes]);
+  expect(requests.filter((url) => !url.includes("/later/"))).toEqual([slopes]); // no jax, no jaxlib
   await visitor.unrouteAll(); // other files use this context too
 });

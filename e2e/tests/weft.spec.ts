@@ -175,7 +175,7 @@ test("an error inside a traced function marks the line where it is", async ({ pl
   await expect(page.locator(".cm-error-line")).toHaveText("    if x > 0:");
 });
 
-test("every example runs to its end, the digits with 97 % or better and a curve", async ({ playground, page }) => {
+test("every example runs to its end, the digits with 97 % or better and a curve", async ({ playground, page, requests }) => {
   test.setTimeout(180_000);
   await playground.open();
   const names = await page.locator("#examples option:not([hidden])").allTextContents();
@@ -192,6 +192,7 @@ test("every example runs to its end, the digits with 97 % or better and a curve"
     const accuracy = /test accuracy ([\d.]+)%/.exec((await playground.output.textContent())!);
     expect(Number(accuracy?.[1])).toBeGreaterThanOrEqual(97);
   }
+  expect(requests.filter((url) => url.includes("/later/"))).toEqual([]); // they import what a first visit brings
 });
 
 test("Stop ends a loop around a compiled step, and the page goes on", async ({ playground, page }) => {

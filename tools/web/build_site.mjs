@@ -78,7 +78,9 @@ function write(name, data) {
  */
 async function compilePython(wheels) {
   const { compileArchives, stdlibJob, wheelJob } = await import("./compile_python.mjs");
-  const recipe = hashOf(["compile_python.mjs", "compile_python.py"].map((name) => path.join(root, "tools/web", name)));
+  const recipe = hashOf(
+    ["compile_python.mjs", "compile_python.py", "later.txt"].map((name) => path.join(root, "tools/web", name)),
+  );
   const version = JSON.parse(fs.readFileSync(path.join(pyodideDir, "package.json"), "utf8")).version;
   const stdlib = path.join(pyodideDir, "python_stdlib.zip");
   /**
@@ -98,6 +100,22 @@ async function compilePython(wheels) {
     await compileArchives(missing);
   }
   return jobs.map((job) => job.target);
+}
+
+/**
+ * The archives that a page fetches when a program imports one of their modules: one beside each that it loads at first.
+ * @param {string[]} compiled
+ */
+function placeLater(compiled) {
+  return compiled.flatMap((archive) => {
+    /** @param {string} name */
+    const beside = (name) => fs.readFileSync(path.join(path.dirname(archive), name));
+    const { folder, modules } = /** @type {{ folder: string, modules: string[] }} */ (JSON.parse(String(beside("later.json"))));
+    if (modules.length === 0) return [];
+    const data = beside("later.zip");
+    const name = path.basename(archive).replace(/[-.].*/, "");
+    return [{ url: write(`later/${name}-${short(data)}.zip`, data), folder, modules }];
+  });
 }
 
 function placePyodide() {
@@ -249,24 +267,18 @@ function placeLicences(builds) {
 /** Compressed copies for servers that send them; each made once for each content. */
 async function compressAll() {
   const brotli = promisify(zlib.brotliCompress);
-  for (const file of filesUnder(stage).filter((name) => /\.(html|js|mjs|css|json|wasm|svg|txt)$/.test(name))) {
-    const data = fs.readFileSync(file);
-    if (data.length < 1024) continue;
-    const kept = path.join(cache, "br", short(data));
-    if (!fs.existsSync(kept)) {
-      fs.mkdirSync(path.dirname(kept), { recursive: true });
-      fs.writeFileSync(
-        kept,
-        await brotli(data, {
-          params: {
-            [zlib.constants.BROTLI_PARAM_QUALITY]: data.length > 2 ** 20 ? 9 : 11,
-            [zlib.constants.BROTLI_PARAM_LGWIN]: 24,
-          },
-        }),
-      );
-    }
-    fs.copyFileSync(kept, `${file}.br`);
-  }
+  const params = { [zlib.constants.BROTLI_PARAM_QUALITY]: 11, [zlib.constants.BROTLI_PARAM_LGWIN]: 24 };
+  fs.mkdirSync(path.join(cache, "br"), { recursive: true });
+  const files = filesUnder(stage).filter((name) => /\.(html|js|mjs|css|json|wasm|svg|txt)$/.test(name));
+  await Promise.all(
+    files.map(async (file) => {
+      const data = fs.readFileSync(file);
+      if (data.length < 1024) return;
+      const kept = path.join(cache, "br", `${short(data)}-${params[zlib.constants.BROTLI_PARAM_QUALITY]}`);
+      if (!fs.existsSync(kept)) fs.writeFileSync(kept, await brotli(data, { params }));
+      fs.copyFileSync(kept, `${file}.br`);
+    }),
+  );
 }
 
 const inputs = hashOf([
@@ -289,13 +301,15 @@ const pageWheel = path.join(cache, "page");
 fs.rmSync(pageWheel, { recursive: true, force: true });
 python("page_wheel.py", path.join(root, "web/python"), pageWheel);
 const wheels = [...filesUnder(options.wheels), ...filesUnder(pageWheel)].filter((name) => name.endsWith(".whl"));
-const [stdlib, ...compiled] = await compilePython(wheels);
+const archives = await compilePython(wheels);
+const [stdlib, ...compiled] = archives;
 if (stdlib === undefined) throw new Error("the standard library was not compiled");
 const stdlibData = fs.readFileSync(stdlib);
 const config = {
   indexURL: placePyodide(),
   stdLibURL: write(`pyodide/python_stdlib-${short(stdlibData)}.zip`, stdlibData),
   ...placePackages(compiled),
+  later: placeLater(archives),
   ...placeExamples(),
 };
 const { start, main, style, worker, builds } = await bundle(config);

@@ -7,44 +7,60 @@ import { loadPyodide } from "pyodide";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
-// Clients and servers of protocols that a page can't speak.
-const PRUNED = ["ftplib", "imaplib", "mailbox", "poplib", "smtplib", "wsgiref", "xmlrpc"];
+/** Patterns of the modules that a first visit leaves on the server. */
+const LATER = fs
+  .readFileSync(path.join(here, "later.txt"), "utf8")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"));
 
-/** @typedef {{ source: string, target: string, prefix: string, optimize: number, prune: string[] }} Job */
+/**
+ * From the archive `source`, the archive `target` of what a first visit loads; beside it `later.zip`, which the page
+ * unpacks into the folder of `later.json` when a program imports one of the modules named there.
+ * @typedef {{ source: string, target: string, prefix: string, folder: string, optimize: number }} Job
+ */
 
 /**
  * Rewrites each archive.
  * @param {Job[]} jobs
  */
 export async function compileArchives(jobs) {
-  const pyodide = await loadPyodide();
+  // Columns of code are a quarter of compressed bytecode. They place the carets of tracebacks, which are only shown
+  // under lines of source, and sources stay on the server.
+  const env = { HOME: "/home/pyodide", PYTHONNODEBUGRANGES: "1" };
+  const pyodide = await loadPyodide({ env });
   pyodide.FS.writeFile("/home/pyodide/compile_python.py", fs.readFileSync(path.join(here, "compile_python.py")));
   const { compile_archive: compile } = pyodide.pyimport("compile_python");
-  for (const job of jobs) {
-    pyodide.FS.writeFile("/tmp/source.zip", new Uint8Array(fs.readFileSync(job.source)));
-    const prune = pyodide.toPy(job.prune);
-    const count = compile("/tmp/source.zip", "/tmp/target.zip", job.prefix, job.optimize, prune);
-    fs.writeFileSync(job.target, pyodide.FS.readFile("/tmp/target.zip"));
-    console.log(`  ${path.basename(job.target)}: ${count} modules, ${fs.statSync(job.target).size} bytes`);
+  const patterns = pyodide.toPy(LATER);
+  for (const { source, target, prefix, folder, optimize } of jobs) {
+    pyodide.FS.writeFile("/tmp/source.zip", new Uint8Array(fs.readFileSync(source)));
+    const result = compile("/tmp/source.zip", "/tmp/target.zip", "/tmp/later.zip", prefix, optimize, patterns);
+    const [count, modules] = result.toJs();
+    fs.writeFileSync(path.join(path.dirname(target), "later.zip"), pyodide.FS.readFile("/tmp/later.zip"));
+    fs.writeFileSync(path.join(path.dirname(target), "later.json"), JSON.stringify({ folder, modules }));
+    fs.writeFileSync(target, pyodide.FS.readFile("/tmp/target.zip"));
+    const bytes = fs.statSync(target).size;
+    console.log(`  ${path.basename(target)}: ${count} modules, ${modules.length} of them later, ${bytes} bytes`);
   }
 }
 
 /**
- * The job for the standard library: without docstrings and assertions, and without what can't work in a page.
+ * The job for the standard library: without docstrings and assertions.
  * @param {string} source
  * @param {string} target
  * @returns {Job}
  */
 export function stdlibJob(source, target) {
-  return { source, target, prefix: "/lib/python314.zip/", optimize: 2, prune: PRUNED };
+  return { source, target, prefix: "/lib/python314.zip/", folder: "/lib/python3.14", optimize: 2 };
 }
 
 /**
- * The job for one of our wheels: complete, docstrings included.
+ * The job for one of our wheels: with docstrings, but for the compiler's, which are for readers of its sources.
  * @param {string} source
  * @param {string} target
  * @returns {Job}
  */
 export function wheelJob(source, target) {
-  return { source, target, prefix: "/lib/python3.14/site-packages/", optimize: 0, prune: [] };
+  const folder = "/lib/python3.14/site-packages";
+  const optimize = path.basename(source).startsWith("weft_wasm-") ? 2 : 0;
+  return { source, target, prefix: `${folder}/`, folder, optimize };
 }

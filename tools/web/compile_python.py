@@ -1,13 +1,14 @@
 """Turns the Python sources in zip files and wheels into bytecode. Runs inside Pyodide, whose bytecode a page needs.
 
 A page that finds bytecode starts five times faster than one that compiles; sources stay out of the result, so that
-they are neither downloaded nor compared. `compile_archive(source, target, prefix, optimize, prune)` is called from
-compile_python.mjs.
+they are neither downloaded nor compared. `compile_archive` is called from compile_python.mjs.
 """
 
 import base64
 import hashlib
 import zipfile
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from importlib._bootstrap_external import _code_to_hash_pyc
 
 # Zip entries carry a date; a fixed one makes equal inputs give equal archives.
@@ -25,31 +26,52 @@ def record_line(name: str, data: bytes) -> str:
     return f"{name},sha256={digest},{len(data)}\n"
 
 
-def compile_archive(source: str, target: str, prefix: str, optimize: int, prune: list[str]) -> int:
-    """Rewrites the archive `source` as `target`, without what `prune` names; returns how many modules it compiled.
+def module_name(name: str) -> str:
+    """The module whose source or bytecode an archive keeps as `name`."""
+    return name.removesuffix("c").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
-    `prefix` goes before the file names that tracebacks show.
+
+def comes_later(name: str, later: Sequence[str]) -> bool:
+    """Whether a pattern of `later` names the module of the file `name`, or a package it lies in."""
+    parts = module_name(name).split(".")
+    packages = [".".join(parts[: end + 1]) for end in range(len(parts))]
+    return any(fnmatchcase(package, pattern) for package in packages for pattern in later)
+
+
+def compile_archive(
+    source: str, target: str, later_target: str, prefix: str, optimize: int, later: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Rewrites the archive `source` as two: `later_target` holds what patterns of `later` name, `target` the rest.
+
+    `prefix` goes before the file names that tracebacks show. A wheel's RECORD lists the files of both.
+
+    Returns:
+        How many modules were compiled, and the names of those in `later_target`.
     """
-    pruned = set(prune)
-    modules = 0
+    modules, later_modules = 0, []
     record, record_name = [], None
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
+    with (
+        zipfile.ZipFile(source) as old,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as first,
+        zipfile.ZipFile(later_target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as rest,
+    ):
         for name in sorted(old.namelist()):
-            first = name.split("/")[0]
-            if name.endswith("/") or first in pruned or first.removesuffix(".py") in pruned or "__pycache__" in name:
+            if name.endswith("/") or "__pycache__" in name:
                 continue
             if name.endswith(".dist-info/RECORD"):
                 record_name = name
                 continue
             data = old.read(name)
+            new = rest if comes_later(name, later) else first
             if name.endswith(".py"):
+                if new is rest:
+                    later_modules.append(module_name(name))
                 data = compile_module(name, data, prefix, optimize)
                 name += "c"
                 modules += 1
             record.append(record_line(name, data))
             new.writestr(zipfile.ZipInfo(name, DATE), data, zipfile.ZIP_DEFLATED)
         if record_name:
-            new.writestr(
-                zipfile.ZipInfo(record_name, DATE), "".join(record) + f"{record_name},,\n", zipfile.ZIP_DEFLATED
-            )
-    return modules
+            text = "".join(record) + f"{record_name},,\n"
+            first.writestr(zipfile.ZipInfo(record_name, DATE), text, zipfile.ZIP_DEFLATED)
+    return modules, later_modules

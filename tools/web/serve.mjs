@@ -10,7 +10,7 @@ const ISOLATION = {
 };
 
 /** @param {string} path */
-const hashed = (path) => /^\/(assets|pyodide|packages|data)\//.test(path);
+const hashed = (path) => /^\/(assets|pyodide|packages|later|data)\//.test(path);
 
 /**
  * Serves `folder` on loopback; resolves to {server, url, log}. `log` collects the paths asked for.
@@ -39,6 +39,17 @@ export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = t
     server.listen(port, host, () => resolve());
   }));
   return { server, log, url: `http://${host}:${portOf(server)}/` };
+}
+
+/**
+ * Counts what a server sends from now on, headers included: `bytes()` is the sum so far.
+ * @param {import("node:net").Server} server
+ */
+export function countSent(server) {
+  /** @type {import("node:net").Socket[]} */
+  const sockets = [];
+  server.on("connection", (socket) => sockets.push(socket));
+  return { bytes: () => sockets.reduce((sum, socket) => sum + socket.bytesWritten, 0) };
 }
 
 /**

@@ -7,6 +7,8 @@ export interface SiteConfig {
   stdLibURL: string;
   lockFile: string;
   packages: string[];
+  /** Archives that are fetched, and unpacked into a folder, when a program imports one of their modules. */
+  later: { url: string; folder: string; modules: string[] }[];
   assets: { name: string; url: string }[];
 }
 

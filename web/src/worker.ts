@@ -48,6 +48,22 @@ function forward(pyodide: PyodideAPI): void {
   pyodide.setStdin({ error: true });
 }
 
+/** Lets Python fetch an archive while one of its imports waits. */
+function offerLater(pyodide: PyodideAPI, site: SiteConfig, base: string): void {
+  const { install } = pyodide.pyimport("weft_later");
+  for (const { url, folder, modules } of site.later) {
+    const fetchNow = (): void => {
+      const request = new XMLHttpRequest();
+      request.open("GET", base + url, false);
+      request.responseType = "arraybuffer";
+      request.send();
+      if (request.status !== 200) throw new Error(`the server answered ${request.status} for ${base + url}`);
+      pyodide.unpackArchive(request.response as ArrayBuffer, "zip", { extractDir: folder });
+    };
+    install(folder, modules, fetchNow);
+  }
+}
+
 async function boot({ site, base, interrupt, threads, memory64 }: BootMessage): Promise<Session> {
   const started = performance.now();
   const [page, pyodide] = await Promise.all([
@@ -61,6 +77,7 @@ async function boot({ site, base, interrupt, threads, memory64 }: BootMessage): 
     }),
   ]);
   pyodide.registerJsModule("_weft_page", page);
+  offerLater(pyodide, site, base);
   forward(pyodide);
   const flags = interrupt && new Uint8Array(interrupt);
   if (flags) pyodide.setInterruptBuffer(flags);

@@ -1,0 +1,81 @@
+/** What a first visit transfers, and how the page gets what that leaves on the server. */
+import fs from "node:fs";
+import path from "node:path";
+import zlib from "node:zlib";
+import { close, countSent, serve } from "../../tools/web/serve.mjs";
+import { expect, Playground } from "../fixtures/site.js";
+import { root, test } from "../fixtures/weft.js";
+
+/** The most that a first visit may transfer, in bytes as the server sends them. */
+const LIMIT = 7_000_000;
+
+/** What a host that does not know of the `.br` files sends for an address: text and WebAssembly in gzip, archives as they are. */
+function elsewhere(url: string): number {
+  const name = new URL(url, "http://site/").pathname.replace(/\/$/, "/index.html");
+  const data = fs.readFileSync(path.join(root, "build/site", name));
+  return /\.(html|css|js|mjs|json|svg|wasm)$/.test(name) ? zlib.gzipSync(data).length : data.length;
+}
+
+/** The archives that the page fetched for an import. */
+const later = (requests: string[]): string[] => requests.map((url) => /\/later\/(\w+)-/.exec(url)?.[1]).filter((name) => name !== undefined);
+
+test("a first visit transfers at most 7 MB, from a host that knows gzip alone too, up to its first result", async ({ browser }) => {
+  const { server, url, log } = await serve(path.join(root, "build/site"));
+  const sent = countSent(server);
+  const visitor = await browser.newContext(); // with a cache of its own, which is empty
+  const playground = new Playground(await visitor.newPage(), url);
+  await playground.open();
+  expect(await playground.runToEnd("import weft.numpy as jnp\njnp.arange(3) + 1")).toBe("Array([1, 2, 3], dtype=int32)\n");
+  expect(later(log)).toEqual([]);
+  const cold = sent.bytes();
+  expect(cold).toBeLessThanOrEqual(LIMIT);
+  expect(cold).toBeGreaterThan(2_000_000); // Python alone
+  expect([...new Set(log)].map(elsewhere).reduce((sum, bytes) => sum + bytes)).toBeLessThanOrEqual(LIMIT);
+
+  await playground.open();
+  expect(sent.bytes() - cold).toBeLessThan(20_000); // the page asks whether index.html has changed
+  await visitor.close();
+  await close(server);
+});
+
+test("a module that the first visit left on the server arrives when it is imported, its archive once", async ({ playground, requests }) => {
+  await playground.open();
+  const missing = ["try: import nothing_such", "except ModuleNotFoundError as error: print(error)"];
+  expect(await playground.runToEnd(missing.join("\n"))).toBe("No module named 'nothing_such'\n");
+  expect(later(requests)).toEqual([]);
+  const standard = ["import unittest.mock, argparse", "print(unittest.mock.Mock(), '€'.encode('iso8859_15'))"];
+  expect(await playground.runToEnd(standard.join("\n"))).toMatch(/^<Mock id='\d+'> b'\\xa4'\n$/);
+  expect(later(requests)).toEqual(["python_stdlib"]);
+  const language = ["import weft", "from weft.scipy.stats import norm", "print(norm.cdf(0.0), weft.image.resize.__name__)"];
+  expect(await playground.runToEnd(language.join("\n"))).toBe("0.5 resize\n");
+  expect(later(requests)).toEqual(["python_stdlib", "weft"]);
+});
+
+test("every module that the first visit left on the server can be found", async ({ playground }) => {
+  await playground.open();
+  const program = [
+    "import sys",
+    "from weft_later import LaterFinder",
+    "for finder in sys.meta_path:",
+    "    if isinstance(finder, LaterFinder):",
+    "        print(len(finder.modules) > 0, [name for name in finder.modules if finder.find_spec(name) is None])",
+  ];
+  expect(await playground.runToEnd(program.join("\n"))).toMatch(/^(True \[\]\n){4}$/);
+});
+
+test("help prints what a function's docstring says", async ({ playground }) => {
+  await playground.open();
+  const text = await playground.runToEnd("import weft.numpy as jnp\nhelp(jnp.sin)");
+  expect(text).toContain("sin(x");
+  expect(text).toContain("Example:");
+});
+
+test("an import whose archive can't be fetched says so, and works when it can be", async ({ playground, page }) => {
+  await playground.open();
+  const program = "try: import weft.scipy.stats as stats\nexcept ImportError as error: print(error)\nelse: print(stats.norm.cdf(0.0))";
+  const archives = "**/later/**";
+  await page.context().route(archives, (route) => route.fulfill({ status: 503, body: "busy" }));
+  expect(await playground.runToEnd(program)).toMatch(/^weft\.scipy\.stats is fetched when .* the server answered 503 for .*\n$/);
+  await page.context().unroute(archives);
+  expect(await playground.runToEnd(program)).toBe("0.5\n");
+});
