@@ -8,6 +8,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from ...base.annotations import override
 from ...base import dtypes
+from ...base.hooks import Hook
 from ... import numpy as jnp
 from ...api.vmap import vmap
 
@@ -39,6 +40,32 @@ class SparseInfo(NamedTuple):
     shape: tuple
     indices_sorted: bool = False
     unique_indices: bool = False
+
+
+def _missing(name: str):
+    def method(self, *args, **kwargs):
+        raise NotImplementedError(
+            f"{type(self).__name__} has no {name}; use BCOO (BCOO.fromdense, BCSR.to_bcoo), or todense()."
+        )
+
+    method.__name__ = name
+    return method
+
+
+# A function of arrays as one of sparse arrays; `transform`, whose rules make sparse arrays, defines it.
+sparsified: Hook[[Callable[..., Any]], Callable[..., Any]] = Hook("sparsify")
+
+
+def operator(function: Callable[..., Any], reflected: bool = False) -> Callable[..., Any]:
+    """The method of an operator of two operands, of which one may be dense or a number."""
+    ordered = (lambda x, y: function(y, x)) if reflected else function
+
+    def method(self: Any, other: Any) -> Any:
+        if dtypes.is_python_scalar(other):  # a number stays one: x ** 2
+            return sparsified(lambda x: ordered(x, other))(self)
+        return sparsified(ordered)(self, other)
+
+    return method
 
 
 class JAXSparse(abc.ABC):
@@ -103,20 +130,18 @@ class JAXSparse(abc.ABC):
     def todense(self):
         """The same as a dense array."""
 
-
-def _missing(name: str):
-    def method(self, *args, **kwargs):
-        raise NotImplementedError(
-            f"{type(self).__name__} has no {name}; use BCOO (BCOO.fromdense, BCSR.to_bcoo), or todense()."
-        )
-
-    method.__name__ = name
-    return method
-
-
-for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "neg", "pos", "matmul", "rmatmul", "getitem"):
-    setattr(JAXSparse, f"__{_name}__", _missing(f"__{_name}__"))
-setattr(JAXSparse, "sum", _missing("sum"))  # noqa: B010
+    __add__ = _missing("__add__")
+    __radd__ = _missing("__radd__")
+    __sub__ = _missing("__sub__")
+    __rsub__ = _missing("__rsub__")
+    __mul__ = _missing("__mul__")
+    __rmul__ = _missing("__rmul__")
+    __neg__ = _missing("__neg__")
+    __pos__ = _missing("__pos__")
+    __matmul__ = _missing("__matmul__")
+    __rmatmul__ = _missing("__rmatmul__")
+    __getitem__ = _missing("__getitem__")
+    sum = _missing("sum")
 
 
 def each(f: Callable, n_batch: int) -> Callable:

@@ -5,7 +5,7 @@ trailing axes are dense.
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 from ...base.annotations import override
 from ...base import dtypes
@@ -23,6 +23,8 @@ from .base import (
     columns,
     each,
     inside,
+    operator,
+    sparsified,
     spread,
     with_batch,
 )
@@ -187,6 +189,56 @@ class BCOO(JAXSparse):
                 batch = [max(a, b) for a, b in zip(self.data.shape, self.indices.shape)][: self.n_batch]
                 self.shape = (*batch, *self.shape[len(self.shape) - self.n_sparse - self.n_dense :])
         return self
+
+    # operators and methods of arrays
+
+    __add__, __radd__ = operator(jnp.add), operator(jnp.add, True)
+    __sub__, __rsub__ = operator(jnp.subtract), operator(jnp.subtract, True)
+    __mul__, __rmul__ = operator(jnp.multiply), operator(jnp.multiply, True)
+    __matmul__, __rmatmul__ = operator(jnp.matmul), operator(jnp.matmul, True)
+    __truediv__, __rtruediv__ = operator(jnp.divide), operator(jnp.divide, True)
+    __pow__, __rpow__ = operator(jnp.power), operator(jnp.power, True)
+    __lt__ = operator(jnp.less)
+    __le__ = operator(jnp.less_equal)
+    __gt__ = operator(jnp.greater)
+    __ge__ = operator(jnp.greater_equal)
+    __eq__ = operator(jnp.equal)
+    __ne__ = operator(jnp.not_equal)
+    __hash__ = None
+
+    @override
+    def __neg__(self) -> "BCOO":
+        return sparsified(jnp.negative)(self)
+
+    @override
+    def __pos__(self) -> "BCOO":
+        return sparsified(jnp.positive)(self)
+
+    def __abs__(self) -> "BCOO":
+        return sparsified(jnp.abs)(self)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @override
+    def __getitem__(self, index: Any) -> "BCOO":
+        return sparsified(lambda x: x[index])(self)
+
+    def __iter__(self) -> Iterator["BCOO"]:
+        return iter([self[k] for k in range(len(self))])
+
+    @override
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        """The sum of elements, as of `weft.numpy.sum`."""
+        return sparsified(lambda x: jnp.sum(x, *args, **kwargs))(self)
+
+    def reshape(self, *args: Any, **kwargs: Any) -> "BCOO":
+        """The same elements with another shape."""
+        return sparsified(lambda x: x.reshape(*args, **kwargs))(self)
+
+    def astype(self, *args: Any, **kwargs: Any) -> "BCOO":
+        """The array with another dtype."""
+        return sparsified(lambda x: x.astype(*args, **kwargs))(self)
 
 
 def _check(m: BCOO) -> None:

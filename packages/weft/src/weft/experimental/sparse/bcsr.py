@@ -7,7 +7,7 @@ from typing import Any, Sequence
 from ...base.annotations import override
 from ... import numpy as jnp
 from ...base.tree import register_pytree_node_class
-from .base import JAXSparse, SparseInfo, each, with_batch
+from .base import JAXSparse, SparseInfo, each, operator, with_batch
 from .bcoo import BCOO, _extract, bcoo_fromdense
 from .bcoo_dot import bcoo_dot_general
 from .bcoo_shape import bcoo_broadcast_in_dim, bcoo_concatenate
@@ -33,6 +33,7 @@ class BCSR(JAXSparse):
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
     nse = property(lambda self: self.indices.shape[-1], doc="How many elements are stored (for each batch).")
     _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
+    __matmul__, __rmatmul__ = operator(jnp.matmul), operator(jnp.matmul, True)
 
     def __init__(
         self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False

@@ -8,7 +8,6 @@ import functools
 from typing import Any, Callable, Sequence
 
 from ...base.annotations import override
-from ...base import dtypes
 from ... import lax, numpy as jnp
 from ...base.avals import shaped
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -20,7 +19,7 @@ from ...base.source_info import api_boundary
 from ...transforms.stage import stage
 from ...base.tree import tree_flatten, tree_unflatten
 from . import bcoo_shape as shapes
-from .base import JAXSparse, inside, spread
+from .base import JAXSparse, inside, sparsified, spread
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
 from .bcoo_dot import bcoo_dot_general
 from .bcsr import BCSR
@@ -111,6 +110,7 @@ def _is_sparse(x) -> bool:
     return isinstance(x, JAXSparse)
 
 
+@sparsified.define
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     """`f` on pytrees of arrays of which some are sparse (BCOO or BCSR).
 
@@ -418,53 +418,3 @@ def _convolution(x, y, *, dimension_numbers, **params) -> dict:
         "preferred_element_type",
     )
     return {k: v for k, v in params.items() if k in keep}
-
-
-# Operators -----------------------------------------------------------------------------------------------------------
-
-
-def _operator(function: Callable, reflected: bool = False):
-    ordered = (lambda x, y: function(y, x)) if reflected else function
-
-    def method(self, other):
-        if dtypes.is_python_scalar(other):  # a number stays one: x ** 2
-            return sparsify(lambda x: ordered(x, other))(self)
-        return sparsify(ordered)(self, other)
-
-    return method
-
-
-for _name, _function in (
-    ("add", jnp.add),
-    ("sub", jnp.subtract),
-    ("mul", jnp.multiply),
-    ("matmul", jnp.matmul),
-    ("truediv", jnp.divide),
-    ("pow", jnp.power),
-):
-    setattr(BCOO, f"__{_name}__", _operator(_function))
-    setattr(BCOO, f"__r{_name}__", _operator(_function, True))
-for _name, _function in (
-    ("lt", jnp.less),
-    ("le", jnp.less_equal),
-    ("gt", jnp.greater),
-    ("ge", jnp.greater_equal),
-    ("eq", jnp.equal),
-    ("ne", jnp.not_equal),
-):
-    setattr(BCOO, f"__{_name}__", _operator(_function))
-for _name, _unary in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.abs)):
-    setattr(BCOO, f"__{_name}__", lambda self, f=_unary: sparsify(f)(self))
-_OF_BCOO: dict[str, Any] = {
-    "__hash__": None,
-    "__bool__": lambda self: True,
-    "__getitem__": lambda self, index: sparsify(lambda x: x[index])(self),
-    "__iter__": lambda self: iter([self[k] for k in range(len(self))]),
-    "sum": lambda self, *args, **kwargs: sparsify(lambda x: jnp.sum(x, *args, **kwargs))(self),
-    "reshape": lambda self, *args, **kwargs: sparsify(lambda x: x.reshape(*args, **kwargs))(self),
-    "astype": lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, **kwargs))(self),
-}
-for _name, _function in _OF_BCOO.items():
-    setattr(BCOO, _name, _function)
-for _name, _function in (("__matmul__", _operator(jnp.matmul)), ("__rmatmul__", _operator(jnp.matmul, True))):
-    setattr(BCSR, _name, _function)
