@@ -11,7 +11,7 @@ from weft.base.config import config
 from weft.core.jaxpr import ClosedJaxpr
 from weft.core.trace import current_trace, get_aval, is_array_like, root
 from weft.base.errors import WeftError
-from weft.runtime import array as runtime_array
+from weft.runtime.array import installed_method, override_methods
 from weft.runtime.backend import CompileOptions
 from weft.runtime.dispatch import executable_for
 from weft.runtime.guards import explained
@@ -19,7 +19,7 @@ from weft.runtime.partition import place_of
 from weft.base.mesh import Sharding
 from weft.transforms.stage import consts_as_args, stage
 
-from .arrays import OWN, ArrayImpl
+from .arrays import ArrayImpl
 from .dispatch import fast_entry, registry
 
 NAMES = (
@@ -63,11 +63,8 @@ _DATA = frozenset((ArrayImpl, np.ndarray, bool, int, float, complex))
 def install(backend) -> None:
     """Puts fast operators on ArrayImpl for those that the array library has defined by now."""
     cache = _jax.PjitFunctionCache(capacity=8192)
-    for name in NAMES:
-        method = runtime_array._methods.get(f"__{name}__")
-        if method is not None:
-            setattr(ArrayImpl, f"__{name}__", _fast(backend, f"__{name}__", method, cache))
-            ArrayImpl._weft_own = (*OWN, *[f"__{n}__" for n in NAMES if f"__{n}__" in runtime_array._methods])
+    names = [f"__{name}__" for name in NAMES if installed_method(f"__{name}__") is not None]
+    override_methods(ArrayImpl, {name: _fast(backend, name, installed_method(name), cache) for name in names})
 
 
 def _fast(backend, name: str, method, cache):

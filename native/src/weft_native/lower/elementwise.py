@@ -6,7 +6,7 @@ from weft.base import dtypes
 from weft.base.avals import shaped
 from weft.primitives.elementwise import AccuracyMode
 
-from .registry import broadcasting, elementwise, rule, rules
+from .registry import elementwise, rule
 
 # One operation of the same meaning.
 _DIRECT = {
@@ -199,8 +199,7 @@ def _accuracy(b, accuracy) -> dict | None:
 
 
 for _name, _op in _DIRECT.items():
-    rules[_name] = _by_parts(_name, _direct(_op)) if _name in ("sin", "cos", "sinh", "cosh") else _direct(_op)
-    broadcasting.add(_name)
+    elementwise(_name)(_by_parts(_name, _direct(_op)) if _name in ("sin", "cos", "sinh", "cosh") else _direct(_op))
 
 
 def _division(op: str):

@@ -22,12 +22,13 @@ from weft_wasm.ir import nodes, traversal
 from weft_wasm.artifact import Artifact
 from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.backends.calls import Calls, WasmArray
+from weft_wasm.runtimes.host_calls import perform_at
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.passes.pipeline import After, verify_after
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
-from weft_wasm.runtimes.memory import LIMIT, LIMIT_64, WIDER, most_bytes
+from weft_wasm.ir.addresses import LIMIT, LIMIT_64, WIDER, most_bytes
 from weft_wasm.runtimes.interface import WasmRuntime
 from weft_wasm.ir.text import describe
 
@@ -188,7 +189,7 @@ class WasmExecutable:
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
         functions = (
-            [functools.partial(c.perform_at, backend.runtime, self.device) for c in self.module.calls]
+            [functools.partial(perform_at, c, backend.runtime, self.device) for c in self.module.calls]
             if "calls" in artifact.metadata
             else []
         )

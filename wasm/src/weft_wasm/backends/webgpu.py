@@ -25,6 +25,7 @@ from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.lower.callbacks import HostCall
 from weft_wasm.lower.loop_nests import Module
+from weft_wasm.runtimes.host_calls import perform
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.runtimes.interface import GpuRuntime
@@ -227,7 +228,7 @@ def on_words(call: HostCall, device: WebGpuDevice, words: Sequence[bytes]) -> li
     """What a program calls of the host, on arrays as they lie on the device."""
     size = lambda aval: WORD if dtypes.is_complex(aval.dtype) else dtypes.itemsize(aval.dtype)
     arguments = [from_words(data, size(a)) for data, a in zip(words, call.ins)]
-    return [as_words(data, len(data) // size(a) * WORD) for data, a in zip(call.perform(device, arguments), call.outs)]
+    return [as_words(data, len(data) // size(a) * WORD) for data, a in zip(perform(call, device, arguments), call.outs)]
 
 
 def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Module, artifact: Artifact | None) -> str:

@@ -18,7 +18,7 @@ from weft.primitives.elementwise import Tolerance
 from weft.primitives.linear import convert
 from weft.transforms.stage import stage_closed
 
-from weft_wasm.lower.graph import Builder, Value, rewrites
+from weft_wasm.lower.graph import Builder, Value, rewrite
 from weft_wasm.lower.types import LoweringError, array_type
 
 FUNCTIONS = ("exp", "exp2", "log", "expm1", "log1p", "tanh", "logistic", "sin", "cos", "tan", "sqrt", "rsqrt", "cbrt")
@@ -39,6 +39,7 @@ def _meets(accuracy: Tolerance, function: str, dtype: str, error: float) -> bool
     )
 
 
+@rewrite(*FUNCTIONS)
 def _function(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     accuracy, aval = eqn.params.get("accuracy"), array_type(eqn.outvars[0])
     function, dtype = eqn.primitive.name, dtypes.name(aval.dtype)
@@ -76,6 +77,7 @@ def in_float64(precision: Any) -> bool:
     )
 
 
+@rewrite("dot_general")
 def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     avals, out = [array_type(a) for a in eqn.invars], array_type(eqn.outvars[0])
     if not in_float64(eqn.params["precision"]) or all(dtypes.name(a.dtype) == "float64" for a in (*avals, out)):
@@ -85,6 +87,3 @@ def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
         lambda *xs: [convert(eqn.primitive.bind(*[convert(x, dtypes.float64) for x in xs], **params), out.dtype)], avals
     )
     return b.closed(wide, ins)
-
-
-rewrites.update(dict.fromkeys(FUNCTIONS, _function), dot_general=_product)

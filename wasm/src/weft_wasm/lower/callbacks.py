@@ -4,16 +4,12 @@ the addresses of arrays; a plan for WebGPU has a step for which its host reads t
 
 from __future__ import annotations
 
-import traceback
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
-from weft.base import errors
 from weft.base.avals import ShapedArray
 from weft.effects.callback import HostFunction
 from weft.core.jaxpr import JaxprEqn
 from weft.core.primitive import Primitive
-from weft.base.host import from_bytes, to_bytes
-from weft.runtime.effects import call_host, host_results
 
 from weft_wasm.ir import nodes
 from weft_wasm.lower import graph
@@ -21,10 +17,6 @@ from weft_wasm.lower.complexes import apart, joined, rule, stored
 from weft_wasm.lower.loop_nests import GraphLowering, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
-from weft_wasm.runtimes.interface import WasmRuntime
-
-if TYPE_CHECKING:
-    from weft.runtime.partition import Where
 
 NAMES = ("debug_callback", "pure_callback", "io_callback")
 graph.known.add("host_call")
@@ -37,24 +29,6 @@ class HostCall(NamedTuple):
     callback: HostFunction
     ins: tuple[ShapedArray, ...]
     outs: tuple[ShapedArray, ...]
-
-    def perform(self, device: Where, arguments: Sequence[bytes]) -> list[bytes]:
-        """Calls the function on arrays, given and returned as their bytes."""
-        values = [from_bytes(data, a.shape, a.dtype) for data, a in zip(arguments, self.ins)]
-        try:
-            if self.name == "debug_callback":
-                call_host(self.callback, values, self.ins, device)
-                return []
-            results = host_results(self.name, self.callback, self.outs, values, self.ins, device)
-        except Exception as e:  # of the class by which libraries know errors of programs, as on XLA
-            raise errors.JaxRuntimeError("".join(traceback.format_exception_only(e)).strip()) from e
-        return [bytes(to_bytes(x)) for x in results]
-
-    def perform_at(self, runtime: WasmRuntime, device: Where, addresses: Sequence[int]) -> None:
-        """The same on what lies at the first addresses; its results go to the others."""
-        arguments = [bytes(runtime.peek(p, a.size * a.dtype.itemsize)) for p, a in zip(addresses, self.ins)]
-        for pointer, data in zip(addresses[len(self.ins) :], self.perform(device, arguments)):
-            runtime.poke(pointer, data)
 
 
 def call_of(name: str, params: dict[str, Any], ins: Sequence[ShapedArray]) -> HostCall:
@@ -75,6 +49,7 @@ def _joined(eqn: JaxprEqn, *xs: Any) -> list[Any]:
     return [apart(x, a) for x, a in zip(outs, call.outs)]
 
 
+@graph.rewrite(*NAMES, "host_call")
 def _call(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
     call = (
         eqn.params["call"]
@@ -85,9 +60,6 @@ def _call(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
         (a.shape, storage_dtype(a.dtype, eqn.primitive.name, eqn.source_info)) for a in map(array_type, eqn.outvars)
     ]
     return b.add("host_call", ins, shapes, {"call": call}, eqn.source_info, bool(eqn.effects))
-
-
-graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
 
 
 @opaque("host_call")

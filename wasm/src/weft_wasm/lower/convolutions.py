@@ -21,7 +21,7 @@ from weft_wasm.ir.nodes import Expr, Stmt, convert, i32
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.accuracy import in_float64
 from weft_wasm.lower.dots import TILED, accumulator, results
-from weft_wasm.lower.loop_nests import OPAQUE, GraphLowering, Reader
+from weft_wasm.lower.loop_nests import GraphLowering, Reader, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
 from weft_wasm.routines.implicit_gemm import Product, implicit_gemm
@@ -77,6 +77,7 @@ class Phase(NamedTuple):
         return self.start + ((self.windows - 1) * self.stride + (self.taps - 1) * self.apart if self.taps else 0)
 
 
+@graph.rewrite("conv_general_dilated")
 def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None where its
     decomposition is better (nothing to compute, one matrix product) or more exact.
@@ -141,9 +142,7 @@ def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | N
     )
 
 
-graph.rewrites["conv_general_dilated"] = _convolution
-
-
+@opaque("convolution")
 def emit_convolution(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
     """A product for each phase and, in its innermost store, the elementwise members of the group."""
     node, module = group.origin, body.module
@@ -221,6 +220,3 @@ _Extent = TypeVar("_Extent", bound=int | Expr)
 def _long(*axes: tuple[int, _Extent]) -> tuple[tuple[int, _Extent], ...]:
     """Those of more than one element."""
     return tuple(axis for axis in axes if axis[0] != 1)
-
-
-OPAQUE["convolution"] = emit_convolution

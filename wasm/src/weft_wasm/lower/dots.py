@@ -11,7 +11,7 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Const, Expr, Let, Stmt, Var, convert
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
-from weft_wasm.lower.loop_nests import OPAQUE, GraphLowering, Reader
+from weft_wasm.lower.loop_nests import GraphLowering, Reader, opaque
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import scalar_dtype, rounded_to_storage
 from weft_wasm.routines.gemm import gemm
@@ -69,6 +69,7 @@ def results(body: GraphLowering, group: fuse.Group, where: Blocks, value: Expr) 
     return statements + stores
 
 
+@opaque("dot_general")
 def emit_dot(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
     """The product and, in its innermost store, the elementwise members of the group."""
     node = group.origin
@@ -111,6 +112,3 @@ def emit_dot(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
     )
     body.module.temps += routine.temps
     return list(routine.kernels)
-
-
-OPAQUE["dot_general"] = emit_dot

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from typing import Any, Callable, Hashable, Sequence
+from typing import Any, Callable, Hashable, Sequence, TypeVar
 
 from weft.base.annotations import override
 from weft.base.config import config
@@ -377,6 +377,17 @@ rewrites: dict[str, Rewrite] = {
     "sort": _sort,
     "mul": _one_times,
 }
+_Rewriter = TypeVar("_Rewriter", bound=Rewrite)
+
+
+def rewrite(*names: str) -> Callable[[_Rewriter], _Rewriter]:
+    """Registers how the primitives `names` become nodes."""
+
+    def register(f: _Rewriter) -> _Rewriter:
+        rewrites.update(dict.fromkeys(names, f))
+        return f
+
+    return register
 
 
 def build(

@@ -33,11 +33,11 @@ from weft_wasm.ir.nodes import (
     Var,
 )
 from weft_wasm.lower import elementwise, fuse, reductions, views
+from weft_wasm.ir.addresses import LIMIT_64, WIDER, most_bytes
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value
 from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, rounded_to_storage, widen
-from weft_wasm.runtimes.memory import LIMIT_64, WIDER, most_bytes
 
 if TYPE_CHECKING:
     from weft_wasm.lower.callbacks import HostCall
@@ -647,11 +647,11 @@ def row_of(place: Place, index: Expr, shape: Shape) -> Place:
     return Place(place.buffer, step if place.offset is None else nodes.add(place.offset, step))
 
 
-_Emitter = TypeVar("_Emitter", bound=Callable[[GraphLowering, Node], list[Stmt]])
+_Emitter = TypeVar("_Emitter", bound=Callable[[GraphLowering, Any], list[Stmt]])
 
 
 def opaque(*names: str) -> Callable[[_Emitter], _Emitter]:
-    """Registers the emitter of operations: (body, node) → statements."""
+    """Registers the emitter of operations: (body, node or group) → statements."""
 
     def register(f: _Emitter) -> _Emitter:
         for name in names:

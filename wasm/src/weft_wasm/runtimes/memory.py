@@ -5,22 +5,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from weft_wasm.ir.addresses import LIMIT, WIDER
 from weft_wasm.ir.nodes import ALIGNMENT, padded
-
-LIMIT, LIMIT_64 = 1 << 32, 1 << 34  # bytes, by the size of addresses
-WIDER = (
-    "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in the address of a page), with which programs"
-    " run slower"
-)
-
-
-def most_bytes(features: Container[str]) -> int:
-    """Bytes that a device of these features can have at most."""
-    return LIMIT_64 if "memory64" in features else LIMIT
-
 
 _Self = TypeVar("_Self", bound="Locked")
 _P = ParamSpec("_P")

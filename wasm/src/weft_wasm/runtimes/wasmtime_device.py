@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import wasmtime
 
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.runtimes.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError, Turns, exclusive
+from weft_wasm.ir.addresses import LIMIT, LIMIT_64
+from weft_wasm.runtimes.memory import FIRST, Allocator, DeviceMemoryError, Turns, exclusive
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

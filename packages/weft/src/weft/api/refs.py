@@ -16,7 +16,7 @@ from ..base.errors import NonConcreteBooleanIndexError, at_user_line
 from ..base.host import has_numpy, np
 from ..primitives import references
 from ..runtime.dispatch import put
-from ..runtime.refs import Parts, Ref as Ref, parts_of
+from ..runtime.refs import Parts, Ref as Ref, add_parts
 
 __all__ = ["AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 
@@ -375,4 +375,4 @@ references.freeze_p.add_rules(impl=lambda ref: ref.value)
 references.free_ref_p.add_rules(impl=lambda ref: [])
 
 
-parts_of[AbstractRef] = Parts(get, set, Places, lambda ref, x, idx=(): addupdate(ref, idx, x))
+add_parts(AbstractRef, Parts(get, set, Places, lambda ref, x, idx=(): addupdate(ref, idx, x)))

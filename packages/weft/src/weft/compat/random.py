@@ -8,7 +8,13 @@ from ..base import dtypes
 from ..core.trace import get_aval
 from ..numpy.creation import asarray as as_array
 from ..numpy import concatenate
-from ..primitives.random_bits import Generator, generators, random_seed_p, threefry2x32_p as threefry2x32_p
+from ..primitives.random_bits import (
+    Generator,
+    add_generator,
+    generators,
+    random_seed_p,
+    threefry2x32_p as threefry2x32_p,
+)
 from ..random.keys import _generator
 from ..api.vmap import vmap
 
@@ -63,12 +69,13 @@ def define_prng_impl(
         return fun
 
     leading = lambda raw: len(get_aval(raw).shape) - rank
-    made = generators[name] = Generator(
-        name,
-        dtypes.KeyDType(name, tag, tuple(key_shape)),
-        lambda s: over(seed, len(get_aval(s).shape))(s),
-        lambda raw, shape: over(lambda k: split(k, shape), leading(raw))(raw),
-        lambda raw, bit_width, shape: over(lambda k: random_bits(k, bit_width, shape), leading(raw))(raw),
-        lambda raw, data: over(fold_in, leading(raw))(raw, data),
+    return add_generator(
+        Generator(
+            name,
+            dtypes.KeyDType(name, tag, tuple(key_shape)),
+            lambda s: over(seed, len(get_aval(s).shape))(s),
+            lambda raw, shape: over(lambda k: split(k, shape), leading(raw))(raw),
+            lambda raw, bit_width, shape: over(lambda k: random_bits(k, bit_width, shape), leading(raw))(raw),
+            lambda raw, data: over(fold_in, leading(raw))(raw, data),
+        )
     )
-    return made

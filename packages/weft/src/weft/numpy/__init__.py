@@ -216,4 +216,4 @@ else:
 
 
 _dtypes.make_array.define(lambda value, dt: _creation.array(value, dt))
-_array_methods._namespace.append(sys.modules[__name__])
+_array_methods.namespace.define(lambda: sys.modules[__name__])

@@ -15,6 +15,7 @@ from ..base.errors import (
     TracerIntegerConversionError,
     at_user_line,
 )
+from ..base.hooks import Hook
 from ..base.host import from_bytes, np, to_bytes
 from ..primitives import elementwise as el
 from ..runtime import dispatch
@@ -380,10 +381,11 @@ def __array_namespace__(self: Value, *, api_version: str | None = None) -> Any:
         raise ValueError(
             f"__array_namespace__: api_version {api_version!r} is not available; weft.numpy follows 2022.12 to 2025.12."
         )
-    return _namespace[0]
+    return namespace()
 
 
-_namespace: list[Any] = []  # weft.numpy puts itself here
+# The module weft.numpy, which defines this.
+namespace: Hook[[], Any] = Hook("the namespace of arrays")
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -495,4 +497,4 @@ def _addupdate(self: Value) -> Callable[..., Any]:
 
 
 install_methods(_methods())
-setattr(Tracer, "addupdate", property(_addupdate))  # noqa: B010
+install_methods({"addupdate": property(_addupdate)}, of_tracers_alone=True)

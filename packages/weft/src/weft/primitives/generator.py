@@ -20,7 +20,7 @@ from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import add, bitcast, lt, mul, mulhi, or_, shift_left, xor
 from .linear import broadcast_in_dim, broadcast_to_rank_shape, convert, full, moveaxis, reshape
-from .random_bits import Generator, generators, threefry2x32_p, threefry_fold_in, threefry_seed, threefry_split
+from .random_bits import Generator, add_generator, threefry2x32_p, threefry_fold_in, threefry_seed, threefry_split
 from .rules import broadcast_shapes, dtype_of, no_derivative, scalar_like, shape_of
 from .shape import concatenate, iota, slice_
 
@@ -288,5 +288,5 @@ def _unsafe_fold_in(keys: Value, data: Value) -> Value:
     return xor(broadcast_to_rank_shape(keys, shape), broadcast_to_rank_shape(last, shape))
 
 
-generators["rbg"] = Generator("rbg", RBG, _seed, _split, _bits, _fold_in)
-generators["unsafe_rbg"] = Generator("unsafe_rbg", UNSAFE_RBG, _seed, _unsafe_split, _bits, _unsafe_fold_in)
+add_generator(Generator("rbg", RBG, _seed, _split, _bits, _fold_in))
+add_generator(Generator("unsafe_rbg", UNSAFE_RBG, _seed, _unsafe_split, _bits, _unsafe_fold_in))

@@ -240,9 +240,21 @@ class Generator(NamedTuple):
     fold_in: Callable[..., Any]  # raw keys, uint32 -> raw keys
 
 
-generators = {
-    "threefry2x32": Generator("threefry2x32", FRY, threefry_seed, threefry_split, threefry_bits, threefry_fold_in)
-}
+generators: dict[str, Generator] = {}
+
+
+def add_generator(generator: Generator) -> Generator:
+    """Makes keys of a generator known by its name.
+
+    Raises: ValueError for a name that another has.
+    """
+    if generator.name in generators:
+        raise ValueError(f"there is a generator {generator.name!r} already; give this one a name of its own.")
+    generators[generator.name] = generator
+    return generator
+
+
+add_generator(Generator("threefry2x32", FRY, threefry_seed, threefry_split, threefry_bits, threefry_fold_in))
 
 
 def _key_dtype(name: str, aval: ShapedArray) -> Value:

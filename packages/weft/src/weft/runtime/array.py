@@ -49,8 +49,12 @@ _classes: list[type[Any]] = [Tracer]
 _methods: dict[str, Any] = {}
 
 
-def install_methods(methods: dict[str, Any]) -> None:
-    """Puts methods and properties on tracers and on every array class there is or will be."""
+def install_methods(methods: dict[str, Any], of_tracers_alone: bool = False) -> None:
+    """Puts methods and properties on tracers and, unless they are of tracers alone, on every array class there is or
+    will be.
+    """
+    if of_tracers_alone:
+        return _install(Tracer, methods)
     _methods.update(methods)
     for cls in _classes:
         _install(cls, methods)
@@ -61,6 +65,18 @@ def _install(cls: type[Any], methods: dict[str, Any]) -> None:
     for name, method in methods.items():
         if name not in keep:
             setattr(cls, name, method)
+
+
+def installed_method(name: str) -> Any:
+    """What is installed under a name; None where nothing is yet."""
+    return _methods.get(name)
+
+
+def override_methods(cls: type[Any], methods: dict[str, Any]) -> None:
+    """Gives a class of arrays methods of its own, in the place of those that are installed on all."""
+    for name, method in methods.items():
+        setattr(cls, name, method)
+    cls._weft_own = (*getattr(cls, "_weft_own", ()), *methods)
 
 
 def register_array_class(cls: type[Any], aval: Callable[[Any], ShapedArray] = lambda x: x.aval) -> None:

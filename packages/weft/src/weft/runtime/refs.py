@@ -23,9 +23,15 @@ class Parts(NamedTuple):
     add: Callable[..., None]
 
 
-# By the type of the abstract value, for references and tracers of them. `weft/api/refs.py`, which makes references,
-# puts them here.
+# By the type of the abstract value, for references and tracers of them.
 parts_of: dict[type, Parts] = {}
+
+
+def add_parts(kind: type, parts: Parts) -> None:
+    """Says how parts of values are reached whose abstract values are of a class; `weft/api/refs.py` does for
+    references.
+    """
+    parts_of[kind] = parts
 
 
 class _RefMeta(type):
