@@ -22,12 +22,6 @@ def _jit(b, ins, outs, *args, jaxpr, name="call", inline=False, **params):
     return b.inline(program, args) if inline or len(program.eqns) <= 1 else b.call(program, args, name)
 
 
-@rule("custom_jvp_call", "custom_vjp_call")
-def _custom(b, ins, outs, *args, call_jaxpr=None, **params):
-    program = call_jaxpr if call_jaxpr is not None else params.get("jaxpr", params.get("fun_jaxpr"))
-    return b.inline(closed(program), args)
-
-
 @rule("remat2")
 def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, **params):
     flags = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
@@ -236,10 +230,3 @@ def _cond(b, ins, outs, index, *args, branches, **params):
         types,
         regions=[([], lambda branch=branch: b.inline(branch, args)) for branch in branches],
     )
-
-
-@rule("custom_linear_solve")
-def _custom_linear_solve(b, ins, outs, *args, const_lengths, jaxprs):
-    lengths = list(const_lengths)
-    start = sum(lengths[:2])
-    return b.inline(closed(jaxprs.solve), [*args[start : start + lengths[2]], *args[sum(lengths) :]])

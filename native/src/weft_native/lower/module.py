@@ -170,6 +170,10 @@ class Lowering(Builder):
         ins, outs = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
         own = eqn.primitive.lowerings
         rule = own and (own.get(self.platform) or own.get(None)) or (None if eqn.primitive.foreign else rules.get(name))
+        called = None if rule or eqn.primitive.carries is None else eqn.primitive.carries.call(eqn.params, eqn.invars)
+        if called is not None:
+            closed, atoms = called
+            return self.inline(closed, [self.read(a, env) for a in atoms])
         if rule is None:
             if eqn.primitive.decompose is None and eqn.primitive.foreign:
                 raise NotImplementedError(

@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple, Sequence, TypeGuard
 
 from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray, shaped
+from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
 from weft.core.primitive import Unsupported, registry
 from weft.higher_order.loops import fori_loop
@@ -47,16 +48,6 @@ Rule = Callable[..., Any]  # (equation, *operands) -> result, or a list where th
 Function = Callable[[Pair], Number]
 
 
-# Primitives whose equation is a call of a jaxpr: parameter name.
-CALLS = {
-    "jit": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "remat2": "jaxpr",
-    "remat_opt": "fwd_jaxpr",
-    "custom_vmap_call": "call",
-    "linear_call": "callee",
-}
 IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
 RULES: dict[str, Rule] = {}
 # What moves, adds and selects elements does so plane by plane; operands that are real serve both planes.
@@ -229,16 +220,16 @@ def run(jaxpr: Jaxpr, consts: Sequence[Number], args: Sequence[Number]) -> list[
 def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
     primitive, params = eqn.primitive, eqn.params
     name = primitive.name
-    if name in CALLS and not primitive.foreign:
-        inner = params[CALLS[name]]
-        return (
-            run(inner.jaxpr, [apart_constant(c) for c in inner.consts], ins)
-            if isinstance(inner, ClosedJaxpr)
-            else run(inner, (), ins)
-        )
+    carries = primitive.carries
+    called = None if carries is None else carries.call(params, ins)
+    if called is not None:
+        closed, args = called
+        return run(closed.jaxpr, [apart_constant(c) for c in closed.consts], args)
     if name in IDENTITIES:
         return ins
     special = None if primitive.foreign else RULES.get(name)
+    if carries is not None and carries.runs in (Runs.CHOSEN, Runs.REPEATED):
+        special = partial(in_planes, carries)
     mixed = any(type(x) is Pair for x in ins) or any([is_complex(v.aval) for v in eqn.outvars])
     if not mixed and not any(has_complex(sub) for sub in subjaxprs(params)):
         outs = primitive.bind(*ins, **params)
@@ -334,42 +325,14 @@ def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, ind
 RULES["bitcast_convert_type"] = lambda eqn, x: x  # to the same dtype: there is no other of complex numbers
 
 
-# ---- control flow, sort
+# ---- loops and choices, sort
 
 
-@rule("scan")
-def _scan(eqn: JaxprEqn, *xs: Number) -> list[Number]:
-    p = eqn.params
-    n, m = p["num_consts"], p["num_consts"] + p["num_carry"]
-    parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
-    outs = eqn.primitive.bind(
-        *[x for part in parts for x in part],
-        **dict(p, jaxpr=planes(p["jaxpr"]), num_consts=len(parts[0]), num_carry=len(parts[1])),
-    )
-    return grouped(outs, [v.aval for v in eqn.outvars])
-
-
-@rule("while")
-def _while(eqn: JaxprEqn, *xs: Number) -> list[Number]:
-    p = eqn.params
-    n, m = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-    parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
-    outs = eqn.primitive.bind(
-        *[x for part in parts for x in part],
-        **dict(
-            p,
-            cond_jaxpr=planes(p["cond_jaxpr"]),
-            body_jaxpr=planes(p["body_jaxpr"]),
-            cond_nconsts=len(parts[0]),
-            body_nconsts=len(parts[1]),
-        ),
-    )
-    return grouped(outs, [v.aval for v in eqn.outvars])
-
-
-@rule("cond")
-def _cond(eqn: JaxprEqn, index: Real, *xs: Number) -> list[Number]:
-    outs = eqn.primitive.bind(index, *flat(xs), **dict(eqn.params, branches=tuple(map(planes, eqn.params["branches"]))))
+def in_planes(carries: Carries, eqn: JaxprEqn, *xs: Number) -> list[Number]:
+    """A loop or a choice whose programs take and give planes."""
+    groups = {name: flat(part) for name, part in carries.split(eqn.params, xs).items()}
+    params = carries.with_jaxprs(carries.regrouped(eqn.params, groups), map(planes, carries.jaxprs(eqn.params)))
+    outs = eqn.primitive.bind(*[x for part in groups.values() for x in part], **params)
     return grouped(outs, [v.aval for v in eqn.outvars])
 
 

@@ -22,7 +22,7 @@ from weft.transforms.stage import decomposition
 
 from weft_wasm.ir import nodes
 from weft_wasm.lower.blocks import Shape
-from weft_wasm.lower.complexes import CALLS, IDENTITIES, planes
+from weft_wasm.lower.complexes import IDENTITIES, planes
 from weft_wasm.lower.formats import FORMATS
 from weft_wasm.lower.types import LoweringError, array_type, scalar_dtype, storage_dtype
 
@@ -97,7 +97,7 @@ class Graph:
 known: set[str] = set()
 # order nothing here, where programs run one operation after the other
 TOKENS = frozenset(("create_token", "after_all"))
-EFFECTS = frozenset(("scan", "while", "cond", "debug_callback", "io_callback", "host_call", "check"))  # may have some
+EFFECTS = frozenset(("debug_callback", "io_callback", "host_call", "check"))  # may have some
 _FOLD: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "add_any": operator.add,
@@ -222,14 +222,14 @@ class Builder:
         name = primitive.name
         if primitive.foreign:
             return self.decompose(eqn, ins)
-        if name in CALLS:
-            inner = params[CALLS[name]]
-            return self.closed(inner, ins) if isinstance(inner, ClosedJaxpr) else self.jaxpr(inner, ins)
+        called = None if primitive.carries is None else primitive.carries.call(params, ins)
+        if called is not None:
+            return self.closed(*called)
         if name in IDENTITIES:
             return ins
         if name == "dce_sink":  # it has kept what leads here in the jaxpr; nothing is computed from it
             return []
-        if eqn.effects and name not in EFFECTS:
+        if eqn.effects and primitive.carries is None and name not in EFFECTS:
             raise LoweringError(
                 f"{name} has effects ({', '.join(map(str, eqn.effects))}), which compiled wasm and webgpu programs"
                 f" can't perform; call it outside of jit, or use the cpu backend. At {eqn.source_info}"

@@ -53,8 +53,8 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[AbstractValue, s
             what = (
                 f"named '{eqn.params['name']}'" if eqn.primitive.name == "name" else f"output of {eqn.primitive.name}"
             )
-            if eqn.primitive.name == "jit":
-                what = f"output of jitted function '{eqn.params['name']}'"
+            if eqn.primitive.carries is not None and eqn.primitive.carries.callee is not None:
+                what = f"output of jitted function '{eqn.params[eqn.primitive.carries.callee]}'"
             found.append((atom.aval, f"{what} from {eqn.source_info}"))
     return found
 

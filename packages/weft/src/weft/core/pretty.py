@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from ..base import dtypes
 from . import jaxpr as _jaxpr
@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from .types import Value
 
 WIDTH = 80
-_JIT_DEFAULTS = (
-    "donated_invars",
-    "keep_unused",
-    "inline",
-    "in_shardings",
-    "out_shardings",
-    "in_layouts",
-    "out_layouts",
-    "ctx_mesh",
-    "compiler_options_kvs",
-)
 
 
 def var_name(index: int) -> str:
@@ -95,48 +84,30 @@ def _value(names: _Names, value: Value, indent: int, column: int) -> str:
     return str(value)
 
 
-def _dimension_numbers(value: Value) -> str:
-    (lc, rc), (lb, rb) = value
-    return str(((list(lc), list(rc)), (list(lb), list(rb))))
-
-
-def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
+def _shown_params(eqn: JaxprEqn) -> Sequence[tuple[str, object]]:
     prim, params = eqn.primitive, eqn.params
-    if prim.name == "jit":
-        return [(k, params[k]) for k in ("name", "jaxpr")] + [
-            (k, v) for k, v in sorted(params.items()) if k in ("donated_invars",) and any(v)
-        ]
-    if prim.name in ("custom_jvp_call", "custom_vjp_call"):
-        return [(k, params[k]) for k in ("name", "bwd", "call_jaxpr", "fwd", "jvp", "symbolic_zeros") if k in params]
-    if prim.name == "custom_lin":
-        return [
-            (k, list(params[k]) if k == "in_zeros" else params[k])
-            for k in ("bwd", "in_zeros", "num_res", "symbolic_zeros")
-        ]
-    if prim.name == "broadcast_in_dim":
-        return [("broadcast_dimensions", params["broadcast_dimensions"])] if params["broadcast_dimensions"] else []
-    return [(k, v) for k, v in sorted(params.items()) if not (k in prim.hidden and v in (None, False, ()))]
+    pairs = sorted(params.items()) if prim.shown is None else prim.shown(params)
+    return [(k, v) for k, v in pairs if not (k in prim.hidden and v in (None, False, ()))]
+
+
+def _callee(eqn: JaxprEqn) -> str | None:
+    """The name of the function that an equation calls, where it shows that it does."""
+    carries = eqn.primitive.carries
+    return None if carries is None or carries.callee is None else eqn.params[carries.callee]
 
 
 def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
     if eqn.primitive.show is not None:
         return eqn.primitive.show(eqn, names, lambda v: _binder(names, v))
     outs = _filled([_binder(names, v) for v in eqn.outvars], indent, indent + 2)
-    if eqn.primitive.name == "jit":  # an inner jaxpr that is printed here speaks of the outer variables
-        inner = eqn.params["jaxpr"].jaxpr
+    if _callee(eqn) is not None:  # an inner jaxpr that is printed here speaks of the outer variables
+        (inner,) = subjaxprs(eqn.params)
         if inner not in names.shared:
             for mine, theirs in [*zip(inner.invars, eqn.invars), *zip(inner.outvars, eqn.outvars)]:
                 if type(mine) is Var and type(theirs) is Var and mine not in names.of and theirs in names.of:
                     names.of[mine] = names.of[theirs]
     head = f"{outs} = {eqn.primitive.name}" if eqn.outvars else eqn.primitive.name
-    shown = [
-        (
-            (k, _dimension_numbers(v))
-            if k == "dimension_numbers" and eqn.primitive.name == "dot_general"
-            else (k, _value(names, v, indent + 2, indent + 3 + len(k)))
-        )
-        for k, v in _shown_params(eqn)
-    ]
+    shown = [(k, _value(names, v, indent + 2, indent + 3 + len(k))) for k, v in _shown_params(eqn)]
     args = [names(a) for a in eqn.invars]
     after = lambda text, start: f"{text} {_filled(args, start + len(text.rpartition(chr(10))[2]) + 1, indent + 2)}"
     if not shown:
@@ -171,7 +142,7 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter[Any], order: list[Any]) -> None:
             counts[sub] += 1
             if counts[sub] == 1:
                 _count_calls(sub, counts, order)
-                order.append((sub, eqn.params["name"] if eqn.primitive.name == "jit" else "jaxpr"))
+                order.append((sub, _callee(eqn) or "jaxpr"))
 
 
 @_jaxpr.show_jaxpr.define

@@ -66,6 +66,8 @@ StageRule: TypeAlias = "Callable[[JaxprTrace, Sequence[Value], Params], Any]"
 DischargeRule: TypeAlias = "Callable[[JaxprEqn, Sequence[Value]], tuple[Sequence[Value], dict[Any, Value]]]"
 # show(eqn, name of an atom, binder of a variable): text, where a jaxpr shows it in a way of its own
 ShowRule: TypeAlias = "Callable[[JaxprEqn, Callable[[Any], str], Callable[[Any], str]], str]"
+# shown(params): (name, value) of the parameters that jaxprs show, where these are not all, by name
+ShownRule: TypeAlias = "Callable[[Params], Sequence[tuple[str, object]]]"
 # vary(params, vma of each operand): vma of each result, where it is not their union
 VaryRule: TypeAlias = "Callable[[Params, Sequence[frozenset[Any]]], Sequence[frozenset[Any]]]"
 
@@ -163,11 +165,16 @@ class Primitive:
         self.effects: Callable[[Params], frozenset[Effect]] | None = None  # for primitives that have some
         self.discharge: DischargeRule | None = None
         self.show: ShowRule | None = None
+        self.shown: ShownRule | None = None
         # of a linear function: what its cotangents become is known, and not what it computes
         self.in_reverse_only = False
         self.makes_reference = False  # transformations apply their rules to it, whatever its arguments
         # names of mapped axes it communicates over
         self.axis_names: Callable[[Params], Collection[Any]] | None = None
+        # the shardings that it asks for, (of operands, of results), None where it doesn't say
+        self.asks_shardings: Callable[[Params], tuple[Sequence[Any], Sequence[Any]]] | None = None
+        # (name, platforms) where it is a program that runs on these alone
+        self.only_on: Callable[[Params], tuple[str, tuple[str, ...]] | None] | None = None
         self.vary: VaryRule | None = None
         # the mapped axes that are in scope in its jaxprs
         self.binds: Callable[[Params], Iterable[Axis]] | None = None

@@ -34,6 +34,7 @@ call_exported_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)})
 call_exported_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 call_exported_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 call_exported_p.reference = AsDecomposed(call_exported_p)
+call_exported_p.only_on = lambda params: None if params["platforms"] is None else (params["name"], params["platforms"])
 call_exported_p.batch = _batch
 call_exported_p.jvp = unsupported(
     "an exported program has a derivative in reverse mode alone (weft.grad, weft.vjp), if it was written with one"

@@ -172,6 +172,12 @@ def collective_names(*closeds: ClosedJaxpr) -> frozenset[Any]:
     return frozenset(names)
 
 
+def _shown(params: Params) -> list[tuple[str, object]]:
+    donated = params["donated_invars"]
+    return [(k, params[k]) for k in ("name", "jaxpr")] + ([("donated_invars", donated)] if any(donated) else [])
+
+
+jit_p.shown = _shown
 jit_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)}, each={"donated_invars": False}, callee="name")
 jit_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 jit_p.effects = lambda params: params["jaxpr"].effects

@@ -222,6 +222,14 @@ def _batch(
 custom_jvp_call_p.transpose = lambda cts, *args, call_jaxpr, **_: backward_pass(
     call_jaxpr.jaxpr, call_jaxpr.consts, args, cts
 )
+
+
+def shown(params: Params) -> list[tuple[str, object]]:
+    """The parameters of a custom call that jaxprs show."""
+    return [(k, params[k]) for k in ("name", "bwd", "call_jaxpr", "fwd", "jvp", "symbolic_zeros") if k in params]
+
+
+custom_jvp_call_p.shown = shown
 custom_jvp_call_p.carries = Carries(Runs.ONCE, {"call_jaxpr": ("operands",)})
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
 custom_jvp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])

@@ -35,6 +35,7 @@ from .custom_jvp import (
     is_zero,
     name_of,
     resolve,
+    shown,
     static_positions,
     zero_tangent,
 )
@@ -217,6 +218,7 @@ class _Nothing:
 nothing = _Nothing()
 
 
+custom_vjp_call_p.shown = shown
 custom_vjp_call_p.carries = Carries(Runs.ONCE, {"call_jaxpr": ("operands",)})
 custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
 custom_vjp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
@@ -317,6 +319,9 @@ def _lin_batch(
     return outs, [0] * len(outs)
 
 
+custom_lin_p.shown = lambda params: [
+    (k, list(params[k]) if k == "in_zeros" else params[k]) for k in ("bwd", "in_zeros", "num_res", "symbolic_zeros")
+]
 custom_lin_p.abstract = lambda *avals, out_avals, **_: list(out_avals)
 custom_lin_p.impl = custom_lin_p.decompose = custom_lin_p.jvp = _forward_mode_error
 custom_lin_p.reference = unsupported(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Var
+from .call import jit_p
 
 
 def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program with the equations of the jitted functions that it calls in their place."""
-    if not any(e.primitive.name == "jit" for e in closed.eqns):
+    if not any(e.primitive is jit_p for e in closed.eqns):
         return closed
     key = ("without_calls", tuple(map(id, closed.consts)))
     if key not in closed.jaxpr.cache:
@@ -34,7 +35,7 @@ def _inlined(jaxpr: Jaxpr, env: dict[Any, Any], consts: list[Any], is_callee: bo
     eqns = []
     for eqn in jaxpr.eqns:
         invars = [read(a) for a in eqn.invars]
-        if eqn.primitive.name == "jit":
+        if eqn.primitive is jit_p:
             closed = eqn.params["jaxpr"]
             inner = dict(zip(closed.jaxpr.invars, invars))
             for var, value in zip(closed.jaxpr.constvars, closed.consts):

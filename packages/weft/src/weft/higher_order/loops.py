@@ -31,7 +31,7 @@ from ..transforms.linearize import split_jaxpr, transpose_known_first
 from ..transforms.stage import JaxprTrace, stage
 from ..transforms.transpose import backward_pass
 from ..base.tree import tree_flatten, tree_leaves, tree_structure, tree_unflatten, treedef_is_leaf
-from .call import collective_names
+from .call import collective_names, jit_p
 from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
 from .inline import inlined, without_calls
 from .saving import whole
@@ -256,7 +256,7 @@ def _hidden_in_calls(jaxpr: Jaxpr, residuals: Sequence[Any], fixed: set[Any]) ->
     """Whether a residual may follow from constants alone, but comes out of a call that also takes what changes."""
     wanted = {a for a in residuals if type(a) is not Literal and a not in fixed}
     return any(
-        e.primitive.name == "jit"
+        e.primitive is jit_p
         and any(v in wanted for v in e.outvars)
         and any(type(a) is not Literal and a in fixed for a in e.invars)
         for e in jaxpr.eqns

@@ -119,9 +119,15 @@ def _under(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
         k: map_jaxprs(v, lambda closed: closed.replace(jaxpr=under(policy, closed.jaxpr)))
         for k, v in eqn.params.items()
     }
-    if eqn.primitive.name == "remat2":
-        params["policy"] = _either(policy, params["policy"])
+    own = _policy(eqn)
+    if own is not None:
+        params[own] = _either(policy, params[own])
     return eqn.replace(params=params)
+
+
+def _policy(eqn: JaxprEqn) -> str | None:
+    """Of a checkpoint, the parameter that holds its policy."""
+    return None if eqn.primitive.carries is None else eqn.primitive.carries.policy
 
 
 def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -136,6 +142,6 @@ def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Call
 def _has_checkpoints(jaxpr: Jaxpr) -> bool:
     if "checkpoints" not in jaxpr.cache:
         jaxpr.cache["checkpoints"] = any(
-            e.primitive.name == "remat2" or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns
+            _policy(e) is not None or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns
         )
     return jaxpr.cache["checkpoints"]

@@ -21,7 +21,7 @@ from ..primitives.index import dynamic_slice_p
 from ..primitives.linear import expand_dims, full, moveaxis, reshape, squeeze
 from ..primitives.rules import shape_of
 from ..primitives.shape import slice_
-from ..base.mesh import AbstractMesh, P, axes_of
+from ..base.mesh import AbstractMesh, Mesh, NamedSharding, P, axes_of
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.discharge import hoist_refs
@@ -34,7 +34,7 @@ from .call import collective_names
 if TYPE_CHECKING:
     from ..base.avals import AbstractValue, ShapedArray
     from ..core.types import Dims, Params, Value
-    from ..base.mesh import Mesh, PartitionSpec
+    from ..base.mesh import PartitionSpec
     from ..transforms.linearize import PartialTrace
 
 shard_map_p = Primitive("shard_map", multiple_results=True)
@@ -512,6 +512,13 @@ def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]
     return dict(zip(handed, part.saved.values())), [first], second
 
 
+def _shardings(params: Params) -> tuple[Sequence[Any], Sequence[Any]]:
+    mesh = params["mesh"]
+    if not isinstance(mesh, Mesh):
+        return (), ()
+    return [NamedSharding(mesh, s) for s in params["in_specs"]], [NamedSharding(mesh, s) for s in params["out_specs"]]
+
+
 shard_map_p.carries = Carries(Runs.ON_PARTS, {"jaxpr": ("operands",)}, on_parts=by_vmap)
 shard_map_p.hand_over = _hand_over
 shard_map_p.abstract, shard_map_p.reference = _abstract, AsDecomposed(shard_map_p)
@@ -522,7 +529,7 @@ shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.ba
     _batch,
     _dce,
 )
-shard_map_p.decompose = by_vmap
+shard_map_p.decompose, shard_map_p.asks_shardings = by_vmap, _shardings
 shard_map_p.effects = lambda params: params["jaxpr"].effects
 shard_map_p.axis_names = lambda params: collective_names(params["jaxpr"]) - params["newly_manual_axes"]
 shard_map_p.binds = lambda params: manual_axes(params["mesh"], params["newly_manual_axes"], params["check_vma"])

@@ -281,6 +281,13 @@ def _dot_batch(
     return out, nb + x_free + free.index(dy)
 
 
+def _shown(params: Params) -> list[tuple[str, object]]:
+    lists = lambda pair: (list(pair[0]), list(pair[1]))
+    contracted, batched = params["dimension_numbers"]
+    return sorted(dict(params, dimension_numbers=str((lists(contracted), lists(batched)))).items())
+
+
+dot_general_p.shown = _shown
 dot_general_p.abstract, dot_general_p.reference, dot_general_p.jvp = dot_abstract, _dot_reference, _dot_jvp
 dot_general_p.transpose, dot_general_p.batch = _dot_transpose, _dot_batch
 

@@ -172,6 +172,9 @@ def _broadcast_batch(
     return broadcast_in_dim(x, (shape_of(x)[0], *shape), (0, *[d + 1 for d in broadcast_dimensions])), 0
 
 
+broadcast_in_dim_p.shown = lambda params: (
+    [("broadcast_dimensions", params["broadcast_dimensions"])] if params["broadcast_dimensions"] else []
+)
 broadcast_in_dim_p.abstract = _broadcast_abstract
 broadcast_in_dim_p.reference = _broadcast_reference
 broadcast_in_dim_p.jvp = linear_jvp(broadcast_in_dim_p)

@@ -11,7 +11,7 @@ from .rules import linear_jvp
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
-    from ..core.types import Dims, Value
+    from ..core.types import Dims, Params, Value
 
 sharding_constraint_p = Primitive("sharding_constraint", basic=False)
 
@@ -46,6 +46,14 @@ sharding_constraint_p.reference = lambda x, *, sharding: x
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 sharding_constraint_p.transpose = lambda ct, x, *, sharding: [ct if type(ct) is Zero else constrain(ct, sharding)]
 sharding_constraint_p.decompose = lambda x, *, sharding: x
+
+
+def _shardings(params: Params) -> tuple[Sequence[Any], Sequence[Any]]:
+    given = () if P.UNCONSTRAINED in params["sharding"].spec.partitions else (params["sharding"],)
+    return given, given
+
+
+sharding_constraint_p.asks_shardings = _shardings
 
 transfer_p = Primitive("transfer", multiple_results=True, basic=False)
 

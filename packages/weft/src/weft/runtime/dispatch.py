@@ -18,6 +18,7 @@ from ..core.trace import get_aval, is_array
 from ..base.errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
 from ..base.host import HostArray, converted, from_flat, np
 from ..base.monitoring import COMPILE, timed
+from ..higher_order.call import jit_p
 from ..primitives.linear import copy_p
 from ..primitives.placement import transfer_p, sharding_constraint_p
 from ..primitives.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
@@ -171,12 +172,8 @@ def compile_place(device: Where, consts: Sequence[Any]) -> tuple[Any, ...]:
 def exported_for(jaxpr: Jaxpr) -> frozenset[Any]:
     """(name, platforms) of the exported programs inside a program that may run on some platforms alone."""
     if "exported_for" not in jaxpr.cache:
-        found = {
-            (e.params["name"], e.params["platforms"])
-            for e in jaxpr.eqns
-            if e.primitive.name == "call_exported" and e.params["platforms"] is not None
-        }
-        jaxpr.cache["exported_for"] = frozenset(found).union(
+        found = [e.primitive.only_on(e.params) for e in jaxpr.eqns if e.primitive.only_on is not None]
+        jaxpr.cache["exported_for"] = frozenset(f for f in found if f is not None).union(
             *[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)]
         )
     return jaxpr.cache["exported_for"]
@@ -359,7 +356,7 @@ def run_primitive(primitive: Primitive, args: tuple[Any, ...], params: dict[Any,
             *_each_ref_once(single_equation(primitive, tuple([get_aval(x) for x in args]), params), args),
             primitive.name,
         )
-    if primitive.name == "jit":
+    if primitive is jit_p:
         return run_jaxpr(
             params["jaxpr"], args, params["name"], params["donated_invars"], keep_unused=params["keep_unused"]
         )

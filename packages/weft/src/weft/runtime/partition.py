@@ -73,17 +73,16 @@ def wished(jaxpr: Jaxpr) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         takes: Sequence[Any]
         gives: Sequence[Any]
         for eqn in jaxpr.eqns:
-            name, params = eqn.primitive.name, eqn.params
-            if name == "shard_map" and isinstance(params["mesh"], Mesh):
-                takes = [NamedSharding(params["mesh"], s) for s in params["in_specs"]]
-                gives = [NamedSharding(params["mesh"], s) for s in params["out_specs"]]
-            elif name == "jit":
-                takes, gives = wished(params["jaxpr"].jaxpr)
-            elif name == "sharding_constraint" and P.UNCONSTRAINED not in params["sharding"].spec.partitions:
-                takes = gives = (params["sharding"],)
+            primitive, operands = eqn.primitive, eqn.invars
+            called = None if primitive.carries is None else primitive.carries.call(eqn.params, operands)
+            if called is not None:
+                operands = called[1]
+                takes, gives = wished(called[0].jaxpr)
+            elif primitive.asks_shardings is not None:
+                takes, gives = primitive.asks_shardings(eqn.params)
             else:
                 continue
-            for atom, sharding in zip(eqn.invars, takes):
+            for atom, sharding in zip(operands, takes):
                 if sharding is not None and type(atom) is not Literal:
                     ins.setdefault(atom, sharding)
             outs.update({v: s for v, s in zip(eqn.outvars, gives) if s is not None})
