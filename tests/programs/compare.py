@@ -25,6 +25,11 @@ ROUNDED = frozenset(
     cholesky_update random_gamma_grad igamma_grad_a
     """.split()
 )
+# Their zeros have either sign: a platform begins with zero, or with the first term.
+SUMS = frozenset(
+    """dot_general ragged_dot_general conv_general_dilated reduce_sum cumsum reduce_window_sum scatter-add
+    select_and_scatter_add""".split()
+)
 # Those of them that only complex numbers and numbers of 16 bits make inexact: one computes with more bits than the
 # other before it rounds.
 IN_PART = frozenset(("add", "sub", "add_any", "sign", "abs", "complex", "convert_element_type"))
@@ -153,11 +158,13 @@ class RoundingTrace(ReferenceTrace):
         if primitive.name not in ROUNDED:
             return out
         plain = primitive.name in IN_PART
-        change: Any = functools.partial(self.changed, plain)
+        change: Any = functools.partial(self.changed, plain, primitive.name in SUMS)
         return [change(o) for o in out] if primitive.multiple_results else change(out)
 
-    def changed(self, plain: bool, o: Any) -> Any:
+    def changed(self, plain: bool, is_sum: bool, o: Any) -> Any:
         o = np.asarray(o)
+        if is_sum and o.dtype.name in ("float16", "bfloat16", "float32", "float64"):
+            o = np.where(o == 0, np.copysign(np.zeros((), o.dtype), np.asarray(self.amount, o.dtype)), o)
         if plain and o.dtype.name in ("float32", "float64"):
             return o
         return nudge(self.rng, o, self.amount)

@@ -497,3 +497,24 @@ def test_a_forward_derivative_of_a_custom_vjp_that_nobody_reads_is_none(platform
         return
     out, _ = derivative(x, x)
     np.testing.assert_array_equal(out, [False, False, True])
+
+
+@pytest.mark.parametrize("index", ["no axis", "a window", "a scalar", "a batch"])
+def test_scattering_without_indices_takes_every_update(index):
+    """XLA took one of them: each index of no elements means the beginning, and updates there come together."""
+    numbers, shapes = {
+        "no axis": (lax.ScatterDimensionNumbers((), (0,), ()), ((1,), (3, 0), (3,))),
+        "a window": (lax.ScatterDimensionNumbers((1,), (), ()), ((2,), (3, 0), (3, 2))),
+        "a scalar": (lax.ScatterDimensionNumbers((), (), ()), ((), (3, 0), (3,))),
+        "a batch": (lax.ScatterDimensionNumbers((), (), (), (0,), (0,)), ((2,), (2, 3, 0), (2, 3))),
+    }[index]
+    x, i, u = (np.arange(1.0, 1 + np.prod(s)).reshape(s).astype(np.float32) for s in shapes)
+    axis = 1 if index == "a batch" else 0
+    for f, want in (
+        (lax.scatter_add, x + u.sum(axis)),
+        (lax.scatter_mul, x * u.prod(axis)),
+        (lax.scatter_min, np.minimum(x, u.min(axis))),
+        (lax.scatter_max, np.maximum(x, u.max(axis))),
+    ):
+        got = weft.jit(lambda x, u, f=f: f(x, np.zeros(shapes[1], np.int32), u, numbers))(x, u)
+        np.testing.assert_array_equal(got, want)

@@ -146,6 +146,14 @@ def _scatter(joined):
         indices, index = _indices(b, indices, ins[1], operand.shape)
         if update.size == 0 or operand.size == 0:
             return x
+        if not dn.scatter_dims_to_operand_dims:
+            # XLA takes a scatter without indices for a single update: it gets an index along an axis of one element.
+            rank = len(operand.shape)
+            operand, index = operand.update(shape=(*operand.shape, 1)), index.update(shape=(*index.shape[:-1], 1))
+            x, indices = b.reshape(x, operand.shape, operand.dtype), b.splat(0, index.dtype, index.shape)
+            dn = dn._replace(
+                inserted_window_dims=(*dn.inserted_window_dims, rank), scatter_dims_to_operand_dims=(rank,)
+            )
         mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode
         if mode == GatherScatterMode.CLIP:
             window = iter(dn.update_window_dims)
@@ -166,10 +174,10 @@ def _scatter(joined):
         )
         scalar = b.type(shaped((), operand.dtype))
         # Out of bounds XLA's scatter drops, which is what FILL_OR_DROP asks for.
-        return b.ops(
+        made = b.ops(
             "stablehlo.scatter",
             [x, indices, updates],
-            [b.type(outs[0])],
+            [b.type(operand)],
             {
                 "scatter_dimension_numbers": numbers,
                 "indices_are_sorted": b.bool_attr(indices_are_sorted),
@@ -177,6 +185,7 @@ def _scatter(joined):
             },
             [([scalar, scalar], lambda old, new: joined(b, operand.dtype, old, new, update_jaxpr))],
         )[0]
+        return made if operand.shape == outs[0].shape else b.reshape(made, outs[0].shape, outs[0].dtype)
 
     return lower
 
