@@ -5,7 +5,8 @@ import pytest
 
 import weft
 from weft.higher_order.cond import _bind_cond, cond, switch
-from weft.higher_order.loops import fori_loop, scan, while_loop
+from weft.higher_order.while_loop import fori_loop, while_loop
+from weft.higher_order.scan import scan
 from weft.higher_order.prefix import associative_scan, map_
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_jaxpr
 from weft.transforms.platforms import depends_on_platform, for_platform

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from weft.base import dtypes
+from weft.base import dtypes, promotion
 from weft.base.avals import shaped
 from weft.base.config import enable_x64, numpy_dtype_promotion
 from weft.errors import TypePromotionError
@@ -44,23 +44,23 @@ def test_promotion_table():
                 b[1] and b[0] not in ("int64", "float64", "complex128")
             ):
                 continue
-            dt, weak = dtypes.promote((dtypes.dtype(a[0]), a[1]), (dtypes.dtype(b[0]), b[1]))
+            dt, weak = promotion.promote((dtypes.dtype(a[0]), a[1]), (dtypes.dtype(b[0]), b[1]))
             assert [dtypes.name(dt), weak] == TABLE[f"{a[0]}{'*' * a[1]} {b[0]}{'*' * b[1]}"], (a, b)
 
 
 def test_strict_promotion():
     f32, i32 = dtypes.float32, dtypes.int32
     with numpy_dtype_promotion("strict"):
-        assert dtypes.promote((f32, False), (dtypes.int64, True)) == (f32, False)
+        assert promotion.promote((f32, False), (dtypes.int64, True)) == (f32, False)
         with pytest.raises(TypePromotionError, match="strict"):
-            dtypes.promote((f32, False), (i32, False))
+            promotion.promote((f32, False), (i32, False))
         with pytest.raises(TypePromotionError):
-            dtypes.promote((i32, False), (dtypes.float64, True))
+            promotion.promote((i32, False), (dtypes.float64, True))
 
 
 def test_float8_never_promotes():
     with pytest.raises(TypePromotionError, match="astype"):
-        dtypes.promote((dtypes.dtype("float8_e5m2"), False), (dtypes.float32, False))
+        promotion.promote((dtypes.dtype("float8_e5m2"), False), (dtypes.float32, False))
 
 
 def test_canonical():
@@ -120,10 +120,13 @@ def test_an_operation_says_which_dtypes_it_takes(kinds, words):
 def test_without_numpy():
     """The same table and packing where NumPy is blocked."""
     code = (
-        "import weft.base.dtypes as d\nassert d.np is None\nassert d.promote((d.dtype('bfloat16'), False),"
-        " (d.dtype('float16'), False))[0].name == 'float32'\nassert d.dtype('float32') == 'float32' and"
-        " d.issubdtype('bfloat16', d.floating) and d.finfo('float32').eps == 2.0 ** -23\nassert d.iinfo('int8').max"
-        " == 127"
+        "import weft.base.dtypes as d\n"
+        "from weft.base.limits import finfo, iinfo\n"
+        "from weft.base.promotion import promote\n"
+        "assert d.np is None\n"
+        "assert promote((d.dtype('bfloat16'), False), (d.dtype('float16'), False))[0].name == 'float32'\n"
+        "assert d.dtype('float32') == 'float32' and d.issubdtype('bfloat16', d.floating)\n"
+        "assert finfo('float32').eps == 2.0 ** -23 and iinfo('int8').max == 127"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ, WEFT_NUMPY="0"))
 

@@ -14,7 +14,8 @@ from weft.compat.core import Primitive, ShapedArray
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from weft.core.verify import verify
 from weft.errors import UnexpectedTracerError, VerificationError
-from weft.primitives.elementwise import add_p, sin_p
+from weft.primitives.elementwise import add_p
+from weft.primitives.transcendental import sin_p
 from weft.transforms.stage import as_literal
 
 F32 = np.dtype("float32")

@@ -91,7 +91,7 @@ FOR_TYPES = {
     ("weft.core.primitive", "weft.transforms.stage"),
     ("weft.effects.callback", "weft.runtime.array"),
     ("weft.higher_order.cond", "weft.typing"),
-    ("weft.higher_order.loops", "weft.typing"),
+    ("weft.higher_order.while_loop", "weft.typing"),
     ("weft.higher_order.remat", "weft.typing"),
     ("weft.primitives.references", "weft.transforms.linearize"),
     ("weft_remote.session", "weft_remote.backend"),

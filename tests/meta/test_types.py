@@ -144,8 +144,8 @@ EXPECTED: dict[str, str] = {
     "weft.numpy.fft.rfft2": "def (a: A, s: S | None =, axes: typing.Sequence[int] | None =, norm: str | None =) -> R",
     "weft.lax.add": "def (x: A, y: A) -> R",
     "weft.lax.exp": (
-        "def (x: A, *, accuracy: weft.primitives.elementwise.AccuracyMode | tuple[float, float, int,"
-        " fallback=weft.primitives.elementwise.Tolerance] | None =) -> R"
+        "def (x: A, *, accuracy: weft.primitives.transcendental.AccuracyMode | tuple[float, float, int,"
+        " fallback=weft.primitives.transcendental.Tolerance] | None =) -> R"
     ),
     "weft.lax.neg": "def (x: A) -> R",
     "weft.lax.scan": (
@@ -172,8 +172,8 @@ EXPECTED: dict[str, str] = {
     ),
     "weft.lax.scatter_add": (
         "def (operand: A, scatter_indices: A, updates: A, dimension_numbers: tuple[tuple[int, ...], tuple[int, ...],"
-        " tuple[int, ...], tuple[int, ...], tuple[int, ...], fallback=weft.primitives.index.ScatterDimensionNumbers],"
-        " *, indices_are_sorted: bool =, unique_indices: bool =, mode: str | weft.primitives.index.GatherScatterMode |"
+        " tuple[int, ...], tuple[int, ...], tuple[int, ...], fallback=weft.primitives.gather.ScatterDimensionNumbers],"
+        " *, indices_are_sorted: bool =, unique_indices: bool =, mode: str | weft.primitives.gather.GatherScatterMode |"
         " None =) -> R"
     ),
     "weft.lax.sort": (
@@ -220,8 +220,8 @@ EXPECTED: dict[str, str] = {
         " object) -> R, def (callback: def (*Any, **Any) -> Any, result_shape_dtypes: object, *args: object, sharding:"
         " weft.base.mesh.SingleDeviceSharding | None =, vmap_method: str | None =, **kwargs: object) -> Any)"
     ),
-    "weft.numpy.finfo": "def (dtype: D) -> weft.base.dtypes.finfo",
-    "weft.numpy.iinfo": "def (int_type: D | int) -> weft.base.dtypes.iinfo",
+    "weft.numpy.finfo": "def (dtype: D) -> weft.base.limits.finfo",
+    "weft.numpy.iinfo": "def (int_type: D | int) -> weft.base.limits.iinfo",
     "weft.numpy.array": (
         "def (object: A | typing.Sequence[Any] | weft.typing.SupportsArray | weft.typing.SupportsJaxArray |"
         " typing_extensions.Buffer, dtype: D | None =, *args: object, copy: bool =, order: str | None =, ndmin: int =,"

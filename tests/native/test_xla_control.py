@@ -14,11 +14,12 @@ from weft import lax
 from weft.base.avals import shaped
 from weft.higher_order.cond import cond, switch
 from weft.runtime.jit import inner_jit
-from weft.higher_order.loops import fori_loop, scan, while_loop
+from weft.higher_order.while_loop import fori_loop, while_loop
+from weft.higher_order.scan import scan
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import Primitive, registry
 from weft.errors import BackendError
-from weft.primitives import elementwise as e
+from weft.primitives import elementwise as e, transcendental
 from weft.primitives import linear
 from weft.transforms.stage import stage
 
@@ -31,7 +32,11 @@ def test_scan(check, reverse, unroll):
     def f(init, xs):
         return list(
             scan(
-                lambda c, x: (e.add(e.mul(c, c), x), (e.sin(c), e.lt(x, c))), init, xs, reverse=reverse, unroll=unroll
+                lambda c, x: (e.add(e.mul(c, c), x), (transcendental.sin(c), e.lt(x, c))),
+                init,
+                xs,
+                reverse=reverse,
+                unroll=unroll,
             )[1]
         ) + [scan(lambda c, x: (e.add(c, x), None), init, xs, reverse=reverse, unroll=unroll)[0]]
 
@@ -42,7 +47,9 @@ def test_scan(check, reverse, unroll):
 @pytest.mark.parametrize("unroll,bodies,loops", [(1, 1, 1), (2, 3, 1), (3, 4, 1), (7, 7, 0), (20, 7, 0), (True, 7, 0)])
 def test_an_iteration_of_the_loop_does_as_many_steps_as_it_should(backend, unroll, bodies, loops):
     exe, _, _ = compiled(
-        backend, lambda x: [scan(lambda c, _: (e.sin(c), None), x, None, length=7, unroll=unroll)[0]], [shaped((), F32)]
+        backend,
+        lambda x: [scan(lambda c, _: (transcendental.sin(c), None), x, None, length=7, unroll=unroll)[0]],
+        [shaped((), F32)],
     )
     text = exe.as_text("stablehlo")
     # the steps that are left follow the loop
@@ -64,7 +71,7 @@ def test_scan_with_consts_inside_scan(check):
         def outer(c, x):
             inner = lambda d, y: (e.add(d, e.mul(w, y)), d)
             d, ys = scan(inner, c, x)
-            return e.tanh(d), linear.reduce_sum(ys, (0,))
+            return transcendental.tanh(d), linear.reduce_sum(ys, (0,))
 
         return list(scan(outer, x0, xs))
 
@@ -83,7 +90,11 @@ def test_while_and_fori(check):
 
 @pytest.mark.parametrize("index", [-5, 0, 1, 2, 9])
 def test_switch_clamps(check, index):
-    check(lambda i, x: switch(i, [e.sin, e.neg, lambda v: e.mul(v, v)], x), np.int32(index), values((3,), "float32"))
+    check(
+        lambda i, x: switch(i, [transcendental.sin, e.neg, lambda v: e.mul(v, v)], x),
+        np.int32(index),
+        values((3,), "float32"),
+    )
 
 
 @pytest.mark.parametrize("pred", [False, True])
@@ -145,7 +156,7 @@ def test_random_keys_reach_xla_as_their_words(backend):
 def test_malformed_programs_are_refused(backend):
     """A jaxpr whose types do not follow from its operands is an error of ours, not a crash of XLA's."""
     x, y = Var(shaped((3,), F32)), Var(shaped((4,), F32))
-    jaxpr = Jaxpr([], [x], [y], [JaxprEqn([x], [y], e.sin_p, {})])
+    jaxpr = Jaxpr([], [x], [y], [JaxprEqn([x], [y], transcendental.sin_p, {})])
     with pytest.raises(BackendError):
         backend.compile(jaxpr, backend.devices("cpu")[0])
 

@@ -23,7 +23,7 @@ from weft.base.avals import shaped
 from weft.base.config import enable_x64
 from weft.higher_order.fold import reduce_p
 from weft.core.primitive import registry
-from weft.primitives import dot, elementwise, index, linear, random_bits, reduce, shape, sort
+from weft.primitives import dot, elementwise, linear, random_bits, reduce, shape, sort, bitwise, dynamic_slice, gather
 
 pytestmark = pytest.mark.slow
 
@@ -165,9 +165,9 @@ def test_integer_edges(check, dt):
         amounts = np.array([0, 1, 7, 31, 64, 100], dt)
         check(
             lambda a, b: [
-                elementwise.shift_left(a, b),
-                elementwise.shift_right_logical(a, b),
-                elementwise.shift_right_arithmetic(a, b),
+                bitwise.shift_left(a, b),
+                bitwise.shift_right_logical(a, b),
+                bitwise.shift_right_arithmetic(a, b),
             ],
             x,
             amounts,
@@ -237,13 +237,13 @@ def test_convert_nan_to_int(check):
     ],
 )
 def test_bitcast(check, source, target):
-    check(lambda a: elementwise.bitcast(a, target), values((2, 4), source))
+    check(lambda a: bitwise.bitcast(a, target), values((2, 4), source))
 
 
 @pytest.mark.parametrize("exponent,mantissa", [(5, 10), (8, 7), (4, 3)])
 def test_reduce_precision(check, exponent, mantissa):
     check(
-        lambda a: elementwise.reduce_precision_p.bind(a, exponent_bits=exponent, mantissa_bits=mantissa),
+        lambda a: bitwise.reduce_precision_p.bind(a, exponent_bits=exponent, mantissa_bits=mantissa),
         values((40,), "float32", low=-100, high=100),
         rtol=0,
     )
@@ -417,8 +417,8 @@ def test_dot_general_types(check):
 def test_dynamic_slices(check, start):
     x, update = values((4, 5), "float32"), values((2, 2), "float32", 3)
     starts = [np.int32(s) for s in start]
-    check(lambda a, i, j: index.dynamic_slice_p.bind(a, i, j, slice_sizes=(2, 3)), x, *starts)
-    check(lambda a, u, i, j: index.dynamic_update_slice_p.bind(a, u, i, j), x, update, *starts)
+    check(lambda a, i, j: dynamic_slice.dynamic_slice_p.bind(a, i, j, slice_sizes=(2, 3)), x, *starts)
+    check(lambda a, u, i, j: dynamic_slice.dynamic_update_slice_p.bind(a, u, i, j), x, update, *starts)
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
@@ -442,18 +442,18 @@ def test_gather(check, mode, dt, index_dt):
         if index_dt.startswith("u")
         else [[0], [6], [-2]]
     )
-    rows = index.GatherDimensionNumbers((1,), (0,), (0,))
-    check(lambda a, i: index.gather(a, i, rows, (1, 4), mode=mode), x, np.array(at, index_dt))
-    windows = index.GatherDimensionNumbers((1, 2), (), (0, 1))
+    rows = gather.GatherDimensionNumbers((1,), (0,), (0,))
+    check(lambda a, i: gather.gather(a, i, rows, (1, 4), mode=mode), x, np.array(at, index_dt))
+    windows = gather.GatherDimensionNumbers((1, 2), (), (0, 1))
     pairs = np.array([[0, 0], [2, 1]], index_dt)
-    check(lambda a, i: index.gather(a, i, windows, (2, 3), mode=mode), x, pairs)
+    check(lambda a, i: gather.gather(a, i, windows, (2, 3), mode=mode), x, pairs)
 
 
 def test_gather_with_batching_and_fill(check):
     x, at = values((3, 5), "float32"), np.array([[[0], [9]], [[1], [4]], [[-1], [2]]], np.int32)
-    numbers = index.GatherDimensionNumbers((), (1,), (1,), (0,), (0,))
-    check(lambda a, i: index.gather(a, i, numbers, (1, 1), mode="fill", fill_value=-7.0), x, at)
-    check(lambda a, i: index.gather(a, i, numbers, (1, 1), mode="fill"), x, at)
+    numbers = gather.GatherDimensionNumbers((), (1,), (1,), (0,), (0,))
+    check(lambda a, i: gather.gather(a, i, numbers, (1, 1), mode="fill", fill_value=-7.0), x, at)
+    check(lambda a, i: gather.gather(a, i, numbers, (1, 1), mode="fill"), x, at)
 
 
 @pytest.mark.parametrize("name", ["scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"])
@@ -465,7 +465,7 @@ def test_scatter(check, name, mode, dt):
         [[0], [3], [2]] if mode == "promise_in_bounds" or name == "scatter" and mode == "clip" else [[0], [6], [-2]],
         np.int32,
     )
-    rows = index.ScatterDimensionNumbers((1,), (0,), (0,))
+    rows = gather.ScatterDimensionNumbers((1,), (0,), (0,))
     check(
         lambda a, i, u: registry[name].bind(
             a,
@@ -474,7 +474,7 @@ def test_scatter(check, name, mode, dt):
             dimension_numbers=rows,
             indices_are_sorted=False,
             unique_indices=False,
-            mode=index.GatherScatterMode.from_any(mode),
+            mode=gather.GatherScatterMode.from_any(mode),
             update_jaxpr=None,
             update_consts=(),
         ),

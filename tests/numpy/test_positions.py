@@ -9,7 +9,7 @@ import weft
 import weft.numpy as jnp
 from platforms import on, under_test
 from weft import lax
-from weft.primitives.index import dynamic_slice_p, dynamic_update_slice_p
+from weft.primitives.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 
 LONG = np.arange(300, dtype=np.int32)
 BEYOND = {

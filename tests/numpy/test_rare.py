@@ -10,7 +10,7 @@ import pytest
 
 import weft
 import weft.numpy as jnp
-from weft.base import dtypes
+from weft.base import limits
 from weft.test_util import check_grads
 
 RNG = np.random.default_rng(0)
@@ -353,7 +353,7 @@ def test_dtypes_of_few_bits():
 
 
 def test_limits_of_floats_without_numpy():
-    for name, ours in dtypes._FINFO.items():  # what finfo gives where NumPy is not installed
+    for name, ours in limits._FINFO.items():  # what finfo gives where NumPy is not installed
         theirs = jnp.finfo(name)
         for limit in (
             "bits",

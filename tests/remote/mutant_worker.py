@@ -32,7 +32,8 @@ warnings.simplefilter("ignore")
 
 import numpy as np  # noqa: E402
 from catalogue import ROWS  # noqa: E402
-from mutants import Body, Source, mutant  # noqa: E402
+from mutants import mutant  # noqa: E402
+from program_parts import Body, Source  # noqa: E402
 from mutant_files import emit, mutant_fields, recorded  # noqa: E402
 from example_programs import PROGRAMS  # noqa: E402
 from programs.targets import TARGETS, target_for  # noqa: E402
@@ -40,7 +41,7 @@ from refusals import deliberate, origin, unclear  # noqa: E402
 
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
-from weft.base import dtypes, host
+from weft.base import dtypes, host, limits
 from weft import export, lax  # noqa: E402
 from weft.base.avals import shaped  # noqa: E402
 from weft.base.config import enable_x64  # noqa: E402
@@ -223,7 +224,7 @@ def nudge(rng: np.random.Generator, a, size: float):
     a = np.asarray(a)
     if not (dtypes.is_float(a.dtype) or dtypes.is_complex(a.dtype)):
         return a
-    size = max(size, float(dtypes.finfo(a.dtype).eps) / 2)
+    size = max(size, float(limits.finfo(a.dtype).eps) / 2)
     with np.errstate(all="ignore"):
         wide = a.astype(np.complex128 if dtypes.is_complex(a.dtype) else np.float64)
         return (wide * (1 + size * rng.uniform(-1, 1, size=a.shape))).astype(a.dtype)
@@ -347,7 +348,7 @@ class Judge:
         limit = (
             0.0
             if names <= EXACT
-            else max([1e-3, *[8 * float(dtypes.finfo(n).eps) for n in dtypes_of(jaxpr) if n.startswith(LOW)]])
+            else max([1e-3, *[8 * float(limits.finfo(n).eps) for n in dtypes_of(jaxpr) if n.startswith(LOW)]])
         )
         # which has neither zero nor sign: XLA computes in wider types, and rounds later
         loose = bool(names & CHOICE) or not finite and bool(names & SIGNED) or "float8_e8m0fnu" in dtypes_of(jaxpr)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft.base import dtypes
+from weft.base import dtypes, limits
 from weft.base.avals import shaped
-from weft.primitives.elementwise import AccuracyMode
+from weft.primitives.transcendental import AccuracyMode
 
 from .registry import elementwise, rule
 
@@ -217,7 +217,7 @@ def _division(op: str):
         of_none = (
             x
             if op == "stablehlo.remainder"
-            else number(-1 if dtypes.is_signed(out.dtype) else dtypes.iinfo(out.dtype).max)
+            else number(-1 if dtypes.is_signed(out.dtype) else limits.iinfo(out.dtype).max)
         )
         return b.select(none, of_none, made, out.shape, out.dtype)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from weft.base import dtypes
+from weft.base.limits import iinfo
 from weft.base.avals import shaped
-from weft.primitives.index import GatherScatterMode, gather_fill
+from weft.primitives.gather import GatherScatterMode, gather_fill
 from weft.primitives.positions import holding
 
 from .reduce import _MONOIDS, combine
@@ -59,7 +60,7 @@ def _list(values) -> str:
 
 def _limits(shape, sizes, index_map, dtype) -> np.ndarray:
     """The largest start along each indexed axis, as far as the index type can say it."""
-    top = dtypes.iinfo(dtype).max
+    top = iinfo(dtype).max
     return np.array([min(shape[d] - sizes[d], int(top)) for d in index_map], dtype)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft.base import dtypes
+from weft.base import dtypes, limits
 from weft.base.avals import shaped
-from weft.base.dtypes import highest, lowest
+from weft.base.limits import highest, lowest
 from weft.primitives.window import dilated
 
 from .elementwise import larger
@@ -18,7 +18,7 @@ _MONOIDS = {
     "min": ("stablehlo.minimum", highest),
     "and": (
         "stablehlo.and",
-        lambda dt: True if dtypes.is_bool(dt) else -1 if dtypes.is_signed(dt) else int(dtypes.iinfo(dt).max),
+        lambda dt: True if dtypes.is_bool(dt) else -1 if dtypes.is_signed(dt) else int(limits.iinfo(dt).max),
     ),
     "or": ("stablehlo.or", lambda dt: 0),
     "xor": ("stablehlo.xor", lambda dt: 0),

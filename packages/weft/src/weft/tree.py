@@ -1,7 +1,6 @@
 """Pytrees: nested containers of arrays, as `jax.tree` names what is done with them."""
 
 from .base.tree import (
-    static,
     tree_all as all,
     tree_broadcast as broadcast,
     tree_flatten as flatten,
@@ -16,6 +15,7 @@ from .base.tree import (
     tree_transpose as transpose,
     tree_unflatten as unflatten,
 )
+from .base.registration import static
 
 __all__ = [
     "all",

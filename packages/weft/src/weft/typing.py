@@ -8,7 +8,7 @@ from .base.avals import SymbolicSize
 from .base.dtypes import SupportsDType
 from .base.host import has_numpy, np
 from .base.mesh import NamedSharding, PartitionSpec, Sharding
-from .primitives.index import GatherScatterMode
+from .primitives.gather import GatherScatterMode
 from .runtime.array import Array
 from .runtime.backend import Device
 

@@ -14,7 +14,7 @@ from typing import Any
 from weft.base import dtypes
 from weft.core.jaxpr import ClosedJaxpr, JaxprEqn
 from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset
-from weft.primitives.elementwise import Tolerance
+from weft.primitives.transcendental import Tolerance
 from weft.primitives.linear import convert
 from weft.transforms.stage import stage_closed
 

@@ -18,13 +18,13 @@ from weft.base.avals import AbstractValue, ShapedArray, shaped
 from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
 from weft.core.primitive import Unsupported, registry
-from weft.higher_order.loops import fori_loop
+from weft.higher_order.while_loop import fori_loop
 from weft.core.trace import get_aval, is_array
 from weft.base.errors import BackendError
 from weft.base.host import from_bytes, to_bytes
-from weft.primitives import elementwise as ew
+from weft.primitives import elementwise as ew, transcendental as fn
 from weft.primitives.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
-from weft.primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
+from weft.primitives.gather import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
 from weft.primitives.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
 from weft.primitives.rules import dtype_of, scalar_of, shape_of
 from weft.primitives.shape import concatenate, iota, slice_
@@ -235,7 +235,7 @@ def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
         outs = primitive.bind(*ins, **params)
         return outs if primitive.multiple_results else [outs]
     if special is not None:
-        if isinstance(params.get("accuracy"), ew.Tolerance):
+        if isinstance(params.get("accuracy"), fn.Tolerance):
             raise LoweringError(
                 f"{name}: the wasm and webgpu backends promise no {params['accuracy']} for complex numbers. Leave"
                 f" accuracy out, or use the cpu backend. At {eqn.source_info}"
@@ -547,12 +547,12 @@ def absolute(x: Pair) -> Real:
     a, b = abs_(x.re), abs_(x.im)
     large, small = ew.max_(a, b), ew.min_(a, b)
     ratio = select(eq(large, small), like(a, 1.0), div(small, large))
-    length = mul(large, ew.sqrt(add(mul(ratio, ratio), like(a, 1.0))))
+    length = mul(large, fn.sqrt(add(mul(ratio, ratio), like(a, 1.0))))
     return select(or_(eq(large, like(a, 0.0)), eq(large, like(a, math.inf))), large, length)
 
 
 def logarithm(x: Pair) -> Pair:
-    return Pair(log_length(x), ew.atan2(x.im, x.re))
+    return Pair(log_length(x), fn.atan2(x.im, x.re))
 
 
 def log_length(x: Pair) -> Real:
@@ -561,19 +561,19 @@ def log_length(x: Pair) -> Real:
     large, small = ew.max_(a, b), ew.min_(a, b)
     one, half = like(a, 1.0), like(a, 0.5)
     ratio = select(eq(large, small), one, div(small, large))
-    far = add(ew.log(large), mul(half, ew.log1p(mul(ratio, ratio))))
-    near = mul(half, ew.log1p(add(mul(sub(large, one), add(large, one)), mul(small, small))))
+    far = add(fn.log(large), mul(half, fn.log1p(mul(ratio, ratio))))
+    near = mul(half, fn.log1p(add(mul(sub(large, one), add(large, one)), mul(small, small))))
     out = select(and_(gt(large, half), lt(large, like(a, 1.5))), near, far)
     return select(eq(large, like(a, math.inf)), large, out)
 
 
-def exponential(x: Pair, exp: Callable[[Real], Real] = ew.exp, angle: Real = None) -> Pair:
+def exponential(x: Pair, exp: Callable[[Real], Real] = fn.exp, angle: Real = None) -> Pair:
     size, y = exp(x.re), x.im if angle is None else angle
     half = exp(mul(x.re, like(y, 0.5)))
     large = gt(size, like(y, 1e38))  # where only the product with a small cosine is finite
     part = lambda t: select(large, mul(mul(half, t), half), mul(size, t))
     real = eq(y, like(y, 0.0))
-    return Pair(select(real, size, part(ew.cos(y))), select(real, y, part(ew.sin(y))))
+    return Pair(select(real, size, part(fn.cos(y))), select(real, y, part(fn.sin(y))))
 
 
 def root(x: Pair) -> Pair:
@@ -582,7 +582,7 @@ def root(x: Pair) -> Pair:
     zero, one = like(a, 0.0), like(a, 1.0)
     safe = select(or_(eq(large, zero), eq(large, like(a, math.inf))), one, large)
     p, q = div(a, safe), div(b, safe)
-    t = mul(ew.sqrt(safe), ew.sqrt(mul(like(a, 0.5), add(p, ew.sqrt(add(mul(p, p), mul(q, q)))))))
+    t = mul(fn.sqrt(safe), fn.sqrt(mul(like(a, 0.5), add(p, fn.sqrt(add(mul(p, p), mul(q, q)))))))
     nothing = eq(large, zero)
     other = select(nothing, zero, div(mul(b, like(a, 0.5)), select(nothing, one, t)))
     right = ge(x.re, zero)
@@ -618,15 +618,15 @@ def scaled(x: Real, y: Real) -> Real:
 
 def hyperbolic_tangent(x: Pair) -> Pair:
     one, four = like(x.re, 1.0), like(x.re, 4.0)
-    t, s = ew.tan(x.im), ew.sinh(x.re)
+    t, s = fn.tan(x.im), fn.sinh(x.re)
     beta = add(one, mul(t, t))
     scale = add(one, mul(beta, mul(s, s)))
-    re, im = div(mul(mul(beta, ew.sqrt(add(one, mul(s, s)))), s), scale), div(t, scale)
+    re, im = div(mul(mul(beta, fn.sqrt(add(one, mul(s, s)))), s), scale), div(t, scale)
     far = gt(abs_(x.re), like(x.re, 20.0))
-    tail = mul(mul(four, mul(ew.sin(x.im), ew.cos(x.im))), ew.exp(mul(like(x.re, -2.0), abs_(x.re))))
+    tail = mul(mul(four, mul(fn.sin(x.im), fn.cos(x.im))), fn.exp(mul(like(x.re, -2.0), abs_(x.re))))
     tail = select(
         eq(abs_(x.re), like(x.re, math.inf)),
-        mul(like(x.re, 0.0), select(is_finite(x.im), ew.sin(mul(x.im, like(x.re, 2.0))), one)),
+        mul(like(x.re, 0.0), select(is_finite(x.im), fn.sin(mul(x.im, like(x.re, 2.0))), one)),
         tail,
     )
     return Pair(select(far, ew.sign(x.re), re), select(far, tail, im))
@@ -650,27 +650,27 @@ def _around_one(x: Pair) -> tuple[Pair, Pair]:
 
 def arc_sine(x: Pair) -> Pair:
     a, b = _around_one(x)
-    return Pair(ew.atan2(x.re, multiply(a, b).re), side(ew.asinh(multiply(Pair(a.re, neg(a.im)), b).im), x.im))
+    return Pair(fn.atan2(x.re, multiply(a, b).re), side(fn.asinh(multiply(Pair(a.re, neg(a.im)), b).im), x.im))
 
 
 def arc_cosine(x: Pair) -> Pair:
     a, b = _around_one(x)
     return Pair(
-        mul(like(x.re, 2.0), ew.atan2(a.re, b.re)), neg(side(ew.asinh(multiply(Pair(b.re, neg(b.im)), a).im), x.im))
+        mul(like(x.re, 2.0), fn.atan2(a.re, b.re)), neg(side(fn.asinh(multiply(Pair(b.re, neg(b.im)), a).im), x.im))
     )
 
 
 def hyperbolic_arc_cosine(x: Pair) -> Pair:
     one = like(x.re, 1.0)
     a, b = root(Pair(sub(x.re, one), x.im)), root(Pair(add(x.re, one), x.im))
-    return Pair(ew.asinh(multiply(Pair(a.re, neg(a.im)), b).re), side(mul(like(x.re, 2.0), ew.atan2(a.im, b.re)), x.im))
+    return Pair(fn.asinh(multiply(Pair(a.re, neg(a.im)), b).re), side(mul(like(x.re, 2.0), fn.atan2(a.im, b.re)), x.im))
 
 
 def hyperbolic_arc_tangent(x: Pair) -> Pair:
     one, a = like(x.re, 1.0), abs_(x.re)
     gap, square = sub(one, a), mul(x.im, x.im)
-    re = mul(like(a, 0.25), ew.log1p(div(mul(like(a, 4.0), a), add(mul(gap, gap), square))))
-    im = mul(like(a, 0.5), ew.atan2(mul(like(a, 2.0), x.im), sub(mul(gap, add(one, a)), square)))
+    re = mul(like(a, 0.25), fn.log1p(div(mul(like(a, 4.0), a), add(mul(gap, gap), square))))
+    im = mul(like(a, 0.5), fn.atan2(mul(like(a, 2.0), x.im), sub(mul(gap, add(one, a)), square)))
     # far away 1 / x, and a quarter turn
     b = abs_(x.im)
     large, small = ew.max_(a, b), ew.min_(a, b)
@@ -686,15 +686,15 @@ def hyperbolic_arc_tangent(x: Pair) -> Pair:
 def log_one_plus(x: Pair) -> Pair:
     one = like(x.re, 1.0)
     moved = Pair(add(one, x.re), x.im)
-    near = mul(like(x.re, 0.5), ew.log1p(add(mul(x.re, add(like(x.re, 2.0), x.re)), mul(x.im, x.im))))
+    near = mul(like(x.re, 0.5), fn.log1p(add(mul(x.re, add(like(x.re, 2.0), x.re)), mul(x.im, x.im))))
     small = lt(ew.max_(abs_(x.re), abs_(x.im)), like(x.re, 0.5))
-    return Pair(select(small, near, log_length(moved)), ew.atan2(x.im, moved.re))
+    return Pair(select(small, near, log_length(moved)), fn.atan2(x.im, moved.re))
 
 
 def exponential_minus_one(x: Pair) -> Pair:
-    half = ew.sin(mul(x.im, like(x.im, 0.5)))
+    half = fn.sin(mul(x.im, like(x.im, 0.5)))
     whole = exponential(x)
-    near = sub(mul(ew.expm1(x.re), ew.cos(x.im)), mul(like(x.im, 2.0), mul(half, half)))
+    near = sub(mul(fn.expm1(x.re), fn.cos(x.im)), mul(like(x.im, 2.0), mul(half, half)))
     return Pair(select(lt(abs_(x.re), like(x.re, 1.0)), near, sub(whole.re, like(x.re, 1.0))), whole.im)
 
 
@@ -712,12 +712,12 @@ _FUNCTIONS: dict[str, Function] = {
     "exp": exponential,
     "sqrt": root,
     "rsqrt": lambda x: reciprocal(root(x)),
-    "exp2": lambda x: exponential(x, ew.exp2, mul(x.im, like(x.im, math.log(2)))),
+    "exp2": lambda x: exponential(x, fn.exp2, mul(x.im, like(x.im, math.log(2)))),
     "square": lambda x: Pair(mul(sub(x.re, x.im), add(x.re, x.im)), mul(like(x.re, 2.0), mul(x.re, x.im))),
-    "sin": lambda x: Pair(scaled(ew.sin(x.re), ew.cosh(x.im)), scaled(ew.sinh(x.im), ew.cos(x.re))),
-    "cos": lambda x: Pair(mul(ew.cos(x.re), ew.cosh(x.im)), neg(scaled(ew.sin(x.re), ew.sinh(x.im)))),
-    "sinh": lambda x: Pair(scaled(ew.sinh(x.re), ew.cos(x.im)), scaled(ew.sin(x.im), ew.cosh(x.re))),
-    "cosh": lambda x: Pair(mul(ew.cosh(x.re), ew.cos(x.im)), scaled(ew.sin(x.im), ew.sinh(x.re))),
+    "sin": lambda x: Pair(scaled(fn.sin(x.re), fn.cosh(x.im)), scaled(fn.sinh(x.im), fn.cos(x.re))),
+    "cos": lambda x: Pair(mul(fn.cos(x.re), fn.cosh(x.im)), neg(scaled(fn.sin(x.re), fn.sinh(x.im)))),
+    "sinh": lambda x: Pair(scaled(fn.sinh(x.re), fn.cos(x.im)), scaled(fn.sin(x.im), fn.cosh(x.re))),
+    "cosh": lambda x: Pair(mul(fn.cosh(x.re), fn.cos(x.im)), scaled(fn.sin(x.im), fn.sinh(x.re))),
     "tanh": hyperbolic_tangent,
     "tan": turned(hyperbolic_tangent),
     "asin": arc_sine,

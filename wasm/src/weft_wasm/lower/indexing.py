@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from weft.primitives.index import GatherScatterMode
+from weft.primitives.gather import GatherScatterMode
 
 from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Binary, Const, Expr, For, If, Let, Stmt, Var, add

@@ -10,7 +10,7 @@ import functools
 import math
 from typing import Any, Callable, Collection, Protocol
 
-from weft.primitives.index import GatherScatterMode
+from weft.primitives.gather import GatherScatterMode
 
 from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Binary, Const, Convert, Expr, Select, add, i32

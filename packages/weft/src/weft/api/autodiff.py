@@ -25,7 +25,8 @@ from ..transforms.jvp import instantiate, jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.stage import stage
 from ..transforms.transpose import backward_pass
-from ..base.tree import Partial, tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
+from ..base.tree import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
+from ..base.registration import Partial
 from .vmap import vmap
 
 _S = TypeVar("_S")

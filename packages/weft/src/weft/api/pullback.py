@@ -12,7 +12,8 @@ from ..higher_order.custom_jvp import type_of, unlike
 from ..core.primitive import Zero
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
-from ..base.tree import register_pytree_node, tree_flatten
+from ..base.tree import tree_flatten
+from ..base.registration import register_pytree_node
 
 
 class GradValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from .. import lax, numpy as jnp
 from ..core.trace import get_aval
 from ..base.tree import tree_flatten, tree_unflatten
@@ -31,7 +31,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     if not leaves:
         return jnp.zeros(0), _Unravel(tree, (), None)
     types = tuple(get_aval(x) for x in leaves)
-    wide = dtypes.result_type(*types)
+    wide = promotion.result_type(*types)
     flat = jnp.concatenate([jnp.ravel(jnp.asarray(x).astype(wide)) for x in leaves])
     return flat, _Unravel(tree, types, None if all(t.dtype == wide for t in types) else wide)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from .. import numpy as jnp
 from ..core.trace import Tracer
 from ..base.errors import ConcretizationTypeError
@@ -66,11 +66,11 @@ def _segment(
 
 
 def _lowest(dt):
-    return False if dtypes.is_bool(dt) else dtypes.iinfo(dt).min if dtypes.is_int(dt) else -jnp.inf
+    return False if dtypes.is_bool(dt) else limits.iinfo(dt).min if dtypes.is_int(dt) else -jnp.inf
 
 
 def _highest(dt):
-    return True if dtypes.is_bool(dt) else dtypes.iinfo(dt).max if dtypes.is_int(dt) else jnp.inf
+    return True if dtypes.is_bool(dt) else limits.iinfo(dt).max if dtypes.is_int(dt) else jnp.inf
 
 
 _DOC = """The {what} of the elements of `data` with each segment number.

@@ -1,4 +1,4 @@
-"""Element types, their lattice of promotions, and weak types.
+"""Element types: their names, kinds and sizes, and the dtypes of values.
 
 A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` where it is not. Code asks this module
 (`kind`, `bits`, `is_float`, …) and never the object, because NumPy's `kind` is wrong for the ml_dtypes.
@@ -6,13 +6,12 @@ A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` whe
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache, cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Callable, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from .annotations import override
 from .config import config
-from .errors import at_user_line, type_error, TypePromotionError
+from .errors import at_user_line
 from .hooks import Hook
 from .host import HostArray, has_numpy, np
 
@@ -438,29 +437,6 @@ def is_key(dt: ElementType) -> TypeGuard[KeyDType]:
     return isinstance(dt, KeyDType)
 
 
-def lowest(dt: ElementType) -> bool | int | float | complex:
-    """The identity of max: minus infinity, or the smallest value of a dtype that has none."""
-    if is_bool(dt):
-        return False
-    if is_complex(dt):
-        return complex(-math.inf, -math.inf)
-    return (-math.inf if has_infinity(dt) else float(finfo(dt).min)) if is_float(dt) else int(iinfo(dt).min)
-
-
-def highest(dt: ElementType) -> bool | int | float | complex:
-    """The identity of min: infinity, or the largest value of a dtype that has none."""
-    if is_bool(dt):
-        return True
-    if is_complex(dt):
-        return complex(math.inf, math.inf)
-    return (math.inf if has_infinity(dt) else float(finfo(dt).max)) if is_float(dt) else int(iinfo(dt).max)
-
-
-def has_infinity(dt: ElementType) -> bool:
-    """Whether a float dtype has infinities; those named fn, fnuz, fnu are finite."""
-    return not name(dt).endswith(("fn", "fnuz", "fnu"))
-
-
 def real_of(dt: ElementType) -> ElementType:
     """The dtype of the real part of complex dtype `dt`."""
     return float32 if dt == complex64 else float64
@@ -511,148 +487,6 @@ def python_scalar_dtype(x: bool | int | float | complex) -> ElementType:
     return canonicalize(_python[type(x)])
 
 
-# Promotion. A node of the lattice is a dtype or one of the weak types i*, f*, c* (Python's int, float, complex).
-# Edges after the type promotion table of JAX's documentation.
-_EDGES = {
-    "b1": ["i*"],
-    "i*": ["u1", "i1"],
-    "u1": ["i2", "u2"],
-    "u2": ["i4", "u4"],
-    "u4": ["i8", "u8"],
-    "i1": ["i2"],
-    "i2": ["i4"],
-    "i4": ["i8"],
-    "i8": ["f*"],
-    "u8": ["f*"],
-    "f*": ["c*", "f2", "bf"],
-    "bf": ["f4"],
-    "f2": ["f4"],
-    "f4": ["f8", "c4"],
-    "f8": ["c8"],
-    "c*": ["c4"],
-    "c4": ["c8"],
-    "c8": [],
-}
-_EDGES |= {name: [] for name in _NARROWEST}
-_EDGES["i*"] += [name for name, kind in _NARROWEST.items() if kind != "f"]
-_EDGES["f*"] += [name for name, kind in _NARROWEST.items() if kind == "f"]
-_SHORT = {
-    **{name: name for name in _NARROWEST},
-    "b1": "bool",
-    "u1": "uint8",
-    "u2": "uint16",
-    "u4": "uint32",
-    "u8": "uint64",
-    "i1": "int8",
-    "i2": "int16",
-    "i4": "int32",
-    "i8": "int64",
-    "bf": "bfloat16",
-    "f2": "float16",
-    "f4": "float32",
-    "f8": "float64",
-    "c4": "complex64",
-    "c8": "complex128",
-}
-_WEAK = {"i": "i*", "u": "i*", "f": "f*", "c": "c*", "b": "b1"}
-_WEAK_DTYPE = {"i*": "int64", "f*": "float64", "c*": "complex128"}
-_long = {_by_name[v]: k for k, v in _SHORT.items()}
-
-
-def _upper_bounds(node: str) -> frozenset[str]:
-    found, todo = {node}, [node]
-    while todo:
-        for succ in _EDGES[todo.pop()]:
-            if succ not in found:
-                found.add(succ)
-                todo.append(succ)
-    return frozenset(found)
-
-
-_upper = {node: _upper_bounds(node) for node in _EDGES}
-
-
-@cache
-def _join(nodes: frozenset[str]) -> str:
-    common = frozenset.intersection(*(_upper[n] for n in nodes))
-    for candidate in common:
-        if common <= _upper[candidate]:
-            return candidate
-    names = ", ".join(sorted(_SHORT.get(n) or {"i*": "int", "f*": "float", "c*": "complex"}[n] for n in nodes))
-    raise TypePromotionError(
-        f"the dtypes {names} have no implicit promotion path: none of them holds what the others do. "
-        "Convert explicitly: x.astype(…)."
-    )
-
-
-def _node(dt: ElementType, weak: bool) -> str:
-    if weak:
-        return _WEAK[kind(dt)]
-    try:
-        return _long[dt]
-    except KeyError:
-        if is_key(dt):
-            raise type_error(
-                f"an array of random keys ({name(dt)}) takes part in no arithmetic. Draw numbers with it, as by"
-                " weft.random.uniform(key), or take its words: weft.random.key_data(key)."
-            ) from None
-        raise TypePromotionError(
-            at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")
-        ) from None
-
-
-@lru_cache(maxsize=4096)
-def _promote(pairs: tuple[Typed, ...], mode: str) -> Typed:
-    """The join of (dtype, weak) pairs: (dtype, weak), not yet canonical."""
-    first = pairs[0]
-    if all(p[0] == first[0] for p in pairs):
-        return first[0], all(p[1] for p in pairs)
-    if mode == "strict":
-        strong = {dt for dt, weak in pairs if not weak}
-        if len(strong) > 1:
-            raise TypePromotionError(
-                at_user_line(
-                    f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another:"
-                    " numpy_dtype_promotion is 'strict'. Convert one of them explicitly with astype."
-                )
-            )
-        if len(strong) == 1:
-            want = next(iter(strong))
-            joined = _join(frozenset(_node(*p) for p in pairs))
-            if joined != _node(want, False):
-                raise TypePromotionError(
-                    f"a weakly typed scalar would promote {name(want)} to {_SHORT.get(joined, joined)}:"
-                    " numpy_dtype_promotion is 'strict'. Convert it explicitly with astype."
-                )
-            return want, False
-    if all(weak for _, weak in pairs):
-        return _by_name[_SHORT[_join(frozenset(_node(dt, False) for dt, _ in pairs))]], True
-    joined = _join(frozenset(_node(*p) for p in pairs))
-    if joined in _WEAK_DTYPE:
-        return _by_name[_WEAK_DTYPE[joined]], True
-    return _by_name[_SHORT[joined]], False
-
-
-def promote(*pairs: Typed) -> Typed:
-    """(dtype, weak) of the join of `(dtype, weak)` pairs, canonical."""
-    dt, weak = _promote(pairs, config.numpy_dtype_promotion)
-    return canonicalize(dt), weak
-
-
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype to which arrays, numbers and dtypes promote; with the flag, (dtype, whether it is weak).
-
-    Example:
-        >>> import weft
-        >>> weft.dtypes.result_type(1, 2.0, return_weak_type_flag=True)
-        (dtype('float32'), True)
-    """
-    if not args:
-        raise ValueError("result_type needs at least one array or dtype.")
-    dt, weak = promote(*[_typed(a) for a in args])
-    return (dt, weak) if return_weak_type_flag else dt
-
-
 def _typed(x: Any) -> Typed:
     """(dtype, weak) of an array, a number, a dtype or a Python type."""
     if isinstance(x, type) and x in _python or is_python_scalar(x):
@@ -672,146 +506,6 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     """The Python type (bool, int, float, complex) that stands for the dtype of `x`."""
     dt = _typed(x)[0]
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
-
-
-class _IntInfo:
-    def __init__(self, dt: ElementType):
-        self.bits, self.dtype = bits(dt), dt
-        self.min = -(1 << (self.bits - 1)) if is_signed(dt) else 0
-        self.max = (1 << (self.bits - (1 if is_signed(dt) else 0))) - 1
-
-
-class _FloatInfo:
-    """Formats as IEEE 754 lays them out, but for the largest number and the smallest exponent where those are given."""
-
-    def __init__(
-        self,
-        name: str,
-        total: int,
-        mantissa: int,
-        exponent: int,
-        largest: float | None = None,
-        minexp: int | None = None,
-    ):
-        bias = (1 << (exponent - 1)) - 1
-        self.dtype, self.bits, self.nmant, self.nexp = _by_name[name], total, mantissa, exponent
-        self.eps, self.epsneg = 2.0**-mantissa, 2.0 ** -(mantissa + 1)
-        self.max = (2.0 - 2.0**-mantissa) * 2.0**bias if largest is None else largest
-        self.minexp = 1 - bias if minexp is None else minexp
-        self.maxexp = math.frexp(self.max)[1]
-        self.tiny = self.smallest_normal = 2.0**self.minexp
-        self.min = -self.max if name != "float8_e8m0fnu" else self.tiny  # which has no sign
-        self.smallest_subnormal = self.tiny * 2.0**-mantissa
-        self.precision = int(mantissa * 0.30103)
-        self.resolution = 10.0**-self.precision
-
-
-_FINFO = {
-    info.dtype.name: info
-    for info in (
-        _FloatInfo("bfloat16", 16, 7, 8),
-        _FloatInfo("float16", 16, 10, 5),
-        _FloatInfo("float32", 32, 23, 8),
-        _FloatInfo("float64", 64, 52, 11),
-        _FloatInfo("float8_e3m4", 8, 4, 3),
-        _FloatInfo("float8_e4m3", 8, 3, 4),
-        _FloatInfo("float8_e4m3fn", 8, 3, 4, 448.0),
-        _FloatInfo("float8_e5m2", 8, 2, 5),
-        _FloatInfo("float8_e4m3b11fnuz", 8, 3, 4, 30.0, -10),
-        _FloatInfo("float8_e4m3fnuz", 8, 3, 4, 240.0, -7),
-        _FloatInfo("float8_e5m2fnuz", 8, 2, 5, 57344.0, -15),
-        _FloatInfo("float8_e8m0fnu", 8, 0, 8, 2.0**127, -127),
-        _FloatInfo("float4_e2m1fn", 4, 1, 2, 6.0),
-        _FloatInfo("float6_e2m3fn", 6, 3, 2, 7.5),
-        _FloatInfo("float6_e3m2fn", 6, 2, 3, 28.0),
-    )
-}
-
-
-class _Limits(type):
-    """The metaclass of `finfo` and `iinfo`, whose instances are NumPy's where that is installed."""
-
-    of: tuple[type[Any], ...]
-
-    @override
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.of)
-
-
-class finfo(metaclass=_Limits):
-    """Machine limits of a float dtype; of a complex one, those of its parts.
-
-    Numbers are NumPy's scalars of that dtype, and Python's floats where NumPy is not installed.
-
-    Raises:
-        ValueError: for a dtype that is neither.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.finfo(jnp.bfloat16).bits
-        16
-    """
-
-    of = (np.finfo, ml_dtypes.finfo) if has_numpy else (_FloatInfo,)
-    dtype: ElementType
-    bits: int
-    eps: Any  # from 1 to the next larger number
-    epsneg: Any  # from 1 to the next smaller one
-    max: Any
-    min: Any
-    tiny: Any  # the smallest positive normal number
-    smallest_normal: Any
-    smallest_subnormal: Any
-    resolution: Any  # 10 ** -precision
-    precision: int  # decimal digits that are kept
-    nmant: int  # bits of the mantissa
-    nexp: int  # bits of the exponent
-    minexp: int  # the exponent of the smallest normal number
-    maxexp: int  # the smallest exponent that is too large
-
-    def __new__(cls, dtype: DTypeLike) -> finfo:
-        dt = _as_dtype(dtype)
-        part = real_of(dt) if is_complex(dt) else dt
-        if has_numpy:
-            limits: Any = ml_dtypes.finfo(part)
-        elif part.name in _FINFO:
-            limits = _FINFO[part.name]
-        else:
-            raise ValueError(
-                f"data type {name(dt)} not inexact: finfo takes a float dtype; iinfo has the limits of integers."
-            )
-        return limits
-
-
-class iinfo(metaclass=_Limits):
-    """Machine limits of an integer dtype, as Python's integers.
-
-    Raises:
-        ValueError: for a dtype that is none.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.iinfo(jnp.int8).max
-        127
-    """
-
-    of = (np.iinfo, ml_dtypes.iinfo) if has_numpy else (_IntInfo,)
-    dtype: ElementType
-    bits: int
-    max: int
-    min: int
-
-    def __new__(cls, int_type: DTypeLike | int) -> iinfo:
-        dt = _as_dtype(int if type(int_type) is int else int_type)
-        if has_numpy:
-            limits: Any = ml_dtypes.iinfo(dt)
-        elif is_int(dt):
-            limits = _IntInfo(dt)
-        else:
-            raise ValueError(
-                f"Invalid integer data type {name(dt)}: iinfo takes an integer dtype; finfo has the limits of floats."
-            )
-        return limits
 
 
 def host_dtype(value: Any) -> ElementType:

@@ -194,6 +194,7 @@ class Primitive:
         self,
         *,
         reference: ReferenceRule | None = None,
+        transpose: TransposeRule | None = None,
         batch: BatchRule | None = None,
         decompose: DecomposeRule | None = None,
         impl: ImplRule | None = None,
@@ -203,11 +204,18 @@ class Primitive:
 
         Raises: ValueError for a rule that it has already.
         """
-        given = {"reference": reference, "batch": batch, "decompose": decompose, "impl": impl, "discharge": discharge}
+        given = {
+            "reference": reference,
+            "transpose": transpose,
+            "batch": batch,
+            "decompose": decompose,
+            "impl": impl,
+            "discharge": discharge,
+        }
         for name, rule in given.items():
             if rule is None:
                 continue
-            if not (getattr(self, name) is None or isinstance(getattr(self, name), Missing)):
+            if not (getattr(self, name) is None or isinstance(getattr(self, name), (Missing, NotLinear))):
                 raise ValueError(f"the primitive {self.name} has a rule {name!r} already")
             setattr(self, name, rule)
 

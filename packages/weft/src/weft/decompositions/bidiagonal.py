@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..primitives.dot import dot_general
 from ..primitives.elementwise import (
     abs_,
@@ -30,9 +30,9 @@ from ..primitives.elementwise import (
     neg,
     select,
     sign,
-    sqrt,
     sub,
 )
+from ..primitives.transcendental import sqrt
 from ..primitives.linear import convert, full, reshape
 from ..primitives.matrix import columns, conjugate, eye, index, mH, mT, matmul, real_part, where_each
 from ..primitives.reduce import reduce_max, reduce_min
@@ -42,7 +42,8 @@ from ..primitives.sort import sort_p, take_along
 from ..primitives.spectral import SvdAlgorithm, svd_p
 from .factorise import _at, _keep, _loop, _outer, _over, _put, _reflection, _times, _triangular_solve
 from .jacobi import _finite, _svd as by_rotations
-from ..higher_order.loops import scan, while_loop
+from ..higher_order.scan import scan
+from ..higher_order.while_loop import while_loop
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -127,7 +128,7 @@ def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
     """
     n, real = shape_of(d)[0], dtype_of(d)
     wide = shape_of(w)[1]
-    eps = float(dtypes.finfo(real).eps)
+    eps = float(limits.finfo(real).eps)
     at = index((n,), 0)
     at_above, none = index((n + 1,), 0), full((n + 1,), 0, real)
     from_left = lt(index((wide,), 0), full((wide,), split, dtypes.int32))

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
+from ..base.limits import finfo
 from ..primitives.dot import dot_general
 from ..primitives.elementwise import (
     add,
@@ -30,10 +31,10 @@ from ..primitives.elementwise import (
     not_,
     real,
     select,
-    sqrt,
     sub,
 )
-from ..primitives.index import dynamic_slice_p, dynamic_update_slice_p
+from ..primitives.transcendental import sqrt
+from ..primitives.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.linalg import (
     cholesky_p,
     cholesky_update_p,
@@ -52,7 +53,7 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import concatenate, rev, slice_
 from ..primitives.spectral import hessenberg_p
 from ..primitives.tridiagonal import tridiagonal_p, tridiagonal_solve_p
-from ..higher_order.loops import fori_loop
+from ..higher_order.while_loop import fori_loop
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -483,7 +484,7 @@ def _tridiagonal_solve(dl: Value, d: Value, du: Value, b: Value, *, perturb_sing
         return on, above, far, _put(_put(x, -2, i, top), -2, j, sub(bottom, mul(_over(top, factor), top)))
 
     on, above, far, x = _loop(n - 1, eliminate, (d, du, zero, b)) if n > 1 else (d, du, zero, b)
-    sizes, limits, axis = abs_(on), dtypes.finfo(dtype_of(d)), len(shape_of(d)) - 1
+    sizes, limits, axis = abs_(on), finfo(dtype_of(d)), len(shape_of(d)) - 1
     if perturb_singular:
         largest = reduce_max(max_(sizes, max_(abs_(above), abs_(far))), (axis,))
         least = max_(

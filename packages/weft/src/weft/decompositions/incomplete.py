@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base import dtypes
+from ..base import limits
 from ..primitives.elementwise import (
     abs_,
     add,
     and_,
     div,
     eq,
-    exp,
     ge,
     gt,
     is_finite,
     le,
-    log,
     lt,
     min_,
     mul,
@@ -30,9 +28,9 @@ from ..primitives.elementwise import (
     not_,
     or_,
     select,
-    sqrt,
     sub,
 )
+from ..primitives.transcendental import exp, log, sqrt
 from ..primitives.reduce import reduce_or
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.special import (
@@ -55,7 +53,7 @@ from ..primitives.special import (
     times,
     where,
 )
-from ..higher_order.loops import while_loop
+from ..higher_order.while_loop import while_loop
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -164,7 +162,7 @@ def _prepare(a: Value, x: Value, strict: bool) -> tuple[Any, Any, Any, Any, Any,
     fraction = and_(gt(x, filled(x, 1)), gt(x, a))
     scale = sub(sub(mul(a, log(x)), x), lgamma(a))
     # else it underflows
-    fine = and_(fine, ge(scale, filled(scale, -math.log(float(dtypes.finfo(dtype_of(a)).max)))))
+    fine = and_(fine, ge(scale, filled(scale, -math.log(float(limits.finfo(dtype_of(a)).max)))))
     return undefined, fraction, fine, a, x, scale
 
 

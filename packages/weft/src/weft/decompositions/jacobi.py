@@ -10,25 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
-from ..primitives.elementwise import (
-    abs_,
-    add,
-    and_,
-    div,
-    eq,
-    gt,
-    is_finite,
-    lt,
-    mul,
-    ne,
-    neg,
-    rem,
-    select,
-    sign,
-    sqrt,
-    sub,
-)
+from ..base import dtypes, limits
+from ..primitives.elementwise import abs_, add, and_, div, eq, gt, is_finite, lt, mul, ne, neg, rem, select, sign, sub
+from ..primitives.transcendental import sqrt
 from ..primitives.linalg import qr_p
 from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum
 from ..primitives.matrix import conjugate, diagonal, eye, index, mH, real_part, rows, scale_columns, tril, where_each
@@ -38,7 +22,7 @@ from ..primitives.shape import concatenate, slice_
 from ..primitives.sort import sort_p, take_along
 from ..primitives.spectral import EighImplementation, SvdAlgorithm, eigh_p
 from .factorise import _at, _loop, _over, _put
-from ..higher_order.loops import while_loop
+from ..higher_order.while_loop import while_loop
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -149,7 +133,7 @@ def _eigh(
     on = eq(index(shape_of(a), -2), index(shape_of(a), -1))
     low = tril(a, -1)
     h = add(add(low, mH(low)), select(on, convert(real_part(a), dtype_of(a)), full(shape_of(a), 0, dtype_of(a))))
-    eps = float(dtypes.finfo(dtype_of(a)).eps)
+    eps = float(limits.finfo(dtype_of(a)).eps)
 
     def rotate(p: Value, q: Value, is_pair: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         h, v = carry
@@ -192,7 +176,7 @@ def _svd(
     if m < n:
         s, *sides = _svd(mH(x), **params)
         return [s, *map(mH, reversed(sides))]
-    eps = float(dtypes.finfo(dtype_of(x)).eps)
+    eps = float(limits.finfo(dtype_of(x)).eps)
     ok = _finite(x)
     x = where_each(ok, x, 0)
     axis = len(batch)

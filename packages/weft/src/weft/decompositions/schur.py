@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..core.trace import Axis
 from ..primitives.elementwise import (
     abs_,
@@ -32,9 +32,9 @@ from ..primitives.elementwise import (
     real,
     select,
     sign,
-    sqrt,
 )
-from ..primitives.index import dynamic_slice_p, dynamic_update_slice_p
+from ..primitives.transcendental import sqrt
+from ..primitives.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.linalg import householder_product_p
 from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
 from ..primitives.matrix import (
@@ -58,7 +58,7 @@ from ..primitives.spectral import EigImplementation, eig_p, hessenberg_p, schur_
 from ..transforms.batch import batch_flat
 from ..higher_order.cond import cond
 from .factorise import _at, _loop, _outer, _put, _reflection
-from ..higher_order.loops import fori_loop, while_loop
+from ..higher_order.while_loop import fori_loop, while_loop
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -91,7 +91,7 @@ def _similar(h: Value, z: Value, q: Value, i: Value) -> tuple[Value, Value]:
 
 
 def _eps(x: Value) -> float:
-    return float(dtypes.finfo(dtype_of(x)).eps)
+    return float(limits.finfo(dtype_of(x)).eps)
 
 
 def _signed(x: Value, y: Value) -> Value:
@@ -298,7 +298,7 @@ def _substitute(t: Value, left: bool) -> Value:
     on = diagonal(t)
     least = max_(
         reduce_max(reshape(abs_(t), (n * n,)), (0,)) * _eps(real_part(t)),
-        full((), float(dtypes.finfo(dtype_of(real_part(t))).tiny), dtype_of(real_part(t))),
+        full((), float(limits.finfo(dtype_of(real_part(t))).tiny), dtype_of(real_part(t))),
     )
 
     def row(k: Value, x: Value) -> Value:

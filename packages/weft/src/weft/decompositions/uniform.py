@@ -11,7 +11,8 @@ from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive, unsupported
 from ..base.host import from_flat, np
-from ..primitives.elementwise import add, lt, mul, mulhi, select, shift_right_logical, sub
+from ..primitives.elementwise import add, lt, mul, select, sub
+from ..primitives.bitwise import mulhi, shift_right_logical
 from ..primitives.generator import rng_bit_generator
 from ..primitives.linear import broadcast_in_dim, convert, full
 from ..primitives.rules import dtype_of, no_derivative, scalar_like

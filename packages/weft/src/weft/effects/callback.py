@@ -20,7 +20,7 @@ from ..primitives.random_bits import random_unwrap_p, random_wrap_p
 from ..primitives.shape import concatenate
 from ..transforms.batch import to_front
 from ..base.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from ..higher_order.loops import row, scan
+from ..higher_order.scan import row, scan
 
 if TYPE_CHECKING:
     from ..base.avals import AbstractValue, ShapeDtypeStruct

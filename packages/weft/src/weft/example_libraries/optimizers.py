@@ -20,7 +20,8 @@ import functools
 from typing import Any, Callable, NamedTuple, TypeAlias
 
 from .. import numpy as jnp
-from ..base.tree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..base.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..base.registration import register_pytree_node
 
 __all__ = [
     "InitFn",

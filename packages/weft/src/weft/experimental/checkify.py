@@ -27,7 +27,8 @@ from ..primitives.linear import convert, zeros
 from ..base.source_info import current
 from ..transforms.batch import to_front
 from ..transforms.stage import consts_as_args, hoist_tracers, stage, stage_closed
-from ..base.tree import register_pytree_node, tree_flatten, tree_unflatten
+from ..base.tree import tree_flatten, tree_unflatten
+from ..base.registration import register_pytree_node
 
 
 class JaxRuntimeError(ValueError):

@@ -25,7 +25,8 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Unsupported, Zero
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
 from ..api.functions import check_callable, settled
-from ..primitives.elementwise import div, div_p, mul, pow_p, sub
+from ..primitives.elementwise import div, div_p, mul, sub
+from ..primitives.transcendental import pow_p
 from ..primitives.linear import add_any, convert
 from ..primitives.rules import scalar_like
 from ..base.source_info import api_boundary

@@ -15,7 +15,8 @@ from ..base import dtypes
 from .. import numpy as jnp
 from ..api.tracing import closure_convert, vjp, vmap
 from ..higher_order.custom_vjp import custom_vjp
-from ..higher_order.loops import scan, while_loop
+from ..higher_order.scan import scan
+from ..higher_order.while_loop import while_loop
 from ..core.trace import get_aval, is_array_like
 from ..api.ravel import ravel_pytree
 from ..runtime.jit import jit

@@ -13,7 +13,7 @@ from ..api.tracing import vmap
 from ..lax.common import canonical_shape, operand
 from ..primitives.rules import shape_of
 from ..api.refs import Ref, new_ref
-from ..base.tree import register_pytree_node_class
+from ..base.registration import register_pytree_node_class
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 

@@ -3,13 +3,15 @@ this process has loaded by itself.
 """
 
 # ruff: noqa: F401
+import weft.primitives.bitwise
 import weft.primitives.collective
 import weft.primitives.conv
 import weft.primitives.dot
+import weft.primitives.dynamic_slice
 import weft.primitives.elementwise
 import weft.primitives.fft
+import weft.primitives.gather
 import weft.primitives.generator
-import weft.primitives.index
 import weft.primitives.inspection
 import weft.primitives.linalg
 import weft.primitives.linear
@@ -20,11 +22,13 @@ import weft.primitives.ragged
 import weft.primitives.random_bits
 import weft.primitives.reduce
 import weft.primitives.rules
+import weft.primitives.scatter
 import weft.primitives.shape
 import weft.primitives.sort
 import weft.primitives.special
 import weft.primitives.spectral
 import weft.primitives.references
+import weft.primitives.transcendental
 import weft.primitives.tridiagonal
 import weft.primitives.window
 import weft.higher_order.call
@@ -37,14 +41,15 @@ import weft.higher_order.custom_vmap
 import weft.higher_order.fold
 import weft.higher_order.inline
 import weft.higher_order.linear_call
-import weft.higher_order.loops
 import weft.higher_order.policies
 import weft.higher_order.prefix
 import weft.higher_order.refs
 import weft.higher_order.remat
 import weft.higher_order.saving
+import weft.higher_order.scan
 import weft.higher_order.shard_map
 import weft.higher_order.solve
+import weft.higher_order.while_loop
 import weft.higher_order.window
 import weft.effects.barriers
 import weft.effects.callback

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base import dtypes
+from ..base import promotion
 from ..base.avals import AbstractRef, AbstractValue, shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from ..core.trace import get_aval
@@ -81,7 +81,7 @@ def strengthen(
             a.weak_type
             and (not o.weak_type or a.dtype != o.dtype)
             and a.shape == o.shape
-            and dtypes.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype
+            and promotion.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype
         ):
             v, a, changed = convert(v, o.dtype, o.weak_type), shaped(a.shape, o.dtype, o.weak_type), True
         elif vma_of(o) - vma_of(a):  # the same everywhere at first, and then not

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..base.avals import AbstractRef, physical, tangent_aval
 from ..base.config import config
 from ..core.carries import REST, Carries, Runs
@@ -418,7 +418,7 @@ def _equal_but_for_weakness(a: Value, b: Value) -> bool:
 
 def _common(column: Any) -> tuple[Any, Any]:
     dt, weak = (
-        dtypes.promote(*[(a.dtype, a.weak_type) for a in column])
+        promotion.promote(*[(a.dtype, a.weak_type) for a in column])
         if len({(a.dtype, a.weak_type) for a in column}) > 1
         else (column[0].dtype, column[0].weak_type)
     )

@@ -17,7 +17,8 @@ from ..primitives.linear import broadcast_to_axis, convert, moveaxis, reduce_sum
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.jvp import instantiate, jvp_jaxpr
 from ..transforms.stage import consts_as_args, stage
-from ..base.tree import register_pytree_node, tree_flatten, tree_map, tree_unflatten
+from ..base.tree import tree_flatten, tree_map, tree_unflatten
+from ..base.registration import register_pytree_node
 from .call import collective_names
 from .custom_jvp import (
     Rule,

@@ -13,7 +13,7 @@ from ..primitives.shape import concatenate, rev, slice_
 from ..base.source_info import api_boundary
 from ..transforms.batch import batch_flat, to_front
 from ..base.tree import tree_flatten
-from .loops import scan
+from .scan import scan
 
 if TYPE_CHECKING:
     from ..core.types import Value

@@ -17,7 +17,8 @@ from .call import jit_p
 from .cond import cond_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
-from .loops import scan_p, while_p
+from .scan import scan_p
+from .while_loop import while_p
 from .remat import remat_p
 from .shard_map import bind_shard_map, scope, shard_map_p
 

@@ -17,7 +17,7 @@ from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
 from ..primitives.collective import all_gather_p, axis_index_p, psum_p
 from ..primitives.elementwise import div
-from ..primitives.index import dynamic_slice_p
+from ..primitives.dynamic_slice import dynamic_slice_p
 from ..primitives.linear import expand_dims, full, moveaxis, reshape, squeeze
 from ..primitives.rules import shape_of
 from ..primitives.shape import slice_

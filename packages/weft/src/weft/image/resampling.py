@@ -17,7 +17,7 @@ from ..base.errors import at_user_line, type_error
 from ..lax.dots import Precision, dot_general
 from ..numpy.taking import take
 from ..numpy.util import canonical_axes, canonical_shape, on_device, operand, promote_inexact
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import iota, slice_
@@ -80,8 +80,8 @@ def _lanczos(radius: float):
     def kernel(x):
         value = (
             radius
-            * el.sin(math.pi * x)
-            * el.sin(math.pi * x / radius)
+            * transcendental.sin(math.pi * x)
+            * transcendental.sin(math.pi * x / radius)
             / _where(x != 0, math.pi**2 * el.integer_pow(x, 2), 1)
         )
         return _where(x <= radius, _where(x > 1e-3, value, 1), 0)

@@ -6,7 +6,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from ..higher_order.cond import cond as cond, switch as switch
-from ..higher_order.loops import fori_loop as fori_loop, scan as scan, while_loop as while_loop
+from ..higher_order.while_loop import fori_loop as fori_loop, while_loop as while_loop
+from ..higher_order.scan import scan as scan
 from ..higher_order.prefix import associative_scan as associative_scan, map_ as _map
 from .collectives import *
 from .dots import *

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base import dtypes
 from ..base.errors import at_user_line, type_error
-from ..primitives import elementwise as ops
+from ..primitives import elementwise as ops, bitwise, transcendental
 from ..primitives import linear
 from ..primitives.positions import narrowed
 from ..primitives.rules import dtype_of
@@ -86,7 +86,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
 @example("atan2(1.0, 2.0)")
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point (y, x)."""
-    return ops.atan2_p.bind(checked("atan2", x), checked("atan2", y))
+    return transcendental.atan2_p.bind(checked("atan2", x), checked("atan2", y))
 
 
 @example("complex(1.0, 2.0)")
@@ -116,19 +116,21 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 @example("shift_left(1, 3)")
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x shifted left by y bits."""
-    return ops.shift_left_p.bind(checked("shift_left", x), checked("shift_left", y))
+    return bitwise.shift_left_p.bind(checked("shift_left", x), checked("shift_left", y))
 
 
 @example("shift_right_logical(8, 3)")
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x shifted right by y bits, zeros coming in."""
-    return ops.shift_right_logical_p.bind(checked("shift_right_logical", x), checked("shift_right_logical", y))
+    return bitwise.shift_right_logical_p.bind(checked("shift_right_logical", x), checked("shift_right_logical", y))
 
 
 @example("shift_right_arithmetic(-8, 1)")
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x shifted right by y bits, the sign coming in."""
-    return ops.shift_right_arithmetic_p.bind(checked("shift_right_arithmetic", x), checked("shift_right_arithmetic", y))
+    return bitwise.shift_right_arithmetic_p.bind(
+        checked("shift_right_arithmetic", x), checked("shift_right_arithmetic", y)
+    )
 
 
 @example("eq(1, 2)")
@@ -202,7 +204,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> int(lax.mulhi(2 ** 30, 8))
         2
     """
-    return ops.mulhi_p.bind(checked("mulhi", x), checked("mulhi", y))
+    return bitwise.mulhi_p.bind(checked("mulhi", x), checked("mulhi", y))
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -239,7 +241,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     x, y = checked("pow", x), checked("pow", y)
     if type(y) is int:
         return integer_pow(x, y)
-    return ops.pow_(x, y)
+    return transcendental.pow_(x, y)
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
@@ -312,4 +314,4 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         >>> int(lax.bitcast_convert_type(1.0, 'int32'))
         1065353216
     """
-    return ops.bitcast(checked("bitcast_convert_type", operand), new_dtype)
+    return bitwise.bitcast(checked("bitcast_convert_type", operand), new_dtype)

@@ -12,11 +12,11 @@ from ..base.host import from_flat
 from ..primitives import collective as ops
 from ..primitives import linear
 from ..primitives.elementwise import add, and_p, clamp, ge, lt, select, sub
-from ..primitives.index import GatherDimensionNumbers, gather
+from ..primitives.gather import GatherDimensionNumbers, gather
 from ..primitives.linear import broadcast_in_dim, full
 from ..primitives.rules import shape_of
 from ..primitives.shape import iota
-from ..base.tree import register_pytree_node
+from ..base.registration import register_pytree_node
 from ..typing import Array, ArrayLike, AxisName
 from .collectives import _groups, _names, all_gather, axis_index, ppermute
 from .common import operand as checked

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..core.primitive import Primitive
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
 from ..primitives import elementwise as el
-from ..primitives import index as ops
+from ..primitives import dynamic_slice as slice_ops, gather as gather_ops, scatter as scatter_ops
 from ..primitives import linear
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..primitives.positions import holding, known_index, narrowed, wide_index, wrap_index
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import concatenate, slice_
@@ -56,7 +56,7 @@ def _starts(name: str, x: Value, start_indices: Any, allow_negative_indices: boo
     avals = [get_aval(s) for s in starts]
     if any(not dtypes.is_int(a.dtype) or a.shape for a in avals):
         raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(format, avals))}.")
-    dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
+    dt = promotion.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
     wrap = (
         [allow_negative_indices] * len(shape)
         if isinstance(allow_negative_indices, bool)
@@ -96,7 +96,7 @@ def dynamic_slice(
         Array([3, 4], dtype=int32)
     """
     x = checked("dynamic_slice", operand)
-    return ops.dynamic_slice_p.bind(
+    return slice_ops.dynamic_slice_p.bind(
         x, *_starts("dynamic_slice", x, start_indices, allow_negative_indices), slice_sizes=canonical_shape(slice_sizes)
     )
 
@@ -116,7 +116,7 @@ def dynamic_update_slice(
         Array([0, 9, 9, 3], dtype=int32)
     """
     x, update = checked("dynamic_update_slice", operand), checked("dynamic_update_slice", update)
-    return ops.dynamic_update_slice_p.bind(
+    return slice_ops.dynamic_update_slice_p.bind(
         x, update, *_starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
     )
 
@@ -224,7 +224,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     )
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(sorted(axes)), axes)
     sizes = [1 if d in axes else n for d, n in enumerate(shape)]
-    return ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    return gather_ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def gather(
@@ -249,8 +249,8 @@ def gather(
     x = checked("gather", operand)
     parsed = GatherScatterMode.from_any(mode)
     if parsed == GatherScatterMode.FILL_OR_DROP and fill_value is None:
-        fill_value = ops.gather_fill(dtype_of(x), None)
-    return ops.gather(
+        fill_value = gather_ops.gather_fill(dtype_of(x), None)
+    return gather_ops.gather(
         x,
         checked("gather", start_indices),
         dimension_numbers,
@@ -306,7 +306,7 @@ def scatter(
     """
     return _scatter(
         "scatter",
-        ops.scatter_p,
+        scatter_ops.scatter_p,
         operand,
         scatter_indices,
         updates,
@@ -336,7 +336,7 @@ def scatter_add(
     """
     return _scatter(
         "scatter_add",
-        ops.scatter_add_p,
+        scatter_ops.scatter_add_p,
         operand,
         scatter_indices,
         updates,
@@ -366,7 +366,7 @@ def scatter_mul(
     """
     return _scatter(
         "scatter_mul",
-        ops.scatter_mul_p,
+        scatter_ops.scatter_mul_p,
         operand,
         scatter_indices,
         updates,
@@ -396,7 +396,7 @@ def scatter_min(
     """
     return _scatter(
         "scatter_min",
-        ops.scatter_min_p,
+        scatter_ops.scatter_min_p,
         operand,
         scatter_indices,
         updates,
@@ -426,7 +426,7 @@ def scatter_max(
     """
     return _scatter(
         "scatter_max",
-        ops.scatter_max_p,
+        scatter_ops.scatter_max_p,
         operand,
         scatter_indices,
         updates,
@@ -456,7 +456,7 @@ def scatter_sub(
     """
     return _scatter(
         "scatter_sub",
-        ops.scatter_sub_p,
+        scatter_ops.scatter_sub_p,
         operand,
         scatter_indices,
         updates,
@@ -500,7 +500,7 @@ def scatter_apply(
         dn.operand_batching_dims,
         dn.scatter_indices_batching_dims,
     )
-    here = ops.gather(
+    here = gather_ops.gather(
         x, indices, numbers, sizes, mode=GatherScatterMode.CLIP if parsed == GatherScatterMode.FILL_OR_DROP else parsed
     )
     return scatter(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Sequence
 
-from ..base import dtypes
-from ..higher_order.loops import while_loop
+from ..base import dtypes, limits
+from ..higher_order.while_loop import while_loop
 from ..primitives import linalg as ops
-from ..primitives.elementwise import add, and_, cbrt, div, gt, le, lt, min_, mul, or_, select, sqrt, sub
+from ..primitives.elementwise import add, and_, div, gt, le, lt, min_, mul, or_, select, sub
+from ..primitives.transcendental import cbrt, sqrt
 from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum
 from ..primitives.matrix import conjugate, eye, index, mH, matmul, real_part, symmetrized
 from ..primitives.reduce import reduce_max
@@ -100,7 +101,7 @@ def _qdwh(x: Value, max_iterations: int, eps: float, masked: bool, *sizes: Value
     bound = sqrt(mul(reduce_max(reduce_sum(entries, (0,)), (0,)), reduce_max(reduce_sum(entries, (1,)), (0,))))
     u = div(x, convert(select(gt(bound, scalar_like(bound, 0)), bound, full((), 1, dtype_of(bound))), dtype_of(x)))
     # how small singular values may be, and so the first steps, are known beforehand
-    low, count, moved = float(dtypes.finfo(dtype_of(x)).eps), 0, full((), math.inf, dtype_of(bound))
+    low, count, moved = float(limits.finfo(dtype_of(x)).eps), 0, full((), math.inf, dtype_of(bound))
     while count < max_iterations and _weights(low)[2] > 100:
         weights = _weights(low)
         u, before = _by_qr(u, *weights), u
@@ -157,7 +158,7 @@ def qdwh(
     if dtypes.name(dtype_of(x)) not in ops.LAPACK_DTYPES:
         kind = NotImplementedError if dtypes.is_inexact(dtype_of(x)) else ValueError
         raise kind(f"qdwh does not accept dtype {dtypes.name(dtype_of(x))}; it takes {', '.join(ops.LAPACK_DTYPES)}.")
-    eps = float(dtypes.finfo(dtype_of(x)).eps) if eps is None else float(eps)
+    eps = float(limits.finfo(dtype_of(x)).eps) if eps is None else float(eps)
     return _qdwh(
         x, 10 if max_iterations is None else int(max_iterations), eps, dynamic_shape is not None, *(dynamic_shape or ())
     )

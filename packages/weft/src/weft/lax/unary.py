@@ -9,9 +9,9 @@ from ..base import dtypes
 from ..core.primitive import Primitive, param_type
 from ..core.trace import get_aval
 from ..base.errors import type_error
-from ..primitives import elementwise as ops
+from ..primitives import elementwise as ops, bitwise, transcendental
 from ..primitives import linear, special
-from ..primitives.elementwise import AccuracyMode, Tolerance
+from ..primitives.transcendental import AccuracyMode, Tolerance
 from ..primitives.rules import dtype_of, scalar_like
 from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, Tree
@@ -122,145 +122,145 @@ def is_finite(x: ArrayLike) -> Array:
 @example("exp(1.5)")
 def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """e to the power x."""
-    return _accurate(ops.exp_p, x, accuracy)
+    return _accurate(transcendental.exp_p, x, accuracy)
 
 
 @example("exp2(1.5)")
 def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """2 to the power x."""
-    return _accurate(ops.exp2_p, x, accuracy)
+    return _accurate(transcendental.exp2_p, x, accuracy)
 
 
 @example("log(1.5)")
 def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The natural logarithm."""
-    return _accurate(ops.log_p, x, accuracy)
+    return _accurate(transcendental.log_p, x, accuracy)
 
 
 @example("expm1(1.5)")
 def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """exp(x) - 1, exact near 0."""
-    return _accurate(ops.expm1_p, x, accuracy)
+    return _accurate(transcendental.expm1_p, x, accuracy)
 
 
 @example("log1p(1.5)")
 def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """log(1 + x), exact near 0."""
-    return _accurate(ops.log1p_p, x, accuracy)
+    return _accurate(transcendental.log1p_p, x, accuracy)
 
 
 @example("tanh(1.5)")
 def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The hyperbolic tangent."""
-    return _accurate(ops.tanh_p, x, accuracy)
+    return _accurate(transcendental.tanh_p, x, accuracy)
 
 
 @example("logistic(1.5)")
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + exp(-x))."""
-    return _accurate(ops.logistic_p, x, accuracy)
+    return _accurate(transcendental.logistic_p, x, accuracy)
 
 
 @example("sin(1.5)")
 def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The sine of x in radians."""
-    return _accurate(ops.sin_p, x, accuracy)
+    return _accurate(transcendental.sin_p, x, accuracy)
 
 
 @example("cos(1.5)")
 def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The cosine of x in radians."""
-    return _accurate(ops.cos_p, x, accuracy)
+    return _accurate(transcendental.cos_p, x, accuracy)
 
 
 @example("tan(1.5)")
 def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The tangent of x in radians."""
-    return _accurate(ops.tan_p, x, accuracy)
+    return _accurate(transcendental.tan_p, x, accuracy)
 
 
 @example("asin(0.5)")
 def asin(x: ArrayLike) -> Array:
     """The inverse sine."""
-    return ops.asin_p.bind(checked("asin", x))
+    return transcendental.asin_p.bind(checked("asin", x))
 
 
 @example("acos(0.5)")
 def acos(x: ArrayLike) -> Array:
     """The inverse cosine."""
-    return ops.acos_p.bind(checked("acos", x))
+    return transcendental.acos_p.bind(checked("acos", x))
 
 
 @example("atan(0.5)")
 def atan(x: ArrayLike) -> Array:
     """The inverse tangent."""
-    return ops.atan_p.bind(checked("atan", x))
+    return transcendental.atan_p.bind(checked("atan", x))
 
 
 @example("sinh(0.5)")
 def sinh(x: ArrayLike) -> Array:
     """The hyperbolic sine."""
-    return ops.sinh_p.bind(checked("sinh", x))
+    return transcendental.sinh_p.bind(checked("sinh", x))
 
 
 @example("cosh(0.5)")
 def cosh(x: ArrayLike) -> Array:
     """The hyperbolic cosine."""
-    return ops.cosh_p.bind(checked("cosh", x))
+    return transcendental.cosh_p.bind(checked("cosh", x))
 
 
 @example("asinh(0.5)")
 def asinh(x: ArrayLike) -> Array:
     """The inverse hyperbolic sine."""
-    return ops.asinh_p.bind(checked("asinh", x))
+    return transcendental.asinh_p.bind(checked("asinh", x))
 
 
 @example("acosh(1.5)")
 def acosh(x: ArrayLike) -> Array:
     """The inverse hyperbolic cosine."""
-    return ops.acosh_p.bind(checked("acosh", x))
+    return transcendental.acosh_p.bind(checked("acosh", x))
 
 
 @example("atanh(0.5)")
 def atanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent."""
-    return ops.atanh_p.bind(checked("atanh", x))
+    return transcendental.atanh_p.bind(checked("atanh", x))
 
 
 @example("sqrt(2.0)")
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The square root."""
-    return _accurate(ops.sqrt_p, x, accuracy)
+    return _accurate(transcendental.sqrt_p, x, accuracy)
 
 
 @example("rsqrt(2.0)")
 def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / sqrt(x)."""
-    return _accurate(ops.rsqrt_p, x, accuracy)
+    return _accurate(transcendental.rsqrt_p, x, accuracy)
 
 
 @example("cbrt(2.0)")
 def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The cube root."""
-    return _accurate(ops.cbrt_p, x, accuracy)
+    return _accurate(transcendental.cbrt_p, x, accuracy)
 
 
 @example("erf(0.5)")
 def erf(x: ArrayLike) -> Array:
     """The error function."""
-    return ops.erf_p.bind(checked("erf", x))
+    return transcendental.erf_p.bind(checked("erf", x))
 
 
 @example("erfc(0.5)")
 def erfc(x: ArrayLike) -> Array:
     """1 - erf(x), exact in the tail."""
-    return ops.erfc_p.bind(checked("erfc", x))
+    return transcendental.erfc_p.bind(checked("erfc", x))
 
 
 @example("erf_inv(0.5)")
 def erf_inv(x: ArrayLike) -> Array:
     """The inverse of erf."""
-    return ops.erf_inv_p.bind(checked("erf_inv", x))
+    return transcendental.erf_inv_p.bind(checked("erf_inv", x))
 
 
 @example("lgamma(2.5)")
@@ -290,13 +290,13 @@ def bitwise_not(x: ArrayLike) -> Array:
 @example("population_count(5)")
 def population_count(x: ArrayLike) -> Array:
     """The number of bits that are set."""
-    return ops.population_count_p.bind(checked("population_count", x))
+    return bitwise.population_count_p.bind(checked("population_count", x))
 
 
 @example("clz(5)")
 def clz(x: ArrayLike) -> Array:
     """The number of leading zero bits."""
-    return ops.clz_p.bind(checked("clz", x))
+    return bitwise.clz_p.bind(checked("clz", x))
 
 
 @example("real(1.5 + 1j)")
@@ -371,7 +371,7 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
         >>> from weft import lax
         >>> y = lax.reduce_precision(1.1, 8, 7)
     """
-    return ops.reduce_precision_p.bind(
+    return bitwise.reduce_precision_p.bind(
         checked("reduce_precision", operand), exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
     )
 

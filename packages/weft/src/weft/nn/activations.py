@@ -16,7 +16,7 @@ from ..numpy import comparisons, elementary, reductions, ufuncs
 from ..numpy.creation import asarray
 from ..numpy.selecting import where
 from ..numpy.util import canonical_axis, on_device, operand, promote_inexact, split_names
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.reduce import reduce_max
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -124,7 +124,7 @@ def sigmoid(x: ArrayLike) -> Array:
         >>> float(weft.nn.sigmoid(0.0))
         0.5
     """
-    return el.logistic(operand("sigmoid", x))
+    return transcendental.logistic(operand("sigmoid", x))
 
 
 def tanh(x: ArrayLike, /) -> Array:
@@ -271,7 +271,7 @@ def selu(x: ArrayLike) -> Array:
 @inner_jit(name="gelu", static_argnums=(1,))
 def _gelu_exact(x: Value, _: object) -> Value:
     half_root = scalar_like(x, math.sqrt(0.5))
-    return el.mul(el.mul(scalar_like(x, 0.5), x), el.erfc(el.mul(el.neg(x), half_root)))
+    return el.mul(el.mul(scalar_like(x, 0.5), x), transcendental.erfc(el.mul(el.neg(x), half_root)))
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
@@ -287,7 +287,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         return _gelu_exact(x, 0)
     cubic = el.mul(scalar_like(x, 0.044715), el.integer_pow(x, 3))
     inner = el.mul(linear.convert(math.sqrt(2 / math.pi), dtype_of(x)), el.add(x, cubic))
-    return el.mul(x, el.mul(scalar_like(x, 0.5), el.add(scalar_like(x, 1), el.tanh(inner))))
+    return el.mul(x, el.mul(scalar_like(x, 0.5), el.add(scalar_like(x, 1), transcendental.tanh(inner))))
 
 
 @inner_jit(name="glu", static_argnums=(1,))
@@ -299,7 +299,7 @@ def _glu(x: Value, axis: Any) -> Value:
         tuple(lo if d == axis else 0 for d in range(len(shape))),
         tuple(hi if d == axis else m for d, m in enumerate(shape)),
     )
-    return el.mul(part(0, n // 2), el.logistic(part(n // 2, n)))
+    return el.mul(part(0, n // 2), transcendental.logistic(part(n // 2, n)))
 
 
 def glu(x: ArrayLike, axis: int = -1) -> Array:
@@ -328,7 +328,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         Array([0.41421354, 1.        , 2.4142137 ], dtype=float32)
     """
     x, b = promote_inexact("squareplus", _float("squareplus", x), b)
-    return el.div(el.add(x, el.sqrt(el.add(el.square(x), b))), scalar_like(x, 2))
+    return el.div(el.add(x, transcendental.sqrt(el.add(el.square(x), b))), scalar_like(x, 2))
 
 
 def hard_sigmoid(x: ArrayLike) -> Array:
@@ -444,8 +444,8 @@ def _axes(axis: Any, rank: int) -> tuple[Any, ...]:
 @inner_jit(name="log_softmax", static_argnums=(1, 2))
 def _log_softmax(x: Value, axes: tuple[int, ...], names: tuple[Any, ...], where_: Value = None) -> Value:
     shifted = _shifted(x, axes, where_, names)
-    total = reductions.sum(el.exp(shifted), (*axes, *names), keepdims=True, where=where_)
-    out = el.sub(shifted, el.log(total))
+    total = reductions.sum(transcendental.exp(shifted), (*axes, *names), keepdims=True, where=where_)
+    out = el.sub(shifted, transcendental.log(total))
     return out if where_ is None else where(where_, out, -math.inf)
 
 
@@ -473,7 +473,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     x = _logits("softmax", x)
     axis, names = split_names(axis)
     axes = _axes(axis, len(shape_of(x)))
-    exps = el.exp(_shifted(x, axes, where, names))
+    exps = transcendental.exp(_shifted(x, axes, where, names))
     total = reductions.sum(exps, (*axes, *names), keepdims=True, where=where)
     out = el.div(exps, total)
     return out if where is None else _where(where, out, 0.0)
@@ -515,7 +515,7 @@ def _standardize(
         variance = ufuncs.subtract(
             reductions.mean(ufuncs.square(x), axes, keepdims=True, where=where_), ufuncs.square(mean)
         )
-    return ufuncs.multiply(ufuncs.subtract(x, mean), el.rsqrt(ufuncs.add(variance, epsilon)))
+    return ufuncs.multiply(ufuncs.subtract(x, mean), transcendental.rsqrt(ufuncs.add(variance, epsilon)))
 
 
 def standardize(

@@ -9,7 +9,7 @@ from ..base import dtypes
 from .. import random
 from ..lax.common import canonical_shape
 from ..numpy.util import broadcast_to
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.shape import pad
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
@@ -192,9 +192,9 @@ def variance_scaling(
         variance = linear.convert(scale / n, real)
         if dtypes.is_complex(dt) and distribution in ("uniform", "truncated_normal"):
             stddev = (
-                el.sqrt(linear.convert(2 * scale / n, real))
+                transcendental.sqrt(linear.convert(2 * scale / n, real))
                 if distribution == "uniform"
-                else el.div(el.sqrt(variance), linear.convert(0.95311164380491208, real))
+                else el.div(transcendental.sqrt(variance), linear.convert(0.95311164380491208, real))
             )
             return el.mul(_in_disk(key, shape, dt, distribution == "uniform"), linear.convert(stddev, dt))
         if distribution == "normal":
@@ -203,7 +203,7 @@ def variance_scaling(
             return el.mul(random.uniform(key, shape, dt, -1), _root(linear.convert(3 * scale / n, real), dt))
         if distribution == "truncated_normal":
             # the standard deviation of a standard normal cut at two standard deviations
-            stddev = el.div(el.sqrt(variance), linear.convert(0.87962566103423978, real))
+            stddev = el.div(transcendental.sqrt(variance), linear.convert(0.87962566103423978, real))
             return el.mul(random.truncated_normal(key, -2, 2, shape, dt), linear.convert(stddev, dt))
         raise ValueError(
             f"invalid distribution for variance scaling initializer: {distribution!r}; use 'normal', 'uniform' or"
@@ -217,15 +217,15 @@ def _in_disk(key: Value, shape: tuple[Size, ...], dt: ElementType, is_uniform: b
     """Complex numbers with uniform angles: uniform in the unit disk, or normal ones cut at the absolute value 2."""
     for_radius, for_angle = random.split(key)
     t = random.uniform(for_radius, shape, dtypes.real_of(dt))
-    radius = linear.convert(el.sqrt(t) if is_uniform else t, dt)
+    radius = linear.convert(transcendental.sqrt(t) if is_uniform else t, dt)
     if not is_uniform:
-        radius = el.sqrt(el.neg(el.log(1 - (1 - math.exp(-4)) * radius)))
+        radius = transcendental.sqrt(el.neg(transcendental.log(1 - (1 - math.exp(-4)) * radius)))
     angle = linear.convert(2 * math.pi * random.uniform(for_angle, shape, dtypes.real_of(dt)), dt)
-    return el.mul(radius, el.exp(el.mul(linear.convert(1j, dt), angle)))
+    return el.mul(radius, transcendental.exp(el.mul(linear.convert(1j, dt), angle)))
 
 
 def _root(variance: Value, dt: ElementType) -> Value:
-    return linear.convert(el.sqrt(variance), dt)
+    return linear.convert(transcendental.sqrt(variance), dt)
 
 
 def glorot_uniform(

@@ -8,13 +8,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..higher_order.custom_vjp import custom_vjp
 from ..base.errors import at_user_line
 from ..lax.dots import DotDimensionNumbers, dot_general
 from ..numpy.util import on_device, operand
 from ..numpy.ufuncs import _clip
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise
 from ..primitives import linear
 from ..primitives.reduce import reduce_max
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -127,19 +127,19 @@ def quantize(x: Any, config: BlockScaleConfig) -> Any:
     size = config.block_size
     if k % size:
         x, k = pad(x, linear.convert(0, dtype_of(x)), ((0, 0, 0), (0, 0, 0), (0, -k % size, 0))), k + -k % size
-    most = float(dtypes.finfo(config.data_type).max)
+    most = float(limits.finfo(config.data_type).max)
     blocks = linear.reshape(linear.convert(x, dtypes.float32), (b, rows, k // size, size))
     top = reduce_max(el.abs_(blocks), (3,)) / most
     if config.mode == "mxfp8":  # up to a power of two, whose exponent is the scale
-        words = el.bitcast(top, dtypes.uint32)
-        exponent = el.shift_right_logical(words, scalar_like(words, 23))
+        words = bitwise.bitcast(top, dtypes.uint32)
+        exponent = bitwise.shift_right_logical(words, scalar_like(words, 23))
         fraction = el.and_(words, scalar_like(words, (1 << 23) - 1))
         up = (fraction > 0) & (exponent != 254) & el.not_((exponent == 0) & (fraction <= 1 << 22))
         exponent = el.select(up, exponent + 1, exponent)
-        scales = el.bitcast(linear.convert(exponent, dtypes.dtype("uint8")), config.scale_type)
+        scales = bitwise.bitcast(linear.convert(exponent, dtypes.dtype("uint8")), config.scale_type)
     else:
         scales = linear.convert(
-            _clip(top / config.global_scale, 0.0, float(dtypes.finfo(config.scale_type).max)), config.scale_type
+            _clip(top / config.global_scale, 0.0, float(limits.finfo(config.scale_type).max)), config.scale_type
         )
     wide = linear.convert(scales, dtypes.float32)
     if config.global_scale is not None:

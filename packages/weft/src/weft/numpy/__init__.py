@@ -15,11 +15,9 @@ from ..base.dtypes import (
     ComplexWarning as ComplexWarning,
     character as character,
     complexfloating as complexfloating,
-    finfo as finfo,
     flexible as flexible,
     floating as floating,
     generic as generic,
-    iinfo as iinfo,
     inexact as inexact,
     integer as integer,
     number as number,
@@ -27,6 +25,7 @@ from ..base.dtypes import (
     signedinteger as signedinteger,
     unsignedinteger as unsignedinteger,
 )
+from ..base.limits import finfo as finfo, iinfo as iinfo
 from ..base.host import has_numpy as _has_numpy
 from ..runtime.array import Array as _Array
 from . import array_methods as _array_methods

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..base import dtypes
 from ..core.trace import get_aval
 from ..base.errors import type_error
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise
 from ..primitives import linear
 from ..primitives.random_bits import random_unwrap_p
 from ..primitives.reduce import reduce_and
@@ -163,7 +163,7 @@ def signbit(x: ArrayLike, /) -> Array:
     dt = get_aval(x).dtype
     no_complex("signbit", x)
     if dtypes.is_float(dt):
-        bits = el.bitcast(x, f"int{dtypes.bits(dt)}")
+        bits = bitwise.bitcast(x, f"int{dtypes.bits(dt)}")
         return strong(el.lt(bits, scalar_like(bits, 0)))
     if dtypes.is_signed(dt):
         return strong(el.lt(x, scalar_like(x, 0)))

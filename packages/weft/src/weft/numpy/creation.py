@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..base import dtypes
+from ..base import dtypes, limits, promotion
 from ..base.avals import array_aval, shaped
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval, is_array
@@ -63,7 +63,7 @@ _FORMATS = {
 
 
 def _check_int(value: int, dt: ElementType) -> None:
-    info = dtypes.iinfo(dt)
+    info = limits.iinfo(dt)
     if not int(info.min) <= value <= int(info.max):
         raise OverflowError(f"Python integer {value} is out of bounds for {dtypes.name(dt)}.")
 
@@ -137,7 +137,7 @@ def _from_list(x: Value, dt: ElementType, device: Placement) -> Value:
     shape = _shape_of_nested(x)
     if dt is None:
         dt = (
-            dtypes.promote(*[(a.dtype, a.weak_type) for a in {get_aval(v) for v in leaves}])[0]
+            promotion.promote(*[(a.dtype, a.weak_type) for a in {get_aval(v) for v in leaves}])[0]
             if leaves
             else float_dtype()
         )

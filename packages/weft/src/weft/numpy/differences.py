@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
 from ..primitives import elementwise as el
@@ -267,7 +267,7 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, period: f
     (x,) = promote_inexact("unwrap", p)
     no_complex("unwrap", x)
     # integers in whole periods stay integers
-    given = dtypes.promote((get_aval(p).dtype, False), (get_aval(period).dtype, True))[0]
+    given = promotion.promote((get_aval(p).dtype, False), (get_aval(period).dtype, True))[0]
     x = linear.convert(on_device(x), given if dtypes.is_inexact(given) else float_dtype())
     axis = canonical_axis(axis, len(shape_of(x)))
     if shape_of(x)[axis] == 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base import dtypes
 from ..core.trace import get_aval
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
@@ -71,7 +71,7 @@ def _log10(x: Any) -> Array:
 
 def _logarithm(x: Any, base: int) -> Array:
     x = linear.convert(x, dtype_of(x))  # of numbers JAX gives no weak type
-    return el.div(el.log(x), scalar_like(x, math.log(base)))
+    return el.div(transcendental.log(x), scalar_like(x, math.log(base)))
 
 
 def _scaled(x: Any, by: float) -> Array:
@@ -86,121 +86,121 @@ def _sinc(x: Any) -> Array:
     safe = el.select_n_p.bind(zero, scaled, one)
     # the Taylor series near zero keeps the derivatives right there
     series = el.sub(one, el.div(el.square(scaled), scalar_like(x, 6)))
-    return el.select_n_p.bind(zero, el.div(el.sin(safe), safe), series)
+    return el.select_n_p.bind(zero, el.div(transcendental.sin(safe), safe), series)
 
 
 @_example
 def sin(x: ArrayLike, /) -> Array:
     """The sine of x in radians."""
-    return el.sin(_real("sin", x))
+    return transcendental.sin(_real("sin", x))
 
 
 @_example
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of x in radians."""
-    return el.cos(_real("cos", x))
+    return transcendental.cos(_real("cos", x))
 
 
 @_example
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of x in radians."""
-    return el.tan(_real("tan", x))
+    return transcendental.tan(_real("tan", x))
 
 
 @_example
 def arcsin(x: ArrayLike, /) -> Array:
     """The inverse sine."""
-    return el.asin(_real("arcsin", x))
+    return transcendental.asin(_real("arcsin", x))
 
 
 @_example
 def arccos(x: ArrayLike, /) -> Array:
     """The inverse cosine."""
-    return el.acos(_real("arccos", x))
+    return transcendental.acos(_real("arccos", x))
 
 
 @_example
 def arctan(x: ArrayLike, /) -> Array:
     """The inverse tangent."""
-    return el.atan(_real("arctan", x))
+    return transcendental.atan(_real("arctan", x))
 
 
 @_example
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine."""
-    return el.sinh(_real("sinh", x))
+    return transcendental.sinh(_real("sinh", x))
 
 
 @_example
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine."""
-    return el.cosh(_real("cosh", x))
+    return transcendental.cosh(_real("cosh", x))
 
 
 @_example
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent."""
-    return el.tanh(_real("tanh", x))
+    return transcendental.tanh(_real("tanh", x))
 
 
 @_example
 def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic sine."""
-    return el.asinh(_real("arcsinh", x))
+    return transcendental.asinh(_real("arcsinh", x))
 
 
 @elementwise_example("jnp.array([1.5])")
 def arccosh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic cosine."""
-    return el.acosh(_real("arccosh", x))
+    return transcendental.acosh(_real("arccosh", x))
 
 
 @_example
 def arctanh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic tangent."""
-    return el.atanh(_real("arctanh", x))
+    return transcendental.atanh(_real("arctanh", x))
 
 
 @_example
 def exp(x: ArrayLike, /) -> Array:
     """e to the power x."""
-    return el.exp(_real("exp", x))
+    return transcendental.exp(_real("exp", x))
 
 
 @_example
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x."""
-    return el.exp2(_real("exp2", x))
+    return transcendental.exp2(_real("exp2", x))
 
 
 @_example
 def expm1(x: ArrayLike, /) -> Array:
     """exp(x) - 1, exact near 0."""
-    return el.expm1(_real("expm1", x))
+    return transcendental.expm1(_real("expm1", x))
 
 
 @_example
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm."""
-    return el.log(_real("log", x))
+    return transcendental.log(_real("log", x))
 
 
 @_example
 def log1p(x: ArrayLike, /) -> Array:
     """log(1 + x), exact near 0."""
-    return el.log1p(_real("log1p", x))
+    return transcendental.log1p(_real("log1p", x))
 
 
 @_example
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root."""
-    return el.sqrt(_real("sqrt", x))
+    return transcendental.sqrt(_real("sqrt", x))
 
 
 @_example
 def cbrt(x: ArrayLike, /) -> Array:
     """The cube root."""
-    return el.cbrt(_real("cbrt", x))
+    return transcendental.cbrt(_real("cbrt", x))
 
 
 @_example

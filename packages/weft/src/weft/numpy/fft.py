@@ -6,7 +6,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..symbolic.dims import is_constant_shape
 from ..base.errors import type_error
 from ..lax.fft import FftType
@@ -62,7 +62,7 @@ def _fit(x: Value, sizes: Any) -> Value:
 def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> Value:
     rank = len(shape_of(x))
     if kind != FftType.RFFT and not dtypes.is_complex(dtype_of(x)):
-        x = linear.convert(x, dtypes.promote((inexact_dtype(dtype_of(x)), False), (dtypes.complex64, False))[0])
+        x = linear.convert(x, promotion.promote((inexact_dtype(dtype_of(x)), False), (dtypes.complex64, False))[0])
     order = [d for d in range(rank) if d not in axes] + list(axes)
     x = linear.transpose(x, order)
     have = shape_of(x)[rank - len(axes) :]

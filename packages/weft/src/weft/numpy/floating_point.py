@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..base import dtypes
-from ..higher_order.loops import while_loop
+from ..base import dtypes, limits
+from ..higher_order.while_loop import while_loop
 from ..core.trace import get_aval
 from ..base.errors import type_error
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise, transcendental
 from ..primitives import linear
 from ..primitives.reduce import reduce_or
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -96,8 +96,8 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     no_complex("ldexp", x)
     x, y = promote_shapes("ldexp", x, linear.convert(y, dtypes.int32))
     # two factors, so that exponents of subnormal results do not underflow on the way
-    half = el.shift_right_arithmetic(y, scalar_like(y, 1))
-    two = lambda e: el.exp2(linear.convert(e, dtype_of(x)))
+    half = bitwise.shift_right_arithmetic(y, scalar_like(y, 1))
+    two = lambda e: transcendental.exp2(linear.convert(e, dtype_of(x)))
     return el.mul(el.mul(x, two(half)), two(el.sub(y, half)))
 
 
@@ -158,7 +158,7 @@ def nan_to_num(
         )
     if not dtypes.is_float(dt):
         return on_device(x)
-    info = dtypes.finfo(dt)
+    info = limits.finfo(dt)
     shape = shape_of(x)
     fill = lambda v: (
         linear.broadcast_to_rank_shape(linear.convert(v, dt), shape) if not shape_of(v) else linear.convert(v, dt)
@@ -234,14 +234,14 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     (x,) = promote_inexact("frexp", x)
     dt = dtype_of(x)
-    info = dtypes.finfo(dt)
+    info = limits.finfo(dt)
     # scale subnormals up first, read the exponent from the bits
     tiny = el.lt(el.abs_(x), scalar_like(x, float(info.tiny)))
     shift = int(info.nmant) + 1
     scaled = el.select_n_p.bind(tiny, x, el.mul(x, scalar_like(x, 2.0**shift)))
-    bits = el.bitcast(scaled, f"int{dtypes.bits(dt)}")
+    bits = bitwise.bitcast(scaled, f"int{dtypes.bits(dt)}")
     mask = (1 << int(info.nexp)) - 1
-    field = el.and_(el.shift_right_logical(bits, scalar_like(bits, int(info.nmant))), scalar_like(bits, mask))
+    field = el.and_(bitwise.shift_right_logical(bits, scalar_like(bits, int(info.nmant))), scalar_like(bits, mask))
     bias = (mask >> 1) - 1
     field = linear.convert(field, dtypes.int32)
     exponent = el.sub(field, scalar_like(field, bias))
@@ -251,7 +251,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     )
     special = el.or_(el.not_(el.is_finite(x)), el.eq(x, scalar_like(x, 0)))
     fill = linear.full(shape_of(x), 0, dtypes.int32)
-    return el.select_n_p.bind(special, el.bitcast(cleared, dt), x), el.select_n_p.bind(special, exponent, fill)
+    return el.select_n_p.bind(special, bitwise.bitcast(cleared, dt), x), el.select_n_p.bind(special, exponent, fill)
 
 
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -311,7 +311,7 @@ def _spacing(x: Value) -> Value:
     far = el.select_n_p.bind(el.lt(x, scalar_like(x, 0)), far, el.neg(far))
     step = el.sub(el.nextafter(x, far), x)
     step = linear.stop_gradient_p.bind(step)
-    least = linear.full(shape_of(x), float(dtypes.finfo(dtype_of(x)).smallest_subnormal), dtype_of(x))
+    least = linear.full(shape_of(x), float(limits.finfo(dtype_of(x)).smallest_subnormal), dtype_of(x))
     step = el.select_n_p.bind(zero, step, el.select_n_p.bind(signbit(x), least, el.neg(least)))
     return el.select_n_p.bind(el.is_finite(x), linear.full(shape_of(x), math.nan, dtype_of(x)), step)
 

@@ -10,7 +10,8 @@ from ..core.trace import Tracer, get_aval
 from ..base.errors import ConcretizationTypeError
 from ..primitives import elementwise as el
 from ..primitives import linear
-from ..primitives.index import ScatterDimensionNumbers, scatter_add
+from ..primitives.gather import ScatterDimensionNumbers
+from ..primitives.scatter import scatter_add
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, OutSharding

@@ -15,9 +15,9 @@ from ..core.trace import Tracer, aval_of, get_aval
 from ..base.errors import NonConcreteBooleanIndexError, at_user_line
 from ..base.host import is_host_array
 from ..primitives import elementwise as el
-from ..primitives import index as ops
+from ..primitives import dynamic_slice, gather
 from ..primitives import linear
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode
+from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from ..primitives.positions import narrowed, wrap_index
 from ..primitives.rules import dtype_of, scalar_like, scalar_of, shape_of
 from ..primitives.shape import concatenate, iota, rev, slice_
@@ -381,7 +381,7 @@ def _dynamic(x: Value, entries: list[Any]) -> Value:
         else:
             starts.append(scalar_of(e.start, dt))
             sizes.append(e.size)
-    out = linear.squeeze(ops.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), drop)
+    out = linear.squeeze(dynamic_slice.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), drop)
     new, kept = [], 0
     for e in entries:
         if e is None:
@@ -459,12 +459,12 @@ def take_index(
             raise (IndexError if plan.static else TypeError)(
                 f"cannot read an element from an array of shape {shape}: an axis that is indexed is empty."
             )
-        value = ops.gather_fill(dtype_of(x), fill_value)
+        value = gather.gather_fill(dtype_of(x), fill_value)
         return _with_new_axes(linear.full(plan.shape, value, dtype_of(x)), plan)
     numbers = GatherDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
     if mode_ == GatherScatterMode.FILL_OR_DROP and fill_value is None:
-        fill_value = ops.gather_fill(dtype_of(x), None)
-    out = ops.gather(
+        fill_value = gather.gather_fill(dtype_of(x), None)
+    out = gather.gather(
         x,
         plan.indices,
         numbers,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..base import dtypes
 from ..core.trace import get_aval
 from ..base.dtypes import ElementType
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives import reduce as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -271,4 +271,4 @@ def nanstd(
         >>> float(jnp.nanstd(jnp.array([jnp.nan, 5., 3.])))
         1.0
     """
-    return el.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    return transcendental.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

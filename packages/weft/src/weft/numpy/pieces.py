@@ -9,7 +9,7 @@ from ..base import dtypes
 from ..higher_order.cond import switch
 from ..core.trace import Tracer, get_aval
 from ..base.errors import ConcretizationTypeError
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise
 from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -195,7 +195,7 @@ def _pack(bits: Value, axis: Any, bitorder: str) -> Value:
     )
     bits = linear.reshape(bits, (*lead, (n + missing) // 8, 8))
     shifts = linear.broadcast_in_dim(_shifts("packbits", bitorder), shape_of(bits), (len(lead) + 1,))
-    out = reductions.sum(el.shift_left(bits, shifts), -1, dtype=dtypes.uint8)
+    out = reductions.sum(bitwise.shift_left(bits, shifts), -1, dtype=dtypes.uint8)
     return linear.moveaxis(out, len(lead), axis)
 
 
@@ -225,7 +225,7 @@ def _unpack(x: Value, axis: Any, count: int | None, bitorder: str) -> Value:
     wide = (*lead, n, 8)
     bytes_ = linear.broadcast_in_dim(x, wide, tuple(range(len(lead) + 1)))
     shifts = linear.broadcast_in_dim(_shifts("unpackbits", bitorder), wide, (len(lead) + 1,))
-    bits = linear.reshape(el.and_(el.shift_right_logical(bytes_, shifts), scalar_like(bytes_, 1)), (*lead, 8 * n))
+    bits = linear.reshape(el.and_(bitwise.shift_right_logical(bytes_, shifts), scalar_like(bytes_, 1)), (*lead, 8 * n))
     keep = 8 * n if count is None else count if count >= 0 else max(0, 8 * n + count)
     bits = ops.pad(bits, scalar_like(bits, 0), ((0, 0, 0),) * len(lead) + ((0, keep - 8 * n, 0),))
     return linear.moveaxis(bits, len(lead), axis)

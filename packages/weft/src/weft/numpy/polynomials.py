@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..runtime.jit import inner_jit
 from ..primitives import elementwise as el
 from ..primitives import linear
@@ -290,7 +290,7 @@ def polyfit(
             f" {shape_of(x)}."
         )
     n = shape_of(x)[0]
-    rcond = n * float(dtypes.finfo(dtype_of(x)).eps) if rcond is None else rcond
+    rcond = n * float(limits.finfo(dtype_of(x)).eps) if rcond is None else rcond
     left, right = vander(x, deg + 1), y
     if w is not None:
         weights = linear.convert(on_device(operand("polyfit", w)), dtype_of(x))

@@ -12,7 +12,7 @@ from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
 from ..base.errors import ConcretizationTypeError
 from ..base.host import is_host_array
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import concatenate, iota
@@ -248,7 +248,7 @@ def logspace(
     )
     base, exponents = promote("logspace", base, exponents)
     base = broadcast_to(base, shape_of(exponents)) if shape_of(base) else base
-    out = el.pow_(base, exponents)
+    out = transcendental.pow_(base, exponents)
     return out if dt is None else linear.convert(out, dt)
 
 
@@ -273,7 +273,7 @@ def geomspace(
     shape = broadcast_shapes([shape_of(start), shape_of(stop)])
     start, stop = [broadcast_to(v, shape) for v in (start, stop)]
     sign = el.sign(start)
-    exponent = lambda v: el.mul(el.log(v), scalar_like(v, 1 / math.log(10)))
+    exponent = lambda v: el.mul(transcendental.log(v), scalar_like(v, 1 / math.log(10)))
     out = logspace(exponent(el.div(start, sign)), exponent(el.div(stop, sign)), num, endpoint, dtype=computed, axis=0)
     out = el.mul(out, broadcast_to(sign, shape_of(out)))
     return linear.convert(linear.moveaxis(out, 0, canonical_axis(axis, len(shape_of(out)))), dt)

@@ -13,7 +13,7 @@ from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..lax.collectives import axis_size, pmax, pmin, psum
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives import reduce as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -524,7 +524,7 @@ def _std(
     keepdims: bool,
     names: tuple[Any, ...] = (),
 ) -> Value:
-    return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims, names=names))
+    return transcendental.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims, names=names))
 
 
 def std(

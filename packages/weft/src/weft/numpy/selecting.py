@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any, Callable, Sequence, overload
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..core.trace import Tracer, get_aval
 from ..base.errors import ConcretizationTypeError, TracerBoolConversionError, at_user_line
 from ..primitives import elementwise as el
@@ -392,7 +392,7 @@ def ravel_multi_index(
     if len(parts) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(parts)} positions for {len(dims)} axes.")
     have = dtype_of(parts[0]) if dt is None and parts else dt
-    if have is not None and dtypes.is_int(have) and math.prod(dims) - 1 > dtypes.iinfo(have).max:
+    if have is not None and dtypes.is_int(have) and math.prod(dims) - 1 > limits.iinfo(have).max:
         raise ValueError(
             at_user_line(
                 f"ravel_multi_index: positions in an array of shape {tuple(dims)} do not fit dtype {dtypes.name(have)}."

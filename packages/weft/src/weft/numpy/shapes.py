@@ -11,10 +11,11 @@ from ..base.host import np
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, at_user_line
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise
 from ..primitives import linear
 from ..primitives import shape as ops
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, gather
+from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from ..primitives.dynamic_slice import dynamic_slice_p
 from ..primitives.reduce import cumsum_p
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
@@ -769,12 +770,12 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         return view(linear.reshape(parts, (*shape_of(v)[:-1], 2 * shape_of(v)[-1])), dt)
     wide, narrow = dtypes.bits(dt), dtypes.bits(have)
     if wide == narrow:
-        return v if dt == have else el.bitcast(v, dt)
+        return v if dt == have else bitwise.bitcast(v, dt)
     shape = shape_of(v)
     if not shape:
         raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")
     if wide > narrow:
         if shape[-1] * narrow % wide:
             raise ValueError(f"view: the last axis of shape {shape} does not divide into elements of {wide} bits.")
-        return el.bitcast(linear.reshape(v, (*shape[:-1], shape[-1] * narrow // wide, wide // narrow)), dt)
-    return linear.reshape(el.bitcast(v, dt), (*shape[:-1], shape[-1] * narrow // wide))
+        return bitwise.bitcast(linear.reshape(v, (*shape[:-1], shape[-1] * narrow // wide, wide // narrow)), dt)
+    return linear.reshape(bitwise.bitcast(v, dt), (*shape[:-1], shape[-1] * narrow // wide))

@@ -11,7 +11,7 @@ from ..base.host import np
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
 from ..base.errors import ConcretizationTypeError
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise
 from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.reduce import cumsum_p, reduce_or
@@ -212,7 +212,7 @@ def _searchsorted(a: Value, v: Value, side: str) -> Value:
         return linear.full(shape, 0, dtypes.int32)
     low, high = linear.full(shape, 0, dtypes.int32), linear.full(shape, n, dtypes.int32)
     for _ in range(31 if isinstance(n, SymbolicSize) else n.bit_length()):  # steps beyond the last change nothing
-        middle = el.shift_right_logical(el.add(low, high), scalar_like(low, 1))
+        middle = bitwise.shift_right_logical(el.add(low, high), scalar_like(low, 1))
         here = take_rows(a, el.min_(middle, scalar_like(middle, n - 1)), 0)
         right = _before(here, v) if side == "left" else el.not_(_before(v, here))
         go = el.and_(right, el.lt(low, high))

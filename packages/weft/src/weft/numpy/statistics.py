@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..base import dtypes
 from ..lax.dots import PrecisionLike
 from ..core.trace import get_aval
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -106,7 +106,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
         return el.div(c, c)
     n = shape_of(c)[0]
     i = ops.iota(dtypes.int32, (n,), 0)
-    d = el.sqrt(el.real(c[i, i]) if dtypes.is_complex(dtype_of(c)) else c[i, i])
+    d = transcendental.sqrt(el.real(c[i, i]) if dtypes.is_complex(dtype_of(c)) else c[i, i])
     d = linear.convert(d, dtype_of(c))
     out = el.div(el.div(c, linear.expand_dims(d, (1,))), linear.expand_dims(d, (0,)))
     return out if dtypes.is_complex(dtype_of(out)) else el.clamp(scalar_like(out, -1), out, scalar_like(out, 1))

@@ -12,7 +12,7 @@ from ..base.errors import ConcretizationTypeError
 from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives import shape as ops
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
+from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
 from ..primitives.positions import narrowed, wide_index
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..base.config import config
 from ..core.trace import get_aval
 from ..base.dtypes import ElementType
@@ -122,7 +122,7 @@ def result_type(*args: ArrayLike | DTypeLike) -> ElementType:
     """
     if not args:
         raise ValueError("result_type needs at least one array or dtype.")
-    return dtypes.promote(*[_kind_of(a) for a in args])[0]
+    return promotion.promote(*[_kind_of(a) for a in args])[0]
 
 
 _DTYPES = (dtypes.DType, dtypes.KeyDType) + ((np.dtype,) if has_numpy else ())
@@ -146,7 +146,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> ElementType:
         True
     """
     pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]
-    found = dtypes._promote(tuple(pairs), config.numpy_dtype_promotion)[0]
+    found = promotion._promote(tuple(pairs), config.numpy_dtype_promotion)[0]
     # as wide as asked for, whether 64 bits are on or not
     return found if any(dtypes.canonicalize(t) != t for t, _ in pairs) else dtypes.canonicalize(found)
 

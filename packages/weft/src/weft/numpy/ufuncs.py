@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..runtime.jit import inner_jit
 from ..higher_order.custom_jvp import custom_jvp
 from ..core.trace import Tracer, get_aval
 from ..base.errors import type_error
 from ..core.jaxpr import TypedScalar
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, bitwise, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
@@ -156,14 +156,14 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 @_example
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x shifted left by y bits."""
-    return el.shift_left(*_bits("left_shift", x, y, True))
+    return bitwise.shift_left(*_bits("left_shift", x, y, True))
 
 
 @_example
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 shifted right by x2 bits; signed integers keep their sign."""
     x, y = _bits("right_shift", x1, x2, True)
-    return (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y)
+    return (bitwise.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else bitwise.shift_right_arithmetic)(x, y)
 
 
 bitwise_left_shift = left_shift
@@ -173,7 +173,7 @@ bitwise_right_shift = right_shift
 @_float_example
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1), in radians."""
-    return el.atan2(*_floats("arctan2", x1, x2))
+    return transcendental.atan2(*_floats("arctan2", x1, x2))
 
 
 atan2 = arctan2
@@ -187,7 +187,7 @@ def _hypot(x: Any, y: Any) -> Array:
     shape = shape_of(hi)
     like = lambda v: linear.full(shape, v, dtype_of(hi), get_aval(hi).weak_type)
     safe = el.select_n_p.bind(zero, hi, like(1))
-    value = el.mul(safe, el.sqrt(el.add(scalar_like(hi, 1), el.square(el.div(lo, safe)))))
+    value = el.mul(safe, transcendental.sqrt(el.add(scalar_like(hi, 1), el.square(el.div(lo, safe)))))
     value = el.select_n_p.bind(zero, value, like(0))
     infinite = el.or_(el.eq(x, scalar_like(x, math.inf)), el.eq(y, scalar_like(y, math.inf)))
     return el.select_n_p.bind(infinite, value, like(math.inf))
@@ -218,13 +218,17 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 def _logaddexp(x: Value, y: Value) -> Value:
     if dtypes.is_complex(dtype_of(x)):
         high = el.max_(x, y)
-        out = el.add(high, el.log1p(el.exp(el.sub(el.add(x, y), el.mul(high, scalar_like(high, 2))))))
+        out = el.add(
+            high, transcendental.log1p(transcendental.exp(el.sub(el.add(x, y), el.mul(high, scalar_like(high, 2)))))
+        )
         turn, angle = scalar_like(el.imag(out), 2 * math.pi), el.imag(out)  # into (-π, π]
         whole = el.ceil(el.sub(el.div(angle, turn), scalar_like(angle, 0.5)))
         return el.complex_(el.real(out), el.sub(angle, el.mul(whole, turn)))
     high, gap = el.max_(x, y), el.sub(x, y)
     same_infinity, total = el.ne(gap, gap), el.add(x, y)
-    return el.select_n_p.bind(same_infinity, el.add(high, el.log1p(el.exp(el.neg(el.abs_(gap))))), total)
+    return el.select_n_p.bind(
+        same_infinity, el.add(high, transcendental.log1p(transcendental.exp(el.neg(el.abs_(gap))))), total
+    )
 
 
 @_logaddexp.defjvp
@@ -236,7 +240,7 @@ def _logaddexp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple
     def term(v: Value, t: Value) -> Value:
         gap = el.sub(v, out)
         undefined = el.ne(gap, gap)
-        weight = el.exp(
+        weight = transcendental.exp(
             el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap), get_aval(gap).weak_type))
         )
         return el.mul(linear.broadcast_to_rank_shape(t, shape_of(out)), weight)
@@ -345,7 +349,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     x = of_kind("bitwise_count", x, "biu")
     if dtypes.is_bool(dtype_of(x)):
         return linear.convert(on_device(x), dtypes.uint8)
-    return linear.convert(el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x), dtypes.uint8)
+    return linear.convert(bitwise.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x), dtypes.uint8)
 
 
 def fabs(x: ArrayLike, /) -> Array:
@@ -443,7 +447,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         if dtypes.is_complex(dtype_of(z))
         else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
     )
-    out = el.atan2(im, re)
+    out = transcendental.atan2(im, re)
     return rad2deg(out) if deg else out
 
 
@@ -488,7 +492,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _common(*args: Value) -> ElementType:
-    return dtypes.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])[0]
+    return promotion.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])[0]
 
 
 def _ready_for_jit(name: str, *args: Value) -> list[Any]:
@@ -587,7 +591,7 @@ def _power_of_integers(x: Value, y: Value) -> Value:
         odd = el.ne(el.and_(y, one), scalar_like(y, 0))
         acc = el.select_n_p.bind(odd, acc, el.mul(acc, x))
         if i + 1 < bits:
-            y, x = el.shift_right_logical(y, one), el.mul(x, x)
+            y, x = bitwise.shift_right_logical(y, one), el.mul(x, x)
     return acc
 
 
@@ -620,12 +624,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             )
         return el.integer_pow_p.bind(x1, y=exponent)
     if dtypes.is_inexact(base.dtype) and dtypes.is_int(get_aval(exponent).dtype) and not get_aval(exponent).weak_type:
-        return el.pow_(*promote_shapes("power", x1, exponent))
+        return transcendental.pow_(*promote_shapes("power", x1, exponent))
     x, y = promote_shapes("power", *promote("power", x1, exponent))
     dt = dtype_of(x)
     if dtypes.is_bool(dt):
         return _power_of_integers(linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32))
-    return el.pow_(x, y) if dtypes.is_inexact(dt) else _power_of_integers(x, y)
+    return transcendental.pow_(x, y) if dtypes.is_inexact(dt) else _power_of_integers(x, y)
 
 
 pow = power
@@ -639,7 +643,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> jnp.float_power(2, -1)
         Array(0.5, dtype=float32, weak_type=True)
     """
-    return el.pow_(*promote_shapes("float_power", *promote_inexact("float_power", x, y)))
+    return transcendental.pow_(*promote_shapes("float_power", *promote_inexact("float_power", x, y)))
 
 
 @inner_jit(name="clip")
@@ -670,7 +674,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
     arr = next(ready)
     lo = None if lo is None else next(ready)
     hi = None if hi is None else next(ready)
-    dt, weak = dtypes.promote(*[(get_aval(v).dtype, get_aval(v).weak_type) for v in given])
+    dt, weak = promotion.promote(*[(get_aval(v).dtype, get_aval(v).weak_type) for v in given])
     return _clip(
         linear.convert(arr, dt, weak) if not dtypes.is_python_scalar(arr) else on_device(linear.convert(arr, dt, weak)),
         lo,

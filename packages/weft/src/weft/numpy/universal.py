@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, ParamSpec, Sequence, T
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import ShapeDtypeStruct
-from ..higher_order.loops import scan
+from ..higher_order.scan import scan
 from ..core.trace import get_aval
 from ..lax.reductions import reduce_and, reduce_or, reduce_xor
 from ..primitives import elementwise as el

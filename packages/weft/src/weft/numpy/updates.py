@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..base.annotations import override
 from ..base import dtypes
-from ..higher_order.loops import while_loop
+from ..higher_order.while_loop import while_loop
 from ..core.trace import Tracer, get_aval
 from ..base.errors import at_user_line, warn
 from ..lax import indexing as lax_index
 from ..primitives import elementwise as el
 from ..primitives import linear
-from ..primitives.index import ScatterDimensionNumbers
+from ..primitives.gather import ScatterDimensionNumbers
 from ..primitives.reduce import reduce_max
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike, Mode, OutSharding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
-from ..base import dtypes
+from ..base import dtypes, promotion
 from ..base.config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
@@ -137,7 +137,7 @@ def asked_dtype(name: str, dtype: Any) -> ElementType | None:
 
 def result_dtype(*args: Value) -> Typed:
     """(dtype, weak type) to which arrays and numbers promote."""
-    return dtypes.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])
+    return promotion.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])
 
 
 def promote(name: str, *args: Value) -> list[Any]:
@@ -147,7 +147,7 @@ def promote(name: str, *args: Value) -> list[Any]:
     first = avals[0]
     if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in avals):
         return values
-    dt, weak = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])
+    dt, weak = promotion.promote(*[(a.dtype, a.weak_type) for a in avals])
     return [linear.convert(a, dt, weak) for a in args]
 
 

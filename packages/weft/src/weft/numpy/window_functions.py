@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..base import dtypes
 from ..core.trace import get_aval
 from ..lax.special import bessel_i0e
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of
 from ..runtime.jit import inner_jit
@@ -26,7 +26,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 @inner_jit(name="i0")
 def _i0(x: Value) -> Value:
-    return el.mul(el.exp(el.abs_(x)), bessel_i0e(x))
+    return el.mul(transcendental.exp(el.abs_(x)), bessel_i0e(x))
 
 
 def i0(x: ArrayLike) -> Array:

@@ -18,9 +18,9 @@ from ..base.host import from_flat
 from .elementwise import add, eq
 from .elementwise import mul as _mul
 from .elementwise import select as _select
-from .index import GatherDimensionNumbers
-from .index import dynamic_slice_p as _dynamic_slice_p
-from .index import gather as _gather
+from .gather import GatherDimensionNumbers
+from .dynamic_slice import dynamic_slice_p as _dynamic_slice_p
+from .gather import gather as _gather
 from .linear import broadcast_in_dim, broadcast_to_axis, full, moveaxis, reduce_sum, zeros
 from .linear import reshape as _reshape
 from .reduce import reduce_max, reduce_min

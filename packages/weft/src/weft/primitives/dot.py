@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..base.annotations import override
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
@@ -119,7 +119,7 @@ def dot_abstract(
 def _width(dt: ElementType) -> tuple[bool, int, int, int, bool]:
     """What decides which of two dtypes a product has: complex, range, digits, bits, a sign."""
     real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
-    info = dtypes.finfo(real) if dtypes.is_float(real) else None
+    info = limits.finfo(real) if dtypes.is_float(real) else None
     return (
         dtypes.is_complex(dt),
         -1 if info is None else int(info.maxexp),

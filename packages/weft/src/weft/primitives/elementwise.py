@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import enum
-import math
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeAlias
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeAlias
 
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero, param_type
+from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
-from ..base.errors import at_user_line, type_error
+from ..base.errors import type_error
 from ..base.host import np
 from .linear import add_any, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, unbroadcast
 from .rules import broadcast_shapes, check_kind, dtype_of, is_linear_arg, same_dtype, scalar_like, shape_of
@@ -45,44 +43,6 @@ def elementwise_batch(primitive: Primitive) -> BatchRule:
         return primitive.bind(*new, **params), 0
 
     return batch
-
-
-@param_type
-class AccuracyMode(enum.Enum):
-    """How exactly a function is computed: by the most exact implementation that the backend has, or by its usual
-    one.
-    """
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class _Tolerance(NamedTuple):
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-
-@param_type
-class Tolerance(_Tolerance):
-    """The largest error that a function's results may have: absolute, relative, and in units in the last place.
-
-    Raises:
-        ValueError: if one is negative, or all are zero.
-
-    Example:
-        >>> from weft import lax
-        >>> y = lax.exp(1.5, accuracy=lax.Tolerance(ulps=4))
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> Tolerance:
-        if atol < 0 or rtol < 0 or ulps < 0:
-            raise ValueError(f"Tolerance: tolerances must not be negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
-        if not (atol or rtol or ulps):
-            raise ValueError("Tolerance: at least one of atol, rtol and ulps must be set.")
-        return super().__new__(cls, abs(float(atol)), abs(float(rtol)), int(ulps))  # of -0.0 too
 
 
 def _elementwise(
@@ -297,41 +257,6 @@ ge_p = _elementwise("ge", "biuf", lambda x, y: x >= y, out=_to_bool, arity=2)
 eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 
-def _ordered(x: Value) -> Value:
-    """A float's bits as the integer that orders as IEEE's total order does: -NaN, -inf, …, -0, 0, …, inf, NaN."""
-    if not dtypes.is_float(dtype_of(x)):
-        return x
-    bits = dtypes.bits(dtype_of(x))
-    word = bitcast(x, dtypes.dtype(f"int{bits}"))
-    largest = scalar_like(word, (1 << (bits - 1)) - 1)
-    return xor(word, and_(shift_right_arithmetic(word, scalar_like(word, bits - 1)), largest))
-
-
-def _ordered_reference(x: Value) -> Any:
-    if not dtypes.is_float(x.dtype):
-        return x
-    bits, stored = dtypes.bits(x.dtype), 8 * x.dtype.itemsize
-    word = x.view(np.dtype(f"int{stored}")) << (stored - bits)
-    return np.where(word < 0, word ^ np.array((1 << (stored - 1)) - 1, word.dtype), word)
-
-
-def _total(name: str, reference: Callable[..., Any], compare: Callable[..., Any]) -> Primitive:
-    return _elementwise(
-        name,
-        "biuf",
-        lambda x, y: reference(_ordered_reference(x), _ordered_reference(y)),
-        out=_to_bool,
-        arity=2,
-        basic=False,
-        decompose=lambda x, y: compare(_ordered(x), _ordered(y)),
-    )
-
-
-eq_to_p = _total("eq_to", lambda x, y: x == y, eq)
-lt_to_p = _total("lt_to", lambda x, y: x < y, lt)
-le_to_p = _total("le_to", lambda x, y: x <= y, le)
-
-
 def _share(compare: Callable[..., Value], x: Value, y: Value) -> Value:
     """The derivative of max and min by x: 1 where x comes first, 1/2 where both are equal.
 
@@ -363,7 +288,7 @@ max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum,
 min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2, jvp=_extremum_jvp(lt))
 max_, min_ = map(_fn, (max_p, min_p))
 
-# bits ----------------------------------------------------------------------------------------------------------------
+# logic ---------------------------------------------------------------------------------------------------------------
 
 not_p = _elementwise("not", BOOL, lambda x: np.invert(x))
 and_p = _elementwise("and", BOOL, lambda x, y: x & y, arity=2)
@@ -371,269 +296,6 @@ or_p = _elementwise("or", BOOL, lambda x, y: x | y, arity=2)
 xor_p = _elementwise("xor", BOOL, lambda x, y: x ^ y, arity=2)
 not_, and_, or_, xor = map(_fn, (not_p, and_p, or_p, xor_p))
 
-
-def _shift(f: Callable[..., Any]) -> Callable[..., Any]:
-    """XLA's shifts: an amount outside [0, bits) gives 0, or the sign. Numbers of fewer than 8 bits are shifted at
-    the top of a byte.
-    """
-
-    def reference(x: Value, y: Value) -> Any:
-        bits = dtypes.bits(x.dtype)
-        spare = max(0, 8 - bits)
-        unsigned = np.dtype(f"uint{bits + spare}")
-        if not spare:
-            amount = y.astype(unsigned)
-            return f(x, np.minimum(amount, bits - 1).astype(x.dtype), amount >= bits, unsigned)
-        byte = np.dtype("int8" if dtypes.is_signed(x.dtype) else "uint8")
-        amount = y.astype(np.int8).view(unsigned) & unsigned.type((1 << bits) - 1)
-        moved = f(
-            x.astype(byte) << byte.type(spare), np.minimum(amount, bits - 1).astype(byte), amount >= bits, unsigned
-        )
-        return (moved >> byte.type(spare)).astype(x.dtype)
-
-    return reference
-
-
-shift_left_p = _elementwise(
-    "shift_left", INT, _shift(lambda x, y, over, u: np.where(over, 0, x << y).astype(x.dtype)), arity=2
-)
-shift_right_logical_p = _elementwise(
-    "shift_right_logical",
-    INT,
-    _shift(lambda x, y, over, u: np.where(over, 0, x.view(u) >> y.view(u)).astype(u).view(x.dtype)),
-    arity=2,
-)
-shift_right_arithmetic_p = _elementwise(
-    "shift_right_arithmetic",
-    INT,
-    _shift(
-        lambda x, y, over, u: (
-            x.view(np.dtype(f"int{8 * x.dtype.itemsize}")) >> y.view(np.dtype(f"int{8 * x.dtype.itemsize}"))
-        ).view(x.dtype)
-    ),
-    arity=2,
-)
-shift_left, shift_right_logical, shift_right_arithmetic = map(
-    _fn, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
-)
-
-
-def _popcount(x: Value) -> Value:
-    return np.vectorize(lambda v: bin(int(v) & ((1 << dtypes.bits(x.dtype)) - 1)).count("1"), otypes=[x.dtype])(x)
-
-
-def _clz(x: Value) -> Value:
-    bits = dtypes.bits(x.dtype)
-    return np.vectorize(lambda v: bits - (int(v) & ((1 << bits) - 1)).bit_length(), otypes=[x.dtype])(x)
-
-
-population_count_p = _elementwise("population_count", INT, _popcount)
-clz_p = _elementwise("clz", INT, _clz)
-population_count, clz = _fn(population_count_p), _fn(clz_p)
-
-
-def _mulhi_reference(x: Value, y: Value) -> Any:
-    bits = dtypes.bits(x.dtype)
-    x, y = np.broadcast_arrays(x, y)
-    wide = np.vectorize(lambda a, b: (int(a) * int(b)) >> bits, otypes=[object])(x, y) if x.size else x
-    return np.asarray(wide).astype(x.dtype)
-
-
-def _mulhi_decompose(x: Value, y: Value) -> Value:
-    """The four products of half words; a negative factor of n bits stands 2**n too high."""
-    dt, bits = dtype_of(x), dtypes.bits(dtype_of(x))
-    unsigned = dtypes.dtype(f"uint{bits}")
-    u, v = convert(x, unsigned), convert(y, unsigned)
-    half, mask = scalar_like(u, bits // 2), scalar_like(u, (1 << bits // 2) - 1)
-    (u1, u0), (v1, v0) = [(shift_right_logical(w, half), and_(w, mask)) for w in (u, v)]
-    middle = add(mul(u1, v0), shift_right_logical(mul(u0, v0), half))
-    cross = add(mul(u0, v1), and_(middle, mask))
-    high = convert(add(add(mul(u1, v1), shift_right_logical(middle, half)), shift_right_logical(cross, half)), dt)
-    if dtypes.is_unsigned(dt):
-        return high
-    zero, shape = full((), 0, dt), shape_of(high)
-    for a, b in ((x, y), (y, x)):
-        high = sub(high, broadcast_to_rank_shape(select(lt(a, zero), broadcast_to_rank_shape(b, shape), zero), shape))
-    return high
-
-
-mulhi_p = _elementwise("mulhi", INT, _mulhi_reference, arity=2, basic=False, decompose=_mulhi_decompose)
-mulhi: Function = _fn(mulhi_p)
-
-# transcendental ------------------------------------------------------------------------------------------------------
-
-
-def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Reference values computed in float64 (complex128), so that they are right to the last bit of the narrower
-    dtypes.
-    """
-
-    def reference(*xs: Any, **kw: Any) -> Any:
-        with np.errstate(all="ignore"):
-            wide = [x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) for x in xs]
-            return np.asarray(f(*wide, **kw)).astype(xs[0].dtype)
-
-    return reference
-
-
-def _accurate(name: str, kinds: str, reference: Callable[..., Any], **rules: Any) -> Primitive:
-    """An elementwise primitive with a parameter that says how exactly it is computed."""
-    primitive = _elementwise(name, kinds, lambda x, *, accuracy=None: reference(x), **rules)
-    primitive.hidden = ("accuracy",)
-    return primitive
-
-
-def _of_scalars(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A NumPy ufunc of a function from `math`; outside its domain it gives NaN, at a pole infinity."""
-
-    def g(x: Value) -> Value:
-        try:
-            return f(x)
-        except OverflowError:
-            return math.inf
-        except ValueError:
-            return math.nan
-
-    return lambda x: np.vectorize(g, otypes=[np.float64])(x) if x.size else x
-
-
-exp_p = _accurate("exp", FLOAT, _wide(lambda x: np.exp(x)), jvp=[lambda t, o, x, **accuracy: mul(t, o)])
-exp2_p = _accurate(
-    "exp2",
-    FLOAT,
-    _wide(lambda x: np.exp2(x)),
-    jvp=[lambda t, o, x, **accuracy: mul(scalar_like(o, math.log(2)), mul(t, o))],
-)
-log_p = _accurate("log", FLOAT, _wide(lambda x: np.log(x)), jvp=[lambda t, o, x, **accuracy: div(t, x)])
-expm1_p = _accurate(
-    "expm1", FLOAT, _wide(lambda x: np.expm1(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(o, one(o)))]
-)
-log1p_p = _accurate(
-    "log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t, o, x, **accuracy: div(t, add(x, one(x)))]
-)
-exp, exp2, log, expm1, log1p = map(_fn, (exp_p, exp2_p, log_p, expm1_p, log1p_p))
-
-
-def _tanh_jvp(t: Value, o: Value, x: Value, **accuracy: Any) -> Value:
-    """(1 - o)(1 + o) t, in a form that keeps its digits where o is near 1."""
-    return mul(add_any(t, mul(t, o)), sub(one(o), o))
-
-
-tanh_p = _accurate("tanh", FLOAT, _wide(lambda x: np.tanh(x)), jvp=[_tanh_jvp])
-logistic_p = _accurate(
-    "logistic",
-    FLOAT,
-    _wide(lambda x: 1 / (1 + np.exp(-x))),
-    jvp=[lambda t, o, x, **accuracy: mul(t, mul(o, sub(one(o), o)))],
-)
-sin_p = _accurate(
-    "sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x, **accuracy: mul(t, cos_p.bind(x, **accuracy))]
-)
-cos_p: Primitive = _accurate(
-    "cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x, **accuracy: neg(mul(t, sin_p.bind(x, **accuracy)))]
-)
-tan_p = _accurate(
-    "tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(one(o), square(o)))]
-)
-tanh, logistic, sin, cos, tan = map(_fn, (tanh_p, logistic_p, sin_p, cos_p, tan_p))
-asin_p = _elementwise(
-    "asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))]
-)
-acos_p = _elementwise(
-    "acos", FLOAT, _wide(lambda x: np.arccos(x)), jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))]
-)
-atan_p = _elementwise(
-    "atan", FLOAT, _wide(lambda x: np.arctan(x)), jvp=[lambda t, o, x: div(t, add(one(x), square(x)))]
-)
-sinh_p = _elementwise("sinh", FLOAT, _wide(lambda x: np.sinh(x)), jvp=[lambda t, o, x: mul(t, cosh(x))])
-cosh_p = _elementwise("cosh", FLOAT, _wide(lambda x: np.cosh(x)), jvp=[lambda t, o, x: mul(t, sinh(x))])
-asinh_p = _elementwise(
-    "asinh", FLOAT, _wide(lambda x: np.arcsinh(x)), jvp=[lambda t, o, x: mul(t, rsqrt(add(square(x), one(x))))]
-)
-acosh_p = _elementwise(
-    "acosh",
-    FLOAT,
-    _wide(lambda x: np.arccosh(x)),
-    jvp=[lambda t, o, x: mul(t, rsqrt(mul(sub(x, one(x)), add(x, one(x)))))],
-)
-atanh_p = _elementwise(
-    "atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))]
-)
-asin, acos, atan, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, asinh_p, acosh_p, atanh_p))
-sinh: Function = _fn(sinh_p)
-cosh: Function = _fn(cosh_p)
-
-
-def _atan2_reference(y: Value, x: Value) -> Any:
-    """The logarithm says the angle of complex numbers, as of real ones."""
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)) if dtypes.is_complex(x.dtype) else np.arctan2(y, x)
-
-
-atan2_p = _elementwise(
-    "atan2",
-    FLOAT,
-    _wide(_atan2_reference),
-    arity=2,
-    jvp=[
-        lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
-        lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
-    ],
-)
-atan2: Function = _fn(atan2_p)
-sqrt_p = _accurate(
-    "sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, div(half(o), o))]
-)
-rsqrt_p = _accurate(
-    "rsqrt",
-    FLOAT,
-    _wide(lambda x: 1 / np.sqrt(x)),
-    jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, -0.5), div(o, x)))],
-)
-cbrt_p = _accurate(
-    "cbrt",
-    "f",
-    _wide(lambda x: np.cbrt(x)),
-    jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))],
-)
-sqrt, cbrt = _fn(sqrt_p), _fn(cbrt_p)
-rsqrt: Function = _fn(rsqrt_p)
-
-_TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
-erf_p = _elementwise(
-    "erf",
-    "f",
-    _wide(_of_scalars(math.erf)),
-    jvp=[lambda t, o, x: mul(scalar_like(x, _TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))],
-)
-erfc_p = _elementwise(
-    "erfc",
-    "f",
-    _wide(_of_scalars(math.erfc)),
-    jvp=[lambda t, o, x: mul(scalar_like(x, -_TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))],
-)
-
-
-def _erf_inv_scalar(y: float) -> float:
-    """Newton's method on erf, from Giles' approximation's simplest branch as a start."""
-    if abs(y) >= 1:
-        return math.copysign(math.inf, y) if abs(y) == 1 else math.nan
-    w = -math.log((1 - y) * (1 + y))
-    a = 0.147
-    s = 2 / (math.pi * a) - w / 2
-    x = math.copysign(math.sqrt(max(0.0, math.sqrt(s * s + w / a) - s)), y)
-    for _ in range(4):  # in the tail erfc keeps the digits that 1 - |y| has
-        err = math.erf(x) - y if abs(x) < 0.5 else math.copysign(1, y) * ((1 - abs(y)) - math.erfc(abs(x)))
-        x -= err / (_TWO_OVER_SQRT_PI * math.exp(-x * x))
-    return x
-
-
-erf_inv_p = _elementwise(
-    "erf_inv",
-    "f",
-    _wide(_of_scalars(_erf_inv_scalar)),
-    jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))],
-)
-erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
 # powers --------------------------------------------------------------------------------------------------------------
 
@@ -704,30 +366,6 @@ square_p = _elementwise(
 square: Function = _fn(square_p)
 
 
-def _pow_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
-    check_kind("pow", x, "fc")
-    if not (x.dtype == y.dtype or dtypes.is_int(y.dtype)):
-        same_dtype("pow", [x, y])
-    return shaped(broadcast_shapes("pow", [x.shape, y.shape]), x.dtype, x.weak_type and y.weak_type)
-
-
-def _pow_jvp_x(t: Value, o: Value, x: Value, y: Value) -> Value:
-    if dtypes.is_int(dtype_of(y)):
-        y_ = convert(y, dtype_of(x))
-        return mul(
-            t, mul(y_, select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(x)), pow_(x, sub(y, scalar_like(y, 1)))))
-        )
-    safe = select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(y)), sub(y, scalar_like(y, 1)))
-    return mul(t, mul(y, pow_(x, safe)))
-
-
-def _pow_jvp_y(t: Value, o: Value, x: Value, y: Value) -> Value:
-    return mul(t, mul(log(select(eq(x, scalar_like(x, 0)), full((), 1, dtype_of(x)), x)), o))
-
-
-pow_p = _elementwise("pow", FLOAT, _wide(lambda x, y: np.power(x, y)), arity=2, jvp=[_pow_jvp_x, _pow_jvp_y])
-pow_p.abstract = _pow_abstract
-pow_: Function = _fn(pow_p)
 nextafter_p = _elementwise("nextafter", "f", lambda x, y: np.nextafter(x, y), arity=2)
 nextafter: Function = _fn(nextafter_p)
 
@@ -962,114 +600,3 @@ clamp_p.batch = _clamp_batch
 
 def clamp(lo: Value, x: Value, hi: Value) -> Value:
     return clamp_p.bind(lo, x, hi)
-
-
-# bitcast, reduce_precision -------------------------------------------------------------------------------------------
-
-bitcast_convert_type_p = Primitive("bitcast_convert_type")
-
-
-def _bitcast_abstract(x: ShapedArray, *, new_dtype: ElementType) -> ShapedArray:
-    if x.dtype == new_dtype:
-        return shaped(x.shape, new_dtype)
-    for dt in (x.dtype, new_dtype):
-        if dtypes.kind(dt) not in "iuf":
-            raise type_error(
-                f"bitcast_convert_type does not convert between {dtypes.name(x.dtype)} and {dtypes.name(new_dtype)};"
-                " use convert_element_type."
-            )
-    old, new = dtypes.bits(x.dtype), dtypes.bits(new_dtype)
-    if old == new:
-        return shaped(x.shape, new_dtype)
-    if max(old, new) % min(old, new):
-        raise type_error(
-            f"bitcast_convert_type from {dtypes.name(x.dtype)} to {dtypes.name(new_dtype)}: {old} bits are not a"
-            f" multiple of {new}, nor {new} of {old}."
-        )
-    if old > new:
-        return shaped((*x.shape, old // new), new_dtype)
-    if not x.shape or x.shape[-1] * old != new:
-        raise ValueError(
-            f"bitcast_convert_type from {dtypes.name(x.dtype)}{list(x.shape)} to {dtypes.name(new_dtype)} needs a last"
-            f" axis of size {new // old}."
-        )
-    return shaped(x.shape[:-1], new_dtype)
-
-
-def _bitcast_reference(x: Value, *, new_dtype: ElementType) -> Any:
-    shape = _bitcast_abstract(shaped(x.shape, x.dtype), new_dtype=new_dtype).shape
-    if min(dtypes.bits(x.dtype), dtypes.bits(new_dtype)) < 8:  # of which the host keeps each in a byte
-        return _from_bits(_to_bits(x), new_dtype, shape)
-    return np.frombuffer(x.tobytes(), new_dtype).reshape(shape)
-
-
-def _to_bits(x: Value) -> Any:
-    """All bits of an array, the lowest of each element first."""
-    return np.unpackbits(np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, -1), axis=1, bitorder="little")[
-        :, : dtypes.bits(x.dtype)
-    ].ravel()
-
-
-def _from_bits(bits: Any, dt: ElementType, shape: Sequence[Any]) -> Any:
-    width = dtypes.bits(dt)
-    elements = bits.reshape(-1, width)
-    if width < 8:
-        fill = elements[:, -1:] if dtypes.is_int(dt) and dtypes.is_signed(dt) else np.zeros_like(elements[:, :1])
-        elements = np.concatenate([elements, np.repeat(fill, 8 - width, 1)], 1)
-    return np.frombuffer(np.packbits(elements, axis=1, bitorder="little").tobytes(), dt).reshape(shape)
-
-
-def _bitcast_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dtype: ElementType) -> tuple[Value, Value]:
-    out = bitcast_convert_type_p.bind(*primals, new_dtype=new_dtype)
-    return out, Zero(tangent_aval(get_aval(out)))
-
-
-bitcast_convert_type_p.abstract, bitcast_convert_type_p.reference, bitcast_convert_type_p.jvp = (
-    _bitcast_abstract,
-    _bitcast_reference,
-    _bitcast_jvp,
-)
-bitcast_convert_type_p.batch = lambda axis, args, dims, **params: (
-    bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), **params),
-    0,
-)
-
-
-def bitcast(x: Value, dtype: ElementType) -> Value:
-    return bitcast_convert_type_p.bind(x, new_dtype=dtypes.canonicalize(dtype))
-
-
-def _no_precision(dt: ElementType, *, exponent_bits: int, mantissa_bits: int) -> str | None:
-    if not 1 <= exponent_bits < 1 << 31 or not 0 <= mantissa_bits < 1 << 31:
-        raise ValueError(
-            at_user_line(
-                f"reduce_precision: exponent_bits must be positive and mantissa_bits not negative, got {exponent_bits}"
-                f" and {mantissa_bits}."
-            )
-        )
-    return None
-
-
-reduce_precision_p: Primitive = _elementwise(
-    "reduce_precision",
-    "f",
-    None,
-    refuse=_no_precision,
-    jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
-    transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)],
-)
-
-
-def _reduce_precision_reference(x: Value, *, exponent_bits: int, mantissa_bits: int) -> Any:
-    exponent_bits, mantissa_bits = min(exponent_bits, 12), min(mantissa_bits, 60)  # more than float64 has
-    with np.errstate(all="ignore"):
-        m, e = np.frexp(x.astype(np.float64))
-        scaled = np.ldexp(np.rint(np.ldexp(m, mantissa_bits + 1)), e - mantissa_bits - 1)
-        bias = (1 << (exponent_bits - 1)) - 1
-        big = np.ldexp(2.0 - 2.0**-mantissa_bits, bias)
-        scaled = np.where(np.abs(scaled) > big, np.copysign(np.inf, x), scaled)
-        scaled = np.where(np.abs(scaled) < np.ldexp(1.0, 1 - bias), np.copysign(0.0, x), scaled)
-        return np.where(np.isfinite(x), scaled, x).astype(x.dtype)
-
-
-reduce_precision_p.reference = _reduce_precision_reference

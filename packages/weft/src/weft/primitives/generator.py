@@ -18,7 +18,8 @@ from ..base.avals import shaped
 from ..core.primitive import Primitive, param_type
 from ..base.errors import type_error
 from ..base.host import np
-from .elementwise import add, bitcast, lt, mul, mulhi, or_, shift_left, xor
+from .elementwise import add, lt, mul, or_, xor
+from .bitwise import bitcast, mulhi, shift_left
 from .linear import broadcast_in_dim, broadcast_to_rank_shape, convert, full, moveaxis, reshape
 from .random_bits import Generator, add_generator, threefry2x32_p, threefry_fold_in, threefry_seed, threefry_split
 from .rules import broadcast_shapes, dtype_of, no_derivative, scalar_like, shape_of

@@ -9,7 +9,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import AbstractToken, ShapedArray, shaped, tangent_aval
 from ..base.config import config
 from ..core.jaxpr import TypedScalar, round_scalar
@@ -45,7 +45,7 @@ def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sha
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype) and not dtypes.is_bool(new_dtype):
         x = x.real
     if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):  # XLA saturates, and NaN becomes 0
-        info = dtypes.iinfo(new_dtype)
+        info = limits.iinfo(new_dtype)
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
         clipped = np.clip(np.trunc(wide), float(info.min), float(info.max))
         safe = np.where(clipped >= float(info.max), 0, clipped).astype(new_dtype)

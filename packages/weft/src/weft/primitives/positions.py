@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import SymbolicSize
 from ..core.jaxpr import TypedScalar
 from .elementwise import add, lt, max_, min_, select_n_p
@@ -24,7 +24,7 @@ def holding(dt: ElementType, *sizes: Size) -> ElementType:
         *[wide for wide in (dtypes.int32, dtypes.canonicalize(dtypes.int64)) if dtypes.bits(wide) > dtypes.bits(dt)],
     ]
     fits = lambda dt: all(
-        [dtypes.bits(dt) >= 32 if isinstance(n, SymbolicSize) else n <= dtypes.iinfo(dt).max for n in sizes]
+        [dtypes.bits(dt) >= 32 if isinstance(n, SymbolicSize) else n <= limits.iinfo(dt).max for n in sizes]
     )
     return next((wide for wide in wider if fits(wide)), wider[-1])
 
@@ -44,7 +44,7 @@ def narrowed(index: Value, dt: ElementType) -> Value:
     still.
     """
     value = known_index(index)
-    (low, high), (least, most) = [(info.min, info.max) for info in map(dtypes.iinfo, (dt, dtype_of(index)))]
+    (low, high), (least, most) = [(info.min, info.max) for info in map(limits.iinfo, (dt, dtype_of(index)))]
     if value is not None:
         return scalar_of(min(max(value, low), high), dt)
     if most > high:

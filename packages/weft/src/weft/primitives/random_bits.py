@@ -15,7 +15,8 @@ from ..core.primitive import Primitive, unsupported
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
-from .elementwise import add, bitcast, or_, shift_left, shift_right_logical, xor
+from .elementwise import add, or_, xor
+from .bitwise import bitcast, shift_left, shift_right_logical
 from .linear import (
     broadcast_in_dim,
     broadcast_to_axis,

@@ -6,13 +6,14 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
-from .elementwise import abs_, add, div, eq, exp, extremum_reference, log1p, max_, min_, mul, neg, select, sub
+from .elementwise import abs_, add, div, eq, extremum_reference, max_, min_, mul, neg, select, sub
+from .transcendental import exp, log1p
 from .linear import broadcast_in_dim, convert, full, moveaxis, reduce_sum, reduced_shape, reduction_batch
 from .linear import reshape as _reshape
 from .linear import transpose as _transpose
@@ -65,7 +66,7 @@ def _make_extremum_jvp(bind: Callable[..., Value]) -> JvpRule:
 
 def _limit(dt: ElementType, highest: bool) -> Value:
     """The identity of min (the highest number) or max."""
-    return dtypes.highest(dt) if highest else dtypes.lowest(dt)
+    return limits.highest(dt) if highest else limits.lowest(dt)
 
 
 def _np_extremum(ufunc: str, highest: bool) -> ReferenceRule:

@@ -19,15 +19,9 @@ from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from .collective import pvary_p
 from .elementwise import add, lt, mul, select
-from .index import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather,
-    scatter_p,
-)
+from .gather import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
+from .dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
+from .scatter import scatter_p
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reshape, squeeze, zeros
 from .rules import scalar_like, shape_of
 from .shape import iota, slice_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import SymbolicSize, shaped, tangent_aval
 from ..core.jaxpr import TypedScalar, round_scalar
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, registry
@@ -40,7 +40,7 @@ def scalar_like(x: Value, value: Value) -> Any:
     if (
         isinstance(value, int)
         and dtypes.is_int(aval.dtype)
-        and not dtypes.iinfo(aval.dtype).min <= value <= dtypes.iinfo(aval.dtype).max
+        and not limits.iinfo(aval.dtype).min <= value <= limits.iinfo(aval.dtype).max
     ):
         raise OverflowError(
             at_user_line(

@@ -12,7 +12,7 @@ from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
-from .index import GatherDimensionNumbers, GatherScatterMode, gather
+from .gather import GatherDimensionNumbers, GatherScatterMode, gather
 from .linear import broadcast_to_axis, expand_dims, moveaxis, zeros
 from .rules import shape_of
 from .shape import iota, rev, slice_

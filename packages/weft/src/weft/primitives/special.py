@@ -10,28 +10,23 @@ import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.host import has_numpy, np
 from .elementwise import (
     Function,
     _elementwise,
     _fn,
-    _of_scalars,
-    _wide,
     abs_,
     add,
     and_,
     div,
     eq,
-    exp,
     floor,
     ge,
     gt,
     integer_pow,
     is_finite,
     le,
-    log,
-    log1p,
     lt,
     max_,
     min_,
@@ -40,13 +35,11 @@ from .elementwise import (
     neg,
     not_,
     or_,
-    pow_,
-    rsqrt,
     select,
     sign,
-    sqrt,
     sub,
 )
+from .transcendental import _of_scalars, _wide, exp, log, log1p, pow_, rsqrt, sqrt
 from .linear import convert, full
 from .rules import broadcast_shapes, dtype_of, scalar_like, shape_of
 
@@ -94,7 +87,7 @@ def in_single(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def epsilon(x: Value) -> float:
-    return float(dtypes.finfo(dtype_of(x)).eps)
+    return float(limits.finfo(dtype_of(x)).eps)
 
 
 def times(x: Value, value: float) -> Value:
@@ -596,7 +589,7 @@ def excess(change: Value, z: Value, ratio: Value) -> Value:
     for k in reversed(range(15 if dtypes.bits(dtype_of(t)) == 64 else 7)):
         series = plus(mul(series, square), 1 / (2 * k + 3))
     inside = mul(z, sub(mul(t, r), times(mul(mul(r, square), series), 2)))
-    most = filled(ratio, float(dtypes.finfo(dtype_of(ratio)).max))
+    most = filled(ratio, float(limits.finfo(dtype_of(ratio)).max))
     return select(near, inside, sub(change, mul(z, log(min_(where(not_(near), ratio, 1), most)))))
 
 

@@ -9,14 +9,15 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import add, eq, max_, min_, mul, select
-from .index import GatherDimensionNumbers, ScatterDimensionNumbers, gather, scatter_add
+from .gather import GatherDimensionNumbers, ScatterDimensionNumbers, gather
+from .scatter import scatter_add
 from .linear import broadcast_in_dim, broadcast_to_axis, expand_dims, full, moveaxis, reduce_sum, reshape, transpose
 from .reduce import argmax, argmin, reduce_max, reduce_min
 from .rules import check_kind, dtype_of, linear_jvp, same_dtype, shape_of
@@ -229,12 +230,12 @@ def unpatch(
 
 def lowest(dt: ElementType) -> Value:
     """The identity of max."""
-    return dtypes.lowest(dt)
+    return limits.lowest(dt)
 
 
 def highest(dt: ElementType) -> Value:
     """The identity of min."""
-    return dtypes.highest(dt)
+    return limits.highest(dt)
 
 
 def _np_padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_dilation: tuple[int, ...]) -> Value:

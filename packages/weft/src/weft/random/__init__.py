@@ -5,6 +5,8 @@ it.
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
+from .continuous import *
+from .discrete import *
 from .keys import *
 from .sampling import *
 

@@ -14,12 +14,13 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
-from ..higher_order.loops import scan, while_loop
+from ..higher_order.scan import scan
+from ..higher_order.while_loop import while_loop
 from ..base.errors import at_user_line
 from ..lax.common import canonical_shape, on_device, only, operand
 from ..numpy.ufuncs import _clip
 from ..numpy.util import broadcast_to, promote_inexact
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.random_bits import random_clone_p, random_split_p
 from ..primitives.reduce import cumsum
@@ -66,15 +67,15 @@ def _poisson_knuth(key: Value, lam: Value, shape: tuple[Size, ...], dtype: Eleme
         key, k, log_product = state
         key, sub = parts(key, 2)
         k = el.select(log_product > -lam, k + 1, k)
-        return key, k, log_product + el.log(_uniform(sub, 0.0, 1.0, shape=shape, dtype=dtype_of(lam)))
+        return key, k, log_product + transcendental.log(_uniform(sub, 0.0, 1.0, shape=shape, dtype=dtype_of(lam)))
 
     start = (key, linear.full(shape, 0, dtype), linear.full(shape, 0, dtype_of(lam)))
     return while_loop(lambda s: _any(s[2] > -lam), multiply, start)[1] - 1
 
 
 def _poisson_rejection(key: Value, lam: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
-    log_lam = el.log(lam)
-    b = 0.931 + 2.53 * el.sqrt(lam)
+    log_lam = transcendental.log(lam)
+    b = 0.931 + 2.53 * transcendental.sqrt(lam)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     v_r = 0.9277 - 3.6224 / (b - 2)
@@ -82,7 +83,7 @@ def _poisson_rejection(key: Value, lam: Value, shape: tuple[Size, ...], dtype: E
     def propose(u: Value, v: Value) -> tuple[Value, Value]:
         us = 0.5 - el.abs_(u)
         k = el.floor((2 * a / us + b) * u + lam + 0.43)
-        s = el.log(v * inverse_alpha / (a / (us * us) + b))
+        s = transcendental.log(v * inverse_alpha / (a / (us * us) + b))
         bound = -lam + k * log_lam - lgamma(k + 1)
         outside = (k < 0) | ((us < 0.013) & (v > us))
         return k, ((us >= 0.07) & (v <= v_r)) | (el.not_(outside) & (s <= bound))
@@ -149,20 +150,24 @@ def _stirling_rest(k: Value) -> Value:
 
 
 def _binomial_inversion(key: Value, n: Value, p: Value, shape: tuple[Size, ...]) -> Value:
-    log_q = el.log1p(-p)
+    log_q = transcendental.log1p(-p)
 
     def add(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         key, count, trials = state
         sub, key = parts(key, 2)
         count = el.select(trials <= n, count + 1, count)
-        return key, count, trials + el.ceil(el.log(_uniform(sub, 0.0, 1.0, shape=shape, dtype=dtype_of(p))) / log_q)
+        return (
+            key,
+            count,
+            trials + el.ceil(transcendental.log(_uniform(sub, 0.0, 1.0, shape=shape, dtype=dtype_of(p))) / log_q),
+        )
 
     zero = linear.full(shape, 0, dtype_of(n))
     return while_loop(lambda s: _any(s[2] <= n), add, (key, zero, zero))[1] - 1
 
 
 def _binomial_rejection(key: Value, n: Value, p: Value, shape: tuple[Size, ...]) -> Value:
-    deviation = el.sqrt(n * p * (1 - p))
+    deviation = transcendental.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
     c = n * p + 0.5
@@ -174,11 +179,11 @@ def _binomial_rejection(key: Value, n: Value, p: Value, shape: tuple[Size, ...])
     def propose(u: Value, v: Value) -> tuple[Value, Value]:
         us = 0.5 - el.abs_(u)
         k = el.floor((2 * a / us + b) * u + c)
-        s = el.log(v * alpha / (a / (us * us) + b))
+        s = transcendental.log(v * alpha / (a / (us * us) + b))
         bound = (
-            (m + 0.5) * el.log((m + 1) / (r * (n - m + 1)))
-            + (n + 1) * el.log((n - m + 1) / (n - k + 1))
-            + (k + 0.5) * el.log(r * (n - k + 1) / (k + 1))
+            (m + 0.5) * transcendental.log((m + 1) / (r * (n - m + 1)))
+            + (n + 1) * transcendental.log((n - m + 1) / (n - k + 1))
+            + (k + 0.5) * transcendental.log(r * (n - k + 1) / (k + 1))
             + _stirling_rest(m)
             + _stirling_rest(n - m)
             - _stirling_rest(k)

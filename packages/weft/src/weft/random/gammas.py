@@ -10,17 +10,17 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..decompositions.incomplete import random_gamma_grad
-from ..higher_order.loops import while_loop
+from ..higher_order.while_loop import while_loop
 from ..higher_order.prefix import map_
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from ..lax.common import canonical_shape, on_device, only, operand
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.random_bits import FRY, key_primitive, random_split_p
 from ..primitives.reduce import reduce_max, reduce_or
@@ -31,7 +31,9 @@ from ..transforms.physical import lower_types
 from ..transforms.stage import inline_call, stage_closed
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key
-from .sampling import _float, _normal_real, _rademacher, _shape, _uniform, exponential
+from .sampling import _float, _normal_real, _shape, _uniform
+from .discrete import _rademacher
+from .continuous import exponential
 
 if TYPE_CHECKING:
     from ..base.avals import AbstractValue, Size
@@ -71,7 +73,7 @@ def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
     like = lambda value: linear.full(shape_of(a), value, dt)
     large = a >= 1
     d = el.select(large, a, a + 1) - 1 / 3
-    c = 1 / 3 / el.sqrt(d)
+    c = 1 / 3 / transcendental.sqrt(d)
 
     def draw(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         keys, x, v = state
@@ -81,7 +83,9 @@ def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
         return keys, el.select(again, new, x), el.select(again, 1 + new * c, v)
 
     def rejected(x2: Value, v: Value, u: Value) -> Value:
-        return (u >= 1 - 0.0331 * (x2 * x2)) & (el.log(u) >= x2 * 0.5 + d * ((1 - v) + el.log(v)))
+        return (u >= 1 - 0.0331 * (x2 * x2)) & (
+            transcendental.log(u) >= x2 * 0.5 + d * ((1 - v) + transcendental.log(v))
+        )
 
     def attempt(state: Sequence[Value]) -> tuple[Any, ...]:
         keys, *old = state
@@ -94,8 +98,8 @@ def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
     v = while_loop(lambda s: _any(rejected(*s[1:])), attempt, (keys, like(0), like(1), like(2)))[2]
     u = _uniform(last, 0.0, 1.0, shape=(), dtype=dt)
     if log_space:
-        log_u = el.log1p(-u)
-        return el.log(d) + el.log(v) + el.select(large | (log_u == 0), like(0), log_u * (1 / a))
+        log_u = transcendental.log1p(-u)
+        return transcendental.log(d) + transcendental.log(v) + el.select(large | (log_u == 0), like(0), log_u * (1 / a))
     return d * v * el.select(large, like(1), (1 - u) ** (1 / a))
 
 
@@ -135,8 +139,8 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, log_space: bool
         return out, Zero(tangent_aval(get_aval(out)))
     if not log_space:
         return out, el.mul(t, random_gamma_grad(a, out))
-    sample = el.exp(out)
-    tiny = linear.full(shape_of(out), float(dtypes.finfo(dtype_of(out)).tiny), dtype_of(out))
+    sample = transcendental.exp(out)
+    tiny = linear.full(shape_of(out), float(limits.finfo(dtype_of(out)).tiny), dtype_of(out))
     sample = el.select(el.eq(sample, scalar_like(sample, 0)), tiny, sample)
     return out, el.mul(t, el.div(random_gamma_grad(a, sample), sample))
 
@@ -214,7 +218,7 @@ def _beta(key: Value, a: Value, b: Value, *, shape: tuple[Size, ...], dtype: Ele
         for k, v in zip(parts(key, 2), (a, b))
     ]
     top = el.max_(a, b)
-    a, b = el.exp(a - top), el.exp(b - top)
+    a, b = transcendental.exp(a - top), transcendental.exp(b - top)
     return a / (a + b)
 
 
@@ -247,7 +251,7 @@ def _dirichlet(key: Value, alpha: Value, *, shape: tuple[Size, ...], dtype: Elem
     logs = _gamma(key, linear.convert(alpha, dtype), shape=(*shape, shape_of(alpha)[-1]), dtype=dtype)
     axis = len(shape)
     top = el.max_(scalar_like(logs, -math.inf), reduce_max(logs, (axis,)))
-    exps = el.exp(logs - linear.stop_gradient_p.bind(linear.expand_dims(top, (axis,))))
+    exps = transcendental.exp(logs - linear.stop_gradient_p.bind(linear.expand_dims(top, (axis,))))
     return exps / linear.expand_dims(linear.reduce_sum(exps, (axis,)), (axis,))
 
 
@@ -292,7 +296,7 @@ def dirichlet(
 
 @inner_jit(name="_chisquare", static_argnames=("shape", "dtype"))
 def _chisquare(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
-    return el.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
+    return transcendental.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
 
 
 def chisquare(
@@ -349,7 +353,7 @@ def _t(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: ElementType) ->
     df = linear.convert(df, dtype)
     for_normal, for_gamma = parts(key, 2)
     half = df / 2
-    return _normal_real(for_normal, shape, dtype) * el.sqrt(
+    return _normal_real(for_normal, shape, dtype) * transcendental.sqrt(
         half / _gamma(for_gamma, half, shape=shape, dtype=dtype, log_space=False)
     )
 
@@ -378,7 +382,7 @@ def t(
 def _generalized_normal(key: Value, p: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     for_gamma, for_sign = parts(key, 2)
     size = _gamma(for_gamma, 1 / p, shape=shape, dtype=dtype, log_space=False)
-    return _rademacher(for_sign, shape, dtype) * el.pow_(*_ranked(size, linear.convert(1 / p, dtype)))
+    return _rademacher(for_sign, shape, dtype) * transcendental.pow_(*_ranked(size, linear.convert(1 / p, dtype)))
 
 
 def _ranked(x: Value, y: Value) -> tuple[Value, Value]:
@@ -411,8 +415,8 @@ def _ball(key: Value, p: Value, *, d: int, shape: tuple[Size, ...], dtype: Eleme
     for_normal, for_radius = parts(key, 2)
     g = _generalized_normal(for_normal, p, shape=(*shape, d), dtype=dtype)
     e = exponential(for_radius, shape, dtype)
-    total = linear.reduce_sum(el.pow_(el.abs_(g), linear.convert(p, dtype)), (len(shape),)) + e
-    return g / linear.expand_dims(el.pow_(total, linear.convert(1 / p, dtype)), (len(shape),))
+    total = linear.reduce_sum(transcendental.pow_(el.abs_(g), linear.convert(p, dtype)), (len(shape),)) + e
+    return g / linear.expand_dims(transcendental.pow_(total, linear.convert(1 / p, dtype)), (len(shape),))
 
 
 def ball(

@@ -11,14 +11,16 @@ from ..numpy.einsum import einsum
 from ..numpy.linalg import cholesky, eigh, qr, svd
 from ..numpy.diagonals import diagonal
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .gammas import _params, _ranked, parts
 from .keys import as_key
-from .sampling import _float, _maxwell, _normal, _normal_real, _rademacher, _uniform
+from .sampling import _float, _normal, _normal_real, _uniform
+from .continuous import _maxwell
+from .discrete import _rademacher
 
 if TYPE_CHECKING:
     from ..base.avals import Size
@@ -38,7 +40,7 @@ def _wald(key: Value, mean: Value, *, shape: tuple[Size, ...], dtype: ElementTyp
     v = _normal_real(for_normal, shape, dtype)
     z = _uniform(for_choice, 0.0, 1.0, shape=shape, dtype=dtype)
     y, square = el.integer_pow(v, 2), el.integer_pow(mean, 2)
-    root = el.sqrt(4 * mean * y + square * el.integer_pow(y, 2))
+    root = transcendental.sqrt(4 * mean * y + square * el.integer_pow(y, 2))
     x = mean + square * y / 2 - mean / 2 * root
     return el.select(z <= mean / (mean + x), x, square / x)
 
@@ -110,10 +112,10 @@ def _multivariate_normal(
         factor = cholesky(cov)
     elif method == "eigh":
         values, vectors = eigh(cov)
-        factor = vectors * el.sqrt(linear.expand_dims(values, (len(shape_of(values)) - 1,)))
+        factor = vectors * transcendental.sqrt(linear.expand_dims(values, (len(shape_of(values)) - 1,)))
     else:
         vectors, values, _ = svd(cov)
-        factor = vectors * el.sqrt(linear.expand_dims(values, (len(shape_of(values)) - 1,)))
+        factor = vectors * transcendental.sqrt(linear.expand_dims(values, (len(shape_of(values)) - 1,)))
     normal = _normal_real(key, (*shape, shape_of(mean)[-1]), dtype)
     return mean + einsum("...ij,...j->...i", factor, normal)
 

@@ -11,7 +11,7 @@ from ..base import dtypes
 from .. import numpy as jnp
 from ..numpy.util import operand, promote_inexact
 from ..base.source_info import api_boundary
-from ..base.tree import register_pytree_node_class
+from ..base.registration import register_pytree_node_class
 
 __all__ = ["RegularGridInterpolator"]
 

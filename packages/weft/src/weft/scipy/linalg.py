@@ -10,15 +10,15 @@ import math
 from importlib import import_module
 from typing import Any
 
-from ..base import dtypes
-from ..higher_order.loops import fori_loop
+from ..base import dtypes, promotion
+from ..higher_order.while_loop import fori_loop
 from ..lax import linalg as lax
 from ..numpy import linalg as _np
 from ..numpy.diagonals import tril, triu
 from ..numpy.linalg import solving
 from ..numpy.products import matmul
 from ..numpy.util import on_device, operand, promote_inexact
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear, matrix
 from ..primitives import linalg as ops
 from ..primitives.reduce import reduce_max
@@ -346,7 +346,7 @@ def block_diag(*arrs):
     xs = [on_device(operand("block_diag", a)) for a in arrs] or [linear.full((1, 0), 0.0, dtypes.float32)]
     if any(len(shape_of(x)) > 2 for x in xs):
         raise ValueError(f"block_diag takes matrices, got shapes {[shape_of(x) for x in xs]}.")
-    dt = dtypes.promote(*[(dtype_of(x), False) for x in xs])[0]
+    dt = promotion.promote(*[(dtype_of(x), False) for x in xs])[0]
     xs = [linear.reshape(linear.convert(x, dt), ((1, 1) + shape_of(x))[-2:]) for x in xs]
     height, width, top, left, out = sum(shape_of(x)[0] for x in xs), sum(shape_of(x)[1] for x in xs), 0, 0, None
     for x in xs:
@@ -396,11 +396,11 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
     double = dtypes.name(dt) in ("float64", "complex128")
     degree, limit = (13, 5.371920351148152) if double else (7, 3.925724783138660)
     size = reduce_max(linear.reduce_sum(el.abs_(x), (len(shape) - 2,)), (len(shape) - 2,))
-    ratio = el.ceil(el.div(el.log(el.div(size, scalar_like(size, limit))), scalar_like(size, math.log(2))))
+    ratio = el.ceil(el.div(transcendental.log(el.div(size, scalar_like(size, limit))), scalar_like(size, math.log(2))))
     squarings = el.max_(
         scalar_like(size, 0), el.select(el.is_finite(ratio), ratio, linear.full(shape_of(ratio), 0, dtype_of(ratio)))
     )
-    x = el.div(x, _wide(linear.convert(el.exp2(squarings), dt), shape))
+    x = el.div(x, _wide(linear.convert(transcendental.exp2(squarings), dt), shape))
     coefficients, eye = _PADE[degree], matrix.eye(shape, dt)
     square, power = matmul(x, x), eye
     even: Any = None

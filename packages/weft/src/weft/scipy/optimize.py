@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from .. import numpy as jnp
 from ..api.tracing import value_and_grad
 from ..higher_order.cond import cond
-from ..higher_order.loops import fori_loop, while_loop
+from ..higher_order.while_loop import fori_loop, while_loop
 from ..base.source_info import api_boundary
 from ..base.tree import tree_map
 
@@ -127,7 +127,7 @@ def line_search(
             _where(shrink, a, b)
             for a, b in ((z.low, new), (new, _where(flip, z.low, z.high)), (z.high, _where(flip, z.high, z.low)))
         )
-        tiny = width <= dtypes.finfo(value.dtype).eps
+        tiny = width <= limits.finfo(value.dtype).eps
         return _Zoom(low, high, before, new, ~shrink & flat(new), tiny, z.count + 1)
 
     def zoom(low: _Point, high: _Point) -> _Zoom:

@@ -6,14 +6,14 @@ import math
 from importlib import import_module
 from typing import Literal, overload
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from ..higher_order.custom_jvp import custom_jvp
 from ..lax import special as incomplete
 from ..lax.collectives import pmax
 from ..numpy import comparisons, reductions, ufuncs
 from ..numpy.selecting import where as _where
 from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes, split_names
-from ..primitives import elementwise as el
+from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives import special as gammas
 from ..primitives.reduce import reduce_max
@@ -33,14 +33,14 @@ def _unary(name: str, text: str, op):
     return function
 
 
-erf = _unary("erf", "The error function.", el.erf)
-erfc = _unary("erfc", "1 - erf(x), exact in the tail.", el.erfc)
-erfinv = _unary("erfinv", "The inverse of erf.", el.erf_inv)
+erf = _unary("erf", "The error function.", transcendental.erf)
+erfc = _unary("erfc", "1 - erf(x), exact in the tail.", transcendental.erfc)
+erfinv = _unary("erfinv", "The inverse of erf.", transcendental.erf_inv)
 gammaln = _unary("gammaln", "log |gamma(x)|.", gammas.lgamma)
 digamma = _unary("digamma", "The derivative of gammaln.", gammas.digamma)
 psi = digamma
-expit = _unary("expit", "1 / (1 + exp(-x)).", el.logistic)
-logit = _unary("logit", "log(x / (1 - x)).", lambda x: el.sub(el.log(x), el.log1p(el.neg(x))))
+expit = _unary("expit", "1 / (1 + exp(-x)).", transcendental.logistic)
+logit = _unary("logit", "log(x / (1 - x)).", lambda x: el.sub(transcendental.log(x), transcendental.log1p(el.neg(x))))
 
 
 def ndtri(p):
@@ -68,20 +68,22 @@ def _ndtri(p):
     like = lambda c: scalar_like(p, c)
     upper = el.gt(p, like(0.5))
     rest = _where(upper, el.sub(like(1), p), p)
-    q = el.max_(el.mul(like(2), el.min_(rest, like(_TAIL))), like(float(dtypes.finfo(dtype_of(p)).tiny)))
-    size = el.neg(el.log(q))
-    t = el.sqrt(el.sub(size, el.mul(like(0.5), el.log(el.mul(like(math.pi), size)))))
+    q = el.max_(el.mul(like(2), el.min_(rest, like(_TAIL))), like(float(limits.finfo(dtype_of(p)).tiny)))
+    size = el.neg(transcendental.log(q))
+    t = transcendental.sqrt(el.sub(size, el.mul(like(0.5), transcendental.log(el.mul(like(math.pi), size)))))
     for _ in range(4):
-        tail = el.erfc(t)
-        slope = el.mul(el.mul(tail, el.exp(el.mul(t, t))), like(math.sqrt(math.pi) / 2))  # of t by -log(erfc)
-        t = el.add(t, el.mul(el.log(el.div(tail, q)), slope))
+        tail = transcendental.erfc(t)
+        slope = el.mul(
+            el.mul(tail, transcendental.exp(el.mul(t, t))), like(math.sqrt(math.pi) / 2)
+        )  # of t by -log(erfc)
+        t = el.add(t, el.mul(transcendental.log(el.div(tail, q)), slope))
     far = el.mul(like(-math.sqrt(2)), t)
     far = _where(el.eq(rest, like(0)), -math.inf, _where(el.lt(rest, like(0)), math.nan, far))
     inside = el.sub(el.mul(like(2), p), like(1))
-    y = el.erf_inv(inside)
-    slope = el.mul(el.exp(el.mul(y, y)), like(math.sqrt(math.pi) / 2))
+    y = transcendental.erf_inv(inside)
+    slope = el.mul(transcendental.exp(el.mul(y, y)), like(math.sqrt(math.pi) / 2))
     # XLA's is up to 27 ulp off
-    y = _where(el.lt(rest, like(_TAIL)), y, el.add(y, el.mul(el.sub(inside, el.erf(y)), slope)))
+    y = _where(el.lt(rest, like(_TAIL)), y, el.add(y, el.mul(el.sub(inside, transcendental.erf(y)), slope)))
     middle = el.mul(like(math.sqrt(2)), y)
     return _where(el.lt(rest, like(_TAIL)), _where(upper, el.neg(far), far), middle)
 
@@ -91,7 +93,10 @@ def _ndtri_jvp(primals, tangents):
     (p,), (dp,) = primals, tangents
     out = _ndtri(p)
     return out, el.mul(
-        dp, el.mul(scalar_like(p, math.sqrt(2 * math.pi)), el.exp(el.mul(scalar_like(p, 0.5), el.mul(out, out))))
+        dp,
+        el.mul(
+            scalar_like(p, math.sqrt(2 * math.pi)), transcendental.exp(el.mul(scalar_like(p, 0.5), el.mul(out, out)))
+        ),
     )
 
 
@@ -106,8 +111,8 @@ def ndtr(x):
     (x,) = promote_inexact("ndtr", x)
     w = el.mul(x, scalar_like(x, math.sqrt(0.5)))
     half = scalar_like(x, 0.5)
-    tail = el.mul(half, el.erfc(el.abs_(w)))
-    middle = el.add(half, el.mul(half, el.erf(w)))
+    tail = el.mul(half, transcendental.erfc(el.abs_(w)))
+    middle = el.add(half, el.mul(half, transcendental.erf(w)))
     return _where(
         el.lt(el.abs_(w), scalar_like(x, math.sqrt(0.5))),
         middle,
@@ -124,7 +129,7 @@ def gamma(x):
         6.0
     """
     (x,) = promote_inexact("gamma", x)
-    size = el.exp(gammas.lgamma(x))
+    size = transcendental.exp(gammas.lgamma(x))
     whole = el.floor(x)
     odd = el.ne(el.sub(whole, el.mul(scalar_like(x, 2), el.floor(el.div(whole, scalar_like(x, 2))))), scalar_like(x, 0))
     out = _where(comparisons.logical_and(el.lt(x, scalar_like(x, 0)), odd), el.neg(size), size)
@@ -194,10 +199,14 @@ def polygamma(n, x):
 i0e = _unary("i0e", "exp(-|x|) I0(x), the scaled modified Bessel function of order 0.", gammas.bessel_i0e)
 i1e = _unary("i1e", "exp(-|x|) I1(x), the scaled modified Bessel function of order 1.", gammas.bessel_i1e)
 i0 = _unary(
-    "i0", "The modified Bessel function of order 0.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i0e(x))
+    "i0",
+    "The modified Bessel function of order 0.",
+    lambda x: el.mul(transcendental.exp(el.abs_(x)), gammas.bessel_i0e(x)),
 )
 i1 = _unary(
-    "i1", "The modified Bessel function of order 1.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i1e(x))
+    "i1",
+    "The modified Bessel function of order 1.",
+    lambda x: el.mul(transcendental.exp(el.abs_(x)), gammas.bessel_i1e(x)),
 )
 
 
@@ -216,7 +225,7 @@ def _stirling_rest(z):
 @custom_jvp
 def _log1p_ratio(x, y):
     """log1p(x / y) of positive numbers, whose derivative does not square them: that may overflow."""
-    return el.log1p(x / y)
+    return transcendental.log1p(x / y)
 
 
 @_log1p_ratio.defjvp
@@ -246,9 +255,11 @@ def betaln(a, b):
     p, q = _where(far, less, 1.0), _where(far, more, _LARGE)
     rest = _stirling_rest(q) - _stirling_rest(p + q) - (q - 0.5) * _log1p_ratio(p, q)
     large = _where(both, p, _LARGE)
-    both_large = rest + _stirling_rest(large) - large * _log1p_ratio(q, large) + 0.5 * el.log(2 * math.pi / large)
+    both_large = (
+        rest + _stirling_rest(large) - large * _log1p_ratio(q, large) + 0.5 * transcendental.log(2 * math.pi / large)
+    )
     small = _where(both, 1.0, p)
-    one_large = rest + gammas.lgamma(small) + small * (1 - el.log(p + q))
+    one_large = rest + gammas.lgamma(small) + small * (1 - transcendental.log(p + q))
     x, y = _where(far, 1.0, a), _where(far, 1.0, b)
     near = el.sub(el.add(gammas.lgamma(x), gammas.lgamma(y)), gammas.lgamma(el.add(x, y)))
     return _where(both, both_large, _where(far, one_large, near))
@@ -256,7 +267,7 @@ def betaln(a, b):
 
 def beta(a, b):
     """The beta function of positive numbers."""
-    return el.exp(betaln(a, b))
+    return transcendental.exp(betaln(a, b))
 
 
 def factorial(n, exact: bool = False):
@@ -264,7 +275,7 @@ def factorial(n, exact: bool = False):
     if exact:
         raise NotImplementedError("factorial: exact=True is not supported; the result is a float.")
     (n,) = promote_inexact("factorial", n)
-    return _where(el.lt(n, scalar_like(n, 0)), 0.0, el.exp(gammas.lgamma(el.add(n, scalar_like(n, 1)))))
+    return _where(el.lt(n, scalar_like(n, 0)), 0.0, transcendental.exp(gammas.lgamma(el.add(n, scalar_like(n, 1)))))
 
 
 def _product_with_log(name: str, log, slope_y):
@@ -286,8 +297,8 @@ def _product_with_log(name: str, log, slope_y):
     return function
 
 
-_xlogy = _product_with_log("xlogy", el.log, lambda x, y: ufuncs.divide(x, y))
-_xlog1py = _product_with_log("xlog1py", el.log1p, lambda x, y: ufuncs.divide(x, ufuncs.add(1, y)))
+_xlogy = _product_with_log("xlogy", transcendental.log, lambda x, y: ufuncs.divide(x, y))
+_xlog1py = _product_with_log("xlog1py", transcendental.log1p, lambda x, y: ufuncs.divide(x, ufuncs.add(1, y)))
 
 
 def xlogy(x, y):
@@ -405,16 +416,20 @@ def logsumexp(
         el.select_n_p.bind(el.is_finite(top), linear.full(shape_of(top), 0, dtype_of(top)), top)
     )
     top = linear.convert(pmax(top, names) if names else top, dtype_of(a))
-    exps = el.exp(el.sub(a, linear.expand_dims(top, axes) if axes else top))
+    exps = transcendental.exp(el.sub(a, linear.expand_dims(top, axes) if axes else top))
     if b is not None:
         exps = ufuncs.multiply(exps, b)
     total = reductions.sum(exps, (*axes, *names), where=where)
     if dtypes.is_complex(dtype_of(total)):
         sign = el.sign(total)
-        out = el.add(el.log(el.abs_(total)), el.real(top)) if return_sign else el.add(el.log(total), top)
+        out = (
+            el.add(transcendental.log(el.abs_(total)), el.real(top))
+            if return_sign
+            else el.add(transcendental.log(total), top)
+        )
     else:
         sign = el.sign(total)
-        out = el.add(el.log(el.abs_(total)), top)
+        out = el.add(transcendental.log(el.abs_(total)), top)
         if not return_sign and b is not None:
             out = _where(el.lt(sign, scalar_like(sign, 0)), math.nan, out)
     if keepdims:
@@ -424,7 +439,7 @@ def logsumexp(
 
 def softmax(x, /, *, axis=None):
     """exp(x) divided by its sum."""
-    return el.exp(log_softmax(x, axis=axis))
+    return transcendental.exp(log_softmax(x, axis=axis))
 
 
 def log_softmax(x, /, *, axis=None):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from .. import numpy as jnp
 from ..lax import fori_loop
 from ..numpy.util import on_device, promote_inexact
@@ -111,7 +111,7 @@ def wofz(z):
     """
     (z,) = promote_inexact("wofz", z)
     z = on_device(z)
-    wide = dtypes.complex128 if dtypes.finfo(z.dtype).bits == 64 else dtypes.complex64
+    wide = dtypes.complex128 if limits.finfo(z.dtype).bits == 64 else dtypes.complex64
     return _wofz(linear.convert(z, wide, False))
 
 

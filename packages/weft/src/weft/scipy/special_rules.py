@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Callable
 
-from ..base import dtypes
+from ..base import dtypes, limits
 from .. import numpy as jnp
 from ..higher_order.custom_jvp import custom_jvp
 from ..numpy.util import on_device, promote_inexact
@@ -66,4 +66,4 @@ def special(
 
 
 def is_double(x) -> bool:
-    return dtypes.finfo(x.dtype).bits > 32
+    return limits.finfo(x.dtype).bits > 32

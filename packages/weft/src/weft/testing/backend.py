@@ -23,7 +23,7 @@ from typing import Any, Callable, NamedTuple
 
 import weft
 import weft.numpy as jnp
-from weft.base import dtypes
+from weft.base import dtypes, limits
 from weft import lax
 from weft.core.interpret import interpret
 from weft.core.jaxpr import Jaxpr, subjaxprs
@@ -574,13 +574,13 @@ def values(name: str) -> Any:
     if dtypes.is_bool(dtype):
         return np.array([True, False, False, True, True])
     if dtypes.kind(dtype) in "iu":
-        low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+        low, high = int(limits.iinfo(dtype).min), int(limits.iinfo(dtype).max)
         return np.array(
             [low, high, 0, max(low, -1), min(high, 1), max(high - 1, 0)], np.int64 if low < 0 else np.uint64
         ).astype(dtype)
     if dtypes.is_complex(dtype):
         return np.array([0, -0.0, 1.5 - 2j, complex(float("inf"), -1), complex(float("nan"), 3)]).astype(dtype)
-    info = dtypes.finfo(dtype)
+    info = limits.finfo(dtype)
     special = [float("inf"), float("-inf"), float("nan"), -0.0, 0.0] if dtypes.bits(dtype) > 8 else []
     return np.array(
         [1, 0.5, float(info.max), float(info.tiny), *special, *([float(info.smallest_subnormal)] if special else [])]

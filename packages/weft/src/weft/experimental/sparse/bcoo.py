@@ -13,7 +13,7 @@ from ... import lax, numpy as jnp
 from ...core.trace import Tracer
 from ...base.errors import ConcretizationTypeError, at_user_line, warn
 from ...base.source_info import api_boundary
-from ...base.tree import register_pytree_node_class
+from ...base.registration import register_pytree_node_class
 from .base import (
     JAXSparse,
     SparseEfficiencyError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ...base import dtypes
+from ...base import dtypes, promotion
 from ... import numpy as jnp
 from ...base.errors import type_error
 from ...lax.dots import dot_general
@@ -86,7 +86,7 @@ def _with_dense(data, indices, shape, left: list, rhs, right: list, out: list, p
 
 def _sparse_dense(lhs: BCOO, left, rhs, right, out, precision):
     data, indices = lhs._full()
-    dtype = dtypes.result_type(data, rhs)
+    dtype = promotion.result_type(data, rhs)
     value, order = _with_dense(data.astype(dtype), indices, lhs.shape, left, rhs.astype(dtype), right, out, precision)
     return value.transpose([order.index(n) for n in out])
 
@@ -102,7 +102,7 @@ def _sparse_sparse(lhs: BCOO, left, rhs: BCOO, right, out) -> BCOO:
     shape = {**dict(zip(left, lhs.shape)), **dict(zip(right, rhs.shape))}
     sizes = [shape[k] for k in out[n:]]
     left, right = left[n:], right[n:]
-    dtype = dtypes.result_type(lhs.data, rhs.data)
+    dtype = promotion.result_type(lhs.data, rhs.data)
 
     def one(a, a_rows, b, b_rows):
         match = inside(a_rows, lhs._sparse)[:, None] & inside(b_rows, rhs._sparse)[None]

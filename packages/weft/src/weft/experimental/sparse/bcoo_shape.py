@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ...base import dtypes
+from ...base import promotion
 from ... import lax, numpy as jnp
 from ...lax.common import canonical_axes
 from ...lax.indexing import GatherDimensionNumbers
@@ -405,7 +405,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             "bcoo_concatenate: dense axes can't be concatenated; lower n_dense with update_layout."
         )
     shape = (*first.shape[:dimension], sum(m.shape[dimension] for m in operands), *first.shape[dimension + 1 :])
-    dtype = dtypes.result_type(*[m.data for m in operands])
+    dtype = promotion.result_type(*[m.data for m in operands])
     parts = [m._full() for m in operands]
     if dimension < n:
         nse = max(m.nse for m in operands)
@@ -576,7 +576,7 @@ def bcoo_conv_general_dilated(
     (x, p), (y, q) = ((data[0, 0], rows[0, 0, :, 0]) for data, rows in (a._clean(), b._clean()))
     place = p[:, None] - q[None] + low
     good = (place >= 0) & (place < size) & (p < n)[:, None] & (q < m)[None]
-    values = jnp.where(good, x[:, None] * y[None], jnp.zeros((), dtypes.result_type(x, y)))
+    values = jnp.where(good, x[:, None] * y[None], jnp.zeros((), promotion.result_type(x, y)))
     values = values if preferred_element_type is None else values.astype(preferred_element_type)
     out = BCOO((values.reshape(1, 1, -1), jnp.where(good, place, size).reshape(1, 1, -1, 1)), shape=(1, 1, size))
     return bcoo_sum_duplicates(out, size) if out.nse > size else out

@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from ...base.annotations import override
 from ... import numpy as jnp
-from ...base.tree import register_pytree_node_class
+from ...base.registration import register_pytree_node_class
 from .base import JAXSparse, SparseInfo, each, operator, with_batch
 from .bcoo import BCOO, _extract, bcoo_fromdense
 from .bcoo_dot import bcoo_dot_general

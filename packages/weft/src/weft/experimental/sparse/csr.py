@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from ...base.annotations import override
 from ... import numpy as jnp
-from ...base.tree import register_pytree_node_class
+from ...base.registration import register_pytree_node_class
 from .base import JAXSparse
 from .bcoo import BCOO, bcoo_fromdense
 from .coo import _two, dense, matmul, matrix_product

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
-from ...base import dtypes
+from ...base import limits
 from ...lax import linalg as lax
 from ...runtime.jit import inner_jit
 from ...primitives import elementwise as el
@@ -258,6 +258,6 @@ def svdvals(x: ArrayLike, /) -> Array:
 def _cutoff(s: Any, shape: tuple[Size, ...], rtol: Value) -> Value:
     """The size below which singular values count as zero, [...]."""
     if rtol is None:
-        rtol = max(shape[-2:]) * float(dtypes.finfo(dtype_of(s)).eps)
+        rtol = max(shape[-2:]) * float(limits.finfo(dtype_of(s)).eps)
     largest = reduce_max(s, (len(shape_of(s)) - 1,))
     return largest * linear.convert(operand("rtol", rtol), dtype_of(s))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...base import dtypes
 from ...lax import linalg as lax
 from ...runtime.jit import inner_jit
-from ...primitives import elementwise as el
+from ...primitives import elementwise as el, transcendental
 from ...primitives import linear, matrix
 from ...primitives.reduce import reduce_max, reduce_min, reduce_prod
 from ...primitives.rules import dtype_of, scalar_like, shape_of
@@ -60,7 +60,8 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     on = matrix.diagonal(r)
     last = len(shape_of(on)) - 1
     return SlogdetResult(
-        el.mul(_slogdet(q)[0], reduce_prod(el.sign(on), (last,))), linear.reduce_sum(el.log(el.abs_(on)), (last,))
+        el.mul(_slogdet(q)[0], reduce_prod(el.sign(on), (last,))),
+        linear.reduce_sum(transcendental.log(el.abs_(on)), (last,)),
     )
 
 
@@ -68,13 +69,13 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 def _slogdet(x: Value) -> tuple[Value, Value]:
     if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:  # too narrow for LU
         d = _det(x)
-        return el.sign(d), el.log(el.abs_(d))
+        return el.sign(d), transcendental.log(el.abs_(d))
     lu, pivots, _ = lax.lu(x)
     on = matrix.diagonal(lu)
     last = len(shape_of(on)) - 1
     flips = linear.convert(_parity(pivots), dtype_of(on))
     sign = el.mul(reduce_prod(el.sign(on), (last,)), el.sub(scalar_like(on, 1), el.mul(flips, scalar_like(on, 2))))
-    return sign, linear.reduce_sum(el.log(el.abs_(on)), (last,))
+    return sign, linear.reduce_sum(transcendental.log(el.abs_(on)), (last,))
 
 
 def det(a: ArrayLike) -> Array:
@@ -123,7 +124,7 @@ def _norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
     extremum = lambda along: _largest(order, 0 in [shape_of(x)[d] for d in along])
     if order is None or order == "fro" or order == 2 and len(axes) == 1:
         squares = el.real(el.mul(x, el.conj(x))) if dtypes.is_complex(dtype_of(x)) else el.mul(x, x)
-        return restore(el.sqrt(total(squares)))
+        return restore(transcendental.sqrt(total(squares)))
     size = _abs(x)
     if len(axes) == 1:
         if order in (math.inf, -math.inf):
@@ -133,7 +134,7 @@ def _norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
         if order == 1:
             return restore(total(size))
         power = scalar_like(size, order)
-        return restore(el.pow_(total(el.pow_(size, power)), scalar_like(size, 1 / order)))
+        return restore(transcendental.pow_(total(transcendental.pow_(size, power)), scalar_like(size, 1 / order)))
     row, column = axes
     first, second = (column, row) if order in (math.inf, -math.inf) else (row, column)
     inner = linear.reduce_sum(size, (first,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...base import dtypes
+from ...base import dtypes, limits
 from ...lax import linalg as lax
 from ...runtime.jit import inner_jit
 from ...primitives import elementwise as el
@@ -142,7 +142,7 @@ def pinv(
         raise ValueError(f"pinv takes matrices [..., m, n], got shape {shape_of(x)}.")
     rtol = rcond if rtol is None else rtol
     if rtol is None:
-        rtol = 10 * max(shape_of(x)[-2:]) * float(dtypes.finfo(dtype_of(x)).eps)
+        rtol = 10 * max(shape_of(x)[-2:]) * float(limits.finfo(dtype_of(x)).eps)
     u, s, vh = svd(x, full_matrices=False, hermitian=hermitian)
     live = s > _cutoff(s, shape_of(x), rtol)[..., None]
     one, zero = linear.full(shape_of(s), 1, dtype_of(s)), linear.full(shape_of(s), 0, dtype_of(s))
@@ -173,7 +173,7 @@ def lstsq(
     right = right[:, None] if single else right
     u, s, vh = svd(a, full_matrices=False)
     rcond = (
-        max(m, n) * float(dtypes.finfo(dtype_of(s)).eps)
+        max(m, n) * float(limits.finfo(dtype_of(s)).eps)
         if rcond is None or isinstance(rcond, (int, float)) and rcond < 0
         else rcond
     )

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable
 
-from ...base import dtypes
+from ...base import dtypes, limits
 from ... import numpy as jnp
 from ...api.tracing import eval_shape
-from ...higher_order.loops import fori_loop, while_loop
+from ...higher_order.while_loop import fori_loop, while_loop
 from ...higher_order.solve import custom_linear_solve
 from ...core.trace import get_aval, is_array_like
 from ...api.ravel import ravel_pytree
@@ -115,7 +115,7 @@ def _arnoldi(A, M, V, k):
         part = jnp.conj(V).T @ w
         w, h = w - V @ part, h + part
     # what is left of a vector inside the space is rounding
-    v, norm = _unit(w, dtypes.finfo(V.dtype).eps * before)
+    v, norm = _unit(w, limits.finfo(V.dtype).eps * before)
     return V.at[:, k + 1].set(v), h.at[k + 1].set(norm.astype(V.dtype))
 
 

@@ -11,7 +11,7 @@ from ... import numpy as jnp
 from ... import random
 from ...lax import linalg
 from ...numpy.util import on_device, operand, promote_inexact
-from ...base.tree import register_pytree_node_class
+from ...base.registration import register_pytree_node_class
 from .. import special
 
 
