@@ -116,7 +116,7 @@ accuracy: setup vulkan $(ORACLE)
 demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 	@$(PY) examples/digits/demo.py
 
-PYTHON_SOURCES := packages native wasm web e2e tests bench examples tools
+PYTHON_SOURCES := packages native wasm web e2e tests bench examples tools docs/internals
 
 ## lint: how code is laid out, ruff's rules over all Python, and mypy over the packages
 lint: setup

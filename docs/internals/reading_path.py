@@ -1,7 +1,7 @@
 """The path through the code: what the tables of the chapters name, and how many lines that is.
 
-`python docs/internals/reading_path.py` prints it, file by file. A row of a table is `| [file](address) | parts | what for |`; the parts are names in
-backquotes, `Class.method` among them, or the word "all".
+`python docs/internals/reading_path.py` prints it, file by file. A row of a table is `| [file](address) | parts | what
+for |`; the parts are names in backquotes, `Class.method` among them, or the word "all".
 """
 
 from __future__ import annotations
