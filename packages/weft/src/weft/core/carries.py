@@ -69,6 +69,7 @@ class Carries:
         each: the parameters that have an entry for each operand where they are tuples -> that of an operand added.
         counted: the parameters of a loop that is counted.
         titles: what messages call the jaxprs of a loop, by parameter.
+        extensible: whether it may take more operands and give more results, as nothing but its jaxprs speaks of them.
         callee: of a call that stands for a function of the user's, the parameter that holds its name.
         policy: the parameter that says which values inside are saved for the backward pass.
         on_parts: (*operands, evaluate, **params) runs the jaxpr on all parts at once, by `evaluate(jaxpr, consts,
@@ -85,6 +86,7 @@ class Carries:
         each: Mapping[str, Any] | None = None,
         counted: Counted | None = None,
         titles: Mapping[str, str] | None = None,
+        extensible: bool = False,
         callee: str | None = None,
         policy: str | None = None,
         on_parts: Callable[..., Any] | None = None,
@@ -92,7 +94,8 @@ class Carries:
         self.runs, self.takes, self.aside = runs, takes, aside
         self.groups: Mapping[str, str | int] = groups or {"operands": REST}
         self.each, self.titles = each or {}, titles or {}
-        self.counted, self.callee, self.policy, self.on_parts = counted, callee, policy, on_parts
+        self.extensible, self.counted, self.callee = extensible, counted, callee
+        self.policy, self.on_parts = policy, on_parts
         self.counts = [c for c in self.groups.values() if isinstance(c, str) and c != REST]
 
     @property
@@ -157,6 +160,24 @@ class Carries:
             old = get(params, path)
             put(new, path, tuple([_like(o, next(rest)) for o in old]) if _is_row(old) else _like(old, next(rest)))
         return new
+
+    def rebuilt(
+        self, params: Params, operands: Sequence[Any], jaxprs: Sequence[ClosedJaxpr]
+    ) -> tuple[Params, list[Any]]:
+        """An equation's parameters and operands with other jaxprs in the same places; where they are open, their
+        constants lead the operands.
+        """
+        leading: dict[str, list[Any]] = {}
+        made, new = [], iter(jaxprs)
+        for path, groups in self.takes.items():
+            for old in _each(get(params, path)):
+                closed = next(new)
+                if isinstance(old, Jaxpr) and closed.consts:
+                    leading[groups[0]] = closed.consts
+                    inner = closed.jaxpr
+                    closed = ClosedJaxpr(inner.replace(constvars=[], invars=[*inner.constvars, *inner.invars]))
+                made.append(closed)
+        return self.insert(self.with_jaxprs(params, made), operands, leading)
 
     def regrouped(self, params: Params, groups: Mapping[str, Sequence[Any]]) -> Params:
         """The parameters for groups of other sizes."""

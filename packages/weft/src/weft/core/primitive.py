@@ -58,6 +58,10 @@ PartialEvalRule: TypeAlias = "Callable[[PartialTrace, tuple[Value, ...], Params]
 DecomposeRule: TypeAlias = "Callable[..., Any]"
 # impl(*args, **params): the result, where the eager trace does not compile the primitive
 ImplRule: TypeAlias = "Callable[..., Any]"
+# with_state(params, size, run): the parameters of an equation whose jaxprs take a state of `size` values before their
+# arguments and give it before their results, for primitives with rules of the user's, which do too by
+# `run(rule, state or None, args)`: (state, results); see experimental.checkify
+StateRule: TypeAlias = "Callable[[Params, int, Callable[..., Any]], Params]"
 # dce(used, eqn): the equation without the results that are not used, or None where it may go
 DceRule: TypeAlias = "Callable[[Sequence[bool], JaxprEqn], JaxprEqn | None]"
 # stage(trace, args, params): the results, where staging is more than recording
@@ -159,6 +163,7 @@ class Primitive:
         self.hand_over: Callable[..., Any] | None = None
         # the parameter that may hold a Python function, which may close over tracers
         self.function_form: str | None = None
+        self.with_state: StateRule | None = None
         self.decompose: DecomposeRule | None = None
         self.impl: ImplRule | None = None
         self.stage: StageRule | None = None

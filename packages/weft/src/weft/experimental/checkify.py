@@ -15,9 +15,8 @@ from ..base.annotations import override
 from ..base import dtypes
 from .. import numpy as jnp
 from ..base.avals import array_aval, shaped
-from ..higher_order.call import bind_jit
 from ..higher_order.common import reorder
-from ..higher_order.custom_jvp import Rule, zero_tangent
+from ..core.carries import CARRY, Carries
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.primitive import AsDecomposed, Primitive, unsupported
@@ -26,7 +25,7 @@ from ..base.host import HostArray, np
 from ..primitives.linear import convert, zeros
 from ..base.source_info import current
 from ..transforms.batch import to_front
-from ..transforms.stage import consts_as_args, hoist_tracers, stage, stage_closed
+from ..transforms.stage import hoist_tracers, stage, stage_closed
 from ..base.tree import tree_flatten, tree_unflatten
 from ..base.registration import register_pytree_node
 
@@ -414,6 +413,14 @@ class _Checks:
 
         return stage_closed(run, [*[get_aval(x) for x in self.start().flat()], *closed.in_avals], "a checked function")
 
+    def rule(self, fun: Callable, state: Sequence | None, args: Sequence) -> tuple[list, list]:
+        """Runs a user's rule. What fails in it is told without its text: it is traced when programs are staged."""
+        traced = ClosedJaxpr(*stage(fun, [get_aval(x) for x in args], "the rule of a custom derivative"))
+        late = _Checks(self.errors, tuple(self.slots), late=True)
+        before = late.start() if state is None else self.unflat(state)
+        after, outs = late.run(traced.jaxpr, traced.consts, before, args)
+        return after.flat(), outs
+
     def run(self, jaxpr: Jaxpr, consts: Sequence, state: _State, args: Sequence) -> tuple[_State, list]:
         """Runs a program with the state."""
         env = dict(zip(jaxpr.constvars, consts))
@@ -428,9 +435,9 @@ class _Checks:
         primitive = eqn.primitive
         if primitive is check_p:
             return self.user_check(state, *args, **eqn.params), []
-        rule = _RULES.get(primitive.name)
-        if rule is not None and any(map(self.can_fail, _programs(eqn))):
-            outs = rule(self, eqn, state.flat(), args)
+        carries = primitive.carries
+        if carries is not None and any(map(self.can_fail, _programs(eqn))):
+            outs = _threaded(self, carries, eqn, state.flat(), args)
             return self.unflat(outs[: self.size]), outs[self.size :]
         out = primitive.bind(*args, **eqn.params)
         outs = out if primitive.multiple_results else [out]
@@ -452,15 +459,11 @@ class _Checks:
 
 
 def _programs(eqn: JaxprEqn) -> list[Jaxpr]:
-    """The programs that an equation runs with its operands."""
-    if eqn.primitive.name not in _RULES:
+    """The programs of an equation through which the state goes."""
+    carries = eqn.primitive.carries
+    if carries is None or not carries.extensible and eqn.primitive.with_state is None:
         return []
-    found = []
-    for key in ("jaxpr", "call_jaxpr", "cond_jaxpr", "body_jaxpr"):
-        value = eqn.params.get(key)
-        if isinstance(value, (ClosedJaxpr, Jaxpr)):
-            found.append(value.jaxpr if isinstance(value, ClosedJaxpr) else value)
-    return found + [b.jaxpr for b in eqn.params.get("branches", ())]
+    return [closed.jaxpr for closed in carries.jaxprs(eqn.params)]
 
 
 def _makes_nans(eqn: JaxprEqn) -> bool:
@@ -514,46 +517,40 @@ def _out_of_bounds(eqn: JaxprEqn, args: list):
 # primitives that carry programs --------------------------------------------------------------------------------------
 
 
-def _jit_rule(checks: _Checks, eqn, state, args):
-    return bind_jit(
-        checks.discharge(eqn.params["jaxpr"]),
-        [*state, *args],
-        eqn.params["name"],
-        eqn.params["inline"],
-        eqn.params["keep_unused"],
-    )
+def _threaded(checks: _Checks, carries: Carries, eqn: JaxprEqn, state: list, args: list) -> list:
+    """The equation with the state among its operands and results: a loop carries it, elsewhere it leads."""
+    primitive, params = eqn.primitive, eqn.params
+    if carries.has_condition:
+        return _while(checks, carries, eqn, state, args)
+    n, jaxprs = len(state), []
+    for program in carries.programs(params, len(args)):
+        closed = checks.discharge(program.closed)
+        if carries.counted is not None:
+            at = len(program.operands) - program.rows - carries.sizes(params, len(args))[CARRY]
+            closed = reorder(closed, [*range(n, n + at), *range(n), *range(n + at, len(closed.in_avals))])
+        jaxprs.append(closed)
+    leading = {CARRY: state} if carries.counted is not None else {groups[0]: state for groups in carries.takes.values()}
+    if primitive.with_state is not None:
+        params = primitive.with_state(params, n, checks.rule)
+    params, operands = carries.rebuilt(*carries.insert(params, args, leading), jaxprs)
+    return primitive.bind(*operands, **params)
 
 
-def _remat_rule(checks: _Checks, eqn, state, args):
-    new = checks.discharge(ClosedJaxpr(eqn.params["jaxpr"], []))
-    return eqn.primitive.bind(*new.consts, *state, *args, **dict(eqn.params, jaxpr=consts_as_args(new.jaxpr)))
-
-
-def _cond_rule(checks: _Checks, eqn, state, args):
-    return eqn.primitive.bind(
-        args[0], *state, *args[1:], **dict(eqn.params, branches=tuple(map(checks.discharge, eqn.params["branches"])))
-    )
-
-
-def _scan_rule(checks: _Checks, eqn, state, args):
-    c, k, n = eqn.params["num_consts"], eqn.params["num_carry"], len(state)
-    body = checks.discharge(eqn.params["jaxpr"])
-    body = reorder(body, [*range(n, n + c), *range(n), *range(n + c, len(body.in_avals))])
-    return eqn.primitive.bind(*args[:c], *state, *args[c:], **dict(eqn.params, jaxpr=body, num_carry=k + n))
-
-
-def _while_rule(checks: _Checks, eqn, state, args):
+def _while(checks: _Checks, carries: Carries, eqn: JaxprEqn, state: list, args: list) -> list:
+    """The condition gives nothing but whether to go on: it is checked before the loop and after each iteration."""
     params, n = eqn.params, len(state)
-    cc, bc = params["cond_nconsts"], params["body_nconsts"]
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_consts, body_consts, carry = args[:cc], args[cc : cc + bc], args[cc + bc :]
+    carry = carries.split(params, args)[CARRY]
+    test, loop = carries.programs(params, len(args))
+    cc, bc = len(test.operands) - len(carry), len(loop.operands) - len(carry)
+    cond_consts, body_consts = test.arguments(args)[:cc], loop.arguments(args)[:bc]
+    cond, body = test.closed, loop.closed
     avals = lambda xs: [get_aval(x) for x in xs]
     checked = checks.can_fail(cond.jaxpr)
     if checked:
         found, _ = checks.run(cond.jaxpr, cond.consts, checks.unflat(state), [*cond_consts, *carry])
         state = found.flat()
 
-    def test(*xs):
+    def goes_on(*xs):
         return checks.run(cond.jaxpr, cond.consts, checks.start(), [*xs[:cc], *xs[cc + n :]])[1]
 
     def step(*xs):  # the constants of both, the state, the carry
@@ -563,80 +560,11 @@ def _while_rule(checks: _Checks, eqn, state, args):
             s, _ = checks.run(cond.jaxpr, cond.consts, s, [*xs[:cc], *new])
         return [*s.flat(), *new]
 
-    new_cond = stage_closed(test, avals([*cond_consts, *state, *carry]), "a checked condition")
+    new_cond = stage_closed(goes_on, avals([*cond_consts, *state, *carry]), "a checked condition")
     new_body = stage_closed(step, avals([*cond_consts, *body_consts, *state, *carry]), "a checked loop")
-    return eqn.primitive.bind(
-        *cond_consts,
-        *cond_consts,
-        *body_consts,
-        *state,
-        *carry,
-        cond_jaxpr=new_cond,
-        body_jaxpr=new_body,
-        cond_nconsts=cc,
-        body_nconsts=cc + bc,
-    )
-
-
-def _custom_jvp_rule(checks: _Checks, eqn, state, args):
-    n, m, rule = len(state), len(args), eqn.params["jvp"]
-
-    def jvp(*xs):
-        without = [*xs[n : n + m], *xs[2 * n + m :]]
-        late = _Checks(checks.errors, tuple(checks.slots), late=True)
-        before = late.start()
-        traced = ClosedJaxpr(*stage(rule, [get_aval(x) for x in without], "the rule of a custom derivative"))
-        after, outs = late.run(traced.jaxpr, traced.consts, before, without)
-        found = after.flat()
-        half = len(outs) // 2
-        return [*found, *outs[:half], *map(zero_tangent, found), *outs[half:]]
-
-    return eqn.primitive.bind(
-        *state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), jvp=Rule("jvp", jvp))
-    )
-
-
-def _custom_vjp_rule(checks: _Checks, eqn, state, args):
-    n, fwd, bwd = len(state), eqn.params["fwd"], eqn.params["bwd"]
-
-    def checked_fwd(perturbed, *xs):
-        box = []
-
-        def flat(*ys):
-            res, outs = fwd(perturbed[n:], *ys)
-            box.append(len(res))
-            return [*res, *outs]
-
-        traced = ClosedJaxpr(*stage(flat, [get_aval(x) for x in xs[n:]], "the forward rule of a custom derivative"))
-        late = _Checks(checks.errors, tuple(checks.slots), late=True)
-        found, outs = late.run(traced.jaxpr, traced.consts, checks.unflat(xs[:n]), xs[n:])
-        return outs[: box[0]], [*found.flat(), *outs[box[0] :]]
-
-    def checked_bwd(*xs):  # residuals, then the cotangents of the state and of the results
-        n_res = len(xs) - n - len(eqn.outvars)
-        return [None] * n + list(bwd(*xs[:n_res], *xs[n_res + n :]))
-
-    return eqn.primitive.bind(
-        *state,
-        *args,
-        **dict(
-            eqn.params,
-            call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]),
-            fwd=Rule("fwd", checked_fwd),
-            bwd=Rule("bwd", checked_bwd),
-        ),
-    )
-
-
-_RULES = {
-    "jit": _jit_rule,
-    "remat2": _remat_rule,
-    "cond": _cond_rule,
-    "scan": _scan_rule,
-    "while": _while_rule,
-    "custom_jvp_call": _custom_jvp_rule,
-    "custom_vjp_call": _custom_vjp_rule,
-}
+    _, (first, *_) = carries.takes.values()
+    params, operands = carries.insert(params, args, {first: cond_consts, CARRY: state})
+    return eqn.primitive.bind(*operands, **carries.with_jaxprs(params, [new_cond, new_body]))
 
 
 def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tuple[Error, Any]]:

@@ -19,10 +19,15 @@ from typing import Any, Callable, Sequence
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import array_aval, tangent_aval
-from ..higher_order.call import bind_jit
-from ..higher_order.custom_jvp import call
+from ..effects import barriers as _barriers  # noqa: F401  so that its primitives and those of the next are there
+from ..primitives import conv as _conv, window as _window  # noqa: F401
+from ..higher_order.call import bind_jit, jit_p
+from ..higher_order.custom_vjp import custom_vjp_call_p
+from ..higher_order.custom_vmap import custom_vmap_call_p
+from ..higher_order.linear_call import linear_call_p
+from ..higher_order.remat import remat_p
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.primitive import Primitive, Unsupported, Zero
+from ..core.primitive import Primitive, Unsupported, Zero, registry
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
 from ..api.functions import check_callable, settled
 from ..primitives.elementwise import div, div_p, mul, sub
@@ -73,15 +78,15 @@ class JetTrace(PairTrace):
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if not any(type(x) is JetTracer and x._trace is self for x in args):
             return self.pass_on(primitive, args, params)
-        rule = jet_rules.get(primitive.name, _by_derivative)
+        rule = jet_rules.get(primitive, _by_derivative)
         return self.by_rule(
             lambda primals, series, **params: rule(primitive, primals, series, params), primitive, args, params
         )
 
 
-# primitive name -> rule (primitive, primals, series, params) -> (results, their series), like the primitive in having
+# primitive -> rule (primitive, primals, series, params) -> (results, their series), like the primitive in having
 # one or many
-jet_rules: dict[str, Callable] = {}
+jet_rules: dict[Primitive, Callable] = {}
 
 
 def _columns(out_terms: Sequence, primitive: Primitive):
@@ -243,23 +248,19 @@ def _jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple):
     return cache[key]
 
 
-def _in_place(run: Callable) -> Callable:
+def _in_place(primitive, primals, series, params):
     """A rule for calls: the callee is evaluated on polynomials."""
-
-    def rule(primitive, primals, series, params):
-        return _jet_flat(lambda *xs: run(xs, params), primals, series)
-
-    return rule
+    return _jet_flat(lambda *xs: primitive.impl(*xs, **params), primals, series)
 
 
 def deflinear(prim: Primitive) -> None:
     """Says that a primitive is linear, at least near any point: each coefficient goes through its derivative."""
-    jet_rules[prim.name] = _linear
+    jet_rules[prim] = _linear
 
 
 def defzero(prim: Primitive) -> None:
     """Says that a primitive's result does not change with its arguments."""
-    jet_rules[prim.name] = _zero
+    jet_rules[prim] = _zero
 
 
 # Linear near a point: the order of elements, the larger of two, which branch is selected do not change there.
@@ -290,7 +291,6 @@ for _name in (
     "dynamic_update_slice",
     "scatter-add",
     "copy",
-    "copy_p",
     "reduce_window_sum",
     "psum",
     "all_gather",
@@ -316,11 +316,10 @@ for _name in (
     "top_k",
     "select_and_gather_add",
     "reduce_precision",
-    "linear_call",
     "scatter",
     "optimization_barrier",
 ):
-    jet_rules[_name] = _linear
+    jet_rules[registry[_name]] = _linear
 for _name in (
     "floor",
     "ceil",
@@ -346,13 +345,12 @@ for _name in (
     "population_count",
     "clz",
 ):
-    jet_rules[_name] = _zero
+    jet_rules[registry[_name]] = _zero
 for _name in ("mul", "dot_general", "conv_general_dilated"):
-    jet_rules[_name] = _bilinear
-jet_rules |= {div_p.name: _div, pow_p.name: _pow, "jit": _jit}
-jet_rules["remat2"] = _in_place(lambda xs, params: eval_jaxpr(params["jaxpr"], [], *xs))
-jet_rules["custom_vjp_call"] = _in_place(lambda xs, params: call(params["call_jaxpr"], xs))
-jet_rules["custom_vmap_call"] = _in_place(lambda xs, params: call(params["call"], xs))
+    jet_rules[registry[_name]] = _bilinear
+jet_rules |= {div_p: _div, pow_p: _pow, jit_p: _jit}
+jet_rules |= dict.fromkeys((remat_p, custom_vjp_call_p, custom_vmap_call_p), _in_place)
+jet_rules[linear_call_p] = _linear
 
 
 def _jet_flat(fun: Callable, primals: Sequence, series: Sequence[Sequence]) -> tuple[list, list]:

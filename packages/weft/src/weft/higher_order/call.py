@@ -178,7 +178,9 @@ def _shown(params: Params) -> list[tuple[str, object]]:
 
 
 jit_p.shown = _shown
-jit_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)}, each={"donated_invars": False}, callee="name")
+jit_p.carries = Carries(
+    Runs.ONCE, {"jaxpr": ("operands",)}, each={"donated_invars": False}, extensible=True, callee="name"
+)
 jit_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 jit_p.effects = lambda params: params["jaxpr"].effects
 jit_p.axis_names = lambda params: collective_names(params["jaxpr"])

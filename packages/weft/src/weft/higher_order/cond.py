@@ -278,7 +278,7 @@ def _stand_in(aval: ShapedArray) -> Any:
     return random_wrap_p.bind(zeros(physical(aval)), impl=aval.dtype) if dtypes.is_key(aval.dtype) else zeros(aval)
 
 
-cond_p.carries = Carries(Runs.CHOSEN, {"branches": ("operands",)}, {"index": 1, "operands": REST})
+cond_p.carries = Carries(Runs.CHOSEN, {"branches": ("operands",)}, {"index": 1, "operands": REST}, extensible=True)
 cond_p.hand_over = _cond_hand_over
 cond_p.abstract, cond_p.reference, cond_p.jvp, cond_p.batch = _cond_abstract, _cond_reference, _cond_jvp, _cond_batch
 cond_p.partial_eval, cond_p.transpose, cond_p.dce = _cond_partial_eval, _cond_transpose, _cond_dce

@@ -229,6 +229,18 @@ def shown(params: Params) -> list[tuple[str, object]]:
     return [(k, params[k]) for k in ("name", "bwd", "call_jaxpr", "fwd", "jvp", "symbolic_zeros") if k in params]
 
 
+def _with_state(params: Params, n: int, run: Callable[..., Any]) -> Params:
+    rule, m = params["jvp"], len(params["call_jaxpr"].in_avals)
+
+    def jvp(*xs: Value) -> list[Any]:
+        state, outs = run(rule, None, [*xs[n : n + m], *xs[2 * n + m :]])
+        half = len(outs) // 2
+        return [*state, *outs[:half], *map(zero_tangent, state), *outs[half:]]
+
+    return dict(params, jvp=Rule("jvp", jvp))
+
+
+custom_jvp_call_p.with_state = _with_state
 custom_jvp_call_p.shown = shown
 custom_jvp_call_p.carries = Carries(Runs.ONCE, {"call_jaxpr": ("operands",)})
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)

@@ -219,6 +219,28 @@ class _Nothing:
 nothing = _Nothing()
 
 
+def _with_state(params: Params, n: int, run: Callable[..., Any]) -> Params:
+    fwd, bwd, n_out = params["fwd"], params["bwd"], len(params["call_jaxpr"].out_avals)
+
+    def stateful_fwd(perturbed: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
+        sizes: list[int] = []
+
+        def flat(*ys: Value) -> list[Any]:
+            res, outs = fwd(perturbed[n:], *ys)
+            sizes.append(len(res))
+            return [*res, *outs]
+
+        state, outs = run(flat, xs[:n], xs[n:])
+        return outs[: sizes[0]], [*state, *outs[sizes[0] :]]
+
+    def stateful_bwd(*xs: Value) -> list[Any]:  # residuals, then the cotangents of the state and of the results
+        n_res = len(xs) - n - n_out
+        return [None] * n + list(bwd(*xs[:n_res], *xs[n_res + n :]))
+
+    return dict(params, fwd=Rule("fwd", stateful_fwd), bwd=Rule("bwd", stateful_bwd))
+
+
+custom_vjp_call_p.with_state = _with_state
 custom_vjp_call_p.shown = shown
 custom_vjp_call_p.carries = Carries(Runs.ONCE, {"call_jaxpr": ("operands",)})
 custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)

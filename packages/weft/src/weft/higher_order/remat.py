@@ -182,7 +182,9 @@ def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     )
 
 
-remat_p.carries = Carries(Runs.ONCE, {"jaxpr": ("operands",)}, each={"prevent_cse": True}, policy="policy")
+remat_p.carries = Carries(
+    Runs.ONCE, {"jaxpr": ("operands",)}, each={"prevent_cse": True}, extensible=True, policy="policy"
+)
 remat_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 remat_p.impl = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
 remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce = (

@@ -399,6 +399,7 @@ scan_p.carries = Carries(
     {"jaxpr": ("consts", "carry", "rows")},
     {"consts": "num_consts", "carry": "num_carry", "rows": REST},
     counted=Counted("length", "reverse", "unroll"),
+    extensible=True,
     titles={"jaxpr": "scan body"},
 )
 scan_p.hand_over = _scan_hand_over

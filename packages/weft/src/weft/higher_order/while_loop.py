@@ -239,6 +239,7 @@ while_p.carries = Carries(
     Runs.REPEATED,
     {"cond_jaxpr": ("cond_consts", "carry"), "body_jaxpr": ("body_consts", "carry")},
     {"cond_consts": "cond_nconsts", "body_consts": "body_nconsts", "carry": REST},
+    extensible=True,
     titles={"cond_jaxpr": "while_loop cond", "body_jaxpr": "while_loop body"},
 )
 while_p.abstract = lambda *avals, body_jaxpr, **_: list(body_jaxpr.out_avals)

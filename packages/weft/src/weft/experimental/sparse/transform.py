@@ -5,14 +5,16 @@ sparse.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from ...base.annotations import override
 from ... import lax, numpy as jnp
 from ...base.avals import shaped
+from ...core.carries import CARRY, ROWS, Carries, Program, Runs
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.primitive import Primitive
 from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ...higher_order.call import jit_p
 from ...primitives.linear import settled
 from ...runtime.jit import jit
 from ...base.source_info import api_boundary
@@ -65,14 +67,15 @@ class SparseTrace(InnerTrace):
 
     @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
-        if primitive.name not in _CALLS and not any(type(x) is SparseTracer and x._trace is self for x in args):
+        carried = _carried(primitive)  # what it carries may close over sparse arrays
+        if carried is None and not any(type(x) is SparseTracer and x._trace is self for x in args):
             return args[0] if primitive is todense_p else self.pass_on(primitive, args, params)
         values = [self.value(x) for x in args]
         token = set_trace(self.parent)
         try:
             if not any(isinstance(x, JAXSparse) for x in values):
                 return self.parent.process(primitive, args, params)
-            rule = _RULES.get(primitive.name)
+            rule = carried or _RULES.get(primitive.name)
             if rule is None:
                 raise NotImplementedError(
                     f"sparsify: the sparse rule for {primitive.name} is not implemented, since its result would be"
@@ -292,11 +295,9 @@ def _gather(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, u
     )
 
 
-def _body(closed) -> Callable:
-    """A jaxpr, or a function, as a function of sparse and dense values."""
-    if isinstance(closed, ClosedJaxpr):
-        return lambda *xs: _run(lambda *inner: eval_jaxpr(closed.jaxpr, closed.consts, *inner), xs)
-    return lambda *xs: _run(closed if callable(closed) else lambda *inner: eval_jaxpr(closed, [], *inner), xs)
+def _body(closed: ClosedJaxpr) -> Callable:
+    """A jaxpr as a function of sparse and dense values."""
+    return lambda *xs: _run(lambda *inner: eval_jaxpr(closed.jaxpr, closed.consts, *inner), xs)
 
 
 def _plain(xs) -> tuple:
@@ -306,38 +307,63 @@ def _plain(xs) -> tuple:
     )
 
 
-def _while(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    n = cond_nconsts + body_nconsts
-    cond_consts, body_consts, carry = args[:cond_nconsts], args[cond_nconsts:n], _plain(args[n:])
-    cond, body = _body(cond_jaxpr), _body(body_jaxpr)
-    return list(lax.while_loop(lambda c: cond(*cond_consts, *c)[0], lambda c: _plain(body(*body_consts, *c)), carry))
+def _carried(primitive: Primitive) -> Callable[..., Any] | None:
+    """The rule of a primitive that carries programs, by how it runs them."""
+    carries = primitive.carries
+    if primitive is jit_p:
+        return _jit
+    if carries is None or carries.runs in (Runs.COMBINING, Runs.ON_PARTS):
+        return None
+    if carries.runs is Runs.ONCE:
+        evaluate = primitive.impl or primitive.decompose
+        assert evaluate is not None, primitive
+        return lambda *args, **params: _run(lambda *xs: evaluate(*xs, **params), args)
+    rule = _choice if carries.runs is Runs.CHOSEN else _while if carries.has_condition else _scan
+    return functools.partial(rule, primitive, carries)
 
 
-def _scan(*args, jaxpr, length, reverse, unroll, num_consts, num_carry):
-    consts, carry, xs = (
-        args[:num_consts],
-        _plain(args[num_consts : num_consts + num_carry]),
-        args[num_consts + num_carry :],
-    )
-    if any(isinstance(x, BCOO) for x in xs):
+def _while(primitive: Primitive, carries: Carries, *args, **params):
+    at = carries.split(params, range(len(args)))[CARRY]
+    cond, body = carries.programs(params, len(args))
+
+    def run(program: Program, carry: Iterable) -> list:
+        values = [*args]
+        for i, x in zip(at, carry):
+            values[i] = x
+        return _body(program.closed)(*program.arguments(values))
+
+    start = _plain([args[i] for i in at])
+    return list(lax.while_loop(lambda c: run(cond, c)[0], lambda c: _plain(run(body, c)), start))
+
+
+def _scan(primitive: Primitive, carries: Carries, *args, **params):
+    groups, counted = carries.split(params, args), carries.counted
+    assert counted is not None
+    carry, rows = _plain(groups[CARRY]), groups[ROWS]
+    if any(isinstance(x, BCOO) for x in rows):
         raise NotImplementedError(
-            "sparsify: scan over the rows of a sparse array; use a fori_loop and dynamic_slice, or vmap over a batch"
-            " axis."
+            f"sparsify: {primitive.name} over the rows of a sparse array; use a fori_loop and dynamic_slice, or vmap"
+            " over a batch axis."
         )
-    body = _body(jaxpr)
+    (program,), n = carries.programs(params, len(args)), len(carry)
+    consts = program.arguments(args)[: len(program.operands) - n - program.rows]
+    body = _body(program.closed)
 
     def step(carry, x):
         out = body(*consts, *carry, *x)
-        return _plain(out[:num_carry]), _plain(out[num_carry:])
+        return _plain(out[:n]), _plain(out[n:])
 
-    carry, ys = lax.scan(step, carry, tuple(xs), length, reverse, unroll)
+    length, reverse, unroll = (params[key] for key in counted)
+    carry, ys = lax.scan(step, carry, tuple(rows), length, reverse, unroll)
     return [*carry, *ys]
 
 
-def _cond(index, *args, branches):
-    if isinstance(index, BCOO):
-        raise NotImplementedError("sparsify: the index of cond must be dense; use sparse.todense.")
-    return list(lax.switch(index, [lambda *xs, b=b: _plain(_body(b)(*xs)) for b in branches], *args))
+def _choice(primitive: Primitive, carries: Carries, *args, **params):
+    if isinstance(args[0], BCOO):
+        raise NotImplementedError(f"sparsify: the index of {primitive.name} must be dense; use sparse.todense.")
+    programs = carries.programs(params, len(args))
+    branches = [lambda *xs, b=p.closed: _plain(_body(b)(*xs)) for p in programs]
+    return list(lax.switch(args[0], branches, *programs[0].arguments(args)))
 
 
 def _jit(*args, jaxpr, **params):
@@ -349,17 +375,11 @@ def _jit(*args, jaxpr, **params):
     return program.cache["sparsified"](jaxpr.consts, *args)
 
 
-def _call(*args, call_jaxpr=None, jaxpr=None, **params):
-    return _body(jaxpr if call_jaxpr is None else call_jaxpr)(*args)
-
-
 _ZERO_TO_ZERO = """
     abs asin asinh atan atanh bessel_i1e cbrt ceil convert_element_type erf erf_inv expm1 floor log1p reduce_precision
     round sign sin sinh sqrt square tan tanh
 """
 _LINEAR = "conj copy imag neg real stop_gradient"
-# they may close over sparse arrays
-_CALLS = ("jit", "custom_jvp_call", "custom_vjp_call", "while", "scan", "cond", "remat2")
 _RULES: dict[str, Callable[..., Any]] = {
     **{
         name: _elementwise(getattr(lax, f"{name}_p"), linear)
@@ -393,13 +413,6 @@ _RULES: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "todense": lambda x: x.todense(),
     "name": lambda x, *, name: x,
-    "while": _while,
-    "scan": _scan,
-    "cond": _cond,
-    "jit": _jit,
-    "custom_jvp_call": _call,
-    "custom_vjp_call": _call,
-    "remat2": _call,
 }
 
 
