@@ -59,7 +59,7 @@ EVERYTHING_LARGE = tuple(
     (f"weft_wasm.{module}", name, value)
     for module, name, value in [
         *passes.SMALL,
-        ("lower.emit", "BIG_ARRAY", 8),
+        ("lower.loop_nests", "BIG_ARRAY", 8),
         ("lower.sequences", "PART", 4),
         ("passes.prefetch", "LONG", 1 << 20),
         ("routines.fft", "FITS", 8),
@@ -70,10 +70,10 @@ EVERYTHING_LARGE = tuple(
         ("routines.gemm", "KNOWN_PAGES", 4),
         ("routines.gemm", "NARROW", 8),
         ("routines.radix", "DIGIT", 2),
-        ("routines.windows", "NARROW", 1),
-        ("routines.windows", "ROWS", 8),
-        ("routines.windows", "SMALL", 0),
-        ("routines.windows", "TERMS", 6),
+        ("routines.implicit_gemm", "NARROW", 1),
+        ("routines.implicit_gemm", "ROWS", 8),
+        ("routines.implicit_gemm", "SMALL", 0),
+        ("routines.implicit_gemm", "TERMS", 6),
         ("passes.kernel_fusion", "ROW_BYTES", 64),
         ("passes.kernel_fusion", "BATCH_BYTES", 1024),
     ]
@@ -83,11 +83,11 @@ SMALL_TILE = functools.partial(Tile, mr=2, nr=4, kc=8, mc=4, nc=8, unroll=2)
 EVERYTHING_LARGE += tuple(
     (f"weft_wasm.{module}", name, value)
     for module, name, value in [
-        ("lower.emit", "TILES", (4, 3, 2)),
+        ("lower.loop_nests", "TILES", (4, 3, 2)),
         ("routines.fft", "LARGEST", 5),
         ("routines.radix", "worth", lambda n, dtype: n > 3),
         ("routines.gemm", "default_tile", lambda dtype, features=frozenset(): SMALL_TILE()),
-        ("routines.windows", "default_tile", lambda dtype, features=frozenset(): SMALL_TILE()),
+        ("routines.implicit_gemm", "default_tile", lambda dtype, features=frozenset(): SMALL_TILE()),
     ]
 )
 SHADERS_LARGE = (
