@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from weft.base.annotations import override
 from weft_wasm.lower import elementwise, reductions, views
 from weft_wasm.lower.blocks import NONE, Splits, trailing
-from weft_wasm.lower.graph import Graph, Node, Value
+from weft_wasm.lower.graph import Graph, Node, Value, carry_of
 
 DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
 REPEAT = 3  # likewise for one whose elements are read several times
@@ -262,10 +262,7 @@ class Planner:
 
     def may_fill(self, user: Node, j: int) -> bool:
         """Whether the operand is the initial value of a carry, which is computed into the carry's storage."""
-        if user.op == "scan":
-            first = user.params["num_consts"]
-            return first <= j < first + user.params["num_carry"]
-        return user.op == "while" and j >= user.params["cond_nconsts"] + user.params["body_nconsts"]
+        return j in carry_of(user)
 
     def repeats(self, user: Node, j: int, v: Value) -> bool:
         """Whether the node reads elements of its operand j more than once."""

@@ -13,8 +13,9 @@ from typing import Any, Callable, Hashable, Sequence, TypeVar
 
 from weft.base.annotations import override
 from weft.base.config import config
+from weft.core.carries import CARRY, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from weft.core.primitive import Unsupported, exact
+from weft.core.primitive import Unsupported, exact, registry
 from weft.core.trace import is_array
 from weft.base.host import to_bytes
 from weft.transforms.dce import live
@@ -84,6 +85,15 @@ class Node:
     @override
     def __repr__(self) -> str:
         return f"{' '.join(map(repr, self.outputs))} = {self.op} {' '.join(map(repr, self.inputs))}"
+
+
+def carry_of(node: Node) -> list[int]:
+    """Which operands of a loop its iterations replace."""
+    primitive = registry.get(node.op)
+    carries = None if primitive is None else primitive.carries
+    if carries is None or carries.runs is not Runs.REPEATED:
+        return []
+    return carries.split(node.params, range(len(node.inputs)))[CARRY]
 
 
 class Graph:

@@ -36,7 +36,7 @@ from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.ir.addresses import LIMIT_64, WIDER, most_bytes
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
-from weft_wasm.lower.graph import Graph, Node, Value
+from weft_wasm.lower.graph import Graph, Node, Value, carry_of
 from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, rounded_to_storage, widen
 
 if TYPE_CHECKING:
@@ -327,15 +327,9 @@ class GraphLowering:
     @staticmethod
     def in_place(node: Node) -> list[tuple[int, int]]:
         """(result, operand) pairs that may share storage."""
-        p = node.params
         if node.op in fuse.IN_PLACE:
             return [(0, 0)]
-        if node.op == "scan":
-            return [(i, p["num_consts"] + i) for i in range(p["num_carry"])]
-        if node.op == "while":
-            first = p["cond_nconsts"] + p["body_nconsts"]
-            return [(i, first + i) for i in range(len(node.inputs) - first)]
-        return branch_pairs(node) if node.op == "cond" else []
+        return branch_pairs(node) if node.op == "cond" else list(enumerate(carry_of(node)))
 
     def dies_at(self, x: Value, node: Node, j: int) -> bool:
         """Whether a computed value is used for the last time as operand j of an opaque node, and so may give its
