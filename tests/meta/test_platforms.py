@@ -43,6 +43,7 @@ def outcome(folder, setting: str = "", **env: str) -> tuple[int, str]:
             "-m",
             "pytest",
             "-q",
+            "--override-ini=addopts=",
             "-p",
             "no:cacheprovider",
             "-p",
