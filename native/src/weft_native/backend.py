@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-from importlib import import_module
 from typing import Any, Callable, Sequence
 
 from . import bootstrap  # noqa: F401  isort: skip  first: it sets up what C++ reads when it loads
@@ -127,7 +126,9 @@ class XlaBackend:
     @property
     def foreign(self):
         """Foreign functions: the module behind `weft.ffi`."""
-        return import_module("weft_native.foreign")
+        from . import foreign
+
+        return foreign
 
     def default_device(self):
         """Where uncommitted values live: `jax_default_device`, or the first device of the default platform."""

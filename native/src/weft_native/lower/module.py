@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -142,6 +142,10 @@ class Lowering(Builder):
         return symbol
 
     # equations ------------------------------------------------------------------------------------------------------
+
+    def call_python(self, name: str, ins, outs, args, function: Callable, ordered: bool, effect: bool) -> list:
+        """A call of the host's `function(device, *values) -> tuple`; `name` is for errors."""
+        return callback.emit(self, name, ins, outs, args, function, ordered, effect)
 
     def inline(self, closed: ClosedJaxpr, args: Sequence) -> list:
         """The equations of a closed jaxpr, right here."""

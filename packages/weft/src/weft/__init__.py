@@ -9,8 +9,6 @@ Example:
 from __future__ import annotations
 
 from functools import partial as _partial
-from importlib import import_module as _import_module
-from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
 from . import errors
@@ -80,6 +78,7 @@ from .higher_order.remat import checkpoint as checkpoint
 from . import core
 from .core.trace import get_aval as _get_aval
 from .base.dtypes import float0 as float0
+from .base.lazy import LazyNames as _LazyNames
 from .api.pullback import ad as ad
 from .numpy import array_methods as _array_methods
 from .runtime import reference as _reference
@@ -167,72 +166,28 @@ remat = checkpoint
 checking_leaks = _partial(check_tracer_leaks, True)
 _filter_uncaught()
 
-# Modules that load when they are first used, as far as they are installed.
-_LAZY = (
-    "lax",
-    "numpy",
-    "random",
-    "nn",
-    "scipy",
-    "example_libraries",
-    "tree_util",
-    "flatten_util",
-    "typing",
-    "version",
-    "ref",
-    "ffi",
-    "distributed",
-    "dlpack",
-    "monitoring",
-    "image",
-    "remote",
-    "as_jax",
-    "debug",
-    "experimental",
-    "export",
-    "stages",
-    "sharding",
-    "profiler",
-    "custom_batching",
-    "custom_derivatives",
-    "ad_checkpoint",
-    "ops",
-    "dtypes",
-)
-# Names of the root that live in such a module: name -> module.
-_NAMES: dict[str, str] = {
-    **dict.fromkeys(("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "ds"), "api.refs"),
-    **dict.fromkeys(
-        (
-            "pmap",
-            "shard_map",
-            "smap",
-            "make_mesh",
-            "reshard",
-            "device_put_sharded",
-            "device_put_replicated",
-            "make_array_from_callback",
-            "make_array_from_single_device_arrays",
-            "make_array_from_process_local_data",
+# Modules, and names of modules, that load when they are first used.
+_lazy = _LazyNames(
+    globals(),
+    {
+        "api.refs": "Ref new_ref empty_ref free_ref freeze ds",
+        "api.parallel": (
+            "pmap shard_map smap make_mesh reshard device_put_sharded device_put_replicated make_array_from_callback"
+            " make_array_from_single_device_arrays make_array_from_process_local_data"
         ),
-        "api.parallel",
+        "base.mesh": "P NamedSharding Shard set_mesh",
+        "api.computation": "xla_computation",
+        "runtime.environment": "live_arrays print_environment_info",
+    },
+    modules=(
+        "lax numpy random nn scipy example_libraries tree_util flatten_util typing version ref ffi distributed"
+        " dlpack monitoring image remote as_jax debug experimental export stages sharding profiler"
+        " custom_batching custom_derivatives ad_checkpoint ops dtypes"
     ),
-    **dict.fromkeys(("P", "NamedSharding", "Shard", "set_mesh"), "base.mesh"),
-    "xla_computation": "api.computation",
-    **dict.fromkeys(("live_arrays", "print_environment_info"), "runtime.environment"),
-}
+)
 
 if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
-
-    def __getattr__(name: str):
-        if name in _NAMES:
-            return getattr(_import_module(f"weft.{_NAMES[name]}"), name)
-        if name in _LAZY and _find_spec(f"weft.{name}") is not None:
-            return _import_module(f"weft.{name}")
-        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    __getattr__ = _lazy.find
 
     def __dir__():
-        return sorted(
-            {*globals(), *_NAMES, *(name for name in _LAZY if _find_spec(f"weft.{name}") is not None)}
-            - {"TYPE_CHECKING"}
-        )
+        return sorted({*globals(), *_lazy.names()} - {"TYPE_CHECKING"})

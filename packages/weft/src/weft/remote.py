@@ -7,7 +7,6 @@ Example:
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 
 _NAMES = ("connect", "connect_async", "prefetch", "prefetch_async", "Session")
@@ -18,7 +17,9 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'weft.remote' has no attribute {name!r}")
     if find_spec("weft_remote") is None:
         raise ImportError("weft.remote needs the package weft-remote, which is not installed: pip install weft-remote")
-    return getattr(import_module("weft_remote"), name)
+    import weft_remote
+
+    return getattr(weft_remote, name)
 
 
 def __dir__():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
@@ -142,8 +141,9 @@ class WasmBackend:
     @staticmethod
     def write_page(*args: Any, **kwargs: Any) -> list[Path]:
         """Writes a program for pages without Python; see `weft_wasm.page`."""
-        paths: list[Path] = import_module("weft_wasm.page").write_page(*args, **kwargs)
-        return paths
+        from weft_wasm.page import write_page
+
+        return write_page(*args, **kwargs)
 
     def lowered_text(
         self,

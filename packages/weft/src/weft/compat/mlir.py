@@ -183,9 +183,7 @@ def emit_python_callback(
     """A call of a Python function that takes NumPy arrays and returns a tuple of them: (results, the token, what to
     keep alive).
     """
-    call = importlib.import_module("weft_native.lower.callback").emit
-    made = call(
-        ctx.builder,
+    made = ctx.builder.call_python(
         "emit_python_callback",
         list(operand_avals),
         list(result_avals),

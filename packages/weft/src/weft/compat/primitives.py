@@ -23,10 +23,8 @@ def __getattr__(name: str):
         base = _NAMES.get(name[:-2], name[:-2])
         if base in registry:
             return registry[base]
-        try:
-            return _own.find(name)
-        except KeyError:
-            pass
+        if hasattr(_own, name):
+            return getattr(_own, name)
     raise AttributeError(
         f"module 'jax.extend.core.primitives' has no attribute {name!r}: weft, which stands for jax here, has no such"
         " primitive."

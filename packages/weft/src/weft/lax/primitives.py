@@ -17,7 +17,10 @@ _NAMES = {
 }
 
 
-def find(name: str) -> Primitive:
+def __getattr__(name: str) -> Primitive:
     """The primitive that `name`, as of `add_p`, stands for."""
     base = name.removesuffix("_p")
-    return registry[_NAMES.get(base, base)]
+    found = registry.get(_NAMES.get(base, base)) if base != name else None
+    if found is None:
+        raise AttributeError(f"module 'weft.lax.primitives' has no attribute {name!r}")
+    return found

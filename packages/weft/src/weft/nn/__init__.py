@@ -1,8 +1,8 @@
 """weft.nn: activation functions, normalisations, attention and initial values for neural networks."""
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
+from ..base.lazy import LazyNames as _LazyNames
 from . import initializers
 from .activations import *
 
@@ -11,10 +11,13 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .scaled import *
 
 # families that load when they are first used
-_LAZY = {
-    "dot_product_attention": "attention",
-    **dict.fromkeys(("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"), "scaled"),
-}
+_lazy = _LazyNames(
+    globals(),
+    {
+        "attention": "dot_product_attention",
+        "scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
+    },
+)
 
 if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
     __all__ = [
@@ -50,14 +53,10 @@ if not TYPE_CHECKING:  # which would take any name that this module lacks for on
         "standardize",
         "swish",
         "tanh",
-        *_LAZY,
+        *_lazy.names(),
     ]
 
-    def __getattr__(name: str):
-        if name not in _LAZY:
-            raise AttributeError(f"module 'weft.nn' has no attribute {name!r}")
-        value = globals()[name] = getattr(_import_module(f".{_LAZY[name]}", __name__), name)
-        return value
+    __getattr__ = _lazy.find
 
     def __dir__():
         return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

@@ -5,7 +5,6 @@ Families load when they are first used.
 
 from __future__ import annotations
 
-import importlib
 import math
 import sys
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from ..base.dtypes import (
 )
 from ..base.limits import finfo as finfo, iinfo as iinfo
 from ..base.host import has_numpy as _has_numpy
+from ..base.lazy import LazyNames as _LazyNames
 from ..runtime.array import Array as _Array
 from . import array_methods as _array_methods
 from . import creation as _creation
@@ -69,99 +69,95 @@ if TYPE_CHECKING:  # what loads when it is first used
 
 ndarray = _Array
 
-_FAMILIES = {
-    "creation": (
-        """array asarray copy empty empty_like eye frombuffer from_dlpack full full_like identity ones ones_like tri
-        zeros zeros_like"""
-    ),
-    "ranges": "arange fromfunction geomspace indices linspace logspace meshgrid",
-    "elementary": (
-        """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad degrees
-        exp exp2 expm1 log log10 log1p log2 rad2deg radians sin sinc sinh sqrt tan tanh"""
-    ),
-    "rounding": """around ceil fix floor modf rint round trunc""",
-    "comparisons": """equal greater greater_equal isfinite isinf isnan less less_equal logical_not not_equal signbit""",
-    "ufuncs": (
-        """abs absolute angle arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not
-        bitwise_right_shift clip conj conjugate divide divmod fabs float_power floor_divide fmax fmin fmod hypot imag
-        invert left_shift mod nextafter positive pow power real reciprocal remainder right_shift sign square
-        true_divide"""
-    ),
-    "universal": (
-        """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum
-        minimum multiply negative subtract frompyfunc ufunc"""
-    ),
-    "floating_point": (
-        "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num"
-        " spacing"
-    ),
-    "padding": "pad",
-    "reductions": (
-        """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean
-        min prod ptp std sum var"""
-    ),
-    "nan_reductions": """nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar""",
-    "shapes": (
-        """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr
-        flipud isscalar matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis rot90
-        shape size squeeze stack swapaxes tile transpose unstack"""
-    ),
-    "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
-    "splitting": "array_split dsplit hsplit split vsplit",
-    "selecting": (
-        """apply_along_axis argwhere compress delete extract flatnonzero insert nonzero ravel_multi_index select
-        unravel_index where"""
-    ),
-    "taking": "choose put put_along_axis take take_along_axis",
-    "diagonals": (
-        """diag diag_indices diag_indices_from diagflat diagonal fill_diagonal trace tril tril_indices tril_indices_from
-        triu triu_indices triu_indices_from"""
-    ),
-    "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
-    "einsum": "einsum einsum_path",
-    "sorting": (
-        """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort
-        sort_complex union1d unique unique_all unique_counts unique_inverse unique_values"""
-    ),
-    "statistics": "convolve corrcoef correlate cov",
-    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
-    "differences": "diff ediff1d gradient interp trapezoid unwrap",
-    "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
-    "standard": "__array_namespace_info__",
-    "gufuncs": "vectorize",
-    "grids": "c_ index_exp iterable ix_ mask_indices mgrid ogrid r_ s_",
-    "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
-    "files": "fromfile fromiter fromstring load save savez",
-    "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
-    "pieces": "apply_over_axes packbits piecewise place trim_zeros unpackbits",
-    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
-    "window_functions": "bartlett blackman hamming hanning i0 kaiser",
-}
-_family_of = {name: family for family, names in _FAMILIES.items() for name in names.split()}
-_MODULES = ("fft", "linalg")
+_lazy = _LazyNames(
+    globals(),
+    {
+        "creation": (
+            "array asarray copy empty empty_like eye frombuffer from_dlpack full full_like identity ones ones_like"
+            " tri zeros zeros_like"
+        ),
+        "ranges": "arange fromfunction geomspace indices linspace logspace meshgrid",
+        "elementary": (
+            "acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad"
+            " degrees exp exp2 expm1 log log10 log1p log2 rad2deg radians sin sinc sinh sqrt tan tanh"
+        ),
+        "rounding": "around ceil fix floor modf rint round trunc",
+        "comparisons": (
+            "equal greater greater_equal isfinite isinf isnan less less_equal logical_not not_equal signbit"
+        ),
+        "ufuncs": (
+            "abs absolute angle arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not"
+            " bitwise_right_shift clip conj conjugate divide divmod fabs float_power floor_divide fmax fmin fmod hypot"
+            " imag invert left_shift mod nextafter positive pow power real reciprocal remainder right_shift sign"
+            " square true_divide"
+        ),
+        "universal": (
+            "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum"
+            " minimum multiply negative subtract frompyfunc ufunc"
+        ),
+        "floating_point": (
+            "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp"
+            " nan_to_num spacing"
+        ),
+        "padding": "pad",
+        "reductions": (
+            "all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max"
+            " mean min prod ptp std sum var"
+        ),
+        "nan_reductions": (
+            "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
+        ),
+        "shapes": (
+            "append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr"
+            " flipud isscalar matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis"
+            " rot90 shape size squeeze stack swapaxes tile transpose unstack"
+        ),
+        "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
+        "splitting": "array_split dsplit hsplit split vsplit",
+        "selecting": (
+            "apply_along_axis argwhere compress delete extract flatnonzero insert nonzero ravel_multi_index select"
+            " unravel_index where"
+        ),
+        "taking": "choose put put_along_axis take take_along_axis",
+        "diagonals": (
+            "diag diag_indices diag_indices_from diagflat diagonal fill_diagonal trace tril tril_indices"
+            " tril_indices_from triu triu_indices triu_indices_from"
+        ),
+        "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
+        "einsum": "einsum einsum_path",
+        "sorting": (
+            "argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort"
+            " sort_complex union1d unique unique_all unique_counts unique_inverse unique_values"
+        ),
+        "statistics": "convolve corrcoef correlate cov",
+        "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+        "differences": "diff ediff1d gradient interp trapezoid unwrap",
+        "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
+        "standard": "__array_namespace_info__",
+        "gufuncs": "vectorize",
+        "grids": "c_ index_exp iterable ix_ mask_indices mgrid ogrid r_ s_",
+        "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+        "files": "fromfile fromiter fromstring load save savez",
+        "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
+        "pieces": "apply_over_axes packbits piecewise place trim_zeros unpackbits",
+        "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
+        "window_functions": "bartlett blackman hamming hanning i0 kaiser",
+    },
+    modules="fft linalg",
+)
 
 
 if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
-
-    def __getattr__(name: str):
-        if name in _MODULES:
-            return importlib.import_module(f"{__name__}.{name}")
-        family = _family_of.get(name)
-        if family is None:
-            raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{__name__}.{family}"), name)
-        globals()[name] = value
-        return value
+    __getattr__ = _lazy.find
 
     def __dir__():
         own = {n for n in globals() if not n.startswith("_")} - {
             "TYPE_CHECKING",
             "annotations",
-            "importlib",
             "math",
             "sys",
         }
-        return sorted({*own, *_family_of, *_MODULES})
+        return sorted({*own, *_lazy.names()})
 
 
 # the function einsum and the module that holds it have one name; the function is what users mean

@@ -2,9 +2,9 @@
 it.
 """
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
+from ..base.lazy import LazyNames as _LazyNames
 from .continuous import *
 from .discrete import *
 from .keys import *
@@ -16,25 +16,14 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .vectors import *
 
 # families that load when they are first used
-_LAZY = {
-    **dict.fromkeys(
-        (
-            "ball",
-            "beta",
-            "chisquare",
-            "dirichlet",
-            "f",
-            "gamma",
-            "generalized_normal",
-            "loggamma",
-            "random_gamma_p",
-            "t",
-        ),
-        "gammas",
-    ),
-    **dict.fromkeys(("binomial", "multinomial", "poisson"), "counts"),
-    **dict.fromkeys(("double_sided_maxwell", "multivariate_normal", "orthogonal", "wald"), "vectors"),
-}
+_lazy = _LazyNames(
+    globals(),
+    {
+        "gammas": "ball beta chisquare dirichlet f gamma generalized_normal loggamma random_gamma_p t",
+        "counts": "binomial multinomial poisson",
+        "vectors": "double_sided_maxwell multivariate_normal orthogonal wald",
+    },
+)
 
 if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
     __all__ = [
@@ -69,14 +58,10 @@ if not TYPE_CHECKING:  # which would take any name that this module lacks for on
         "uniform",
         "weibull_min",
         "wrap_key_data",
-        *_LAZY,
+        *_lazy.names(),
     ]
 
-    def __getattr__(name: str):
-        if name not in _LAZY:
-            raise AttributeError(f"module 'weft.random' has no attribute {name!r}")
-        value = globals()[name] = getattr(_import_module(f".{_LAZY[name]}", __name__), name)
-        return value
+    __getattr__ = _lazy.find
 
     def __dir__():
         return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

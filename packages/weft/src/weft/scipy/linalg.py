@@ -7,10 +7,10 @@ function is traced.
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import Any
 
 from ..base import dtypes, promotion
+from ..base.lazy import LazyNames as _LazyNames
 from ..higher_order.while_loop import fori_loop
 from ..lax import linalg as lax
 from ..numpy import linalg as _np
@@ -431,38 +431,19 @@ def _wide(per_matrix, shape):
 
 
 # functions that a program may never need load when they are first used
-_LAZY = {
-    **dict.fromkeys(
-        (
-            "circulant",
-            "companion",
-            "convolution_matrix",
-            "dft",
-            "fiedler",
-            "fiedler_companion",
-            "hadamard",
-            "hankel",
-            "helmert",
-            "hilbert",
-            "invhilbert",
-            "invpascal",
-            "leslie",
-            "pascal",
-            "toeplitz",
+_lazy = _LazyNames(
+    globals(),
+    {
+        "linalg_matrices": (
+            "circulant companion convolution_matrix dft fiedler fiedler_companion hadamard hankel helmert hilbert"
+            " invhilbert invpascal leslie pascal toeplitz"
         ),
-        "linalg_matrices",
-    ),
-    **dict.fromkeys(("expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"), "linalg_functions"),
-}
-__all__ += list(_LAZY)
-
-
-def __getattr__(name: str):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'weft.scipy.linalg' has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"weft.scipy.{_LAZY[name]}"), name)
-    return value
+        "linalg_functions": "expm_frechet funm rsf2csf solve_sylvester sqrtm",
+    },
+)
+__all__ += _lazy.names()
+__getattr__ = _lazy.find
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_lazy.names()})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import Literal, overload
 
 from ..base import dtypes, limits
+from ..base.lazy import LazyNames as _LazyNames
 from ..higher_order.custom_jvp import custom_jvp
 from ..lax import special as incomplete
 from ..lax.collectives import pmax
@@ -448,36 +448,18 @@ def log_softmax(x, /, *, axis=None):
 
 
 # functions that a program may never need load when they are first used
-_LAZY = {
-    **dict.fromkeys(
-        ("dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "owens_t", "sici", "spence", "wofz"), "special_integrals"
-    ),
-    **dict.fromkeys(
-        (
-            "bernoulli",
-            "bessel_jn",
-            "boxcox",
-            "boxcox1p",
-            "comb",
-            "gammasgn",
-            "log_ndtr",
-            "loggamma",
-            "multigammaln",
-            "poch",
-            "sph_harm_y",
+_lazy = _LazyNames(
+    globals(),
+    {
+        "special_integrals": "dawsn erfcx exp1 expi expn fresnel owens_t sici spence wofz",
+        "special_more": (
+            "bernoulli bessel_jn boxcox boxcox1p comb gammasgn log_ndtr loggamma multigammaln poch sph_harm_y"
         ),
-        "special_more",
-    ),
-    **dict.fromkeys(("hyp1f1", "hyp2f1"), "special_hypergeometric"),
-}
-
-
-def __getattr__(name: str):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'weft.scipy.special' has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"weft.scipy.{_LAZY[name]}"), name)
-    return value
+        "special_hypergeometric": "hyp1f1 hyp2f1",
+    },
+)
+__getattr__ = _lazy.find
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_lazy.names()})

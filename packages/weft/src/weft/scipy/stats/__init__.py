@@ -2,46 +2,22 @@
 when they are first used.
 """
 
-from importlib import import_module as _import_module
+from ...base.lazy import LazyNames as _LazyNames
 
-_DISTRIBUTIONS = (
-    "bernoulli",
-    "beta",
-    "betabinom",
-    "binom",
-    "cauchy",
-    "chi2",
-    "dirichlet",
-    "expon",
-    "gamma",
-    "gennorm",
-    "geom",
-    "gumbel_l",
-    "gumbel_r",
-    "laplace",
-    "logistic",
-    "multinomial",
-    "multivariate_normal",
-    "nbinom",
-    "norm",
-    "pareto",
-    "poisson",
-    "t",
-    "truncnorm",
-    "uniform",
-    "vonmises",
-    "wrapcauchy",
+_lazy = _LazyNames(
+    globals(),
+    {
+        "kde": "gaussian_kde",
+        "samples": "mode rankdata sem",
+    },
+    modules=(
+        "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r"
+        " laplace logistic multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform"
+        " vonmises wrapcauchy"
+    ),
 )
-_NAMES = {"gaussian_kde": "kde", "mode": "samples", "rankdata": "samples", "sem": "samples"}
-
-
-def __getattr__(name: str):
-    if name in _DISTRIBUTIONS:
-        return _import_module(f"{__name__}.{name}")
-    if name in _NAMES:
-        return getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'weft.scipy.stats' has no attribute {name!r}")
+__getattr__ = _lazy.find
 
 
 def __dir__():
-    return sorted((*_DISTRIBUTIONS, *_NAMES))
+    return sorted(_lazy.names())
