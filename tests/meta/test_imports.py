@@ -39,6 +39,7 @@ ROOMS = {
         "example_libraries",
         "experimental",
         "FACES",
+        "as_jax",
         "testing",
         "test_util",
     ],
@@ -80,6 +81,8 @@ ROOMS = {
         "",
     ],
 }
+# The root finds it when it is asked for, and it gives the root's names to others.
+FACADE = ("weft", "weft.as_jax")
 # Imports for the type checker alone that run up.
 FOR_TYPES = {
     ("weft.base.avals", "weft.experimental.layout"),
@@ -123,8 +126,14 @@ def find_modules() -> dict[str, pathlib.Path]:
 MODULES = find_modules()
 
 
+def lazy_modules(call: ast.Call) -> list[str]:
+    """The modules, relative to the package, that a call of `LazyNames` names."""
+    _, places, *rest = [*call.args, *[k.value for k in call.keywords]]
+    return [*ast.literal_eval(places), *[name for modules in rest for name in ast.literal_eval(modules).split()]]
+
+
 def imports(module: str) -> list[Import]:
-    """What a module of ours imports of ours; strings that `import_module` is given count too."""
+    """What a module of ours imports of ours; the tables of `LazyNames` count too."""
     path = MODULES[module]
     tree = ast.parse(path.read_text())
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
@@ -145,18 +154,27 @@ def imports(module: str) -> list[Import]:
             names = [f"{base}.{a.name}" if f"{base}.{a.name}" in MODULES else base for a in node.names]
         elif isinstance(node, ast.Import):
             names = [a.name for a in node.names]
-        elif (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).endswith("import_module")
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
-        ):
-            names = [node.args[0].value]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("LazyNames"):
+            names = [".".join([*package, name]) for name in lazy_modules(node)]
         found += [
-            Import(name, node.lineno, node in deferred, node in typing)
+            Import(name, node.lineno, node in deferred or isinstance(node, ast.Call), node in typing)
             for name in names
             if name in MODULES and name != module
         ]
+    if module == "weft.compat":  # which resolves names of jax by tables
+        tables = {
+            node.targets[0].id: ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("MODULES", "NAMES")
+        }
+        places = {
+            group.split(":")[0].strip()
+            for text in tables["NAMES"].values()
+            for group in text.split(";")
+            if ":" in group
+        }
+        places |= {f"weft.{place}" for place in tables["MODULES"].values()}
+        found += [Import(name, 0, True, False) for name in sorted(places)]
     return found
 
 
@@ -166,8 +184,10 @@ IMPORTS = {module: imports(module) for module in MODULES}
 def rank(module: str) -> tuple[str, int]:
     package, _, rest = module.partition(".")
     room = rest.split(".")[0]
+    if module == "weft.compat":  # the tables of what stands for jax
+        room = "as_jax"
     # what the room's own name hands to users
-    if package == "weft" and (room not in ROOMS["weft"] or rest == "core"):
+    elif package == "weft" and (room not in ROOMS["weft"] or rest == "core"):
         room = "FACES"
     return package, ROOMS[package].index(room)
 
@@ -180,12 +200,13 @@ def test_imports_run_one_way(module):
         assert (
             other != package
             or place <= own
+            or (module, there) == FACADE
             or typing
             and (module, there) in FOR_TYPES
             or ROOMS[package][own] == "FACES"
             and typing
         ), f"{module}:{line} imports {there}, which stands above it"
-        assert not deferred or package != "weft" or module.split(".")[1] not in CORE, (
+        assert not deferred or package != "weft" or ROOMS[package][own] not in CORE, (
             f"{module}:{line} imports {there} inside a function"
         )
 
@@ -195,7 +216,10 @@ def test_no_imports_for_types_are_listed_in_vain():
 
 
 def test_there_are_no_circles():
-    graph = {module: {i.module for i in IMPORTS[module] if not i.typing} for module in MODULES}
+    graph = {
+        module: {i.module for i in IMPORTS[module] if not i.typing and (module, i.module) != FACADE}
+        for module in MODULES
+    }
     # CycleError names the modules of a circle
     assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
 
@@ -218,3 +242,81 @@ def test_programs_that_come_as_bytes_may_use_all_of_the_language():
     assert loaded == {m for m in MODULES if m.startswith(tuple(f"weft.{room}." for room in rooms))} - {
         "weft.effects.debug"
     }
+
+
+# What imports modules by names that it is given, and why.
+BY_NAME = {
+    "weft.base.lazy": "the tables of lazy names, which count as imports here",
+    "weft.as_jax": "modules of jax, and those of ours that stand for them, by the tables of weft.compat",
+    "weft.compat": "its tables: modules of jax, and where their names stand",
+    "weft.compat.backend": "jaxlib's modules",
+    "weft.compat.mlir": "jaxlib's modules",
+    "weft.runtime.device": "the package of a backend that has been loaded",
+    "weft.testing.backend": "modules that the command line names",
+    "weft_native.client": "jaxlib's modules and plug-ins",
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_of_ours_is_imported_by_a_string(module):
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
+            name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            assert module in BY_NAME if name is None else not name.startswith((".", "weft")), (
+                f"{module}:{node.lineno} imports {ast.unparse(node.args[0])} by a string; write an import, or a"
+                " table of LazyNames"
+            )
+
+
+# What belongs to others and is written to, and why.
+WRITTEN = {
+    ("weft.as_jax", "sys.modules"): "weft stands there for jax",
+    ("weft.base.source_info", "sys.excepthook"): "Python's own hook for errors that nobody catches",
+    ("weft_native.bootstrap", "sys.modules"): "what jaxlib's C++ imports of jax when it is loaded",
+    ("weft_native.bootstrap", "xc.SingleDeviceSharding"): "jaxlib's C++ asks jax's Python for these methods",
+    ("weft_native.sharding", "xc.NamedSharding"): "jaxlib's C++ asks jax's Python for these methods",
+}
+
+
+def written(module: str) -> list[tuple[int, str]]:
+    """(line, what) of each assignment to an attribute or an item of what a module imports: patches of others."""
+    tree = ast.parse(MODULES[module].read_text())
+    imported = {
+        alias.asname or alias.name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    for node in tree.body:  # loops over what is imported
+        if isinstance(node, ast.For) and imported & {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}:
+            imported |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    found = []
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, (ast.Assign, ast.Delete)):
+            targets = [t for target in node.targets for t in getattr(target, "elts", [target])]
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("setattr", "delattr"):
+            targets = [ast.Attribute(node.args[0], "?")]
+        for target in targets:
+            owner: ast.expr = target
+            while isinstance(owner, (ast.Attribute, ast.Subscript)):
+                owner = owner.value
+            if owner is not target and isinstance(owner, ast.Name) and owner.id in imported:
+                found.append((node.lineno, ast.unparse(target)))
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_writes_to_what_is_another_s(module):
+    for line, what in written(module):
+        assert any(module == m and what.startswith(place) for m, place in WRITTEN), (
+            f"{module}:{line} assigns to {what}, which is another module's: call a function of that module's, such as"
+            " `Primitive.add_rules` or `Hook.define`"
+        )
+
+
+def test_nothing_is_listed_in_vain():
+    assert {(m, p) for m, p in WRITTEN if any(what.startswith(p) for _, what in written(m))} == set(WRITTEN)
+    assert set(BY_NAME) <= set(MODULES)

@@ -527,4 +527,4 @@ for _primitive, _meaning in (
     (tridiagonal_solve_p, _tridiagonal_solve),
     (hessenberg_p, _hessenberg),
 ):
-    _primitive.decompose = _meaning
+    _primitive.add_rules(decompose=_meaning)

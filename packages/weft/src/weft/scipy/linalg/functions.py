@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from typing import Callable
 
-from ..base import dtypes
-from .. import numpy as jnp
-from ..api.autodiff import jvp
-from ..lax import dynamic_slice_in_dim, dynamic_update_slice_in_dim, fori_loop
-from ..lax import linalg as lax
-from ..core.trace import get_aval
-from ..numpy.util import on_device, promote_inexact
-from ..primitives.linalg import check_matrix
-from .linalg import expm, schur
+from ...base import dtypes
+from ... import numpy as jnp
+from ...api.autodiff import jvp
+from ...lax import dynamic_slice_in_dim, dynamic_update_slice_in_dim, fori_loop
+from ...lax import linalg as lax
+from ...core.trace import get_aval
+from ...numpy.util import on_device, promote_inexact
+from ...primitives.linalg import check_matrix
+from .factorisations import expm, schur
 
 
 def _inexact(name: str, *args) -> list:

@@ -9,14 +9,14 @@ import operator
 from fractions import Fraction
 from typing import Any
 
-from ..base import dtypes
-from .. import numpy as jnp
-from ..lax import fori_loop, scan, stop_gradient
-from ..numpy.util import float_dtype, is_concrete, on_device, operand, promote_inexact, promote_shapes
-from ..primitives import special as gammas
-from ..runtime.jit import inner_jit
-from . import special as sp
-from .special_rules import is_double, rule, special
+from ...base import dtypes
+from ... import numpy as jnp
+from ...lax import fori_loop, scan, stop_gradient
+from ...numpy.util import float_dtype, is_concrete, on_device, operand, promote_inexact, promote_shapes
+from ...primitives import special as gammas
+from ...runtime.jit import inner_jit
+from . import functions as sp
+from .rules import is_double, rule, special
 
 
 def sign_of_gamma(x):

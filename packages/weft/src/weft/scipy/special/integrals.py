@@ -7,14 +7,14 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from ..base import dtypes, limits
-from .. import numpy as jnp
-from ..lax import fori_loop
-from ..numpy.util import on_device, promote_inexact
-from ..primitives import linear
-from ..primitives import special as gammas
-from . import special as sp
-from .special_rules import is_double, rule, special
+from ...base import dtypes, limits
+from ... import numpy as jnp
+from ...lax import fori_loop
+from ...numpy.util import on_device, promote_inexact
+from ...primitives import linear
+from ...primitives import special as gammas
+from . import functions as sp
+from .rules import is_double, rule, special
 
 _EULER = 0.5772156649015329
 

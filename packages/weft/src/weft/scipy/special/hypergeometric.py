@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import numpy as jnp
-from ..higher_order.custom_jvp import custom_jvp
-from ..lax import fori_loop, while_loop
-from ..primitives import special as gammas
-from ..runtime.jit import inner_jit
-from .special_more import sign_of_gamma
-from .special_rules import is_double, special
+from ... import numpy as jnp
+from ...higher_order.custom_jvp import custom_jvp
+from ...lax import fori_loop, while_loop
+from ...primitives import special as gammas
+from ...runtime.jit import inner_jit
+from .more import sign_of_gamma
+from .rules import is_double, special
 
 
 def _whole(x):

@@ -8,9 +8,9 @@ import math
 import operator
 from typing import Any
 
-from ..base import dtypes
-from .. import numpy as jnp
-from ..numpy.util import asked_dtype, float_dtype, on_device, operand, promote, promote_inexact
+from ...base import dtypes
+from ... import numpy as jnp
+from ...numpy.util import asked_dtype, float_dtype, on_device, operand, promote, promote_inexact
 
 
 def _vectors(name: str, *args, rank: int = 0, inexact: bool = False) -> list:

@@ -1,24 +1,57 @@
-"""weft.scipy.special: special functions."""
+"""The special functions that programs use most."""
 
 from __future__ import annotations
 
 import math
 from typing import Literal, overload
 
-from ..base import dtypes, limits
-from ..base.lazy import LazyNames as _LazyNames
-from ..higher_order.custom_jvp import custom_jvp
-from ..lax import special as incomplete
-from ..lax.collectives import pmax
-from ..numpy import comparisons, reductions, ufuncs
-from ..numpy.selecting import where as _where
-from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes, split_names
-from ..primitives import elementwise as el, transcendental
-from ..primitives import linear
-from ..primitives import special as gammas
-from ..primitives.reduce import reduce_max
-from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..typing import Array, ArrayLike, Axis
+from ...base import dtypes, limits
+from ...higher_order.custom_jvp import custom_jvp
+from ...lax import special as incomplete
+from ...lax.collectives import pmax
+from ...numpy import comparisons, reductions, ufuncs
+from ...numpy.selecting import where as _where
+from ...numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes, split_names
+from ...primitives import elementwise as el, transcendental
+from ...primitives import linear
+from ...primitives import special as gammas
+from ...primitives.reduce import reduce_max
+from ...primitives.rules import dtype_of, scalar_like, shape_of
+from ...typing import Array, ArrayLike, Axis
+
+__all__ = [
+    "beta",
+    "betainc",
+    "betaln",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
 
 
 def _unary(name: str, text: str, op):
@@ -445,21 +478,3 @@ def softmax(x, /, *, axis=None):
 def log_softmax(x, /, *, axis=None):
     """log(softmax(x))."""
     return ufuncs.subtract(x, logsumexp(x, axis, keepdims=True))
-
-
-# functions that a program may never need load when they are first used
-_lazy = _LazyNames(
-    globals(),
-    {
-        "special_integrals": "dawsn erfcx exp1 expi expn fresnel owens_t sici spence wofz",
-        "special_more": (
-            "bernoulli bessel_jn boxcox boxcox1p comb gammasgn log_ndtr loggamma multigammaln poch sph_harm_y"
-        ),
-        "special_hypergeometric": "hyp1f1 hyp2f1",
-    },
-)
-__getattr__ = _lazy.find
-
-
-def __dir__():
-    return sorted({*globals(), *_lazy.names()})

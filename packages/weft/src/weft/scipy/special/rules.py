@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Callable
 
-from ..base import dtypes, limits
-from .. import numpy as jnp
-from ..higher_order.custom_jvp import custom_jvp
-from ..numpy.util import on_device, promote_inexact
-from ..primitives import linear
-from ..runtime.jit import inner_jit
-from ..base.tree import tree_map
+from ...base import dtypes, limits
+from ... import numpy as jnp
+from ...higher_order.custom_jvp import custom_jvp
+from ...numpy.util import on_device, promote_inexact
+from ...primitives import linear
+from ...runtime.jit import inner_jit
+from ...base.tree import tree_map
 
 
 def rule(f: Callable, *slopes: Callable | None, name: str | None = None) -> Callable:

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base import dtypes
-from ..lax import linalg as lax
-from ..numpy.products import matmul
-from ..numpy.util import on_device, operand, promote_inexact
-from ..primitives import elementwise as el
-from ..primitives import linalg as ops
-from ..primitives import matrix
-from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..primitives.shape import pad
+from ...base import dtypes
+from ...lax import linalg as lax
+from ...numpy.products import matmul
+from ...numpy.util import on_device, operand, promote_inexact
+from ...primitives import elementwise as el
+from ...primitives import linalg as ops
+from ...primitives import matrix
+from ...primitives.rules import dtype_of, scalar_like, shape_of
+from ...primitives.shape import pad
 
 
 def _inexact(name: str, *args) -> list:

@@ -1,4 +1,4 @@
-"""weft.scipy.linalg: SciPy's names for factorisations and systems, and the matrix exponential.
+"""Factorisations of matrices, systems that they solve, and the matrix exponential.
 
 `overwrite_…` and `check_finite` are taken and have no effect: arrays are immutable, and values are not known while a
 function is traced.
@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..base import dtypes, promotion
-from ..base.lazy import LazyNames as _LazyNames
-from ..higher_order.while_loop import fori_loop
-from ..lax import linalg as lax
-from ..numpy import linalg as _np
-from ..numpy.diagonals import tril, triu
-from ..numpy.linalg import solving
-from ..numpy.products import matmul
-from ..numpy.util import on_device, operand, promote_inexact
-from ..primitives import elementwise as el, transcendental
-from ..primitives import linear, matrix
-from ..primitives import linalg as ops
-from ..primitives.reduce import reduce_max
-from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..primitives.shape import pad as ops_pad
+from ...base import dtypes, promotion
+from ...higher_order.while_loop import fori_loop
+from ...lax import linalg as lax
+from ...numpy import linalg as _np
+from ...numpy.diagonals import tril, triu
+from ...numpy.linalg import solving
+from ...numpy.products import matmul
+from ...numpy.util import on_device, operand, promote_inexact
+from ...primitives import elementwise as el, transcendental
+from ...primitives import linear, matrix
+from ...primitives import linalg as ops
+from ...primitives.reduce import reduce_max
+from ...primitives.rules import dtype_of, scalar_like, shape_of
+from ...primitives.shape import pad as ops_pad
 from .factors import eigh_tridiagonal, polar, qr_multiply
 
 __all__ = [
@@ -428,22 +427,3 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
 
 def _wide(per_matrix, shape):
     return linear.broadcast_in_dim(per_matrix, shape, tuple(range(len(shape) - 2)))
-
-
-# functions that a program may never need load when they are first used
-_lazy = _LazyNames(
-    globals(),
-    {
-        "linalg_matrices": (
-            "circulant companion convolution_matrix dft fiedler fiedler_companion hadamard hankel helmert hilbert"
-            " invhilbert invpascal leslie pascal toeplitz"
-        ),
-        "linalg_functions": "expm_frechet funm rsf2csf solve_sylvester sqrtm",
-    },
-)
-__all__ += _lazy.names()
-__getattr__ = _lazy.find
-
-
-def __dir__():
-    return sorted({*globals(), *_lazy.names()})
