@@ -118,10 +118,11 @@ demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 
 PYTHON_SOURCES := packages native wasm web e2e tests bench examples tools docs/internals
 
-## lint: how code is laid out, ruff's rules over all Python, and mypy over the packages
+## lint: how code is laid out, ruff's rules over all Python, code that nothing uses, and mypy over the packages
 lint: setup
 	@$(PY) -m ruff format --check $(PYTHON_SOURCES) || { echo "The files above are not laid out as the formatter has them: run \`make format\`." >&2; exit 1; }
 	@$(PY) -m ruff check $(PYTHON_SOURCES)
+	@$(PY) tools/dead_code.py
 	@$(PY) -m mypy
 
 ## format: lay out all code as `make lint` wants it

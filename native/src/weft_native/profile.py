@@ -31,10 +31,6 @@ class ProfileSession:
         """Ends the profile and writes it under `folder`/plugins/profile."""
         self._session.stop_and_export(folder)
 
-    def profile_data(self):
-        """Ends the profile and returns it."""
-        return self._session.stop_and_get_profile_data()
-
 
 def memory_profile(platform: str) -> bytes:
     """What lies in the devices' memory, as pprof reads it."""

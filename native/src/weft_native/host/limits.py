@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+MIB, GIB = 1 << 20, 1 << 30
 
 
 def _limit(default: float, help: str) -> Any:  # a field passes for the number that stands in it

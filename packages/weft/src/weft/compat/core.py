@@ -179,10 +179,10 @@ class TraceTag:
 class OpaqueTraceState:
     """Which trace was current: equal states mean that values of one may be used in the other."""
 
-    __slots__ = ("_trace", "_convention")
+    __slots__ = ("_trace",)
 
-    def __init__(self, trace: Trace, convention):
-        self._trace, self._convention = weakref.ref(trace), convention
+    def __init__(self, trace: Trace):
+        self._trace = weakref.ref(trace)
 
     @override
     def __eq__(self, other):
@@ -198,7 +198,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    return OpaqueTraceState(current_trace(), convention)
+    return OpaqueTraceState(current_trace())
 
 
 def find_top_trace(_=None) -> Trace:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar
 
-from ..base import dtypes
 from ..base.avals import Size, SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
-from ..core.trace import Tracer, aval_of, get_aval
+from ..core.trace import Tracer, aval_of
 from ..base.errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
 from ..base.host import HostArray, has_numpy, np
 from ..runtime import dispatch
@@ -16,7 +15,6 @@ from ..base.mesh import NamedSharding
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..base.dtypes import DTypeLike, ElementType
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.generic) if has_numpy else ())
@@ -127,20 +125,6 @@ def canonical_axes(axes: Any, rank: int, what: str = "axis") -> tuple[Any, ...]:
     if len(set(found)) != len(found):
         raise ValueError(at_user_line(f"duplicate value in {what}: {tuple(axes)}. Name each axis once."))
     return found
-
-
-def value_dtype(dtype: DTypeLike) -> ElementType:
-    """The canonical dtype that a `dtype=` argument stands for; random keys and everything unknown are errors."""
-    return dtypes.canonicalize(dtype)
-
-
-def same_dtypes(name: str, *args: Value) -> None:
-    found = {get_aval(a).dtype for a in args}
-    if len(found) > 1:
-        raise type_error(
-            f"{name} requires arguments to have the same dtypes, got"
-            f" {', '.join(dtypes.name(get_aval(a).dtype) for a in args)}."
-        )
 
 
 def ints(values: Iterable[Any]) -> tuple[Any, ...]:

@@ -502,11 +502,6 @@ def shape_as_value(shape: Shape) -> Array:
     return dispatch.put(from_flat(canonical_shape(shape), (len(shape),), dtypes.int32))
 
 
-def zeros_like_array(x: ArrayLike) -> Array:
-    """Zeros of the shape and dtype of `x`."""
-    return full_like(x, 0)
-
-
 def dtype(x: ArrayLike) -> ElementType:
     """The canonical dtype of an array or number.
 

@@ -96,7 +96,6 @@ class ufunc(Generic[_P, _R]):
         self.__doc__, self.__name__ = func.__doc__, name or func.__name__
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs, self.identity = operator.index(self.nin if nargs is None else nargs), identity
-        self._func = func
         self._call = call or _checked(self.__name__, inner_jit(vectorize(func), name="_call_vectorized"))
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         self._key = (

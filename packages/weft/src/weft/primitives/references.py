@@ -51,10 +51,6 @@ def whole(shape: Sequence[int]) -> tuple[Any, ...]:
     return tuple(("slice", 0, n, 1) for n in shape)
 
 
-def num_operands(index: tuple[Any, ...]) -> int:
-    return sum(entry[0] == "array" or entry[1] is None for entry in index)
-
-
 def result_shape(index: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
     """The shape of what an index picks."""
     rest, lead = iter(operands), ()

@@ -648,4 +648,3 @@ regularized_incomplete_beta_p = _elementwise(
     basic=False,
     jvp=[no_derivative("betainc", "a", ValueError), no_derivative("betainc", "b", ValueError), _betainc_slope],
 )
-regularized_incomplete_beta = _fn(regularized_incomplete_beta_p)

@@ -250,11 +250,6 @@ class KeyArray:
 register_array_class(KeyArray)
 
 
-def host_value(x: Value) -> Any:
-    """An array as a host array: NumPy's where it is installed."""
-    return x._host()
-
-
 def numpy_value(x: Value) -> Any:
     """An array as a numpy.ndarray."""
     require_numpy("conversion to a NumPy array")

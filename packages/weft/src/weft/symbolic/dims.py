@@ -178,8 +178,6 @@ class Dim(SymbolicSize):
                 )
         return frozenset(found)
 
-    get_vars = variables
-
     def substitute(self, values: dict[str, Any]) -> Any:
         """The expression with variables replaced by integers or by dimensions (of one other scope)."""
         total: Any = 0

@@ -78,11 +78,6 @@ class COO(JAXSparse):
     def _triples(self) -> tuple:
         return self.data, self.row, self.col
 
-    def _sort_indices(self) -> "COO":
-        """The same with its rows sorted."""
-        m = BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape).sort_indices()
-        return COO((m.data, m.indices[:, 0], m.indices[:, 1]), shape=self.shape, rows_sorted=True)
-
     @override
     def todense(self):
         """The same as a dense array."""
