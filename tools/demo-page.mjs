@@ -29,7 +29,8 @@ print(json.dumps({"accuracy": accuracy, "first": times[0] / 1000, "rate": ${step
 `);
 
 try {
-  if (!Number.isInteger(steps) || steps < 2) throw new Error(`--steps ${options.steps}: give a whole number of at least 2`);
+  if (!Number.isInteger(steps) || steps < 2)
+    throw new Error(`--steps ${options.steps}: give a whole number of at least 2`);
   /** @param {import("./web/visit.mjs").Visit} visit */
   const demonstrate = async ({ context, url }) => {
     await runAtOnce(context, program);

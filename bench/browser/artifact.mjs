@@ -83,7 +83,13 @@ const measure = async ({ url, count, calls, warm, turn }) => {
 try {
   const page = await browser.newPage();
   await page.goto(url);
-  const results = await page.evaluate(measure, { url, count: files.length, calls: Number(options.calls), warm: 5, turn: 5 });
+  const results = await page.evaluate(measure, {
+    url,
+    count: files.length,
+    calls: Number(options.calls),
+    warm: 5,
+    turn: 5,
+  });
   for (const [index, { load, times }] of results.entries()) {
     const file = files[index] ?? "";
     const best = Math.min(...times);

@@ -38,7 +38,9 @@ const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.l
  * @param {number} bytes
  */
 function row(name, visits, bytes) {
-  const [first, ready] = [visits.map((v) => v.first), visits.map((v) => v.ready)].map((times) => median(times).toFixed(0).padStart(5));
+  const [first, ready] = [visits.map((v) => v.first), visits.map((v) => v.ready)].map((times) =>
+    median(times).toFixed(0).padStart(5),
+  );
   const megabytes = (bytes / 1e6).toFixed(2);
   console.log(`${name.padEnd(6)} first result ${first} ms   Python ready ${ready} ms   transferred ${megabytes} MB`);
 }

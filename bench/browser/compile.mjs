@@ -16,7 +16,9 @@ const { values: options } = parseArgs({
 });
 
 // Its host arrays need NumPy, which a page does not have; shapes are enough here.
-const source = fs.readFileSync(new URL("../transformer_program.py", import.meta.url), "utf8").replace("import numpy as np\n", "");
+const source = fs
+  .readFileSync(new URL("../transformer_program.py", import.meta.url), "utf8")
+  .replace("import numpy as np\n", "");
 
 const program = `
 import json, time, types
@@ -75,5 +77,6 @@ await withSite(options.site, async ({ context, url }) => {
   const of = (pick) => median(results.map(pick));
   console.log(`transformer step, ${options.layers} layers: trace ${ms(of((r) => r.trace))} ms   compile ${ms(of((r) => r.compile))} ms   ` +
     `${one.kernels} kernels, ${one.bytes} bytes of code`); // prettier-ignore
-  for (const name of Object.keys(one.first)) console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name] ?? NaN))} ms`);
+  for (const name of Object.keys(one.first))
+    console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name] ?? NaN))} ms`);
 });

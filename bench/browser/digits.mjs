@@ -64,7 +64,9 @@ await withSite(options.site, async ({ context, url }) => {
   /** @type {(name: keyof Figures, scale?: number) => number} */
   const of = (name, scale = 1) => scale * median(results.map((result) => result[name]));
   const again = results.slice(1).map(({ found }) => 1e3 * found); // the first visit compiles
-  console.log(`trace ${of("trace", 1e3).toFixed(0)} ms   compile ${of("compile", 1e3).toFixed(0)} ms   first call ${of("first", 1e3).toFixed(1)} ms`);
+  console.log(
+    `trace ${of("trace", 1e3).toFixed(0)} ms   compile ${of("compile", 1e3).toFixed(0)} ms   first call ${of("first", 1e3).toFixed(1)} ms`,
+  );
   if (again.length) console.log(`compile, at a later visit ${median(again).toFixed(1)} ms`);
   console.log(`${of("rate").toFixed(0)} steps/s`);
 });

@@ -12,7 +12,10 @@ import { findBrowser } from "../../tools/find-browser.mjs";
 import { close, serve } from "../../tools/web/serve.mjs";
 
 const { values: options } = parseArgs({
-  options: { exports: { type: "string", default: "build/e2e/exports" }, python: { type: "string", default: ".venv/bin/python" } },
+  options: {
+    exports: { type: "string", default: "build/e2e/exports" },
+    python: { type: "string", default: ".venv/bin/python" },
+  },
 });
 const folder = path.resolve(options.exports);
 execFileSync(options.python, ["e2e/fixtures/make_exports.py", folder]);
@@ -33,7 +36,10 @@ async function measure({ url, plain }) {
   const types = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
   /** @type {(tree: any) => any} */
   const fill = (tree) => {
-    if (typeof tree !== "number") return Array.isArray(tree) ? tree.map(fill) : Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, fill(v)]));
+    if (typeof tree !== "number")
+      return Array.isArray(tree)
+        ? tree.map(fill)
+        : Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, fill(v)]));
     const { dtype, shape } = signature.inputs[tree];
     const array = types[dtype];
     if (!array) throw new Error(`inputs of dtype ${dtype} are not made here`);
@@ -65,7 +71,8 @@ async function measure({ url, plain }) {
 const { server, url } = await serve(folder, { isolated: false });
 const browser = await chromium.launch({ executablePath: await findBrowser(), headless: true, args: FLAGS });
 /** @param {string} file */
-const kB = (file) => `${(fs.statSync(file).size / 1e3).toFixed(1)} (${(zlib.gzipSync(fs.readFileSync(file)).length / 1e3).toFixed(1)} gzip)`;
+const kB = (file) =>
+  `${(fs.statSync(file).size / 1e3).toFixed(1)} (${(zlib.gzipSync(fs.readFileSync(file)).length / 1e3).toFixed(1)} gzip)`;
 try {
   const page = await browser.newPage();
   console.log(`weft.js: ${kB(path.join(folder, "digits/weft.js"))} kB`);
@@ -74,7 +81,9 @@ try {
       await page.goto(`${url}blank.html`);
       const { loading, best } = await page.evaluate(measure, { url: `${url}${name}.js`, plain });
       const size = kB(path.join(folder, `${name}${plain ? "" : ".relaxed"}.wasm`));
-      console.log(`${name}, ${plain ? "baseline" : "relaxed"}: ${size} kB, loaded in ${loading.toFixed(0)} ms, ${best.toFixed(3)} ms a call`);
+      console.log(
+        `${name}, ${plain ? "baseline" : "relaxed"}: ${size} kB, loaded in ${loading.toFixed(0)} ms, ${best.toFixed(3)} ms a call`,
+      );
     }
   }
 } finally {

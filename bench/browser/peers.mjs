@@ -40,7 +40,11 @@ const python = process.env.PYTHON ?? path.join(root, ".venv/bin/python");
  * @param {{ cwd?: string }} more
  */
 function command(program, args, more = {}) {
-  const { status, stdout, error } = spawnSync(program, args, { stdio: ["ignore", "pipe", "inherit"], encoding: "utf8", ...more });
+  const { status, stdout, error } = spawnSync(program, args, {
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+    ...more,
+  });
   if (status !== 0) throw new Error(`${[program, ...args].join(" ")} failed${error ? `: ${error.message}` : ""}`);
   return stdout;
 }
@@ -155,12 +159,15 @@ async function measurePage(folder, names, { peers, threads, seconds, site }) {
     const results = {};
     for (const name of names) {
       process.stderr.write(`${name} `);
-      results[name] = await page.evaluate(async ({ module, name, manifest, seconds }) => (await import(module)).measure(name, manifest, seconds), {
-        module,
-        name,
-        manifest: manifestOf(name),
-        seconds,
-      });
+      results[name] = await page.evaluate(
+        async ({ module, name, manifest, seconds }) => (await import(module)).measure(name, manifest, seconds),
+        {
+          module,
+          name,
+          manifest: manifestOf(name),
+          seconds,
+        },
+      );
     }
     process.stderr.write("\n");
     /** @type {number | null} */
@@ -172,7 +179,11 @@ async function measurePage(folder, names, { peers, threads, seconds, site }) {
   }
 }
 
-const load = () => os.loadavg().map((x) => x.toFixed(2)).join(" ");
+const load = () =>
+  os
+    .loadavg()
+    .map((x) => x.toFixed(2))
+    .join(" ");
 
 const names = chosen(options.only);
 const peers = options.peers.split(",").filter(Boolean);
@@ -195,16 +206,25 @@ try {
   if (options.native) {
     for (const [who, column] of Object.entries({ numpy: "numpy", weft: "xla" })) {
       /** @type {import("./peers/table.mjs").Times} */
-      const times = JSON.parse(command(python, [path.join(here, "reference.py"), who, path.join(folder, "data"), ...names]));
+      const times = JSON.parse(
+        command(python, [path.join(here, "reference.py"), who, path.join(folder, "data"), ...names]),
+      );
       for (const [name, { times: measured }] of Object.entries(results)) measured[column] = times[name];
     }
   }
   console.log(table(results, { threads, emptyMs }));
-  const wrong = [...Object.entries(failures).map(([name, message]) => `${name} does not start: ${message}`), ...problems(results)];
+  const wrong = [
+    ...Object.entries(failures).map(([name, message]) => `${name} does not start: ${message}`),
+    ...problems(results),
+  ];
   if (wrong.length) console.log(`\nProblems:\n${wrong.map((line) => `- ${line}`).join("\n")}`);
   if (emptyMs !== null) console.log(`\nAn empty call from Python of WebAssembly: ${(emptyMs * 1000).toFixed(2)} µs.`);
   console.log(`Threads ${threads}, ${seconds} s for each workload. Load average ${before} before, ${after} after.`);
-  if (options.json) fs.writeFileSync(options.json, JSON.stringify({ threads, seconds, before, after, emptyMs, results, wrong }, null, 1));
+  if (options.json)
+    fs.writeFileSync(
+      options.json,
+      JSON.stringify({ threads, seconds, before, after, emptyMs, results, wrong }, null, 1),
+    );
 } finally {
   fs.rmSync(folder, { recursive: true, force: true });
 }

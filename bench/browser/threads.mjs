@@ -11,7 +11,10 @@ import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
 const { values: options } = parseArgs({
   options: {
     site: { type: "string", default: "build/site" },
-    only: { type: "string", default: "matmul_512,matmul_2048,mlp_forward,mlp_train,conv_56,conv_28,attention,chain_1m,chain_16m,softmax,fft" },
+    only: {
+      type: "string",
+      default: "matmul_512,matmul_2048,mlp_forward,mlp_train,conv_56,conv_28,attention,chain_1m,chain_16m,softmax,fft",
+    },
     rounds: { type: "string", default: "3" },
     calls: { type: "string", default: "15" },
   },
@@ -42,18 +45,26 @@ for name in ${JSON.stringify(options.only)}.split(","):
 print(json.dumps({"threads": device.threads, "best": best}))
 `;
 
-const load = () => os.loadavg().map((x) => x.toFixed(2)).join(" ");
+const load = () =>
+  os
+    .loadavg()
+    .map((x) => x.toFixed(2))
+    .join(" ");
 const before = load();
 /** @type {[Record<string, number>, Record<string, number>]} */
 const [one, two] = [{}, {}];
 for (let round = 0; round < Number(options.rounds); round++) {
-  for (const [threads, best] of /** @type {[number, Record<string, number>][]} */ ([[1, one], [2, two]])) {
+  for (const [threads, best] of /** @type {[number, Record<string, number>][]} */ ([
+    [1, one],
+    [2, two],
+  ])) {
     await withSite(options.site, async ({ context, url }) => {
       await runAtOnce(context, program.replace("ASKED", JSON.stringify(`threads=${threads}`)));
       const { text } = await visitToEnd(context, `${url}?threads=${threads}`, 120_000);
       const found = JSON.parse(text.trim().split("\n").at(-1) ?? "");
       if (found.threads !== threads) throw new Error(`the page has ${found.threads} threads, not ${threads}`);
-      for (const [name, ms] of Object.entries(/** @type {Record<string, number>} */ (found.best))) best[name] = Math.min(ms, best[name] ?? Infinity);
+      for (const [name, ms] of Object.entries(/** @type {Record<string, number>} */ (found.best)))
+        best[name] = Math.min(ms, best[name] ?? Infinity);
     });
   }
 }

@@ -18,7 +18,8 @@ const test = base.extend<object, { exports: string }>({
   exports: [
     async ({}, use) => {
       execFileSync(python, [path.join(root, "e2e/fixtures/make_exports.py"), folder], { stdio: "inherit" });
-      for (const name of ["digits", "transformer"]) fs.writeFileSync(path.join(folder, name, "blank.html"), "<!doctype html><title>blank</title>");
+      for (const name of ["digits", "transformer"])
+        fs.writeFileSync(path.join(folder, name, "blank.html"), "<!doctype html><title>blank</title>");
       fs.writeFileSync(path.join(folder, "transformer/worker.js"), WORKER);
       const { server, url } = await serve(folder, { isolated: false });
       await use(url);
@@ -69,11 +70,16 @@ test("training goes on in the page, its state on the device", async ({ page, exp
       const { load, Device } = await import(module);
       const device = await Device.create();
       const step = await load({ device });
-      const zeros = (tree: Record<string, number[]>) => Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, new Float32Array(v.length)]));
-      const params = Object.fromEntries(Object.entries(given["params"] as Record<string, number[]>).map(([k, v]) => [k, Float32Array.from(v)]));
+      const zeros = (tree: Record<string, number[]>) =>
+        Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, new Float32Array(v.length)]));
+      const params = Object.fromEntries(
+        Object.entries(given["params"] as Record<string, number[]>).map(([k, v]) => [k, Float32Array.from(v)]),
+      );
       let [state, key, images, labels] = step.put(
         [params, zeros(given["params"]), zeros(given["params"]), 0],
-        Uint32Array.from(given["key"]), Float32Array.from(given["images"]), Int32Array.from(given["targets"]),
+        Uint32Array.from(given["key"]),
+        Float32Array.from(given["images"]),
+        Int32Array.from(given["targets"]),
       );
       const losses: number[] = [];
       let loss, used;
@@ -105,9 +111,16 @@ test("a transformer answers as on XLA, in a worker and without relaxed vectors",
       const { load, Device } = await import(`${folder}forward.js`);
       const plain = Object.create(await Device.create(), { features: { value: ["simd128"] } });
       const asked: string[] = [];
-      const fetched = async (url: URL) => (asked.push(url.pathname), new Uint8Array(await (await fetch(url)).arrayBuffer()));
+      const fetched = async (url: URL) => (
+        asked.push(url.pathname),
+        new Uint8Array(await (await fetch(url)).arrayBuffer())
+      );
       const forward = await load({ device: plain, fetch: fetched });
-      return { worker: Array.from(await answer), plain: Array.from(forward(Int32Array.from(tokens)) as Float32Array), asked };
+      return {
+        worker: Array.from(await answer),
+        plain: Array.from(forward(Int32Array.from(tokens)) as Float32Array),
+        asked,
+      };
     },
     { folder: `${exports}transformer/`, tokens: given["tokens"] },
   );
@@ -127,8 +140,11 @@ async function learn(page: Page, url: string, threads: number): Promise<[number[
       if (crossOriginIsolated) while (device.threads < threads) await new Promise((resolve) => setTimeout(resolve, 10));
       const had = device.threads;
       const typed = (tree: any): any =>
-        typeof (tree[0] ?? 0) === "number" && Array.isArray(tree) ? Float32Array.from(tree)
-        : Array.isArray(tree) ? tree.map(typed) : Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, typed(v)]));
+        typeof (tree[0] ?? 0) === "number" && Array.isArray(tree)
+          ? Float32Array.from(tree)
+          : Array.isArray(tree)
+            ? tree.map(typed)
+            : Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, typed(v)]));
       let [params, tokens] = learn.put(typed(given["params"]), Int32Array.from(given["tokens"]));
       const losses: number[] = [];
       for (let i = 0; i < 20; i++) {
@@ -160,7 +176,14 @@ test("bad input is named, and the program goes on", async ({ page, exports }) =>
   const got = await page.evaluate(async (module) => {
     const { load } = await import(module);
     const forward = await load();
-    const calls = [[], [new Float32Array(48)], [new Int32Array(47)], [Array(48).fill(0)], [{}], [new Int32Array(48), 1]];
+    const calls = [
+      [],
+      [new Float32Array(48)],
+      [new Int32Array(47)],
+      [Array(48).fill(0)],
+      [{}],
+      [new Int32Array(48), 1],
+    ];
     const told = calls.map((args) => {
       try {
         return String(forward(...args).length);
@@ -229,6 +252,21 @@ test("the declarations type-check, and refuse what the program does", async ({ e
     "export { sum, read, value };",
   ];
   fs.writeFileSync(check, lines.join("\n"));
-  const flags = ["--noEmit", "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "--lib", "es2022,dom"];
-  execFileSync(path.join(root, "node_modules/.bin/tsc"), [...flags, "--ignoreConfig", check], { stdio: "pipe", encoding: "utf8" });
+  const flags = [
+    "--noEmit",
+    "--strict",
+    "--noUncheckedIndexedAccess",
+    "--target",
+    "es2022",
+    "--module",
+    "esnext",
+    "--moduleResolution",
+    "bundler",
+    "--lib",
+    "es2022,dom",
+  ];
+  execFileSync(path.join(root, "node_modules/.bin/tsc"), [...flags, "--ignoreConfig", check], {
+    stdio: "pipe",
+    encoding: "utf8",
+  });
 });

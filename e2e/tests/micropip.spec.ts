@@ -8,10 +8,18 @@ import { expect } from "../fixtures/site.js";
 const micropip = path.join(root, "build/micropip");
 const library = path.join(root, "build/e2e/library");
 
-test("micropip installs a library that requires jax and jaxlib, and it runs", async ({ playground, requests, visitor, weftSite }) => {
+test("micropip installs a library that requires jax and jaxlib, and it runs", async ({
+  playground,
+  requests,
+  visitor,
+  weftSite,
+}) => {
   execFileSync(python, [path.join(root, "e2e/fixtures/make_library.py"), library]);
   const wheels = [micropip, library].flatMap((folder) =>
-    fs.readdirSync(folder).filter((name) => name.endsWith(".whl")).map((name) => path.join(folder, name)),
+    fs
+      .readdirSync(folder)
+      .filter((name) => name.endsWith(".whl"))
+      .map((name) => path.join(folder, name)),
   );
   expect(wheels.map((file) => path.basename(file).split("-")[0])).toEqual(["micropip", "slopes"]);
   await visitor.route("**/wheels/*", (route) =>

@@ -28,7 +28,11 @@ test("memories have addresses of 64 bits where the engine can", async ({ page, r
     const device = await WasmDevice.create({ memory64: true });
     const ptr = device.alloc(2 ** 27);
     device.write(ptr, Uint8Array.of(1, 2, 3));
-    return { maximum: device.memory.maximum, bytes: Array.from(device.view(ptr, 3)), wide: device.features.includes("memory64") };
+    return {
+      maximum: device.memory.maximum,
+      bytes: Array.from(device.view(ptr, 3)),
+      wide: device.features.includes("memory64"),
+    };
   }, `${runtime}runtime.js`);
   expect(got).toEqual({ maximum: 2 ** 18, bytes: [1, 2, 3], wide: true });
 });
@@ -61,10 +65,17 @@ test("ProgramCache keeps what was used last, within its limit", async ({ page, r
     await settled();
     const names: any = await new Promise((resolve) => {
       indexedDB.open("cache-test").onsuccess = ({ target }: any) =>
-        (target.result.transaction("used").objectStore("used").getAllKeys().onsuccess = (found: any) => (target.result.close(), resolve(found.target.result)));
+        (target.result.transaction("used").objectStore("used").getAllKeys().onsuccess = (found: any) => (
+          target.result.close(),
+          resolve(found.target.result)
+        ));
     });
     const third = keys(await open());
-    const without = await ProgramCache.open(100, { toString: () => { throw new Error("refused"); } });
+    const without = await ProgramCache.open(100, {
+      toString: () => {
+        throw new Error("refused");
+      },
+    });
     return { a, now, kept, names, third, without };
   }, `${runtime}runtime.js`);
   expect(got).toEqual({ a: 1, now: [true, true], kept: ["a", "c"], names: ["c"], third: ["c"], without: null });

@@ -17,15 +17,20 @@ function elsewhere(url: string): number {
 }
 
 /** The archives that the page fetched for an import. */
-const later = (requests: string[]): string[] => requests.map((url) => /\/later\/(\w+)-/.exec(url)?.[1]).filter((name) => name !== undefined);
+const later = (requests: string[]): string[] =>
+  requests.map((url) => /\/later\/(\w+)-/.exec(url)?.[1]).filter((name) => name !== undefined);
 
-test("a first visit transfers at most 7 MB, from a host that knows gzip alone too, up to its first result", async ({ browser }) => {
+test("a first visit transfers at most 7 MB, from a host that knows gzip alone too, up to its first result", async ({
+  browser,
+}) => {
   const { server, url, log } = await serve(path.join(root, "build/site"));
   const sent = countSent(server);
   const visitor = await browser.newContext(); // with a cache of its own, which is empty
   const playground = new Playground(await visitor.newPage(), url);
   await playground.open();
-  expect(await playground.runToEnd("import weft.numpy as jnp\njnp.arange(3) + 1")).toBe("Array([1, 2, 3], dtype=int32)\n");
+  expect(await playground.runToEnd("import weft.numpy as jnp\njnp.arange(3) + 1")).toBe(
+    "Array([1, 2, 3], dtype=int32)\n",
+  );
   expect(later(log)).toEqual([]);
   const cold = sent.bytes();
   expect(cold).toBeLessThanOrEqual(LIMIT);
@@ -38,7 +43,10 @@ test("a first visit transfers at most 7 MB, from a host that knows gzip alone to
   await close(server);
 });
 
-test("a module that the first visit left on the server arrives when it is imported, its archive once", async ({ playground, requests }) => {
+test("a module that the first visit left on the server arrives when it is imported, its archive once", async ({
+  playground,
+  requests,
+}) => {
   await playground.open();
   const missing = ["try: import nothing_such", "except ModuleNotFoundError as error: print(error)"];
   expect(await playground.runToEnd(missing.join("\n"))).toBe("No module named 'nothing_such'\n");
@@ -46,7 +54,11 @@ test("a module that the first visit left on the server arrives when it is import
   const standard = ["import unittest.mock, argparse", "print(unittest.mock.Mock(), '€'.encode('iso8859_15'))"];
   expect(await playground.runToEnd(standard.join("\n"))).toMatch(/^<Mock id='\d+'> b'\\xa4'\n$/);
   expect(later(requests)).toEqual(["python_stdlib"]);
-  const language = ["import weft", "from weft.scipy.stats import norm", "print(norm.cdf(0.0), weft.image.resize.__name__)"];
+  const language = [
+    "import weft",
+    "from weft.scipy.stats import norm",
+    "print(norm.cdf(0.0), weft.image.resize.__name__)",
+  ];
   expect(await playground.runToEnd(language.join("\n"))).toBe("0.5 resize\n");
   expect(later(requests)).toEqual(["python_stdlib", "weft"]);
 });
@@ -72,10 +84,13 @@ test("help prints what a function's docstring says", async ({ playground }) => {
 
 test("an import whose archive can't be fetched says so, and works when it can be", async ({ playground, page }) => {
   await playground.open();
-  const program = "try: import weft.scipy.stats as stats\nexcept ImportError as error: print(error)\nelse: print(stats.norm.cdf(0.0))";
+  const program =
+    "try: import weft.scipy.stats as stats\nexcept ImportError as error: print(error)\nelse: print(stats.norm.cdf(0.0))";
   const archives = "**/later/**";
   await page.context().route(archives, (route) => route.fulfill({ status: 503, body: "busy" }));
-  expect(await playground.runToEnd(program)).toMatch(/^weft\.scipy\.stats is fetched when .* the server answered 503 for .*\n$/);
+  expect(await playground.runToEnd(program)).toMatch(
+    /^weft\.scipy\.stats is fetched when .* the server answered 503 for .*\n$/,
+  );
   await page.context().unroute(archives);
   expect(await playground.runToEnd(program)).toBe("0.5\n");
 });

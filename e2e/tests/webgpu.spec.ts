@@ -128,7 +128,8 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
         return handle;
       };
       const get = async (handle: number) => Array.from(new Int32Array((await device.read(handle, 16)).buffer));
-      const temps = (buffers: { role: string; bytes: number }[]) => buffers.reduce((sum, { role, bytes }) => (role === "temp" ? sum + bytes : sum), 0);
+      const temps = (buffers: { role: string; bytes: number }[]) =>
+        buffers.reduce((sum, { role, bytes }) => (role === "temp" ? sum + bytes : sum), 0);
       const artifact = (name: keyof typeof plans) =>
         packArtifact(
           { ...meta, scratch: temps(plans[name].buffers) },

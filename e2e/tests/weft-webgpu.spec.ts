@@ -27,7 +27,10 @@ test("the digits learn the same on WebGPU as on Wasm", async ({ playground, page
   expect(difference((await playground.output.textContent())!, onWasm)).toBeLessThan(1e-4);
 });
 
-test("programs on WebGPU call Python functions, in loops too, and their errors arrive", async ({ playground, page }) => {
+test("programs on WebGPU call Python functions, in loops too, and their errors arrive", async ({
+  playground,
+  page,
+}) => {
   await playground.open();
   await page.getByRole("radio", { name: "WebGPU" }).check();
   const source = [

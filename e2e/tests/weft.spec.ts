@@ -175,7 +175,11 @@ test("an error inside a traced function marks the line where it is", async ({ pl
   await expect(page.locator(".cm-error-line")).toHaveText("    if x > 0:");
 });
 
-test("every example runs to its end, the digits with 97 % or better and a curve", async ({ playground, page, requests }) => {
+test("every example runs to its end, the digits with 97 % or better and a curve", async ({
+  playground,
+  page,
+  requests,
+}) => {
   test.setTimeout(180_000);
   await playground.open();
   const names = await page.locator("#examples option:not([hidden])").allTextContents();
@@ -223,7 +227,16 @@ test("a page exports programs too", async ({ playground }) => {
     'files = export.web(scale, w, path="site")',
     "print([p.name for p in files], open('site/scale.wasm', 'rb').read(4), len(open('site/scale.bin', 'rb').read()))",
   ].join("\n");
-  const names = ["package.json", "scale.bin", "scale.d.ts", "scale.html", "scale.js", "scale.wasm", "weft.d.ts", "weft.js"];
+  const names = [
+    "package.json",
+    "scale.bin",
+    "scale.d.ts",
+    "scale.html",
+    "scale.js",
+    "scale.wasm",
+    "weft.d.ts",
+    "weft.js",
+  ];
   expect(await playground.runToEnd(program)).toBe(`[${names.map((name) => `'${name}'`).join(", ")}] b'\\x00asm' 12\n`);
 });
 
@@ -253,7 +266,11 @@ test("arrays and compiled programs live on a host", async ({ playground, page, h
   expect(await onHost(playground, program)).toBe(here);
 });
 
-test("the address that make play prints holds the host, and lets go of the token", async ({ playground, page, host }) => {
+test("the address that make play prints holds the host, and lets go of the token", async ({
+  playground,
+  page,
+  host,
+}) => {
   await playground.open(`#${new URLSearchParams({ host: host.url, token: host.token })}`);
   expect(page.url()).not.toContain(host.token);
   await page.getByRole("radio", { name: "Host" }).check();
@@ -268,7 +285,11 @@ test("the digits learn the same on a host as on Wasm", async ({ playground, page
   expect(difference(await playground.runToEnd(digits(50), "Done on host"), here)).toBeLessThan(1e-4);
 });
 
-test("a host's error comes back with the user's line, and the next program runs", async ({ playground, page, host }) => {
+test("a host's error comes back with the user's line, and the next program runs", async ({
+  playground,
+  page,
+  host,
+}) => {
   await playground.open();
   await chooseHost(page, host.url, host.token);
   const broken = ["import weft.numpy as jnp", "x = jnp.ones((2, 3))", "y = x @ x", "print(y)"];
@@ -301,5 +322,7 @@ test("tools/demo-page.mjs prints the row of make demo", async ({ playground }) =
   expect(row.losses).toHaveLength(50);
   await playground.open();
   expect(difference(await playground.runToEnd(digits(50)), JSON.stringify(row.losses))).toBe(0);
-  await expect(run(process.execPath, ["tools/demo-page.mjs", "--steps", "many"], { cwd: root })).rejects.toThrow("whole number");
+  await expect(run(process.execPath, ["tools/demo-page.mjs", "--steps", "many"], { cwd: root })).rejects.toThrow(
+    "whole number",
+  );
 });

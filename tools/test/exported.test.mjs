@@ -14,5 +14,8 @@ test("weft.js of exported programs is made from the runtime's sources", () => {
   const command = scripts["build:exported"].replace(/--outfile=\S+ /, "");
   const env = { ...process.env, PATH: `${path.join(root, "node_modules/.bin")}:${process.env.PATH}` };
   const made = execFileSync("sh", ["-c", command], { cwd: path.join(root, "wasm/runtime"), env, encoding: "utf8" });
-  assert.ok(made === fs.readFileSync(kept, "utf8"), "run `npm run build:exported -w @weft/runtime`, and commit weft.js");
+  assert.ok(
+    made === fs.readFileSync(kept, "utf8"),
+    "run `npm run build:exported -w @weft/runtime`, and commit weft.js",
+  );
 });

@@ -11,7 +11,10 @@ test("Python has every workload of the table", () => {
   for (const file of ["workloads.py", "reference.py"]) {
     const source = fs.readFileSync(new URL(`../../bench/browser/peers/${file}`, import.meta.url), "utf8");
     for (const name of Object.keys(WORKLOADS))
-      assert.ok(source.includes(`"${name}"`) || (name.startsWith("matmul_") && source.includes(name.slice(7))), `${file}: ${name}`);
+      assert.ok(
+        source.includes(`"${name}"`) || (name.startsWith("matmul_") && source.includes(name.slice(7))),
+        `${file}: ${name}`,
+      );
   }
 });
 
@@ -39,7 +42,11 @@ test("verdicts follow the share asked of the best peer's time", () => {
 test("tiny calls have limits of their own", () => {
   assert.equal(verdict("eager", { tfjs: 0.005, weft: 0.059 }).met, true);
   assert.equal(verdict("eager", { tfjs: 0.005, weft: 0.061 }).met, false);
-  assert.deepEqual(verdict("jit", { weft: 0.0157 }, { emptyMs: 0.001 }), { ratio: null, asked: "≤ 16.0 µs", met: true });
+  assert.deepEqual(verdict("jit", { weft: 0.0157 }, { emptyMs: 0.001 }), {
+    ratio: null,
+    asked: "≤ 16.0 µs",
+    met: true,
+  });
   assert.equal(verdict("jit", { weft: 0.0157 }, { emptyMs: null }).met, null);
 });
 
@@ -49,7 +56,10 @@ test("figures have three digits", () => {
 
 test("the table hides nothing", () => {
   const results = {
-    matmul_512: { times: { "jax-js": 8, tfjs: 10, weft: 4, numpy: 2.5, xla: 2 }, problems: { tfjs: "off by 1", ort: "no kernel" } },
+    matmul_512: {
+      times: { "jax-js": 8, tfjs: 10, weft: 4, numpy: 2.5, xla: 2 },
+      problems: { tfjs: "off by 1", ort: "no kernel" },
+    },
     scan: { times: { "jax-js": 500, weft: 10 }, problems: {} },
   };
   const lines = table(results).split("\n");
@@ -57,9 +67,26 @@ test("the table hides nothing", () => {
   assert.equal(new Set(lines.map((line) => [...line].length)).size, 1);
   const [head = "", , matmul = "", scan = ""] = lines;
   /** @param {string} line */
-  const cells = (line) => line.split("|").slice(1, -1).map((cell) => cell.trim());
+  const cells = (line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
   assert.deepEqual(cells(head).slice(0, 6), ["workload", "unit", "jax-js", "tfjs", "ort", "weft"]);
-  assert.deepEqual(cells(matmul), ["matmul 512", "ms", "8.00", "10.0!", "error", "4.00", "0.500", "≤ 0.67", "yes", "67.1 GFLOP/s", "2.50", "2.00"]);
+  assert.deepEqual(cells(matmul), [
+    "matmul 512",
+    "ms",
+    "8.00",
+    "10.0!",
+    "error",
+    "4.00",
+    "0.500",
+    "≤ 0.67",
+    "yes",
+    "67.1 GFLOP/s",
+    "2.50",
+    "2.00",
+  ]);
   assert.deepEqual(cells(scan).slice(1, 9), ["µs a step", "50.0", "–", "–", "1.00", "0.0200", "≤ 0.25", "yes"]);
   assert.deepEqual(problems(results), ["tfjs, matmul 512: off by 1", "ort, matmul 512: no kernel"]);
 });
@@ -117,7 +144,10 @@ function fields(bytes) {
   return found;
 }
 /** @type {(bytes: Uint8Array, number: number) => any[]} */
-const all = (bytes, number) => fields(bytes).filter(([n]) => n === number).map(([, value]) => value);
+const all = (bytes, number) =>
+  fields(bytes)
+    .filter(([n]) => n === number)
+    .map(([, value]) => value);
 /** @param {Uint8Array} bytes */
 const text = (bytes) => new TextDecoder().decode(bytes);
 
@@ -130,13 +160,21 @@ test("a model has its graph, constants and attributes", () => {
       ["Gemm", "a w", "h", { alpha: { float: 0.5 }, transB: -1, mode: "x", perm: [1, 0] }],
       ["Loop", "n h", "out", { body: { graph: inner } }],
     ],
-    constants: { w: { data: Float32Array.of(1, 2), shape: [2, 1] }, n: whole(-3), s: scalar(4), b: { data: [true], shape: [] } },
+    constants: {
+      w: { data: Float32Array.of(1, 2), shape: [2, 1] },
+      n: whole(-3),
+      s: scalar(4),
+      b: { data: [true], shape: [] },
+    },
   });
   assert.deepEqual(all(bytes, 1), [8n]);
   assert.deepEqual(all(all(bytes, 8)[0], 2), [17n]);
   const [body] = all(bytes, 7);
   const [gemm, loop] = all(body, 1);
-  assert.deepEqual([all(gemm, 1).map(text), all(gemm, 2).map(text), all(gemm, 4).map(text)], [["a", "w"], ["h"], ["Gemm"]]);
+  assert.deepEqual(
+    [all(gemm, 1).map(text), all(gemm, 2).map(text), all(gemm, 4).map(text)],
+    [["a", "w"], ["h"], ["Gemm"]],
+  );
   const [alpha, transB, mode, perm] = all(gemm, 5);
   assert.equal(new DataView(all(alpha, 2)[0].slice().buffer).getFloat32(0, true), 0.5);
   assert.deepEqual([all(transB, 3), all(transB, 20)], [[2n ** 64n - 1n], [2n]]);
@@ -150,7 +188,10 @@ test("a model has its graph, constants and attributes", () => {
   assert.deepEqual([all(constants.s, 1), all(constants.b, 2)], [[], [9n]]);
   const [input] = all(body, 11);
   const shape = all(all(all(input, 2)[0], 1)[0], 2)[0];
-  assert.deepEqual(all(shape, 1).map((dim) => all(dim, 1)[0]), [300n, 2n]);
+  assert.deepEqual(
+    all(shape, 1).map((dim) => all(dim, 1)[0]),
+    [300n, 2n],
+  );
   const output = all(all(all(all(body, 12)[0], 2)[0], 1)[0], 2);
   assert.deepEqual(output, [], "a shape left open");
 });

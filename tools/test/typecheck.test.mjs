@@ -34,7 +34,10 @@ test("every TypeScript and tool file is in a project that `npm run typecheck` re
   const files = ["wasm/runtime", "wasm/src/weft_wasm/page", "web", "e2e", "tools", "bench"].flatMap(under);
   const meant = files.filter((file) => /\.ts$|^(tools|e2e|bench)\/.*\.mjs$/.test(file));
   assert.ok(meant.length > 50);
-  assert.deepEqual(meant.filter((file) => !read.has(file)), []);
+  assert.deepEqual(
+    meant.filter((file) => !read.has(file)),
+    [],
+  );
 });
 
 test("the strict options hold in every project", () => {
@@ -42,6 +45,10 @@ test("the strict options hold in every project", () => {
   for (const project of ["wasm/runtime", "web", "e2e", "tools"]) {
     const command = path.join(root, "node_modules/.bin/tsc");
     const shown = JSON.parse(execFileSync(command, ["-p", project, "--showConfig"], { cwd: root, encoding: "utf8" }));
-    assert.deepEqual(options.map((name) => shown.compilerOptions[name]), options.map(() => true), project);
+    assert.deepEqual(
+      options.map((name) => shown.compilerOptions[name]),
+      options.map(() => true),
+      project,
+    );
   }
 });

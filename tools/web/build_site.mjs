@@ -110,7 +110,9 @@ function placeLater(compiled) {
   return compiled.flatMap((archive) => {
     /** @param {string} name */
     const beside = (name) => fs.readFileSync(path.join(path.dirname(archive), name));
-    const { folder, modules } = /** @type {{ folder: string, modules: string[] }} */ (JSON.parse(String(beside("later.json"))));
+    const { folder, modules } = /** @type {{ folder: string, modules: string[] }} */ (
+      JSON.parse(String(beside("later.json")))
+    );
     if (modules.length === 0) return [];
     const data = beside("later.zip");
     const name = path.basename(archive).replace(/[-.].*/, "");
@@ -250,7 +252,9 @@ async function bundle(config) {
  */
 function placeLicences(builds) {
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  const folders = inputs.map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]).filter((name) => name !== undefined);
+  const folders = inputs
+    .map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0])
+    .filter((name) => name !== undefined);
   const texts = [...new Set(folders)].sort().map((folder) => {
     const { name, version, license, repository } = JSON.parse(
       fs.readFileSync(path.join(root, folder, "package.json"), "utf8"),

@@ -20,7 +20,7 @@ function said(bytes: Uint8Array): string | null {
 
 const file = new Uint8Array(readFileSync(process.argv[2]!));
 const answers: (string | null)[] = [];
-for (let at = 0; at < file.length; ) {
+for (let at = 0; at < file.length;) {
   const length = new DataView(file.buffer, file.byteOffset + at, 4).getUint32(0, true);
   answers.push(said(file.subarray(at + 4, at + 4 + length)));
   at += 4 + length;

@@ -34,10 +34,12 @@ export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = t
       response.end("not found\n");
     });
   });
-  await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => resolve());
-  }));
+  await /** @type {Promise<void>} */ (
+    new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => resolve());
+    })
+  );
   return { server, log, url: `http://${host}:${portOf(server)}/` };
 }
 

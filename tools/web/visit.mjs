@@ -19,7 +19,8 @@ import { close, serve } from "./serve.mjs";
  * @param {(visit: Visit) => Promise<T>} use
  */
 export async function withSite(folder, use, { webgpu = false, install = true } = {}) {
-  if (!fs.existsSync(path.join(folder, "index.html"))) throw new Error(`${folder} holds no site; build it with \`make web\``);
+  if (!fs.existsSync(path.join(folder, "index.html")))
+    throw new Error(`${folder} holds no site; build it with \`make web\``);
   const executablePath = await findBrowser({ install });
   const { server, url } = await serve(path.resolve(folder));
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "weft-visit-"));
@@ -73,7 +74,8 @@ export async function visitToEnd(context, url, timeout = 300_000) {
   const failed = "#state[data-state=error]";
   await page.waitForSelector(`html[data-outcome], ${failed}`, { state: "attached", timeout });
   const text = (await page.locator("#console").textContent()) ?? "";
-  if (await page.locator(failed).count()) throw new Error(text || (await page.locator("#state").textContent()) || "the page failed");
+  if (await page.locator(failed).count())
+    throw new Error(text || (await page.locator("#state").textContent()) || "the page failed");
   return { page, text };
 }
 

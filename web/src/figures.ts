@@ -60,7 +60,7 @@ export class Figures {
       series = { kind: "live", x: [], y: [] };
       chart.series.set(name, series);
     }
-    if (x === series.x.at(-1)) series.x.pop(), series.y.pop();
+    if (x === series.x.at(-1)) (series.x.pop(), series.y.pop());
     series.x.push(x);
     series.y.push(y);
     this.redraw(chart);
@@ -193,7 +193,7 @@ function options({ series, element }: Chart): uPlot.Options {
   return {
     width: element.clientWidth || 400,
     height: HEIGHT,
-    padding: [8, 24, 0, 0],      // half of the last label stands right of the axis
+    padding: [8, 24, 0, 0], // half of the last label stands right of the axis
     cursor: { y: false, drag: { setScale: false } },
     legend: { show: false },
     scales: { x: { time: false } },

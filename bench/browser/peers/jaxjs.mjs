@@ -94,8 +94,7 @@ function conv(inputs) {
 }
 
 /** @type {Program} */
-const attention = (q, k, v) =>
-  np.matmul(jax.nn.softmax(np.matmul(q, np.swapaxes(k, -1, -2)).mul(0.125), -1), v);
+const attention = (q, k, v) => np.matmul(jax.nn.softmax(np.matmul(q, np.swapaxes(k, -1, -2)).mul(0.125), -1), v);
 
 /**
  * There is no loop within a program: each step is a call. Left to queue up, 10,000 of them take 25 times as long.

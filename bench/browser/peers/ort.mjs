@@ -41,7 +41,9 @@ const session =
     /** @type {{ executionProviders: ["wasm"], graphOptimizationLevel: "all" }} */
     const options = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
     const running = await ort.InferenceSession.create(bytes, options);
-    const feeds = Object.fromEntries(fed.map(([name, { data, shape }]) => [name, new ort.Tensor("float32", data, shape)]));
+    const feeds = Object.fromEntries(
+      fed.map(([name, { data, shape }]) => [name, new ort.Tensor("float32", data, shape)]),
+    );
     return {
       call: () => running.run(feeds),
       read: (out) => names.map((name) => finish({ data: out[name].data, shape: out[name].dims })),
@@ -146,7 +148,10 @@ const sort = session((inputs) => ({
   constants: { k: whole(input(inputs, "a").data.length) },
 }));
 
-const cumsum = session(() => ({ nodes: [["CumSum", "a axis", "out"]], constants: { axis: { ...whole(0), shape: [] } } }));
+const cumsum = session(() => ({
+  nodes: [["CumSum", "a axis", "out"]],
+  constants: { axis: { ...whole(0), shape: [] } },
+}));
 
 const sideBySide = session(() => ({ nodes: [["DFT", "a", "out", { axis: 1 }]] }), {
   prepare(inputs) {

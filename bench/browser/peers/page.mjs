@@ -121,7 +121,10 @@ class Weft {
     else if (data.type === "done") {
       const { status, error } = data.outcome;
       if (status === "ok") this.running?.resolve(this.value);
-      else this.running?.reject(new Error(error ? `${error.type}: ${error.message}\n${error.full ?? error.short ?? ""}` : status));
+      else
+        this.running?.reject(
+          new Error(error ? `${error.type}: ${error.message}\n${error.full ?? error.short ?? ""}` : status),
+        );
     }
   }
 
@@ -195,7 +198,8 @@ export function difference(results, expected, tolerance) {
       if (off > worst || Number.isNaN(off)) worst = off; // NaN stays: nothing is larger
       if (Math.abs(value) > largest) largest = Math.abs(value);
     }
-    if (!(worst <= tolerance * largest)) return `result ${k} is off by ${worst.toExponential(2)} of ${largest.toPrecision(3)}`;
+    if (!(worst <= tolerance * largest))
+      return `result ${k} is off by ${worst.toExponential(2)} of ${largest.toPrecision(3)}`;
   }
   return null;
 }
@@ -250,7 +254,10 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
   }
   if (running.length === 0) return { times: {}, problems };
   // as many calls for everyone: after a pause memory is slow for some milliseconds, and the mean over more calls is less
-  const calls = Math.max(1, Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(Math.min(...running.map(({ once }) => once)), 1e-4))));
+  const calls = Math.max(
+    1,
+    Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(Math.min(...running.map(({ once }) => once)), 1e-4))),
+  );
   const end = performance.now() + 1e3 * seconds;
   for (let round = 0; round < SURE_ROUNDS || performance.now() < end; round++) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));

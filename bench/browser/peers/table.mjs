@@ -68,7 +68,8 @@ export function workload(name) {
 export function chosen(only) {
   const names = only ? only.split(",").map((name) => name.trim()) : Object.keys(WORKLOADS);
   const unknown = names.filter((name) => !(name in WORKLOADS));
-  if (unknown.length) throw new Error(`no workload ${unknown.join(", ")}; there are ${Object.keys(WORKLOADS).join(", ")}`);
+  if (unknown.length)
+    throw new Error(`no workload ${unknown.join(", ")}; there are ${Object.keys(WORKLOADS).join(", ")}`);
   return names;
 }
 
@@ -105,7 +106,11 @@ export function verdict(name, times, { threads = 1, emptyMs = null } = {}) {
     return { ratio, asked, met: most === null ? null : known(times.weft, (ms) => ms <= most) };
   }
   const share = threads > 1 ? 1 : target;
-  return { ratio, asked: share === 1 ? "< 1" : `≤ ${share.toFixed(2)}`, met: known(ratio, (r) => (share === 1 ? r < 1 : r <= share)) };
+  return {
+    ratio,
+    asked: share === 1 ? "< 1" : `≤ ${share.toFixed(2)}`,
+    met: known(ratio, (r) => (share === 1 ? r < 1 : r <= share)),
+  };
 }
 
 /**
@@ -134,7 +139,17 @@ function rate({ flops, bytes }, ms) {
  */
 export function table(results, { threads = 1, emptyMs = null } = {}) {
   const columns = [...PEERS, "weft"];
-  const head = ["workload", "unit", ...columns, "weft / best peer", "asked", "met", "weft's rate", "numpy", "weft on XLA"];
+  const head = [
+    "workload",
+    "unit",
+    ...columns,
+    "weft / best peer",
+    "asked",
+    "met",
+    "weft's rate",
+    "numpy",
+    "weft on XLA",
+  ];
   const rows = Object.entries(results).map(([name, { times, problems }]) => {
     const { title, unit = "ms", scale = 1 } = workload(name);
     /** @param {string} who */
@@ -145,7 +160,17 @@ export function table(results, { threads = 1, emptyMs = null } = {}) {
     };
     const { ratio, asked, met } = verdict(name, times, { threads, emptyMs });
     const mark = met === null ? "–" : met ? "yes" : "no";
-    return [title, unit, ...columns.map(cell), figure(ratio), asked, mark, rate(workload(name), times.weft), cell("numpy"), cell("xla")];
+    return [
+      title,
+      unit,
+      ...columns.map(cell),
+      figure(ratio),
+      asked,
+      mark,
+      rate(workload(name), times.weft),
+      cell("numpy"),
+      cell("xla"),
+    ];
   });
   const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => [...(row[i] ?? "")].length)));
   /** @type {(text: string, i: number) => string} */

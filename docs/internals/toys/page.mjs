@@ -37,7 +37,7 @@ function load(file) {
     const work = alloc(scratch);
     const table = write(new Uint8Array(new Uint32Array([...addresses, ...results, work, constants]).buffer));
     if (main(table)) throw new Error("the program says that it failed");
-    free(work, scratch), free(table, 4 * (inputs.length + results.length + 2));
+    (free(work, scratch), free(table, 4 * (inputs.length + results.length + 2)));
     return results.map((address, k) => ({ address, bytes: outputs[k].bytes }));
   };
 }

@@ -162,7 +162,10 @@ export class Allocator {
       return;
     }
     const { allocated } = this.stats();
-    const limit = need > this.memory.maximum - pages ? `this memory ends at ${this.memory.maximum / 16384} GiB` : "the engine refused to grow the memory";
+    const limit =
+      need > this.memory.maximum - pages
+        ? `this memory ends at ${this.memory.maximum / 16384} GiB`
+        : "the engine refused to grow the memory";
     throw new WeftMemoryError(
       `out of device memory: ${size} bytes asked for, ${allocated} in use; ${limit}. ` +
         "Delete arrays that are no longer needed, donate inputs, or use smaller batches",

@@ -24,7 +24,10 @@ export const words = (...values: string[]): Check => ({
   holds: (x) => typeof x === "string" && values.includes(x),
   wanted: `one of ${values.sort().join(", ")}`,
 });
-export const orNull = (check: Check): Check => ({ holds: (x) => x === null || check.holds(x), wanted: `null or ${check.wanted}` });
+export const orNull = (check: Check): Check => ({
+  holds: (x) => x === null || check.holds(x),
+  wanted: `null or ${check.wanted}`,
+});
 
 export const SIZE = ints(Number.MAX_SAFE_INTEGER);
 export const COUNT = ints(MOST_ARRAYS - 1);
@@ -67,7 +70,8 @@ export class Checker {
     for (const [key, value] of Object.entries(x)) {
       if (Object.hasOwn(required, key)) continue;
       if (!Object.hasOwn(optional, key)) this.fail(`${place || "the metadata"} has ${brief(key)}, which nobody knows`);
-      if (!optional[key]!.holds(value)) this.fail(`${within}${key} must be ${optional[key]!.wanted}; got ${brief(value)}`);
+      if (!optional[key]!.holds(value))
+        this.fail(`${within}${key} must be ${optional[key]!.wanted}; got ${brief(value)}`);
     }
   }
 }

@@ -34,7 +34,8 @@ export function parseArtifact(bytes: Uint8Array): Artifact {
   const lengths = [0, 4, 8].map((offset) => header.getUint32(offset, true));
   const [metaLength, codeLength, constantsLength] = lengths as [number, number, number];
   const total = HEADER + metaLength + codeLength + constantsLength;
-  if (total !== bytes.length) throw bad(`a truncated artifact: its header says ${total} bytes, there are ${bytes.length}`);
+  if (total !== bytes.length)
+    throw bad(`a truncated artifact: its header says ${total} bytes, there are ${bytes.length}`);
   const begin = MAGIC.length + DIGEST;
   if (differs(sha256(bytes.subarray(begin)), bytes.subarray(MAGIC.length, begin))) {
     throw bad("a damaged artifact: its content is not what its checksum says. Copy the file again");

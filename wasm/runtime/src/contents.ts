@@ -2,7 +2,21 @@
  * What an artifact may hold (docs/artifact.md): its metadata, its module, and that these agree. The compiler has the same rules
  * (contents.py); plan_contents.ts has those of plans.
  */
-import { ARRAYS, brief, Checker, COUNT, ints, isObject, list, NAME, OBJECT, orNull, SIZE, words, type Fields } from "./checks.js";
+import {
+  ARRAYS,
+  brief,
+  Checker,
+  COUNT,
+  ints,
+  isObject,
+  list,
+  NAME,
+  OBJECT,
+  orNull,
+  SIZE,
+  words,
+  type Fields,
+} from "./checks.js";
 import { ModuleError, parts } from "./wasm_module.js";
 
 export interface BufferSpec {
@@ -45,7 +59,10 @@ const ROOM_64 = 2 ** 34;
 
 /** Bytes of an element in a Wasm memory; a part of a complex number is one. */
 const BYTES: Record<string, number> = {
-  ...of(1, "bool i8 u8 i2 u2 i4 u4 f4e2m1fn f8e3m4 f8e4m3 f8e4m3fn f8e4m3b11fnuz f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu"),
+  ...of(
+    1,
+    "bool i8 u8 i2 u2 i4 u4 f4e2m1fn f8e3m4 f8e4m3 f8e4m3fn f8e4m3b11fnuz f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu",
+  ),
   ...of(2, "i16 u16 f16 bf16"),
   ...of(4, "i32 u32 f32 c64"),
   ...of(8, "i64 u64 f64 c128"),
@@ -126,7 +143,8 @@ class Contents extends Checker {
   private array(spec: BufferSpec, place: string, fields: Fields, room: number): void {
     this.fields(spec, place, fields);
     const { dtype, shape, bytes } = spec;
-    if (dtype[0] === "c" && shape.at(-1) !== 2) this.fail(`${place}.shape of ${dtype} must end with 2; got [${shape.join(", ")}]`);
+    if (dtype[0] === "c" && shape.at(-1) !== 2)
+      this.fail(`${place}.shape of ${dtype} must end with 2; got [${shape.join(", ")}]`);
     const each = this.metadata.kind === "wasm" ? BYTES[dtype]! : WORD;
     // A size may be 0 where others are beyond all numbers.
     const wanted = shape.includes(0) ? 0 : shape.reduce((product, size) => product * size, each);
@@ -162,7 +180,9 @@ class Contents extends Checker {
     }
     const wide = features.includes("memory64");
     if (found.wide !== wide) {
-      this.fail(`features says addresses have ${wide ? 64 : 32} bits; those of its module have ${found.wide ? 64 : 32}`);
+      this.fail(
+        `features says addresses have ${wide ? 64 : 32} bits; those of its module have ${found.wide ? 64 : 32}`,
+      );
     }
     if ((memory ?? found.memory) !== found.memory) {
       this.fail(`memory must be ${found.memory}, the byte of the module that says what its memory is; got ${memory}`);

@@ -2,7 +2,16 @@
  * What the modules that weft.export.web writes run on: one compiled program as a function of typed arrays. Bundled
  * as weft_wasm/page/weft.js; weft.d.ts beside it says what a page sees.
  */
-import type { ArraySpec, Files, Leaf, LoadOptions, Program, Signature, Tree, TypedArray } from "../../src/weft_wasm/page/weft.js";
+import type {
+  ArraySpec,
+  Files,
+  Leaf,
+  LoadOptions,
+  Program,
+  Signature,
+  Tree,
+  TypedArray,
+} from "../../src/weft_wasm/page/weft.js";
 import { checkContents, type Metadata } from "./contents.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { sha256 } from "./sha256.js";
@@ -49,19 +58,24 @@ const many = (count: number, noun: string): string => `${count} ${noun}${count =
 function wanted(spec: Layout): string {
   const array = `${article(spec.constructor_.name)} of length ${spec.length} for ${described(spec)}`;
   if (!spec.scalar) return array;
-  const kind = spec.dtype === "bool" ? "boolean" : spec.dtype.endsWith("64") && spec.dtype[0] !== "f" ? "bigint" : "number";
+  const kind =
+    spec.dtype === "bool" ? "boolean" : spec.dtype.endsWith("64") && spec.dtype[0] !== "f" ? "bigint" : "number";
   return `a ${kind}, or ${array}`;
 }
 
 function given(value: unknown): string {
-  if (ArrayBuffer.isView(value)) return `${article(value.constructor.name)} of length ${(value as TypedArray).length ?? value.byteLength}`;
+  if (ArrayBuffer.isView(value))
+    return `${article(value.constructor.name)} of length ${(value as TypedArray).length ?? value.byteLength}`;
   if (value instanceof DeviceArray) return `a device array ${described(value)}`;
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (value === null || value === undefined) return String(value);
-  return typeof value === "object" ? `an object with ${Object.keys(value).join(", ") || "nothing"}` : `${typeof value} ${String(value)}`;
+  return typeof value === "object"
+    ? `an object with ${Object.keys(value).join(", ") || "nothing"}`
+    : `${typeof value} ${String(value)}`;
 }
 
-const bad = (where: string, want: string, value: unknown): TypeError => new TypeError(`${where} must be ${want}; got ${given(value)}`);
+const bad = (where: string, want: string, value: unknown): TypeError =>
+  new TypeError(`${where} must be ${want}; got ${given(value)}`);
 
 /** Memory of arrays that nobody holds any more. */
 const garbage = new FinalizationRegistry(({ device, ptr }: { device: WasmDevice; ptr: number }) => device.free(ptr));
@@ -85,7 +99,10 @@ class DeviceArray {
   }
 
   address(where: string): number {
-    if (!this.ptr) throw new WeftRuntimeError(`${where} was freed, or donated to an earlier call; use that call's result, or put it again`);
+    if (!this.ptr)
+      throw new WeftRuntimeError(
+        `${where} was freed, or donated to an earlier call; use that call's result, or put it again`,
+      );
     return this.ptr;
   }
 
@@ -127,7 +144,8 @@ function checked(value: unknown, spec: Layout, where: string): TypedArray {
     if (big ? typeof value !== "bigint" : typeof value === "bigint") throw bad(where, wanted(spec), value);
     array[0] = (spec.dtype === "bool" || typeof value === "boolean" ? Number(Boolean(value)) : value) as never;
     const whole = !spec.dtype.startsWith("float");
-    if (whole && spec.dtype !== "bool" && array[0] != value) throw bad(where, `${spec.dtype} (the number does not fit)`, value);
+    if (whole && spec.dtype !== "bool" && array[0] != value)
+      throw bad(where, `${spec.dtype} (the number does not fit)`, value);
     return array;
   } else {
     throw bad(where, wanted(spec), value);
@@ -180,7 +198,9 @@ async function bytesOf(url: URL): Promise<Uint8Array> {
   }
   const response = await fetch(url);
   if (!response.ok) {
-    throw new WeftRuntimeError(`${url} could not be fetched (${response.status}); serve all files of the export beside its module`);
+    throw new WeftRuntimeError(
+      `${url} could not be fetched (${response.status}); serve all files of the export beside its module`,
+    );
   }
   return new Uint8Array(await response.arrayBuffer());
 }
@@ -188,10 +208,17 @@ async function bytesOf(url: URL): Promise<Uint8Array> {
 let shared: Promise<WasmDevice> | undefined;
 
 /** The bytes of a file of an export, which must be those that were written: one bit that turned would be another number. */
-async function whole(signature: Signature, kind: keyof Files, url: URL, fetch_: (url: URL) => Promise<Uint8Array>): Promise<Uint8Array> {
+async function whole(
+  signature: Signature,
+  kind: keyof Files,
+  url: URL,
+  fetch_: (url: URL) => Promise<Uint8Array>,
+): Promise<Uint8Array> {
   const bytes = await fetch_(url);
   const { crypto } = globalThis as { crypto?: Crypto }; // pages of insecure origins have no digests
-  const digest = crypto?.subtle ? new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)) : sha256(bytes);
+  const digest = crypto?.subtle
+    ? new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>))
+    : sha256(bytes);
   if (Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("") !== signature.sha256[kind]) {
     throw new WeftRuntimeError(
       `the ${kind === "data" ? ".bin" : ".wasm"} file of ${signature.name} is not of the same export as its module, or was damaged; ` +
@@ -204,7 +231,8 @@ async function whole(signature: Signature, kind: keyof Files, url: URL, fetch_: 
 /** The module of an export, its metadata and its own constants, which are custom sections of it. */
 async function compiled(bytes: Uint8Array): Promise<[WebAssembly.Module, Metadata, Uint8Array]> {
   const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
-  const section = (name: string) => new Uint8Array(WebAssembly.Module.customSections(module, name)[0] ?? new ArrayBuffer(0));
+  const section = (name: string) =>
+    new Uint8Array(WebAssembly.Module.customSections(module, name)[0] ?? new ArrayBuffer(0));
   const found: unknown = JSON.parse(new TextDecoder().decode(section("weft.metadata")));
   const constants = section("weft.constants");
   return [module, checkContents(found, bytes, constants.length), constants];
@@ -218,7 +246,9 @@ export async function load<Arguments extends unknown[], Result>(
   const device = (options.device as unknown as WasmDevice) ?? (await (shared ??= WasmDevice.create()));
   const fetch_ = options.fetch ?? bytesOf;
   if (!device.features.includes("simd128")) {
-    throw new WeftRuntimeError(`${signature.name} needs an engine whose WebAssembly has vectors (simd128); all current browsers do`);
+    throw new WeftRuntimeError(
+      `${signature.name} needs an engine whose WebAssembly has vectors (simd128); all current browsers do`,
+    );
   }
   const relaxed = files.relaxed && device.features.includes("relaxed-simd");
   const [code, data] = await Promise.all([
@@ -227,7 +257,10 @@ export async function load<Arguments extends unknown[], Result>(
   ]);
   const [module, metadata, own] = await compiled(code);
   // Threads each compile the module for themselves, for the memory that they share.
-  const program = device.memory.buffer instanceof ArrayBuffer ? device.place(metadata, module, own) : device.place(metadata, code, own);
+  const program =
+    device.memory.buffer instanceof ArrayBuffer
+      ? device.place(metadata, module, own)
+      : device.place(metadata, code, own);
   let at = 0;
   const constants = signature.constants.map((bytes) => {
     const ptr = device.alloc(bytes);
@@ -257,7 +290,8 @@ function callable(device: WasmDevice, signature: Signature, program: number, con
     return leaves.map(([value, where], i) => {
       const spec = inputs[i]!;
       if (!(value instanceof DeviceArray)) return [checked(value, spec, where), where];
-      if (value.device !== device) throw new WeftRuntimeError(`${where} is on another device; read it, and put it on this one`);
+      if (value.device !== device)
+        throw new WeftRuntimeError(`${where} is on another device; read it, and put it on this one`);
       if (described(value) !== described(spec)) throw bad(where, wanted(spec), value);
       value.address(where);
       return [value, where];
@@ -290,7 +324,8 @@ function callable(device: WasmDevice, signature: Signature, program: number, con
       throw error;
     }
     kept.forEach((ptr) => device.free(ptr));
-    for (const index of donated) if (leaves[index]![0] instanceof DeviceArray) (leaves[index]![0] as DeviceArray).consume();
+    for (const index of donated)
+      if (leaves[index]![0] instanceof DeviceArray) (leaves[index]![0] as DeviceArray).consume();
     return Array.from(results);
   }
 
@@ -315,12 +350,15 @@ function callable(device: WasmDevice, signature: Signature, program: number, con
     device.unload(program);
     constants.forEach((ptr) => device.free(ptr));
   };
-  return Object.defineProperty(Object.assign(call, { onDevice, put, read, unload, signature }), "name", { value: name });
+  return Object.defineProperty(Object.assign(call, { onDevice, put, read, unload, signature }), "name", {
+    value: name,
+  });
 }
 
 /** The devices of exported programs: where threads can't be had, they run with one. */
 const Device = {
-  create: ({ threads = 1 }: { threads?: number } = {}): Promise<WasmDevice> => WasmDevice.create({ threads: Math.min(threads, threadsHere()) }),
+  create: ({ threads = 1 }: { threads?: number } = {}): Promise<WasmDevice> =>
+    WasmDevice.create({ threads: Math.min(threads, threadsHere()) }),
 };
 
 export { Device, WeftProgramError, WeftRuntimeError };

@@ -152,7 +152,9 @@ export class GpuDevice {
     }
     const calls = metadata.calls?.length ?? 0;
     if (calls && !host) {
-      throw new WeftRuntimeError(`program ${metadata.name} calls functions of its host; load it with a host, from Python`);
+      throw new WeftRuntimeError(
+        `program ${metadata.name} calls functions of its host; load it with a host, from Python`,
+      );
     }
     let pipelines: Pipeline[];
     try {

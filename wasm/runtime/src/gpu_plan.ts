@@ -76,7 +76,8 @@ export interface Plan {
 /** Whether running these steps has to read a value back before it can go on. */
 export function waits(steps: readonly Step[]): boolean {
   return steps.some(
-    (step) => step.op === "while" || step.op === "switch" || step.op === "call" || (step.op === "loop" && waits(step.body)),
+    (step) =>
+      step.op === "while" || step.op === "switch" || step.op === "call" || (step.op === "loop" && waits(step.body)),
   );
 }
 

@@ -1,10 +1,6 @@
 export { Allocator, type MemoryStats } from "./allocator.js";
 export { ProgramCache } from "./cache.js";
-export {
-  packArtifact,
-  parseArtifact,
-  type Artifact,
-} from "./container.js";
+export { packArtifact, parseArtifact, type Artifact } from "./container.js";
 export type { BufferSpec, Metadata, OutputSpec } from "./contents.js";
 export { WeftMemoryError, WeftProgramError, WeftRuntimeError } from "./errors.js";
 export { detectFeatures } from "./features.js";

@@ -20,7 +20,9 @@ export class LinearMemory {
     readonly maximum = wide ? PAGES_64 : PAGES_32,
   ) {
     this.addressBytes = wide ? 8 : 4;
-    const limits = wide ? { address: "i64", initial: BigInt(initial), maximum: BigInt(maximum), shared } : { initial, maximum, shared };
+    const limits = wide
+      ? { address: "i64", initial: BigInt(initial), maximum: BigInt(maximum), shared }
+      : { initial, maximum, shared };
     this.memory = new WebAssembly.Memory(limits as WebAssembly.MemoryDescriptor);
     this.words = new Uint32Array(this.memory.buffer);
   }
@@ -59,6 +61,8 @@ export class LinearMemory {
   /** The first `count` addresses of a table. */
   addresses(table: number, count: number): Float64Array | Uint32Array {
     const words = new Uint32Array(this.memory.buffer, table, (count * this.addressBytes) / 4);
-    return this.wide ? Float64Array.from({ length: count }, (_, k) => words[2 * k]! + words[2 * k + 1]! * 2 ** 32) : words.slice();
+    return this.wide
+      ? Float64Array.from({ length: count }, (_, k) => words[2 * k]! + words[2 * k + 1]! * 2 ** 32)
+      : words.slice();
   }
 }

@@ -29,7 +29,11 @@ const nothing = (): void => {};
 
 export async function createPage(hooks: PageHooks = {}): Promise<Page> {
   const { threads = threadsHere(), memory64 = false } = hooks;
-  const [cache, device, gpu] = await Promise.all([ProgramCache.open(), WasmDevice.create({ threads, memory64 }), GpuDevice.create()]);
+  const [cache, device, gpu] = await Promise.all([
+    ProgramCache.open(),
+    WasmDevice.create({ threads, memory64 }),
+    GpuDevice.create(),
+  ]);
   return {
     version: 1,
     features: device.features,

@@ -1,5 +1,19 @@
 /** What the plan of an artifact for WebGPU may hold (docs/artifact.md); contents.py has the same rules. */
-import { ARRAYS, brief, COUNT, Checker, ints, isObject, list, NAME, orNull, SIZE, TEXT, words, type Fields } from "./checks.js";
+import {
+  ARRAYS,
+  brief,
+  COUNT,
+  Checker,
+  ints,
+  isObject,
+  list,
+  NAME,
+  orNull,
+  SIZE,
+  TEXT,
+  words,
+  type Fields,
+} from "./checks.js";
 import type { Metadata } from "./contents.js";
 import type { Plan, Step } from "./gpu_plan.js";
 
@@ -54,7 +68,10 @@ class PlanChecker extends Checker {
     const made = { input: new Set<number>(), output: new Set<number>() };
     plan.buffers.forEach((buffer, k) => this.buffer(buffer, `buffers[${k}]`, made));
     const { inputs, outputs, scratch } = this.metadata;
-    for (const [role, specs] of [["input", inputs], ["output", outputs]] as const) {
+    for (const [role, specs] of [
+      ["input", inputs],
+      ["output", outputs],
+    ] as const) {
       if (made[role].size !== specs.length) this.fail(`its plan has ${made[role].size} of ${specs.length} ${role}s`);
     }
     const temps = plan.buffers.reduce((sum, { role, bytes }) => (role === "temp" ? sum + bytes : sum), 0);
@@ -68,7 +85,8 @@ class PlanChecker extends Checker {
     const { role, index, bytes, offset } = buffer;
     if (role === "input" || role === "output") {
       const specs = role === "input" ? this.metadata.inputs : this.metadata.outputs;
-      if (specs[index]?.bytes !== bytes) this.fail(`${place} is ${role} ${index} of ${bytes} bytes, which the metadata doesn't have`);
+      if (specs[index]?.bytes !== bytes)
+        this.fail(`${place} is ${role} ${index} of ${bytes} bytes, which the metadata doesn't have`);
       if (made[role].has(index)) this.fail(`${place} is ${role} ${index}, which another buffer is`);
       made[role].add(index);
     }
@@ -108,9 +126,12 @@ class PlanChecker extends Checker {
         }
         step.bind.forEach((k, j) => this.size(k, `${at}.bind[${j}]`));
         if (step.bind.length !== this.bindings[step.kernel] || new Set(step.bind).size !== step.bind.length) {
-          this.fail(`${at}.bind must be ${this.bindings[step.kernel]} buffers, each another, as kernel ${step.kernel} has bindings; got ${step.bind.length}`);
+          this.fail(
+            `${at}.bind must be ${this.bindings[step.kernel]} buffers, each another, as kernel ${step.kernel} has bindings; got ${step.bind.length}`,
+          );
         }
-        if (step.groups.length !== 3) this.fail(`${at}.groups must be three numbers; got ${(step.groups as number[]).length}`);
+        if (step.groups.length !== 3)
+          this.fail(`${at}.groups must be three numbers; got ${(step.groups as number[]).length}`);
         break;
       case "copy":
         this.size(step.src, `${at}.src`);

@@ -33,7 +33,22 @@ export interface SharedProgram {
 
 // NEXT and GATE, which all threads change, have cache lines of their own.
 // CODE and FRAME are addresses: their lower and upper half. WIDE: the frame goes to tasks as a bigint.
-const WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 4, TASK: 5, FRAME: 6, EXTENT: 8, GRAIN: 9, FAILED: 10, READY: 11, WIDE: 12, NEXT: 16, GATE: 32, LEFT: 48 } as const;
+const WORD = {
+  JOB: 0,
+  PROGRAM: 1,
+  CODE: 2,
+  LENGTH: 4,
+  TASK: 5,
+  FRAME: 6,
+  EXTENT: 8,
+  GRAIN: 9,
+  FAILED: 10,
+  READY: 11,
+  WIDE: 12,
+  NEXT: 16,
+  GATE: 32,
+  LEFT: 48,
+} as const;
 const CLOSED = 1 << 30; // in GATE, above the count of workers that have entered
 const KEPT = 64; // programs that a worker keeps; it loads others again
 // Looks at a word before a thread sleeps, a few hundred microseconds: waking takes about 50.
@@ -168,7 +183,8 @@ export class ThreadPool {
     } finally {
       this.join();
     }
-    if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
+    if (Atomics.load(words, WORD.FAILED))
+      throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
   }
 
   private put(at: number, address: number): void {

@@ -60,7 +60,8 @@ export class WasmDevice {
   private constructor(options: WasmDeviceOptions) {
     const found = detectFeatures();
     const { threads = 1, initialPages = 64, memory64 = false } = options;
-    if (memory64 && !found.includes("memory64")) throw new WeftRuntimeError("this engine has no memories of 64-bit addresses; make the device without memory64");
+    if (memory64 && !found.includes("memory64"))
+      throw new WeftRuntimeError("this engine has no memories of 64-bit addresses; make the device without memory64");
     this.features = found.filter((name) => memory64 || name !== "memory64");
     this.memory = new LinearMemory(memory64, initialPages, threads > 1);
     this.allocator = new Allocator(this.memory);
@@ -135,7 +136,9 @@ export class WasmDevice {
       );
     }
     if (metadata.calls?.length && !host) {
-      throw new WeftRuntimeError(`program ${metadata.name} calls functions of its host; load it with a host, from Python`);
+      throw new WeftRuntimeError(
+        `program ${metadata.name} calls functions of its host; load it with a host, from Python`,
+      );
     }
     const { main, shared } = this.instantiate(metadata, code, host);
     const count = metadata.inputs.length + metadata.outputs.length + 2;
@@ -230,7 +233,9 @@ export class WasmDevice {
           const source = takes[made]!;
           results[made] = source < 0 ? this.allocator.alloc(outputs[made]!) : args[source]!;
         }
-        const room = program.shared ? metadata.scratch + this.helpers(program.shared) * metadata.tasks!.private : metadata.scratch;
+        const room = program.shared
+          ? metadata.scratch + this.helpers(program.shared) * metadata.tasks!.private
+          : metadata.scratch;
         if (room) scratch = this.allocator.alloc(room);
         for (let i = 0; i < args.length; i++) memory.put(table, i, args[i]!);
         for (let i = 0; i < outputs.length; i++) memory.put(table, inputs.length + i, results[i]!);
@@ -292,31 +297,46 @@ export class WasmDevice {
     return program;
   }
 
-  private instantiate(metadata: Metadata, code: Uint8Array | WebAssembly.Module, host?: HostCall): Pick<Program, "main" | "shared"> {
+  private instantiate(
+    metadata: Metadata,
+    code: Uint8Array | WebAssembly.Module,
+    host?: HostCall,
+  ): Pick<Program, "main" | "shared"> {
     const { name, calls, tasks } = metadata;
     if (this.pool) {
       if (code instanceof WebAssembly.Module) {
-        throw new WeftRuntimeError(`program ${name} is a module already, for a memory of one thread; give its bytes, or make the device with threads: 1`);
+        throw new WeftRuntimeError(
+          `program ${name} is a module already, for a memory of one thread; give its bytes, or make the device with threads: 1`,
+        );
       }
       const bytes = (code = code.slice());
       bytes[metadata.memory!]! |= SHARED;
     }
-    const program: SharedProgram = { number: this.pool?.number() ?? 0, code: 0, length: code instanceof WebAssembly.Module ? 0 : code.length, tasks: [] };
-    const wrong = (what: string) => new WeftProgramError(`program ${name} ${what}, which no program does; compile it again`, 0);
+    const program: SharedProgram = {
+      number: this.pool?.number() ?? 0,
+      code: 0,
+      length: code instanceof WebAssembly.Module ? 0 : code.length,
+      tasks: [],
+    };
+    const wrong = (what: string) =>
+      new WeftProgramError(`program ${name} ${what}, which no program does; compile it again`, 0);
     const share = (number: number, frame: Address, extent: number, grain: number): void => {
-      if (!this.pool || !(number in program.tasks) || extent < 0 || grain < 1) throw wrong(`shares loop ${number} of ${extent} by ${grain}`);
+      if (!this.pool || !(number in program.tasks) || extent < 0 || grain < 1)
+        throw wrong(`shares loop ${number} of ${extent} by ${grain}`);
       this.pool.run(program, number, frame, extent, grain);
     };
     const call = (number: number, table: Address): number => {
       const count = calls?.[number];
       if (!host || count === undefined) throw wrong(`calls function ${number}`);
       const start = this.memory.unsigned(table);
-      if (start % 4 || start + count * this.memory.addressBytes > this.memory.buffer.byteLength) throw wrong(`calls function ${number} with a table at ${start}`);
+      if (start % 4 || start + count * this.memory.addressBytes > this.memory.buffer.byteLength)
+        throw wrong(`calls function ${number} with a table at ${start}`);
       return host(number, this.memory.addresses(start, count));
     };
     let instance: WebAssembly.Instance;
     try {
-      const module = code instanceof WebAssembly.Module ? code : new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
+      const module =
+        code instanceof WebAssembly.Module ? code : new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
       instance = new WebAssembly.Instance(module, { weft: { memory: this.memory.memory, call, share } });
     } catch (error) {
       throw new WeftRuntimeError(`program ${name} is not a module of this ABI: ${(error as Error).message}`);

@@ -27,7 +27,8 @@ const MEMORY_IMPORT = [...text("weft"), ...text("memory"), 2];
 
 /** Bytes as text, to be compared; they may be of a Buffer of Node, whose toString is another. */
 const key = (bytes: Iterable<number>): string => Array.from(bytes).join();
-const signature = (params: number[], results: number[]): string => key([0x60, params.length, ...params, results.length, ...results]);
+const signature = (params: number[], results: number[]): string =>
+  key([0x60, params.length, ...params, results.length, ...results]);
 
 /** The functions that hosts have, by the type of addresses. */
 const host = (pointer: number): Record<string, string> => ({
@@ -137,7 +138,8 @@ function split(code: Uint8Array, parts: Parts): Map<number, Reader> {
     const size = whole.unsigned();
     const start = whole.at;
     whole.take(size);
-    if (!KNOWN.includes(number)) throw new ModuleError(`it has ${NAMES[number] ?? `a section ${number}`}, which no program has`);
+    if (!KNOWN.includes(number))
+      throw new ModuleError(`it has ${NAMES[number] ?? `a section ${number}`}, which no program has`);
     if (number === SECTION.custom) {
       const custom = new Reader(code, start, start + size);
       if (custom.name() !== ABI) continue;
@@ -171,12 +173,14 @@ function imports(section: Reader | undefined, types: readonly string[], found: P
   if (!section) throw new ModuleError("it imports no memory");
   const count = section.unsigned();
   const first = section.take(Math.min(MEMORY_IMPORT.length, section.end - section.at));
-  if (count < 1 || key(first) !== key(MEMORY_IMPORT)) throw new ModuleError("its first import is not the memory of weft");
+  if (count < 1 || key(first) !== key(MEMORY_IMPORT))
+    throw new ModuleError("its first import is not the memory of weft");
   found.memory = section.at;
   const kind = section.byte() & ~SHARED;
   const least = section.unsigned();
   const most = section.unsigned();
-  if (least > 1 || most !== PAGES[kind]) throw new ModuleError(`its memory is of kind ${kind} with ${least} to ${most} pages`);
+  if (least > 1 || most !== PAGES[kind])
+    throw new ModuleError(`its memory is of kind ${kind} with ${least} to ${most} pages`);
   found.wide = kind === 5;
   const offered = host(found.wide ? I64 : I32);
   const used: number[] = [];

@@ -12,7 +12,14 @@ async function loaded(artifact: Uint8Array, inputs: ArraySpec[], outputs: ArrayS
   const wasm = programs.exported(artifact);
   const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
   const signature: Signature = {
-    name: "f", id: "1", args: [{ name: "x", tree: 0 }], result: outputs.map((_, k) => k), inputs, outputs, donated: [], constants: data ? [data.length] : [],
+    name: "f",
+    id: "1",
+    args: [{ name: "x", tree: 0 }],
+    result: outputs.map((_, k) => k),
+    inputs,
+    outputs,
+    donated: [],
+    constants: data ? [data.length] : [],
     sha256: { wasm: digest(wasm), ...(data && { data: digest(data) }) },
   };
   const files = { wasm: new URL("file:///f.wasm"), ...(data && { data: new URL("file:///f.bin") }) };
@@ -22,12 +29,20 @@ async function loaded(artifact: Uint8Array, inputs: ArraySpec[], outputs: ArrayS
 
 test("a program has its constants until it is unloaded", async () => {
   const vector = { dtype: "float32", shape: [4] };
-  const { device, f } = await loaded(programs.sumAndProduct, [vector], [vector, vector], new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer));
+  const { device, f } = await loaded(
+    programs.sumAndProduct,
+    [vector],
+    [vector, vector],
+    new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer),
+  );
   assert.deepEqual(f(Float32Array.of(5, 6, 7, 8)), [Float32Array.of(6, 8, 10, 12), Float32Array.of(5, 12, 21, 32)]);
   assert.ok(device.stats().allocated > 0);
   f.unload();
   assert.equal(device.stats().allocated, 0);
-  assert.throws(() => f(Float32Array.of(5, 6, 7, 8)), (error) => error instanceof WeftRuntimeError && /has been unloaded/.test(error.message));
+  assert.throws(
+    () => f(Float32Array.of(5, 6, 7, 8)),
+    (error) => error instanceof WeftRuntimeError && /has been unloaded/.test(error.message),
+  );
 });
 
 test("values without axes are plain, and what they must be is said", async () => {
@@ -40,7 +55,11 @@ test("values without axes are plain, and what they must be is said", async () =>
   ] as const;
   for (const [dtype, short, bytes, wanted] of cases) {
     const meta = programs.metadata(1, [], { inputs: [{ dtype: short, shape: [], bytes }] });
-    const { f } = await loaded(programs.artifact(meta, programs.module(programs.i32Const(0))), [{ dtype, shape: [] }], []);
+    const { f } = await loaded(
+      programs.artifact(meta, programs.module(programs.i32Const(0))),
+      [{ dtype, shape: [] }],
+      [],
+    );
     assert.throws(() => f("1"), new TypeError(`f: x must be ${wanted} of length 1 for ${dtype}[]; got string 1`));
     assert.deepEqual(f(dtype === "bool" ? true : dtype.endsWith("int64") ? 1n : 1), []);
   }

@@ -35,7 +35,10 @@ test("freed buffers are used again by size, and destroyed beyond what is kept", 
   const [small, large] = [all.alloc(64), all.alloc(2 ** 28)];
   all.free(small);
   all.free(large);
-  assert.deepEqual(made.map(({ destroyed }) => destroyed), [false, true]);
+  assert.deepEqual(
+    made.map(({ destroyed }) => destroyed),
+    [false, true],
+  );
   assert.equal(all.get(all.alloc(1)), made[0]);
   assert.deepEqual(all.stats(), { allocated: 64, peak: 64 + 2 ** 28, free: 0 });
 });

@@ -10,7 +10,12 @@ import { detectFeatures } from "../src/index.js";
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 const dispatch: Step = { op: "dispatch", kernel: 0, bind: [0, 1], groups: [1, 1, 1] };
 const plan = (more: Partial<Plan> = {}): Plan => ({
-  kernels: [{ wgsl: "@group(0) @binding(0) var<storage, read> x: array<f32>; @group(0) @binding(1) var<storage, read_write> y: array<f32>;", entry: "main" }],
+  kernels: [
+    {
+      wgsl: "@group(0) @binding(0) var<storage, read> x: array<f32>; @group(0) @binding(1) var<storage, read_write> y: array<f32>;",
+      entry: "main",
+    },
+  ],
   buffers: [
     { bytes: 16, role: "input", index: 0 },
     { bytes: 16, role: "output", index: 0 },
@@ -19,22 +24,44 @@ const plan = (more: Partial<Plan> = {}): Plan => ({
   ...more,
 });
 const metadata = (more: object = {}) => programs.metadata(1, [null], { kind: "webgpu", ...more });
-const parse = (value: unknown, more: object = {}) => checkPlan(metadata(more) as Metadata, encode(value), new Uint8Array());
+const parse = (value: unknown, more: object = {}) =>
+  checkPlan(metadata(more) as Metadata, encode(value), new Uint8Array());
 
 test("a sound plan is read as it is", () => assert.deepEqual(parse(plan()), plan()));
 
 test("plans with dangling indices are refused", () => {
   assert.throws(() => parse({}), /artifact test: plan.kernels is missing/);
   assert.throws(() => parse(plan({ steps: [{ ...dispatch, kernel: 1 }] })), /steps\[0\].kernel names kernel 1 of 1/);
-  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0, 9] }] })), /steps\[0\].bind\[1\] names buffer 9 of 2/);
-  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0] }] })), /steps\[0\].bind must be 2 buffers, each another, as kernel 0 has bindings; got 1/);
+  assert.throws(
+    () => parse(plan({ steps: [{ ...dispatch, bind: [0, 9] }] })),
+    /steps\[0\].bind\[1\] names buffer 9 of 2/,
+  );
+  assert.throws(
+    () => parse(plan({ steps: [{ ...dispatch, bind: [0] }] })),
+    /steps\[0\].bind must be 2 buffers, each another, as kernel 0 has bindings; got 1/,
+  );
   assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [1, 1] }] })), /must be 2 buffers, each another/);
-  assert.throws(() => parse(plan({ steps: [{ op: "loop", count: 2 ** 25, body: [], counter: 1 }] })), /count must be at most 16777216 where a counter/);
-  assert.throws(() => parse(plan({ steps: [{ op: "dance" } as unknown as Step] })), /steps\[0\].op must be one of .*; got "dance"/);
-  assert.throws(() => parse(plan({ buffers: [{ bytes: 16, role: "input", index: 0 }] })), /its plan has 0 of 1 outputs/);
-  assert.throws(() => parse(plan({ buffers: [{ bytes: 4, role: "input", index: 0 }] })), /buffers\[0\] is input 0 of 4 bytes/);
+  assert.throws(
+    () => parse(plan({ steps: [{ op: "loop", count: 2 ** 25, body: [], counter: 1 }] })),
+    /count must be at most 16777216 where a counter/,
+  );
+  assert.throws(
+    () => parse(plan({ steps: [{ op: "dance" } as unknown as Step] })),
+    /steps\[0\].op must be one of .*; got "dance"/,
+  );
+  assert.throws(
+    () => parse(plan({ buffers: [{ bytes: 16, role: "input", index: 0 }] })),
+    /its plan has 0 of 1 outputs/,
+  );
+  assert.throws(
+    () => parse(plan({ buffers: [{ bytes: 4, role: "input", index: 0 }] })),
+    /buffers\[0\] is input 0 of 4 bytes/,
+  );
   const constant = { bytes: 4, role: "constant" as const, index: 0, offset: 0 };
-  assert.throws(() => parse(plan({ buffers: [...plan().buffers, constant] })), /buffers\[2\] must lie in the 0 bytes of constants; got 4 at 0/);
+  assert.throws(
+    () => parse(plan({ buffers: [...plan().buffers, constant] })),
+    /buffers\[2\] must lie in the 0 bytes of constants; got 4 at 0/,
+  );
 });
 
 test("calls of the host are within its functions and the plan's buffers", () => {
@@ -45,9 +72,15 @@ test("calls of the host are within its functions and the plan's buffers", () => 
   assert.equal(waits(parseCall({}).steps), true);
   assert.throws(() => parse(plan({ steps: [call({})] })), /steps\[0\] calls function 0 with 1 arrays/);
   assert.throws(() => parseCall({ number: -1 }), /steps\[0\].number must be an int from 0/);
-  assert.throws(() => parseCall({ arguments: [], results: [{ ...place, buffer: 7 }] }), /results\[0\].buffer names buffer 7 of 2/);
+  assert.throws(
+    () => parseCall({ arguments: [], results: [{ ...place, buffer: 7 }] }),
+    /results\[0\].buffer names buffer 7 of 2/,
+  );
   for (const wrong of [{ offset: 4 }, { offset: -4 }, { bytes: 20 }, { bytes: 2 }, { offset: 1e300 }, { bytes: null }])
-    assert.throws(() => parseCall({ arguments: [{ ...place, ...wrong }] }), /steps\[0\].arguments\[0\](.\w+ must be an int| is \d+ bytes at)/);
+    assert.throws(
+      () => parseCall({ arguments: [{ ...place, ...wrong }] }),
+      /steps\[0\].arguments\[0\](.\w+ must be an int| is \d+ bytes at)/,
+    );
 });
 
 test("waiting and counters are found in nested steps", () => {

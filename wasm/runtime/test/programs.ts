@@ -59,7 +59,9 @@ export const metadata = (inputs: number, outputs: (number | null)[], more: objec
 
 /** An artifact whose code says what the metadata says. */
 export function artifact(meta: object, code: Uint8Array, constants = new Uint8Array()): Uint8Array {
-  const said = text("weft.abi").concat(Array.from(new TextEncoder().encode(JSON.stringify(abiOf(meta as Metadata, constants.length)))));
+  const said = text("weft.abi").concat(
+    Array.from(new TextEncoder().encode(JSON.stringify(abiOf(meta as Metadata, constants.length)))),
+  );
   return packArtifact(meta, Uint8Array.of(...code, ...section(0, said)), constants);
 }
 
@@ -110,5 +112,8 @@ export const needingThreads = artifact(metadata(0, [], { features: ["threads"] }
 /** The file that `weft.export.web` writes of an artifact: its code, with the metadata in a section. */
 export function exported(bytes: Uint8Array): Uint8Array {
   const { metadata, code } = parseArtifact(bytes);
-  return Uint8Array.of(...code, ...section(0, text("weft.metadata").concat(Array.from(new TextEncoder().encode(JSON.stringify(metadata))))));
+  return Uint8Array.of(
+    ...code,
+    ...section(0, text("weft.metadata").concat(Array.from(new TextEncoder().encode(JSON.stringify(metadata))))),
+  );
 }

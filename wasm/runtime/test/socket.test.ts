@@ -61,11 +61,15 @@ test("the end of a connection is told to all who wait, and to those who come lat
   assert.deepEqual(await Promise.all(waiting), [new Uint8Array(2), null]);
   assert.equal(await socket.recv(), null);
   assert.equal(socket.closeReason, "1000 done");
-  assert.throws(() => socket.send(Uint8Array.of(1)), (error) => error instanceof WeftConnectionError && /closed \(1000 done\)/.test(error.message));
+  assert.throws(
+    () => socket.send(Uint8Array.of(1)),
+    (error) => error instanceof WeftConnectionError && /closed \(1000 done\)/.test(error.message),
+  );
 });
 
 test("a host that isn't there, or has no address, is a connection error", { timeout: 5000 }, async () => {
-  const refused = (pattern: RegExp) => (error: unknown) => error instanceof WeftConnectionError && pattern.test(error.message);
+  const refused = (pattern: RegExp) => (error: unknown) =>
+    error instanceof WeftConnectionError && pattern.test(error.message);
   const opening = Socket.open("ws://nobody");
   Connection.last.happens("error");
   await assert.rejects(opening, refused(/no connection to ws:\/\/nobody; is the host running/));

@@ -30,7 +30,13 @@ test("a worker that comes when a loop is done takes no part in it", { timeout: 2
   const pool = new ThreadPool(memory, 0, 2, spawn);
   try {
     const done: number[] = [];
-    pool.run({ number: 1, code: 0, length: 0, tasks: [(_frame, _thread, begin, end) => void done.push(begin, end)] }, 0, 64, 10, 4);
+    pool.run(
+      { number: 1, code: 0, length: 0, tasks: [(_frame, _thread, begin, end) => void done.push(begin, end)] },
+      0,
+      64,
+      10,
+      4,
+    );
     assert.deepEqual(done, [0, 4, 4, 8, 8, 10]);
     const closed = Atomics.load(words, GATE);
     await start();

@@ -114,7 +114,10 @@ test("a trap is a program error, and a donated input survives it", async () => {
 test("a program that overflows the stack ends as one that trapped", async () => {
   const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
   const id = device.load(programs.recursive);
-  assert.throws(() => device.run(id, ptrs), (error) => error instanceof WeftProgramError && /test trapped: .*stack/.test(error.message));
+  assert.throws(
+    () => device.run(id, ptrs),
+    (error) => error instanceof WeftProgramError && /test trapped: .*stack/.test(error.message),
+  );
   assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
 });
 
@@ -165,28 +168,53 @@ test("damaged artifacts are refused with the reason", async () => {
   const changed = (at: number, byte: number) => addOne.map((old, k) => (k === at ? byte : old));
   refused(changed(0, 0), /magic/);
   refused(changed(4, 1), /artifact of version 1, this runtime reads version 2; compile the program again/);
-  for (const at of [8, 40, 52, addOne.length - 1]) refused(changed(at, addOne[at]! ^ 1), at === 40 ? /truncated/ : /damaged artifact: .*checksum/);
+  for (const at of [8, 40, 52, addOne.length - 1])
+    refused(changed(at, addOne[at]! ^ 1), at === 40 ? /truncated/ : /damaged artifact: .*checksum/);
   const { code } = parseArtifact(addOne);
-  const pack = (inputs: number, outputs: (number | null)[], more: object = {}, bytes = code) => packArtifact(programs.metadata(inputs, outputs, more), bytes);
+  const pack = (inputs: number, outputs: (number | null)[], more: object = {}, bytes = code) =>
+    packArtifact(programs.metadata(inputs, outputs, more), bytes);
   refused(pack(1, [5]), /artifact test: outputs\[0\].alias names input 5, which does not exist. Compile/);
   refused(pack(1, [0, 0]), /outputs\[0\] and outputs\[1\] both have alias 0/);
   refused(pack(1, [0], { abi: 2 }), /abi must be 1, which this runtime has; got 2/);
-  refused(pack(1, [0], { inputs: [{ dtype: "f32", shape: [5], bytes: 16 }] }), /inputs\[0\].bytes must be 20 for f32\[5\]; got 16/);
+  refused(
+    pack(1, [0], { inputs: [{ dtype: "f32", shape: [5], bytes: 16 }] }),
+    /inputs\[0\].bytes must be 20 for f32\[5\]; got 16/,
+  );
   for (const [dtype, bytes] of Object.entries({ u8: 1, i16: 2, f32: 4, f64: 8 }))
-    refused(pack(1, [0], { inputs: [{ dtype, shape: [5], bytes: 16 }] }), new RegExp(`inputs\\[0\\].bytes must be ${5 * bytes} for ${dtype}\\[5\\]; got 16`));
-  for (const [features, room] of [[[], 2 ** 32], [["memory64"], 2 ** 34]] as const) {
+    refused(
+      pack(1, [0], { inputs: [{ dtype, shape: [5], bytes: 16 }] }),
+      new RegExp(`inputs\\[0\\].bytes must be ${5 * bytes} for ${dtype}\\[5\\]; got 16`),
+    );
+  for (const [features, room] of [
+    [[], 2 ** 32],
+    [["memory64"], 2 ** 34],
+  ] as const) {
     const [large, most] = [room + 1, new RegExp(`must be at most ${room}, the size of a memory; got ${room + 1}`)];
     refused(pack(1, [0], { features, inputs: [{ dtype: "u8", shape: [large], bytes: large }] }), most);
     refused(pack(1, [0], { features, scratch: large }), most);
   }
-  refused(pack(1, [0], { tasks: { count: 1, private: 0 } }), /tasks.count must be 0, as many as the module exports; got 1/);
+  refused(
+    pack(1, [0], { tasks: { count: 1, private: 0 } }),
+    /tasks.count must be 0, as many as the module exports; got 1/,
+  );
   refused(pack(1, [0], { memory: 3 }), /memory must be 32, the byte of the module/);
   refused(pack(1, [0], { shapes: [] }), /the metadata has "shapes", which nobody knows/);
   refused(pack(1, [0], {}, code.slice(0, 30)), /its code is not a module of this ABI: it breaks off/);
-  refused(pack(1, [0], {}, code.map((byte, k) => (k === 36 ? 0xff : byte))), /is not a module of this ABI/);
+  refused(
+    pack(
+      1,
+      [0],
+      {},
+      code.map((byte, k) => (k === 36 ? 0xff : byte)),
+    ),
+    /is not a module of this ABI/,
+  );
   refused(pack(1, [0], { scratch: 64 }), /scratch must be 0, as its code says; got 64/);
   refused(pack(2, [0]), /inputs must be \[16\], as its code says; got \[16,16\]/);
-  refused(packArtifact(programs.metadata(1, [0]), programs.module(programs.i32Const(0))), /its code does not say what it takes and gives/);
+  refused(
+    packArtifact(programs.metadata(1, [0]), programs.module(programs.i32Const(0))),
+    /its code does not say what it takes and gives/,
+  );
   refused(programs.needingThreads, /uses threads, which this engine lacks/);
   const plan = new TextEncoder().encode('{"kernels":[],"buffers":[],"steps":[]}');
   refused(pack(0, [], { kind: "webgpu" }, plan), /compiled for webgpu/);
@@ -196,7 +224,8 @@ test("damaged artifacts are refused with the reason", async () => {
 test("modules ask for nothing but what programs are given", async () => {
   const device = await WasmDevice.create();
   const { code } = parseArtifact(programs.addOne);
-  const with_ = (section: number[], at = code.length) => packArtifact(programs.metadata(1, [0]), Uint8Array.of(...code.slice(0, at), ...section, ...code.slice(at)));
+  const with_ = (section: number[], at = code.length) =>
+    packArtifact(programs.metadata(1, [0]), Uint8Array.of(...code.slice(0, at), ...section, ...code.slice(at)));
   const refused = (bytes: Uint8Array, pattern: RegExp) => assert.throws(() => device.load(bytes), pattern);
   refused(with_([5, 4, 1, 1, 0, 1]), /it has memories, which no program has/);
   refused(with_([8, 1, 0]), /it has a start, which no program has/);

@@ -1,8 +1,16 @@
 /** What runs the programs that weft.export.web writes: types of weft.js. */
 
 export type TypedArray =
-  | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array
-  | Float32Array | Float64Array;
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
 
 /** A value without structure: a typed array holds the elements in row-major order; arrays without axes are plain values. */
 export type Leaf = TypedArray | number | bigint | boolean;
@@ -18,10 +26,18 @@ export interface DeviceArray<T extends Leaf = Leaf> {
 }
 
 /** A tree of values as it lies on the device. */
-export type OnDevice<T> = [T] extends [Leaf] ? DeviceArray<T> : T extends null ? null : { [K in keyof T]: OnDevice<T[K]> };
+export type OnDevice<T> = [T] extends [Leaf]
+  ? DeviceArray<T>
+  : T extends null
+    ? null
+    : { [K in keyof T]: OnDevice<T[K]> };
 
 /** What a program takes where its signature says T: the value, or an array that is on the device already. */
-export type Accepted<T> = [T] extends [Leaf] ? T | DeviceArray<T> : T extends null ? null : { [K in keyof T]: Accepted<T[K]> };
+export type Accepted<T> = [T] extends [Leaf]
+  ? T | DeviceArray<T>
+  : T extends null
+    ? null
+    : { [K in keyof T]: Accepted<T[K]> };
 
 /** The same of each argument. */
 export type AcceptedAll<T extends unknown[]> = { [K in keyof T]: Accepted<T[K]> };
