@@ -1,4 +1,5 @@
-// Time of one call of Wasm artifacts in Chromium, on random float32 inputs, one thread; several files are measured in turn.
+// Time of one call of Wasm artifacts in Chromium, on random float32 inputs, one thread; several files are measured in
+// turn.
 //
 //   node bench/browser/artifact.mjs [--calls 20] [--flops N] FILE.weft …
 //
@@ -37,7 +38,8 @@ const { server, url } = await serve(folder);
 const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
 
 /**
- * Runs in a worker, as in the playground: a page's own thread may not compile large modules. All programs in turn, a few calls each.
+ * Runs in a worker, as in the playground: a page's own thread may not compile large modules. All programs in turn, a
+ * few calls each.
  * @param {{ url: string, count: number, calls: number, warm: number, turn: number }} settings
  * @returns {Promise<{ load: number, times: number[] }[]>}
  */
@@ -70,7 +72,8 @@ const measure = async ({ url, count, calls, warm, turn }) => {
       programs.push({ ...program, times: [] });
     }
     await new Promise((resolve) => setTimeout(resolve, 200)); // for the engine to finish compiling
-    for (let k = 0; k < ${calls}; k += ${turn}) for (const program of programs) for (let i = 0; i < ${turn}; i++) run(program);
+    for (let k = 0; k < ${calls}; k += ${turn})
+      for (const program of programs) for (let i = 0; i < ${turn}; i++) run(program);
     postMessage(programs.map(({ load, times }) => ({ load, times })));`;
   const script = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   return new Promise((resolve, reject) => {
@@ -95,9 +98,8 @@ try {
     const best = Math.min(...times);
     const rate = options.flops ? `   ${(Number(options.flops) / best / 1e6).toFixed(1)} GFLOP/s` : "";
     const median = [...times].sort((a, b) => a - b)[times.length >> 1] ?? NaN;
-    console.log(
-      `${path.basename(file)}: best ${best.toFixed(3)} ms, median ${median.toFixed(3)} ms, load ${load.toFixed(1)} ms${rate}`,
-    );
+    const figures = `best ${best.toFixed(3)} ms, median ${median.toFixed(3)} ms, load ${load.toFixed(1)} ms`;
+    console.log(`${path.basename(file)}: ${figures}${rate}`);
   }
 } finally {
   await browser.close();

@@ -1,4 +1,5 @@
-// Compile times in Chromium on Wasm, from the jaxpr to the instantiated module: the gradient step of bench/transformer_program.py, and single operations.
+// Compile times in Chromium on Wasm, from the jaxpr to the instantiated module: the gradient step of
+// bench/transformer_program.py, and single operations.
 //
 //   node bench/browser/compile.mjs [--site build/site] [--runs 3] [--layers 12]
 //
@@ -36,7 +37,8 @@ def matrix(*shape):
 width = model.WIDTH
 layer = {"norm1": matrix(width), "qkv": matrix(width, 3 * width), "out": matrix(width, width), "norm2": matrix(width),
          "up": matrix(width, 4 * width), "down": matrix(4 * width, width)}
-params = {"embedding": matrix(model.VOCABULARY, width), "positions": matrix(model.LENGTH, width), "layers": [layer] * ${Number(options.layers)}, "norm": matrix(width)}
+params = {"embedding": matrix(model.VOCABULARY, width), "positions": matrix(model.LENGTH, width),
+          "layers": [layer] * ${Number(options.layers)}, "norm": matrix(width)}
 times = [clock()]
 traced = model.step.trace(params, jax.ShapeDtypeStruct((model.BATCH, model.LENGTH), jnp.int32))
 times.append(clock())
@@ -44,18 +46,22 @@ compiled = traced.lower().compile()
 times.append(clock())
 
 x = jnp.arange(4.0).block_until_ready()
-operations = {"x + 1": lambda: x + 1, "sin": lambda: jnp.sin(x), "sum": lambda: x.sum(), "x @ x": lambda: x @ x, "sort": lambda: jnp.sort(x),
-              "where": lambda: jnp.where(x > 1, x, 0), "softmax": lambda: jax.nn.softmax(x), "x[1:3]": lambda: x[1:3]}
+operations = {"x + 1": lambda: x + 1, "sin": lambda: jnp.sin(x), "sum": lambda: x.sum(), "x @ x": lambda: x @ x,
+              "sort": lambda: jnp.sort(x), "where": lambda: jnp.where(x > 1, x, 0),
+              "softmax": lambda: jax.nn.softmax(x), "x[1:3]": lambda: x[1:3]}
 first = {}
 for name, f in operations.items():
     start = clock()
     f().block_until_ready()
     first[name] = clock() - start
 analysis = compiled.cost_analysis()
-print(json.dumps({"trace": times[1] - times[0], "compile": times[2] - times[1], "first": first, "bytes": analysis["code bytes"], "kernels": analysis["kernels"]}))
+print(json.dumps({"trace": times[1] - times[0], "compile": times[2] - times[1], "first": first,
+                  "bytes": analysis["code bytes"], "kernels": analysis["kernels"]}))
 `;
 
-/** @typedef {{ trace: number, compile: number, first: Record<string, number>, bytes: number, kernels: number }} Figures */
+/**
+ * @typedef {{ trace: number, compile: number, first: Record<string, number>, bytes: number, kernels: number }} Figures
+ */
 
 /** @param {number[]} values */
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
@@ -75,8 +81,9 @@ await withSite(options.site, async ({ context, url }) => {
   if (!one) throw new Error("--runs 0: give a number above 0");
   /** @param {(figures: Figures) => number} pick */
   const of = (pick) => median(results.map(pick));
-  console.log(`transformer step, ${options.layers} layers: trace ${ms(of((r) => r.trace))} ms   compile ${ms(of((r) => r.compile))} ms   ` +
-    `${one.kernels} kernels, ${one.bytes} bytes of code`); // prettier-ignore
+  const times = `trace ${ms(of((r) => r.trace))} ms   compile ${ms(of((r) => r.compile))} ms`;
+  const size = `${one.kernels} kernels, ${one.bytes} bytes of code`;
+  console.log(`transformer step, ${options.layers} layers: ${times}   ${size}`);
   for (const name of Object.keys(one.first))
     console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name] ?? NaN))} ms`);
 });

@@ -1,4 +1,5 @@
-// The digits program in Chromium on Wasm: trace and compile time of its training step, also where an earlier visit has compiled it, and steps per second.
+// The digits program in Chromium on Wasm: trace and compile time of its training step, also where an earlier visit has
+// compiled it, and steps per second.
 //
 //   node bench/browser/digits.mjs [--site build/site] [--runs 3] [--steps 2000]
 //
@@ -44,7 +45,8 @@ times.append(clock())
 lowered.compile()
 times.append(clock())
 trace, compiled, first, steps, _, found = (b - a for a, b in zip(times, times[1:]))
-print(json.dumps({"trace": trace, "compile": compiled, "first": first, "found": found, "rate": ${Number(options.steps)} / steps}))
+print(json.dumps({"trace": trace, "compile": compiled, "first": first, "found": found,
+                  "rate": ${Number(options.steps)} / steps}))
 `);
 
 /** @typedef {Record<"trace" | "compile" | "first" | "found" | "rate", number>} Figures */
@@ -64,9 +66,8 @@ await withSite(options.site, async ({ context, url }) => {
   /** @type {(name: keyof Figures, scale?: number) => number} */
   const of = (name, scale = 1) => scale * median(results.map((result) => result[name]));
   const again = results.slice(1).map(({ found }) => 1e3 * found); // the first visit compiles
-  console.log(
-    `trace ${of("trace", 1e3).toFixed(0)} ms   compile ${of("compile", 1e3).toFixed(0)} ms   first call ${of("first", 1e3).toFixed(1)} ms`,
-  );
+  const [trace, compile] = [of("trace", 1e3), of("compile", 1e3)].map((ms) => ms.toFixed(0));
+  console.log(`trace ${trace} ms   compile ${compile} ms   first call ${of("first", 1e3).toFixed(1)} ms`);
   if (again.length) console.log(`compile, at a later visit ${median(again).toFixed(1)} ms`);
   console.log(`${of("rate").toFixed(0)} steps/s`);
 });

@@ -1,4 +1,5 @@
-// What the second module of an export is worth: sizes, and milliseconds of a call with and without relaxed vectors, in Chromium.
+// What the second module of an export is worth: sizes, and milliseconds of a call with and without relaxed vectors, in
+// Chromium.
 //
 //   node bench/browser/exported.mjs [--exports build/e2e/exports] [--python .venv/bin/python]
 import { execFileSync } from "node:child_process";
@@ -71,8 +72,10 @@ async function measure({ url, plain }) {
 const { server, url } = await serve(folder, { isolated: false });
 const browser = await chromium.launch({ executablePath: await findBrowser(), headless: true, args: FLAGS });
 /** @param {string} file */
-const kB = (file) =>
-  `${(fs.statSync(file).size / 1e3).toFixed(1)} (${(zlib.gzipSync(fs.readFileSync(file)).length / 1e3).toFixed(1)} gzip)`;
+const kB = (file) => {
+  const bytes = fs.readFileSync(file);
+  return `${(bytes.length / 1e3).toFixed(1)} (${(zlib.gzipSync(bytes).length / 1e3).toFixed(1)} gzip)`;
+};
 try {
   const page = await browser.newPage();
   console.log(`weft.js: ${kB(path.join(folder, "digits/weft.js"))} kB`);
@@ -81,9 +84,8 @@ try {
       await page.goto(`${url}blank.html`);
       const { loading, best } = await page.evaluate(measure, { url: `${url}${name}.js`, plain });
       const size = kB(path.join(folder, `${name}${plain ? "" : ".relaxed"}.wasm`));
-      console.log(
-        `${name}, ${plain ? "baseline" : "relaxed"}: ${size} kB, loaded in ${loading.toFixed(0)} ms, ${best.toFixed(3)} ms a call`,
-      );
+      const times = `loaded in ${loading.toFixed(0)} ms, ${best.toFixed(3)} ms a call`;
+      console.log(`${name}, ${plain ? "baseline" : "relaxed"}: ${size} kB, ${times}`);
     }
   }
 } finally {

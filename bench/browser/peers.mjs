@@ -1,11 +1,14 @@
-// weft and its peers in one page of Chromium: the same workloads in turn, checked against the same results. Prints a table in Markdown.
+// weft and its peers in one page of Chromium: the same workloads in turn, checked against the same results. Prints a
+// table in Markdown.
 //
-//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--seconds 20] [--site FOLDER] [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
+//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--seconds 20] [--site FOLDER]
+//     [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
 //
-// weft is used as in the playground: `weft.jit` functions called from Python in the site's worker. The site is built with `make web`
-// unless --site names one; the peers (bench/browser/peers/package.json) are installed on first use. Beside the peers stand NumPy and
-// weft on XLA on this machine, one thread, for orientation. A figure is the least mean of a call in rounds of at least 10 ms for each
-// peer in turn, for some seconds: what else the host does only adds time.
+// weft is used as in the playground: `weft.jit` functions called from Python in the site's worker. The site is built
+// with `make web` unless --site names one; the peers (bench/browser/peers/package.json) are installed on first use.
+// Beside the peers stand NumPy and weft on XLA on this machine, one thread, for orientation. A figure is the least mean
+// of a call in rounds of at least 10 ms for each peer in turn, for some seconds: what else the host does only adds
+// time.
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";

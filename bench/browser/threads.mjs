@@ -2,7 +2,8 @@
 //
 //   node bench/browser/threads.mjs [--site build/site] [--only attention,…] [--rounds 3] [--calls 15]
 //
-// Prints the least time of a call with each, their ratio, and the load average. The machine should have two idle cores: what else runs takes one of them.
+// Prints the least time of a call with each, their ratio, and the load average. The machine should have two idle cores:
+// what else runs takes one of them.
 import fs from "node:fs";
 import os from "node:os";
 import { parseArgs } from "node:util";
@@ -28,10 +29,12 @@ import weft, weft.numpy as jnp
 workloads = types.ModuleType("workloads")
 exec(compile(${JSON.stringify(workloads)}, "workloads.py", "exec"), workloads.__dict__)
 LAYERS = [(784, 512), (512,), (512, 512), (512,), (512, 10), (10,)]
-SHAPES = {"matmul_256": [(256, 256)] * 2, "matmul_512": [(512, 512)] * 2, "matmul_1024": [(1024, 1024)] * 2, "matmul_2048": [(2048, 2048)] * 2,
+SHAPES = {"matmul_256": [(256, 256)] * 2, "matmul_512": [(512, 512)] * 2,
+          "matmul_1024": [(1024, 1024)] * 2, "matmul_2048": [(2048, 2048)] * 2,
           "mlp_forward": [*LAYERS, (128, 784)], "mlp_train": [*LAYERS, (128, 784), (128, 10)],
           "conv_56": [(1, 56, 56, 64), (3, 3, 64, 64)], "conv_28": [(32, 28, 28, 32), (3, 3, 32, 64)],
-          "attention": [(8, 512, 64)] * 3, "chain_1m": [(1 << 20,)], "chain_16m": [(1 << 24,)], "softmax": [(4096, 1024)], "fft": [(1 << 18,)] * 2}
+          "attention": [(8, 512, 64)] * 3, "chain_1m": [(1 << 20,)], "chain_16m": [(1 << 24,)],
+          "softmax": [(4096, 1024)], "fft": [(1 << 18,)] * 2}
 device, end = weft.devices()[0], time.time() + 5
 while "threads=1" not in ASKED and device.threads == 1 and time.time() < end:
     pass

@@ -191,7 +191,8 @@ test("bad input is named, and the program goes on", async ({ page, exports }) =>
         return String(error);
       }
     });
-    // Tokens that the table does not have: gathers are clamped or filled as lax says, never out of the program's memory.
+    // Tokens that the table does not have: gathers are clamped or filled as lax says, never out of the program's
+    // memory.
     const wild = forward(Int32Array.from({ length: 48 }, (_, i) => (i % 2 ? -(2 ** 31) : 2 ** 31 - 1)));
     return [...told, String(wild.length), String(forward(new Int32Array(48)).every(Number.isFinite))];
   }, `${exports}transformer/forward.js`);
@@ -239,7 +240,8 @@ test("the declarations type-check, and refuse what the program does", async ({ e
   const lines = [
     'import { load } from "./step.js";',
     "const step = await load();",
-    "const w = { b1: new Float32Array(128), b2: new Float32Array(10), w1: new Float32Array(8192), w2: new Float32Array(1280) };",
+    "const biases = { b1: new Float32Array(128), b2: new Float32Array(10) };",
+    "const w = { ...biases, w1: new Float32Array(8192), w2: new Float32Array(1280) };",
     "const data = [new Uint32Array(2), new Float32Array(96000), new Int32Array(1500)] as const;",
     "const [[params, , , t], loss] = step([w, w, w, 0], ...data);",
     "const sum: number = t + loss + params.w1[0]!;",

@@ -1,4 +1,6 @@
-/** A library that depends on jax, installed in a page by micropip: weft stands for jax, and no index is asked for it. */
+/**
+ * A library that depends on jax, installed in a page by micropip: weft stands for jax, and no index is asked for it.
+ */
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";

@@ -34,7 +34,8 @@ test("output comes line by line while the program runs", async ({ playground }) 
 test("text without a newline, errors, and other alphabets come through", async ({ playground, page }) => {
   await playground.open();
   const text = await playground.runToEnd(
-    "import sys\nprint('a', end='', flush=True)\nprint('b', file=sys.stderr)\nprint('Weberei: Kette und Schu\\u00df \\U0001f9f5')",
+    "import sys\nprint('a', end='', flush=True)\nprint('b', file=sys.stderr)\n" +
+      "print('Weberei: Kette und Schu\\u00df \\U0001f9f5')",
   );
   expect(text).toContain("Weberei: Kette und Schu\u00df \u{1f9f5}");
   await expect(page.locator("#console .stderr")).toHaveText("b\n");

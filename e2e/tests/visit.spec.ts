@@ -9,7 +9,10 @@ import { root, test } from "../fixtures/weft.js";
 /** The most that a first visit may transfer, in bytes as the server sends them. */
 const LIMIT = 7_000_000;
 
-/** What a host that does not know of the `.br` files sends for an address: text and WebAssembly in gzip, archives as they are. */
+/**
+ * What a host that does not know of the `.br` files sends for an address: text and WebAssembly in gzip, archives as
+ * they are.
+ */
 function elsewhere(url: string): number {
   const name = new URL(url, "http://site/").pathname.replace(/\/$/, "/index.html");
   const data = fs.readFileSync(path.join(root, "build/site", name));

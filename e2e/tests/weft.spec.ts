@@ -118,7 +118,8 @@ test("with 64-bit addresses programs run beyond 4 GiB", async ({ playground }) =
       "f = weft.jit(lambda x: (jnp.sort(-x), (x % 7).sum(), weft.lax.cond(x[1] > 0, jnp.sin, jnp.cos, x)))",
       "ordered, total, waves = f(x)",
       "print(x.handle > 1 << 32, device.threads > 1, ordered[:2].tolist(), float(total), round(float(waves[2]), 6))",
-      "print(float((jnp.ones((600, 500)) @ jnp.ones((500, 400))).sum()), weft.pure_callback(lambda a: a, x[:2], x[:2]).tolist())",
+      "product = jnp.ones((600, 500)) @ jnp.ones((500, 400))",
+      "print(float(product.sum()), weft.pure_callback(lambda a: a, x[:2], x[:2]).tolist())",
     ].join("\n"),
   );
   expect(text).toBe("True True [-1000002.0, -1000001.0] 3000003.0 0.909297\n120000000.0 [0.0, 1.0]\n");

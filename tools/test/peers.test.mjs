@@ -30,7 +30,10 @@ test("the best peer is the fastest of those that measured, and never weft", () =
 });
 
 test("verdicts follow the share asked of the best peer's time", () => {
-  /** @type {(weft: number, options?: import("../../bench/browser/peers/table.mjs").Circumstances) => ReturnType<typeof verdict>} */
+  /**
+   * @type {(weft: number, options?: import("../../bench/browser/peers/table.mjs").Circumstances) => ReturnType<typeof
+   * verdict>}
+   */
   const sort = (weft, options) => verdict("sort", { "jax-js": 100, weft }, options);
   assert.deepEqual(sort(50), { ratio: 0.5, asked: "≤ 0.50", met: true });
   assert.equal(sort(51).met, false);

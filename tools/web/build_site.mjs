@@ -338,7 +338,6 @@ fs.renameSync(stage, options.out);
 const total = filesUnder(options.out)
   .filter((name) => !name.endsWith(".br"))
   .reduce((sum, name) => sum + fs.statSync(name).size, 0);
-console.log(
-  `Built ${path.relative(process.cwd(), options.out)}: ${(total / 1e6).toFixed(1)} MB, packages ${config.packages.join(", ")}`,
-);
+const built = path.relative(process.cwd(), options.out);
+console.log(`Built ${built}: ${(total / 1e6).toFixed(1)} MB, packages ${config.packages.join(", ")}`);
 process.exit(0); // Pyodide keeps Node's event loop alive.

@@ -1,6 +1,6 @@
 /**
- * What the page's runtime says of artifacts: a file of containers, each with its length (u32) before it, to a JSON list of error messages, null
- * for those that it takes. Bundled and run by test_readers.py.
+ * What the page's runtime says of artifacts: a file of containers, each with its length (u32) before it, to a JSON list
+ * of error messages, null for those that it takes. Bundled and run by test_readers.py.
  */
 import { readFileSync } from "node:fs";
 import { parseArtifact } from "../../wasm/runtime/src/container.js";

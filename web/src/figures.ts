@@ -60,7 +60,10 @@ export class Figures {
       series = { kind: "live", x: [], y: [] };
       chart.series.set(name, series);
     }
-    if (x === series.x.at(-1)) (series.x.pop(), series.y.pop());
+    if (x === series.x.at(-1)) {
+      series.x.pop();
+      series.y.pop();
+    }
     series.x.push(x);
     series.y.push(y);
     this.redraw(chart);

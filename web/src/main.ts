@@ -79,7 +79,8 @@ function ready(info: ReadyMessage): void {
   if (!info.hasGpu && gpu.checked) document.querySelector<HTMLInputElement>("input[value=wasm]")!.checked = true;
   if (!info.canWait) {
     output.note(
-      "This browser can't suspend WebAssembly (JSPI): write `await x` where a program waits for a WebGPU or host result.",
+      "This browser can't suspend WebAssembly (JSPI): " +
+        "write `await x` where a program waits for a WebGPU or host result.",
     );
   }
   if (!python.busy) show("Ready", "idle");

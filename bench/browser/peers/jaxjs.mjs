@@ -1,4 +1,5 @@
-// jax-js on its Wasm backend. With one thread it must not see SharedArrayBuffer, which makes it start a worker for each core.
+// jax-js on its Wasm backend. With one thread it must not see SharedArrayBuffer, which makes it start a worker for each
+// core.
 import { STEPS, at, serve, transposed } from "./worker.mjs";
 
 /**

@@ -6,7 +6,8 @@
  * @typedef {Shape | { shape: Shape, type: number }} Spec
  * @typedef {number | string | number[] | { float: number } | { graph: Uint8Array }} Attribute
  * @typedef {[operator: string, inputs: string, outputs: string, attributes?: Record<string, Attribute>]} Node
- * @typedef {{ inputs: Record<string, Spec>, outputs: Record<string, Spec>, nodes: Node[], constants?: Record<string, Constant> }} Graph
+ * @typedef {{ inputs: Record<string, Spec>, outputs: Record<string, Spec>, nodes: Node[],
+ *   constants?: Record<string, Constant> }} Graph
  */
 
 const FLOAT = 1;

@@ -1,5 +1,5 @@
-// onnxruntime-web on its Wasm backend. It copies inputs and outputs at each call; weights are constants of the models, as where models
-// are deployed, so that it can pack them once.
+// onnxruntime-web on its Wasm backend. It copies inputs and outputs at each call; weights are constants of the models,
+// as where models are deployed, so that it can pack them once.
 import * as ort from "onnxruntime-web/wasm";
 import { graph, model, scalar, types, whole } from "./onnx.mjs";
 import { STEPS, at, serve, transposed } from "./worker.mjs";
@@ -17,8 +17,8 @@ import { STEPS, at, serve, transposed } from "./worker.mjs";
  */
 
 /**
- * A workload of a model: `build` gives the nodes (and constants) that compute `results` from the inputs "a", "b", …; the inputs
- * that `weights` names are constants.
+ * A workload of a model: `build` gives the nodes (and constants) that compute `results` from the inputs "a", "b", …;
+ * the inputs that `weights` names are constants.
  * @param {(inputs: Record<string, Input>) => { nodes: Node[], constants?: Record<string, Constant> }} build
  * @param {Options} options
  * @returns {Workload}

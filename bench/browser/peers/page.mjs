@@ -230,8 +230,8 @@ export async function start({ urls, threads, weft }) {
 }
 
 /**
- * One workload: {times: {peer: ms}, problems: {peer: message}}. Each peer is measured once in a round, for as many seconds as given; a
- * time is the least. Peers far behind the best sit out after a few rounds.
+ * One workload: {times: {peer: ms}, problems: {peer: message}}. Each peer is measured once in a round, for as many
+ * seconds as given; a time is the least. Peers far behind the best sit out after a few rounds.
  * @param {string} name
  * @param {Manifest} manifest
  * @param {number} seconds
@@ -253,7 +253,8 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
     }
   }
   if (running.length === 0) return { times: {}, problems };
-  // as many calls for everyone: after a pause memory is slow for some milliseconds, and the mean over more calls is less
+  // as many calls for everyone: after a pause memory is slow for some milliseconds, and the mean over more calls is
+  // less
   const calls = Math.max(
     1,
     Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(Math.min(...running.map(({ once }) => once)), 1e-4))),
@@ -262,7 +263,8 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
   for (let round = 0; round < SURE_ROUNDS || performance.now() < end; round++) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
     const [one, ...others] = running.filter(({ samples }) => round < SURE_ROUNDS || least(samples) < FAR_BEHIND * best);
-    // each after each other, since threads of some wait busily for a while after a call; nobody after itself, with its arrays still in the caches
+    // each after each other, since threads of some wait busily for a while after a call; nobody after itself, with its
+    // arrays still in the caches
     for (const { peer, samples } of [...(one ? [one] : []), ...(round % 2 ? others.reverse() : others)]) {
       samples.push(await peer.measure(name, calls));
     }

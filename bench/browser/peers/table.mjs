@@ -3,7 +3,8 @@
 /**
  * @typedef {object} Asked
  * @property {string} title as the tables call it
- * @property {number} [target] the largest part of the best peer's time with one thread (with several it is 1 everywhere), or
+ * @property {number} [target] the largest part of the best peer's time with one thread (with several it is 1
+ * everywhere), or
  * @property {number} [limit] the largest time in ms, or
  * @property {number} [limitOverEmpty] the largest time in ms beyond that of an empty call
  * @property {number} [flops] of a call, or
@@ -88,7 +89,8 @@ export function best(times) {
 }
 
 /**
- * What is asked of weft: {ratio of weft to the best peer, asked: its text, met: true, false, or null where it can't be said}.
+ * What is asked of weft: {ratio of weft to the best peer, asked: its text, met: true, false, or null where it can't be
+ * said}.
  * @param {string} name
  * @param {Times} times
  * @param {Circumstances} circumstances

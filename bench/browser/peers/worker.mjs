@@ -68,7 +68,10 @@ export function serve(peer) {
       workload.free?.(out);
       return results;
     },
-    /** Time of one call in ms, the mean over `calls`, each waited for, after one that is not counted: the caches are full of what others have left. */
+    /**
+     * Time of one call in ms, the mean over `calls`, each waited for, after one that is not counted: the caches are
+     * full of what others have left.
+     */
     async measure({ name, calls }) {
       const { call, wait, free } = prepared(name);
       let start = NaN;

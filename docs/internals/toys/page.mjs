@@ -33,11 +33,11 @@ function load(file) {
   const { main } = new WebAssembly.Instance(module, { weft: { memory, call() {}, share() {} } }).exports;
   const constants = write(file.slice(52 + a + b, 52 + a + b + c));
   return (addresses) => {
-    const results = outputs.map(({ bytes }) => alloc(bytes));
-    const work = alloc(scratch);
+    const [results, work] = [outputs.map(({ bytes }) => alloc(bytes)), alloc(scratch)];
     const table = write(new Uint8Array(new Uint32Array([...addresses, ...results, work, constants]).buffer));
     if (main(table)) throw new Error("the program says that it failed");
-    (free(work, scratch), free(table, 4 * (inputs.length + results.length + 2)));
+    free(work, scratch);
+    free(table, 4 * (inputs.length + results.length + 2));
     return results.map((address, k) => ({ address, bytes: outputs[k].bytes }));
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Compiled programs that later visits find again: bytes by a key that says all they depend on. All lie in memory, so that
- * a compiler that can't wait asks at once; IndexedDB keeps them. It is only a cache: what fails is as if nothing was kept.
+ * Compiled programs that later visits find again: bytes by a key that says all they depend on. All lie in memory, so
+ * that a compiler that can't wait asks at once; IndexedDB keeps them. It is only a cache: what fails is as if nothing
+ * was kept.
  */
 const STORES = { programs: "programs", used: "used" } as const;
 const VERSION = 1;
@@ -27,7 +28,10 @@ export class ProgramCache {
     private room: number,
   ) {}
 
-  /** Reads what is kept, at most `limit` bytes: what was not used for longest is deleted. Null where there is no IndexedDB. */
+  /**
+   * Reads what is kept, at most `limit` bytes: what was not used for longest is deleted. Null where there is no
+   * IndexedDB.
+   */
   static async open(limit = 32e6, name = "weft-programs"): Promise<ProgramCache | null> {
     try {
       const base = await database(name);

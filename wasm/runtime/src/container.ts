@@ -1,8 +1,8 @@
 /**
  * The `.weft` container: one compiled program as bytes.
  *
- * magic `weft 02 00 00 00`, the SHA-256 of all that follows, three little-endian u32 lengths (metadata, code, constants), then the three
- * byte strings.
+ * magic `weft 02 00 00 00`, the SHA-256 of all that follows, three little-endian u32 lengths (metadata, code,
+ * constants), then the three byte strings.
  */
 import { checkContents, type Metadata } from "./contents.js";
 import { WeftRuntimeError } from "./errors.js";

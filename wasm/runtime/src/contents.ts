@@ -1,6 +1,6 @@
 /**
- * What an artifact may hold (docs/artifact.md): its metadata, its module, and that these agree. The compiler has the same rules
- * (contents.py); plan_contents.ts has those of plans.
+ * What an artifact may hold (docs/artifact.md): its metadata, its module, and that these agree. The compiler has the
+ * same rules (contents.py); plan_contents.ts has those of plans.
  */
 import {
   ARRAYS,
@@ -100,8 +100,8 @@ export function abiOf({ inputs, outputs, scratch, tasks, calls }: Metadata, cons
 }
 
 /**
- * The metadata of an artifact with `constants` bytes of constants, and its module where it has one, checked; WeftRuntimeError, which names
- * the place, if they are not what one may hold.
+ * The metadata of an artifact with `constants` bytes of constants, and its module where it has one, checked;
+ * WeftRuntimeError, which names the place, if they are not what one may hold.
  */
 export function checkContents(metadata: unknown, code: Uint8Array, constants: number): Metadata {
   return new Contents(metadata, code, constants).check();

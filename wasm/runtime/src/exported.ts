@@ -207,7 +207,9 @@ async function bytesOf(url: URL): Promise<Uint8Array> {
 
 let shared: Promise<WasmDevice> | undefined;
 
-/** The bytes of a file of an export, which must be those that were written: one bit that turned would be another number. */
+/**
+ * The bytes of a file of an export, which must be those that were written: one bit that turned would be another number.
+ */
 async function whole(
   signature: Signature,
   kind: keyof Files,
@@ -221,8 +223,8 @@ async function whole(
     : sha256(bytes);
   if (Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("") !== signature.sha256[kind]) {
     throw new WeftRuntimeError(
-      `the ${kind === "data" ? ".bin" : ".wasm"} file of ${signature.name} is not of the same export as its module, or was damaged; ` +
-        "copy all files that weft.export.web wrote, and reload without the cache",
+      `the ${kind === "data" ? ".bin" : ".wasm"} file of ${signature.name} is not of the same export as its module, ` +
+        "or was damaged; copy all files that weft.export.web wrote, and reload without the cache",
     );
   }
   return bytes;
@@ -267,7 +269,8 @@ export async function load<Arguments extends unknown[], Result>(
     device.write(ptr, data.subarray(at, (at += bytes)));
     return ptr;
   });
-  return callable(device, signature, program, constants) as Program<Arguments, Result>; // the module that asks for it says which
+  // The module that asks for it says which types it has.
+  return callable(device, signature, program, constants) as Program<Arguments, Result>;
 }
 
 /** The function that a page calls. */

@@ -32,7 +32,8 @@ export class GpuBuffers {
     const limit = Math.min(this.device.limits.maxBufferSize, this.device.limits.maxStorageBufferBindingSize);
     if (size > limit) {
       throw new WeftRuntimeError(
-        `a buffer of ${bytes} bytes is larger than this WebGPU device allows (${limit}); split the array, or use the wasm backend`,
+        `a buffer of ${bytes} bytes is larger than this WebGPU device allows (${limit}); ` +
+          "split the array, or use the wasm backend",
       );
     }
     let buffer = this.pool.get(size)?.pop();

@@ -33,8 +33,8 @@ export type GpuLimits = Record<(typeof WANTED_LIMITS)[number], number>;
 export type GpuEntry = (...inputs: number[]) => number | Promise<number>;
 
 /**
- * The functions of the host that programs call: number, and the bytes of the arguments, to those of the results. One of Python is called through
- * `callPromising`, under which it may wait, for an array of this device say.
+ * The functions of the host that programs call: number, and the bytes of the arguments, to those of the results. One of
+ * Python is called through `callPromising`, under which it may wait, for an array of this device say.
  */
 export interface GpuHostCall {
   (number: number, args: Uint8Array[]): Uint8Array[];
@@ -142,7 +142,8 @@ export class GpuDevice {
     for (const { groups } of dispatches(plan.steps)) {
       if (groups.some((count) => count > most)) {
         throw new WeftRuntimeError(
-          `program ${metadata.name} runs ${groups.join(" x ")} workgroups, this WebGPU device at most ${most} in a row; compile it for this device`,
+          `program ${metadata.name} runs ${groups.join(" x ")} workgroups, ` +
+            `this WebGPU device at most ${most} in a row; compile it for this device`,
         );
       }
     }

@@ -1,4 +1,7 @@
-/** The plan inside a WebGPU artifact: kernels, buffers, and steps to encode. `contents.ts` checks it, so that running it needs no checks. */
+/**
+ * The plan inside a WebGPU artifact: kernels, buffers, and steps to encode. `contents.ts` checks it, so that running it
+ * needs no checks.
+ */
 export interface Kernel {
   wgsl: string;
   entry: string;

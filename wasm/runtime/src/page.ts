@@ -7,7 +7,10 @@ import { WasmDevice } from "./wasm_device.js";
 
 export type PlotKind = "line" | "scatter" | "image";
 
-/** What a page does with figures and timings; how many threads it gives programs (all it can have); whether addresses have 64 bits. Each may be left out. */
+/**
+ * What a page does with figures and timings; how many threads it gives programs (all it can have); whether addresses
+ * have 64 bits. Each may be left out.
+ */
 export interface PageHooks {
   threads?: number;
   memory64?: boolean;

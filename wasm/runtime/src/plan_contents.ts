@@ -127,7 +127,8 @@ class PlanChecker extends Checker {
         step.bind.forEach((k, j) => this.size(k, `${at}.bind[${j}]`));
         if (step.bind.length !== this.bindings[step.kernel] || new Set(step.bind).size !== step.bind.length) {
           this.fail(
-            `${at}.bind must be ${this.bindings[step.kernel]} buffers, each another, as kernel ${step.kernel} has bindings; got ${step.bind.length}`,
+            `${at}.bind must be ${this.bindings[step.kernel]} buffers, each another, ` +
+              `as kernel ${step.kernel} has bindings; got ${step.bind.length}`,
           );
         }
         if (step.groups.length !== 3)

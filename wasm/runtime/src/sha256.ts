@@ -11,7 +11,9 @@ function roots(count: number, power: number): Int32Array {
   return found;
 }
 
-/** 2^32 times the fractional part of the square or cube root of n, exactly: a double has too few bits of a cube root. */
+/**
+ * 2^32 times the fractional part of the square or cube root of n, exactly: a double has too few bits of a cube root.
+ */
 function fraction(n: number, power: number): number {
   const scaled = BigInt(n) << BigInt(32 * power);
   let root = BigInt(Math.floor(n ** (1 / power) * 2 ** 32));

@@ -1,9 +1,9 @@
 /**
  * Workers that share the loops of programs with the thread that runs them (the ABI's tasks, docs/artifact.md).
  *
- * All talk is through 64 words of the shared memory: the caller writes a job, counts JOB up and wakes the workers; everybody takes
- * runs of iterations from NEXT until none are left, and the caller waits for those who came in time. Nothing goes through an event loop, so a
- * program that never returns to it is served all the same.
+ * All talk is through 64 words of the shared memory: the caller writes a job, counts JOB up and wakes the workers;
+ * everybody takes runs of iterations from NEXT until none are left, and the caller waits for those who came in time.
+ * Nothing goes through an event loop, so a program that never returns to it is served all the same.
  */
 import { WeftRuntimeError } from "./errors.js";
 import type { Address } from "./memory.js";
@@ -109,7 +109,8 @@ function work(start: Start, word: typeof WORD, closed: number, kept: number, spi
 }
 
 /** The script of a worker: one message with a Start, then `work` for good. */
-const source = `onmessage = (event) => (${work.toString()})(event.data, ${JSON.stringify(WORD)}, ${CLOSED}, ${KEPT}, ${SPINS});`;
+const settings = [JSON.stringify(WORD), CLOSED, KEPT, SPINS].join(", ");
+const source = `onmessage = (event) => (${work.toString()})(event.data, ${settings});`;
 
 /** Workers of a page or of a worker of it. */
 const spawnInBrowser: Spawn = (text, start) => {
@@ -156,7 +157,10 @@ export class ThreadPool {
     return ++this.programs;
   }
 
-  /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not waited for. */
+  /**
+   * Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not
+   * waited for.
+   */
   run(program: SharedProgram, number: number, frame: Address, extent: number, grain: number): void {
     const { words } = this;
     const task = program.tasks[number]!;

@@ -34,7 +34,10 @@ export type HostCall = (number: number, addresses: Uint32Array | Float64Array) =
 export interface WasmDeviceOptions {
   /** Pages of 64 KiB the memory begins with. */
   initialPages?: number;
-  /** Threads that share a program's loops, the caller among them; more than 1 needs a place that is cross-origin isolated, see threadsHere. */
+  /**
+   * Threads that share a program's loops, the caller among them; more than 1 needs a place that is cross-origin
+   * isolated, see threadsHere.
+   */
   threads?: number;
   /** Addresses of 64 bits, for more than 4 GiB, where the engine has them; programs run slower. */
   memory64?: boolean;
@@ -100,7 +103,10 @@ export class WasmDevice {
     return new Uint8Array(this.memory.buffer, ptr, bytes);
   }
 
-  /** Copies up to 64 bytes of a live buffer to `small`, which stays where it is: cheaper from Python than a view of each buffer. */
+  /**
+   * Copies up to 64 bytes of a live buffer to `small`, which stays where it is: cheaper from Python than a view of each
+   * buffer.
+   */
   fetch(ptr: number, bytes: number): void {
     this.small.set(this.view(ptr, bytes));
   }
@@ -286,7 +292,8 @@ export class WasmDevice {
     const ptr = args[index]!;
     if (args.indexOf(ptr) !== index || args.lastIndexOf(ptr) !== index) {
       throw new WeftRuntimeError(
-        `program ${metadata.name}: input ${index} is donated and also given as another input; pass a copy, or do not donate it`,
+        `program ${metadata.name}: input ${index} is donated and also given as another input; ` +
+          "pass a copy, or do not donate it",
       );
     }
   }
@@ -306,7 +313,8 @@ export class WasmDevice {
     if (this.pool) {
       if (code instanceof WebAssembly.Module) {
         throw new WeftRuntimeError(
-          `program ${name} is a module already, for a memory of one thread; give its bytes, or make the device with threads: 1`,
+          `program ${name} is a module already, for a memory of one thread; ` +
+            "give its bytes, or make the device with threads: 1",
         );
       }
       const bytes = (code = code.slice());

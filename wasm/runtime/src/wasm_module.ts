@@ -1,6 +1,6 @@
 /**
- * What a WebAssembly module asks of its host and offers it, read from its bytes before the engine sees them (wasm_module.py has the
- * same rules). Its functions' code is the engine's to check.
+ * What a WebAssembly module asks of its host and offers it, read from its bytes before the engine sees them
+ * (wasm_module.py has the same rules). Its functions' code is the engine's to check.
  */
 
 const HEAD = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];

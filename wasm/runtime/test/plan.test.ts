@@ -12,7 +12,9 @@ const dispatch: Step = { op: "dispatch", kernel: 0, bind: [0, 1], groups: [1, 1,
 const plan = (more: Partial<Plan> = {}): Plan => ({
   kernels: [
     {
-      wgsl: "@group(0) @binding(0) var<storage, read> x: array<f32>; @group(0) @binding(1) var<storage, read_write> y: array<f32>;",
+      wgsl:
+        "@group(0) @binding(0) var<storage, read> x: array<f32>; " +
+        "@group(0) @binding(1) var<storage, read_write> y: array<f32>;",
       entry: "main",
     },
   ],

@@ -13,7 +13,8 @@ function later(): { start: () => Promise<unknown>; spawn: Spawn } {
   const spawn: Spawn = (source, message) => {
     let worker: Worker | undefined;
     begin = () => {
-      const shim = `let onmessage; require("node:worker_threads").parentPort.on("message", (data) => onmessage({ data }));\n`;
+      const port = 'require("node:worker_threads").parentPort';
+      const shim = `let onmessage; ${port}.on("message", (data) => onmessage({ data }));\n`;
       worker = new Worker(shim + source, { eval: true });
       worker.postMessage(message);
       return worker;
@@ -41,7 +42,8 @@ test("a worker that comes when a loop is done takes no part in it", { timeout: 2
     const closed = Atomics.load(words, GATE);
     await start();
     for (let ms = 0; ms < 10_000 && Atomics.load(words, GATE) === closed; ms++) await setTimeout(1);
-    assert.deepEqual([pool.ready, Atomics.load(words, GATE)], [true, closed + 1]); // it has looked whether it may come in
+    // It has looked whether it may come in.
+    assert.deepEqual([pool.ready, Atomics.load(words, GATE)], [true, closed + 1]);
     await setTimeout(50);
     assert.equal(Atomics.load(words, LEFT), 0);
   } finally {

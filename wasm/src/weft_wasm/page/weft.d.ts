@@ -12,7 +12,9 @@ export type TypedArray =
   | Float32Array
   | Float64Array;
 
-/** A value without structure: a typed array holds the elements in row-major order; arrays without axes are plain values. */
+/**
+ * A value without structure: a typed array holds the elements in row-major order; arrays without axes are plain values.
+ */
 export type Leaf = TypedArray | number | bigint | boolean;
 
 /** An array in the memory of a Device, until it is freed, consumed by a program that donates it, or garbage. */
@@ -71,7 +73,10 @@ export interface Device {
 }
 
 export const Device: {
-  /** threads: how many share the long loops of programs, at most; 1 where the page is not cross-origin isolated, and if it is left out. */
+  /**
+   * threads: how many share the long loops of programs, at most; 1 where the page is not cross-origin isolated, and if
+   * it is left out.
+   */
   create(options?: { threads?: number }): Promise<Device>;
 };
 
