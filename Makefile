@@ -1,4 +1,5 @@
-# make play · make test · make demo. `make help` lists every target.
+# make play · make test · make demo. `make help` lists every target under its heading: a line `##@ heading` says to which
+# the targets after it belong.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,12 +12,17 @@ PYTEST := $(PY) -m pytest
 PYTESTS := $(PYTEST) -n 2 --max-worker-restart=0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo format lint types wheels bench clean coverage test-random test-random-coverage test-passes test-hostile test-math test-mutants accuracy
+.PHONY: help setup vulkan clean demo format lint types test test-quick test-python test-oracle test-random test-passes test-hostile test-mutants wheels coverage accuracy test-random-coverage test-math
 
-## help: this list
 help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST) | sort
+	@awk 'BEGIN { count = split("set up,run,check,test,test at length,build,measure", headings, ",") } \
+	  /^##@ / { heading = substr($$0, 5) } \
+	  /^## / { end = index($$0, ": "); \
+	           lines[heading] = lines[heading] sprintf("  %-22s%s\n", substr($$0, 4, end - 4), substr($$0, end + 2)) } \
+	  END { for (k = 1; k <= count; k++) print (k > 1 ? "\n" : "") headings[k] "\n" lines[headings[k]] }' \
+	  $(MAKEFILE_LIST) | cat -s
 
+##@ set up
 ## setup: the Python environment in .venv with everything installed (nothing happens when nothing has changed)
 setup: $(VENV_STAMP)
 
@@ -42,11 +48,13 @@ include mk/ecosystem.mk
 
 web: $(DIGITS)
 
+##@ set up
 ## vulkan: find a Vulkan driver for wgpu-py, or install the software one
 vulkan: $(VENV_STAMP)
 	@sh tools/find-vulkan.sh $(PY)
 
-## test: everything: lint, Python, the TypeScript runtime, the browser
+##@ test
+## test: everything, as CI runs it: lint, test-python, test-web
 test: lint test-python test-web
 
 # Most tests compile small programs on XLA once. Without its optimiser, which these flags of the pinned jaxlib leave out, that takes about a quarter of the time. The
@@ -56,7 +64,7 @@ OPTIMISED := tests/acceptance tests/libraries tests/native tests/nn tests/random
 RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist loadgroup $(1) tests $(addprefix --ignore=,$(OPTIMISED)) && \
   $(PYTESTS) --dist loadgroup $(1) $(OPTIMISED)
 
-## test-python: the Python tests
+## test-python: the Python tests, with every platform that the machine has
 test-python: setup vulkan $(DIGITS)
 	@$(call RUN_TESTS,)
 	@ACCEPT_BACKEND=webgpu $(PYTESTS) -q tests/acceptance
@@ -65,11 +73,12 @@ test-python: setup vulkan $(DIGITS)
 test-quick: setup $(DIGITS)
 	@export WEFT_TEST_PLATFORMS=reference,wasm WEFT_REQUIRE_PLATFORMS=wasm WEFT_RANDOM_PROGRAMS=40; $(call RUN_TESTS,-m "not slow")
 
+##@ test at length
 ## test-oracle: comparisons with real jax, installed in an environment of its own
 test-oracle: setup $(ORACLE)
 	@WEFT_ORACLE_PYTHON=$(ORACLE) $(PYTEST) -m oracle tests
 
-## test-random: random programs against the reference interpreter; how many on each backend: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU
+## test-random: random programs against the reference interpreter (how many: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU)
 RANDOM_WASM ?= 30000
 RANDOM_XLA ?= 10000
 RANDOM_WEBGPU ?= 5000
@@ -78,67 +87,76 @@ test-random: setup vulkan
 	@PYTHONPATH=tests $(PY) -m programs --platform cpu --count $(RANDOM_XLA)
 	@PYTHONPATH=tests $(PY) -m programs --platform webgpu --count $(RANDOM_WEBGPU)
 
-## test-random-coverage: what random programs alone reach of the compiler for Wasm and WebGPU: docs/random-coverage.md (10 minutes)
-test-random-coverage: setup vulkan
-	@$(PY) tools/random_coverage
-
-## test-passes: the loop IR before and after each pass of the compiler in the interpreter: the catalogue with derivatives and batches, acceptance programs, random ones
+## test-passes: what the interpreter makes of the loop IR before and after each pass of the compiler
 test-passes: setup
 	@WEFT_COMPARE_PASSES=all $(PYTESTS) -q tests/kernels/test_passes.py
 	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
 	@WEFT_COMPARE_PASSES=all PYTHONPATH=tests $(PY) -m programs --platform wasm --count 2000
 
-## test-hostile: 100,000 programs, and as many files, frames and arrays, programs of the loop IR and artifacts, changed in their structure: refused in clear words, or right (over an hour)
+## test-hostile: 100,000 changed programs, files, loops and artifacts each: refused in clear words, or right (over an hour)
 test-hostile: setup $(NPM_STAMP)
 	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTESTS) -q tests/remote/test_mutations.py
 	@WEFT_HOSTILE_LOOPS=100000 WEFT_HOSTILE_ARTIFACTS=100000 $(PYTESTS) -q tests/kernels/test_loop_mutations.py tests/wasm/test_artifact_mutations.py tools/web/test_readers.py
 
-## test-math: the elementary functions of Wasm at a million points each against mpmath
-test-math: setup
-	@$(PY) tests/kernels/math_accuracy.py
-
-## test-mutants: 552 faults put into the code one by one, and this project's own past ones: which do the tests catch? (two hours)
+## test-mutants: which of 552 faults and this project's own past ones do the tests catch? Writes docs/mutants.md (two hours)
 test-mutants: setup web browser $(DIGITS)
 	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants reach
 	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants run
 	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants history
 	@$(PY) tools/mutants report
 
-## coverage: write docs/coverage.md: which names of jax there are, and what tests them
+##@ measure
+## coverage: which names of jax there are, and what tests them; writes docs/coverage.md
 coverage: setup
 	@$(PY) tools/coverage.py
 
-## accuracy: write docs/accuracy.md: the largest errors of all functions on every backend, and of real jax (20 minutes; goes on where it was cut off)
+## accuracy: the largest error of each function on every backend and in real jax; writes docs/accuracy.md (20 minutes)
 accuracy: setup vulkan $(ORACLE)
 	@WEFT_ORACLE_PYTHON=$(ORACLE) $(PY) tools/accuracy.py
 
+## test-random-coverage: what random programs alone reach of the compiler; writes docs/random-coverage.md (10 minutes)
+test-random-coverage: setup vulkan
+	@$(PY) tools/random_coverage
+
+## test-math: the elementary functions of Wasm at a million points each against mpmath
+test-math: setup
+	@$(PY) tests/kernels/math_accuracy.py
+
+##@ run
 ## demo: train the digits on every backend that this machine has, and print one table
 demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 	@$(PY) examples/digits/demo.py
 
 PYTHON_SOURCES := packages native wasm web e2e tests bench examples tools docs/internals
+PRETTIER := node_modules/.bin/prettier "**/*.{ts,js,mjs}" --log-level warn
+LAYOUT := { echo "The files named above are not laid out as the formatters have them: run \`make format\`." >&2; exit 1; }
 
-## lint: how code is laid out, ruff's rules over all Python, code that nothing uses, and mypy over the packages
-lint: setup
-	@$(PY) -m ruff format --check $(PYTHON_SOURCES) || { echo "The files above are not laid out as the formatter has them: run \`make format\`." >&2; exit 1; }
+##@ check
+## format: lay out all Python, TypeScript and JavaScript
+format: setup $(NPM_STAMP)
+	@$(PY) -m ruff format $(PYTHON_SOURCES)
+	@$(PRETTIER) --write
+
+## lint: is everything laid out so? Then ruff's rules, code that nothing uses, and mypy
+lint: setup $(NPM_STAMP)
+	@$(PY) -m ruff format --quiet --check $(PYTHON_SOURCES) || $(LAYOUT)
+	@$(PRETTIER) --check || $(LAYOUT)
 	@$(PY) -m ruff check $(PYTHON_SOURCES)
 	@$(PY) tools/dead_code.py
 	@$(PY) -m mypy
 
-## format: lay out all code as `make lint` wants it
-format: setup
-	@$(PY) -m ruff format $(PYTHON_SOURCES)
-
-## types: mypy over all packages, as pyproject.toml says
+## types: mypy alone, over all packages, as pyproject.toml says
 types: setup
 	@$(PY) -m mypy
 
+##@ build
 ## wheels: the four distributions, in build/dist
 wheels: setup
 	@rm -rf build/dist && mkdir -p build/dist
 	@for p in $(PACKAGES); do $(PY) -m build --wheel --no-isolation --outdir build/dist $$p >build/dist/log 2>&1 || { cat build/dist/log; exit 1; }; done
 	@rm build/dist/log && ls -l build/dist
 
+##@ set up
 ## clean: what builds leave behind, but not the environments
 clean:
 	@rm -rf build

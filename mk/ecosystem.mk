@@ -11,6 +11,7 @@ $(ECO)/.ready: examples/ecosystem/requirements.txt examples/ecosystem/constraint
 	@$(ECO_PIP) install -q -c examples/ecosystem/constraints.txt -r examples/ecosystem/requirements.txt
 	@touch $@
 
+##@ test at length
 ## test-ecosystem: examples of optax, flax, equinox, numpyro and others on weft, and optax's own tests; writes docs/ecosystem.md
 test-ecosystem: $(ECO)/.ready
 	@$(ECO)/bin/python examples/ecosystem/run.py

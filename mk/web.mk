@@ -41,16 +41,19 @@ $(MICROPIP_STAMP): e2e/requirements-page.txt | $(VENV_STAMP)
 	  --python-version 3.14 --only-binary=:all: -d build/micropip -r $<
 	@touch $@
 
-.PHONY: web play test-web test-runtime test-e2e browser bench-boot bench-calls bench-digits
+.PHONY: web play test-web test-runtime test-e2e browser
 
+##@ build
 ## web: build the playground into build/site (nothing happens when nothing has changed)
 web: $(NPM_STAMP) $(WHEELS_STAMP)
 	@$(NODE) tools/web/build_site.mjs --wheels build/wheels --out build/site --python $(VENV)/bin/python
 
+##@ run
 ## play: serve the playground and an accelerator host on loopback (PORT=, HOST_PORT=)
 play: web
 	@exec $(NODE) tools/play.mjs --site build/site --port $(PORT) --host-port $(HOST_PORT) --host-command "$(HOST_COMMAND)"
 
+##@ test
 ## test-runtime: types of all TypeScript, the runtime's tests under Node, and those of the build tools
 test-runtime: $(NPM_STAMP) | $(VENV_STAMP)
 	@$(NPM) run --silent typecheck
@@ -58,25 +61,15 @@ test-runtime: $(NPM_STAMP) | $(VENV_STAMP)
 	@$(NODE) --test tools/test/
 	@$(VENV)/bin/python -m pytest -q tools/web
 
+##@ set up
 ## browser: find a Chromium, or install one
 browser: $(NPM_STAMP)
 	@$(NODE) tools/find-browser.mjs
 
+##@ test
 ## test-e2e: the page in Chromium
 test-e2e: web browser $(MICROPIP_STAMP)
 	@PYTHON=$(abspath $(VENV))/bin/python $(NPM) test --silent -w @weft/e2e
 
-## test-web: everything about the browser side
+## test-web: both: everything about the browser side
 test-web: test-runtime test-e2e
-
-## bench-boot: navigation to first result, and bytes transferred
-bench-boot: web browser
-	@$(NODE) bench/browser/boot.mjs --site build/site
-
-## bench-calls: what calls between Python and the runtime cost
-bench-calls: web browser
-	@$(NODE) bench/browser/calls.mjs --site build/site
-
-## bench-digits: trace and compile time of the digits step in Chromium, and its steps per second
-bench-digits: web browser
-	@$(NODE) bench/browser/digits.mjs --site build/site
