@@ -58,7 +58,10 @@ NAMES = {
         "weft.effects.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.effects.callback: io_callback"
     ),
     "_src.compiler": "weft.runtime.aot: Compiled",
-    "_src.dtypes": "weft.compat.core: supports_inf",
+    "_src.dtypes": (
+        "weft.compat.core: supports_inf; weft.base.limits: finfo iinfo; weft.base.promotion: result_type;"
+        " weft.base.errors: TypePromotionError"
+    ),
     "_src.dispatch": (
         "weft.runtime.effects: wait_for_tokens=effects_barrier; weft.runtime.dispatch:"
         " apply_primitive=apply_by_compiling"
