@@ -230,11 +230,11 @@ class Builder:
     def equation(self, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
         primitive, params = eqn.primitive, eqn.params
         name = primitive.name
-        if primitive.foreign:
-            return self.decompose(eqn, ins)
         called = None if primitive.carries is None else primitive.carries.call(params, ins)
         if called is not None:
             return self.closed(*called)
+        if primitive.foreign:
+            return self.decompose(eqn, ins)
         if name in IDENTITIES:
             return ins
         if name == "dce_sink":  # it has kept what leads here in the jaxpr; nothing is computed from it
