@@ -214,33 +214,7 @@ def _call(fn: str) -> Rule:
     return lambda n, a: Call(fn, a[0])
 
 
-for _name in (
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asin",
-    "acos",
-    "atan",
-    "asinh",
-    "acosh",
-    "atanh",
-    "rsqrt",
-    "cbrt",
-    "erf",
-    "erfc",
-    "erf_inv",
-    "lgamma",
-    "digamma",
-    "logistic",
-):
+for _name in sorted(nodes.MATH_UNARY - {"log2", "sign"}):  # log2 is no primitive, and sign has a rule of its own
     rule(_name, MATH_COST if _name != "rsqrt" else 5)(_call(_name))
 rule("atan2", 2 * MATH_COST)(lambda n, a: Call("atan2", a[0], a[1]))
 rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dtype)))
