@@ -14,7 +14,7 @@ from ..core.jaxpr import TypedScalar, eval_jaxpr, round_scalar
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import Tracer, get_aval
 from ..base.errors import at_user_line
-from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, settled
+from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, as_result
 from ..primitives.elementwise import eq
 from ..primitives.linear import convert, reshape, zeros
 from ..primitives.shape import iota
@@ -62,7 +62,7 @@ def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) 
     linear = [UndefinedPrimal(v.aval) for v in jaxpr.invars]
     back = iter(backward_pass(jaxpr, consts, linear, live))
     return [
-        dtypes.float0_zeros(a.shape) if tangent_aval(a).dtype == dtypes.float0 else settled(instantiate(next(back)))
+        dtypes.float0_zeros(a.shape) if tangent_aval(a).dtype == dtypes.float0 else as_result(instantiate(next(back)))
         for a in in_avals
     ]
 
@@ -114,7 +114,7 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, reduce
         else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main) :]])
     )
     fun_vjp = VJP(pull_main, in_tree, out_tree, avals, consts)
-    out = tree_unflatten(out_tree, [settled(x) for x in main])
+    out = tree_unflatten(out_tree, [as_result(x) for x in main])
     return (out, fun_vjp, aux.unflatten(outs[len(main) :])) if aux is not None else (out, fun_vjp)
 
 
@@ -240,7 +240,7 @@ def value_and_grad(
         grads = pull(consts, [one, *[Zero(tangent_aval(get_aval(x))) for x in outs[1:]]])
         result = in_tree.unflatten(grads)
         grad_value = result[0] if isinstance(argnums, int) else result
-        value = tree_unflatten(out_tree, [settled(outs[0])])
+        value = tree_unflatten(out_tree, [as_result(outs[0])])
         if aux is None:
             return value, grad_value
         return (value, aux.unflatten(outs[1:])), grad_value
@@ -338,15 +338,15 @@ def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[P
     outs, out_ts = jvp_flat(flat, leaves, t_leaves)
     out_tree, aux = box[-1] if has_aux else (box[-1], None)
     n = out_tree.num_leaves
-    out = tree_unflatten(out_tree, [settled(x) for x in outs[:n]])
-    out_t = tree_unflatten(out_tree, [_settled_tangent(t) for t in out_ts[:n]])
+    out = tree_unflatten(out_tree, [as_result(x) for x in outs[:n]])
+    out_t = tree_unflatten(out_tree, [_tangent_result(t) for t in out_ts[:n]])
     return (out, out_t, aux.unflatten(outs[n:])) if aux is not None else (out, out_t)
 
 
-def _settled_tangent(t):
+def _tangent_result(t):
     if type(t) is Zero and t.aval.dtype == dtypes.float0:
         return dtypes.float0_zeros(t.aval.shape)
-    return settled(instantiate(t))
+    return as_result(instantiate(t))
 
 
 def _checked_tangent(primal, t):
@@ -400,7 +400,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) 
     n = out_tree.num_leaves
     in_avals, out_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in outs[:n]]
     lin = Partial(_Bound(_apply_linear, jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros), consts)
-    out = tree_unflatten(out_tree, [settled(x) for x in outs[:n]])
+    out = tree_unflatten(out_tree, [as_result(x) for x in outs[:n]])
     return (out, lin, aux.unflatten(outs[n:])) if aux is not None else (out, lin)
 
 
@@ -426,7 +426,7 @@ def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, const
     outs = iter(eval_jaxpr(jaxpr, consts, *live))
     return tree_unflatten(
         out_tree,
-        [settled(next(outs)) if nz else _settled_tangent(Zero(tangent_aval(a))) for a, nz in zip(out_avals, nonzeros)],
+        [as_result(next(outs)) if nz else _tangent_result(Zero(tangent_aval(a))) for a, nz in zip(out_avals, nonzeros)],
     )
 
 
@@ -469,7 +469,7 @@ def linear_transpose(
                 f" {[get_aval(x).str_short() for x in cts]}."
             )
         back = backward_pass(jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
-        return in_tree.unflatten([settled(instantiate(x)) for x in back])
+        return in_tree.unflatten([as_result(instantiate(x)) for x in back])
 
     return transposed
 
@@ -650,6 +650,6 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
         xs, tree = tree_flatten(tuple(given))
         if tree != in_tree:
             raise TypeError(f"the converted function takes arguments of structure {in_tree}, got {tree}.")
-        return tree_unflatten(box[-1], [settled(x) for x in eval_jaxpr(jaxpr, values, *xs)])
+        return tree_unflatten(box[-1], [as_result(x) for x in eval_jaxpr(jaxpr, values, *xs)])
 
     return converted, hoisted

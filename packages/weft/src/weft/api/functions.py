@@ -44,7 +44,7 @@ class Aux:
         self.tree, self.fixed = tree, fixed
 
     def unflatten(self, arrays: Sequence):
-        rest = iter([settled(x) for x in arrays])
+        rest = iter([as_result(x) for x in arrays])
         return tree_unflatten(
             self.tree, [self.fixed[i] if i in self.fixed else next(rest) for i in range(self.tree.num_leaves)]
         )
@@ -87,7 +87,7 @@ def as_arrays(leaves: Sequence, who: str, instead: str = "Name the arguments to 
     return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
 
 
-def settled(x) -> Any:
+def as_result(x) -> Any:
     """A result for the user: an array, never a host scalar of ours."""
     if type(x) is TypedScalar or dtypes.is_python_scalar(x):
         aval = get_aval(x)

@@ -8,7 +8,7 @@ from ..typing import AxisName
 from ..base.annotations import Args, Function, PyTree, Result, like
 from ..core.trace import Axis, get_aval, is_array_like
 from ..base.errors import at_user_line
-from .functions import as_arrays, check_callable, flat_function, settled
+from .functions import as_arrays, check_callable, flat_function, as_result
 from ..primitives.linear import moveaxis, reduce_sum
 from ..base.source_info import api_boundary
 from ..transforms.batch import batch_flat, to_front
@@ -167,7 +167,7 @@ def _place(axis, x, dim, want, sum_match: bool):
                     " their sum."
                 )
             )
-        return settled(x)
+        return as_result(x)
     x = to_front(axis, x, dim)
     rank = len(get_aval(x).shape)
     if not -rank <= want < rank:

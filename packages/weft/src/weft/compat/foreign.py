@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
-from ..api.functions import settled
+from ..api.functions import as_result
 from ..base.annotations import override
 from ..core import primitive as language
 from ..core.jaxpr import ClosedJaxpr, TypedScalar, eval_jaxpr
@@ -65,7 +65,9 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
 
     def def_impl(self, impl: Callable) -> Callable:
         """What runs when the primitive is applied to values outside of any transformation."""
-        self.impl = lambda *args, **params: impl(*[settled(x) if type(x) is TypedScalar else x for x in args], **params)
+        self.impl = lambda *args, **params: impl(
+            *[as_result(x) if type(x) is TypedScalar else x for x in args], **params
+        )
         return impl
 
     def def_abstract_eval(self, rule: Callable) -> Callable:

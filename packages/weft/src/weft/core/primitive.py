@@ -160,7 +160,7 @@ class Primitive:
         self.partial_eval: PartialEvalRule | None = None
         self.dce: DceRule | None = None
         # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
-        self.hand_over: Callable[..., Any] | None = None
+        self.split_for_remat: Callable[..., Any] | None = None
         # the parameter that may hold a Python function, which may close over tracers
         self.function_form: str | None = None
         self.with_state: StateRule | None = None

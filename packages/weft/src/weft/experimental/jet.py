@@ -29,7 +29,7 @@ from ..higher_order.remat import remat_p
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Unsupported, Zero, registry
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
-from ..api.functions import check_callable, settled
+from ..api.functions import check_callable, as_result
 from ..primitives.elementwise import div, div_p, mul, sub
 from ..primitives.transcendental import pow_p
 from ..primitives.linear import add_any, convert
@@ -415,7 +415,7 @@ def jet(fun: Callable, primals: Sequence, series: Sequence[Sequence], factorial_
     out_series = out_series or [[] for _ in outs]
     tree = box[0]
     out_terms = [[_from_term(t, k + 1, factorial_scaled) for k, t in enumerate(ts)] for ts in out_series]
-    return tree_unflatten(tree, [settled(x) for x in outs]), tree_unflatten(tree, out_terms)
+    return tree_unflatten(tree, [as_result(x) for x in outs]), tree_unflatten(tree, out_terms)
 
 
 def _as_term(primal, t, k: int, factorial_scaled: bool):
@@ -435,7 +435,7 @@ def _from_term(t, k: int, factorial_scaled: bool):
     if type(t) is Zero and t.aval.dtype == dtypes.float0:
         t = Zero(array_aval(t.aval).update(dtype=dtypes.float32))
     t = instantiate(t)
-    return settled(mul(t, scalar_like(t, factorial(k))) if factorial_scaled and k > 1 else t)
+    return as_result(mul(t, scalar_like(t, factorial(k))) if factorial_scaled and k > 1 else t)
 
 
 def jet2(fun: Callable, primals: Sequence, series: Sequence[Sequence], *, factorial_scaled: bool = False, **_):

@@ -45,7 +45,7 @@ import weft.higher_order.policies
 import weft.higher_order.prefix
 import weft.higher_order.refs
 import weft.higher_order.remat
-import weft.higher_order.saving
+import weft.higher_order.remat_split
 import weft.higher_order.scan
 import weft.higher_order.shard_map
 import weft.higher_order.solve

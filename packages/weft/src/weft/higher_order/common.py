@@ -12,7 +12,7 @@ from ..base.errors import at_user_line
 from ..primitives.collective import pvary_p
 from ..primitives.linear import convert
 from ..transforms.stage import consts_as_args, stage, stage_closed
-from ..transforms.vary import vma_of
+from ..transforms.varying_axes import vma_of
 from ..base.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _widened(x: Value, where: frozenset[Any]) -> Value:
 def widen(
     index: Value, operands: Sequence[Any], branches: Sequence[ClosedJaxpr]
 ) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Operands and branches of a cond whose choice may differ between devices (see `transforms.vary`): operands vary
+    """Operands and branches of a cond whose choice may differ between devices (see `transforms.varying_axes`): operands vary
     then too, so that devices which take different branches need not communicate in them to add up cotangents.
     """
     where = vma_of(get_aval(index))

@@ -215,32 +215,32 @@ def _cond_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     )
 
 
-def _cond_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    parts = [apart(b) for b in eqn.params["branches"]]
+def _cond_split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any, Any, Any]:
+    parts = [split(b) for b in eqn.params["branches"]]
     slots, places = _slots([[(v.aval, answer) for v, answer in p.saved.items()] for p in parts])
     handed, avals, k = [Var(a) for a, _ in slots], eqn.params["branches"][0].in_avals, len(slots)
 
-    def giving(part: Any, mine: Any) -> ClosedJaxpr:
+    def forward(part: Any, mine: Any) -> ClosedJaxpr:
         def run(*args: Value) -> list[Any]:
-            outs = eval_jaxpr(part.giving.jaxpr, part.giving.consts, *args)
+            outs = eval_jaxpr(part.forward.jaxpr, part.forward.consts, *args)
             n = len(outs) - len(mine)
             return [*outs[:n], *_placed(outs[n:], mine, [a for a, _ in slots])]
 
         return stage_closed(run, avals)
 
-    def taking(part: Any, mine: Any) -> ClosedJaxpr:
+    def recompute(part: Any, mine: Any) -> ClosedJaxpr:
         return stage_closed(
             lambda *args: eval_jaxpr(
-                part.taking.jaxpr, part.taking.consts, *args[: -k or None], *[args[len(avals) + i] for i in mine]
+                part.recompute.jaxpr, part.recompute.consts, *args[: -k or None], *[args[len(avals) + i] for i in mine]
             ),
             [*avals, *[a for a, _ in slots]],
         )
 
     first = eqn.replace(
-        outvars=[*eqn.outvars, *handed], params=dict(eqn.params, branches=tuple(map(giving, parts, places)))
+        outvars=[*eqn.outvars, *handed], params=dict(eqn.params, branches=tuple(map(forward, parts, places)))
     )
     second = eqn.replace(
-        invars=[*eqn.invars, *handed], params=dict(eqn.params, branches=tuple(map(taking, parts, places)))
+        invars=[*eqn.invars, *handed], params=dict(eqn.params, branches=tuple(map(recompute, parts, places)))
     )
     return {v: answer for v, (_, answer) in zip(handed, slots)}, [first], second
 
@@ -279,7 +279,7 @@ def _stand_in(aval: ShapedArray) -> Any:
 
 
 cond_p.carries = Carries(Runs.CHOSEN, {"branches": ("operands",)}, {"index": 1, "operands": REST}, extensible=True)
-cond_p.hand_over = _cond_hand_over
+cond_p.split_for_remat = _cond_split_for_remat
 cond_p.abstract, cond_p.reference, cond_p.jvp, cond_p.batch = _cond_abstract, _cond_reference, _cond_jvp, _cond_batch
 cond_p.partial_eval, cond_p.transpose, cond_p.dce = _cond_partial_eval, _cond_transpose, _cond_dce
 cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["branches"]])

@@ -14,7 +14,7 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero
 from ..core.trace import get_aval
 from ..base.errors import UnexpectedTracerError, at_user_line
-from ..primitives.linear import settled, zeros
+from ..primitives.linear import scalar_as_array, zeros
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.stage import consts_as_args, stage
 from ..transforms.transpose import backward_pass
@@ -69,7 +69,11 @@ class SymbolicZero:
 
 def call(form: Any, args: Sequence[Value]) -> list[Any]:
     """Runs the function form (a callable) or the staged form (a closed jaxpr) of a custom call."""
-    return eval_jaxpr(form.jaxpr, form.consts, *args) if isinstance(form, ClosedJaxpr) else form(*map(settled, args))
+    return (
+        eval_jaxpr(form.jaxpr, form.consts, *args)
+        if isinstance(form, ClosedJaxpr)
+        else form(*map(scalar_as_array, args))
+    )
 
 
 def effects_of(form: Any) -> frozenset[Any]:
@@ -152,9 +156,9 @@ def for_rule(t: Value, symbolic: bool) -> Any:
             if symbolic
             else dtypes.float0_zeros(t.aval.shape)
             if t.aval.dtype == dtypes.float0
-            else settled(zeros(t.aval))
+            else scalar_as_array(zeros(t.aval))
         )
-    return settled(t)
+    return scalar_as_array(t)
 
 
 def element_zero(axis: Axis, t: Value, batched: bool) -> Any:
@@ -187,7 +191,7 @@ def _jvp(
 ) -> tuple[Any, Any]:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_jvp", name)
-    outs = jvp(*map(settled, primals), *[for_rule(t, symbolic_zeros) for t in tangents])
+    outs = jvp(*map(scalar_as_array, primals), *[for_rule(t, symbolic_zeros) for t in tangents])
     n = len(outs) // 2
     check_results(outs[:n], call_jaxpr, "jvp", name)
     return list(outs[:n]), list(outs[n:])

@@ -13,7 +13,7 @@ from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
 from ..core.trace import get_aval, is_array_like
 from ..base.errors import at_user_line
-from ..primitives.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled
+from ..primitives.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, scalar_as_array
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.jvp import instantiate, jvp_jaxpr
 from ..transforms.stage import consts_as_args, stage
@@ -77,7 +77,9 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> Any:
 
 def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> Any:
     """The zero cotangents of a pytree of values: arrays, or with `symbolic_zeros` `SymbolicZero`s."""
-    return tree_map(lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else settled(zero_tangent(x)), val)
+    return tree_map(
+        lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else scalar_as_array(zero_tangent(x)), val
+    )
 
 
 # the call ------------------------------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ def _jvp(
     if optimize_remat:
         res, outs = _bind_remat_opt(primals, call_jaxpr, fwd, perturbed, name)
     else:
-        res, outs = fwd(perturbed, *map(settled, primals))
+        res, outs = fwd(perturbed, *map(scalar_as_array, primals))
     check_results(outs, call_jaxpr, "fwd", name)
     out_avals = [tangent_aval(get_aval(o)) for o in outs]
     in_zeros = tuple(
@@ -270,7 +272,7 @@ def _lin_transpose(
     symbolic_zeros: bool,
 ) -> list[Value | None]:
     res = args[:num_res]
-    back = bwd(*map(settled, res), *[for_rule(ct, symbolic_zeros) for ct in cts])
+    back = bwd(*map(scalar_as_array, res), *[for_rule(ct, symbolic_zeros) for ct in cts])
     back = [ct for ct, zero in zip(back, in_zeros) if not zero]
     return [
         *[None] * num_res,
@@ -369,7 +371,7 @@ def _bind_remat_opt(
     box: list[Any] = []
 
     def flat(*xs: Value) -> list[Any]:
-        res, outs = fwd(perturbed, *map(settled, xs))
+        res, outs = fwd(perturbed, *map(scalar_as_array, xs))
         box.append(len(res))
         return [*res, *outs]
 
@@ -672,7 +674,7 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
 
     def bwd(saved: Any, ct: Value) -> Any:
         jaxpr, tree = saved.program
-        return tree_unflatten(tree, [settled(x) for x in eval_jaxpr(jaxpr, saved.consts, *tree_flatten(ct)[0])])
+        return tree_unflatten(tree, [scalar_as_array(x) for x in eval_jaxpr(jaxpr, saved.consts, *tree_flatten(ct)[0])])
 
     wrapped.defvjp(fwd, bwd)
 

@@ -27,7 +27,7 @@ from .custom_jvp import name_of
 from .inline import without_calls
 from ..primitives.inspection import without_inspections
 from .policies import Offloadable
-from .saving import equations, under
+from .remat_split import equations, with_outer_policy
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Atom
@@ -84,7 +84,7 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     """
     policy = params["policy"]
     unknown = [trace.is_unknown(x) for x in args]
-    split = split_jaxpr(_closed(under(policy, params["jaxpr"])), unknown)
+    split = split_jaxpr(_closed(with_outer_policy(policy, params["jaxpr"])), unknown)
     known_closed = split.known if policy is None else without_calls(split.known)
     known, staged = known_closed.jaxpr, split.staged.jaxpr
     n_known = len(known.outvars) - split.num_handed_over
@@ -160,13 +160,13 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: Jaxpr, **par
     return outs, [0 if b else None for b in out_b]
 
 
-def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    giving, taking, saved = apart(_closed(eqn.params["jaxpr"]))
+def _split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any, Any, Any]:
+    forward, recompute, saved = split(_closed(eqn.params["jaxpr"]))
     handed = {v: Var(v.aval) for v in saved}
-    first = eqn.replace(outvars=[*eqn.outvars, *handed.values()], params=dict(eqn.params, jaxpr=_open(giving)))
+    first = eqn.replace(outvars=[*eqn.outvars, *handed.values()], params=dict(eqn.params, jaxpr=_open(forward)))
     second = eqn.replace(
         invars=[*eqn.invars, *handed.values()],
-        params=dict(_protected(eqn.params, range(len(eqn.invars)), len(handed)), jaxpr=_open(taking)),
+        params=dict(_protected(eqn.params, range(len(eqn.invars)), len(handed)), jaxpr=_open(recompute)),
     )
     return {handed[v]: answer for v, answer in saved.items()}, [first], second
 
@@ -194,7 +194,7 @@ remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce
     _batch,
     _dce,
 )
-remat_p.hand_over = _hand_over
+remat_p.split_for_remat = _split_for_remat
 remat_p.effects = lambda params: params["jaxpr"].effects
 remat_p.axis_names = lambda params: collective_names(_closed(params["jaxpr"]))
 remat_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)

@@ -362,11 +362,11 @@ def _scan_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     )
 
 
-def _scan_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
+def _scan_split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any, Any, Any]:
     """What is saved in each iteration is stacked; what follows from the loop's constants alone is saved once."""
     n, params = eqn.params["num_consts"], eqn.params
-    giving, taking, saved = apart(params["jaxpr"])
-    body, n_out, m = giving.jaxpr, len(eqn.outvars), len(eqn.invars)
+    forward, recompute, saved = split(params["jaxpr"])
+    body, n_out, m = forward.jaxpr, len(eqn.outvars), len(eqn.invars)
     prefix, fixed = _loop_invariant(body, n)
     once, each = (
         [v for v in saved if v in fixed and not body.constvars],
@@ -375,18 +375,18 @@ def _scan_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any,
     before, outside = inlined(dce_jaxpr(prefix.replace(outvars=once), [True] * len(once), True)[0], eqn.invars[:n])
     stacked = [Var(reshaped(v.aval, (params["length"], *v.aval.shape))) for v in each]
     inside = [e for e in body.eqns if not (e.outvars and all(v in once or type(v) is DropVar for v in e.outvars))]
-    giving = giving.replace(
+    forward = forward.replace(
         jaxpr=body.replace(
             invars=[*body.invars[:n], *once, *body.invars[n:]], eqns=inside, outvars=[*body.outvars[:n_out], *each]
         )
     )
     where = dict(zip(saved, range(m, m + len(saved))))
-    taking = reorder(taking, [*range(n), *[where[v] for v in once], *range(n, m), *[where[v] for v in each]])
+    recompute = reorder(recompute, [*range(n), *[where[v] for v in once], *range(n, m), *[where[v] for v in each]])
     invars = [*eqn.invars[:n], *outside, *eqn.invars[n:]]
     first = eqn.replace(
-        invars=invars, outvars=[*eqn.outvars, *stacked], params=dict(params, jaxpr=giving, num_consts=n + len(once))
+        invars=invars, outvars=[*eqn.outvars, *stacked], params=dict(params, jaxpr=forward, num_consts=n + len(once))
     )
-    second = eqn.replace(invars=[*invars, *stacked], params=dict(params, jaxpr=taking, num_consts=n + len(once)))
+    second = eqn.replace(invars=[*invars, *stacked], params=dict(params, jaxpr=recompute, num_consts=n + len(once)))
     return (
         {new: saved[v] for v, new in zip([*once, *each], [*outside, *stacked])},
         [*before, _scan_dce([True] * len(first.outvars), first)],
@@ -402,7 +402,7 @@ scan_p.carries = Carries(
     extensible=True,
     titles={"jaxpr": "scan body"},
 )
-scan_p.hand_over = _scan_hand_over
+scan_p.split_for_remat = _scan_split_for_remat
 scan_p.abstract, scan_p.reference, scan_p.jvp, scan_p.batch = _scan_abstract, _scan_reference, _scan_jvp, _scan_batch
 scan_p.partial_eval, scan_p.transpose, scan_p.dce = _scan_partial_eval, _scan_transpose, _scan_dce
 scan_p.effects = lambda params: params["jaxpr"].effects

@@ -492,22 +492,25 @@ def on_outer_axis(
     return [whole(x, s) for x, s in zip(outs, out_specs)]
 
 
-def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
+def _split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any, Any, Any]:
     params = eqn.params
     mesh, manual = params["mesh"], params["newly_manual_axes"]
     with scope(mesh, manual, params["check_vma"]):
-        part = apart(params["jaxpr"])
+        part = split(params["jaxpr"])
         n, m = len(eqn.outvars), len(eqn.invars)
-        giving, taking = _wide_out(part.giving, n), _wide_in(part.taking, [False] * m + [True] * len(part.saved))
+        forward, recompute = (
+            _wide_out(part.forward, n),
+            _wide_in(part.recompute, [False] * m + [True] * len(part.saved)),
+        )
     everywhere = _everywhere(mesh, manual)
-    handed = [Var(global_aval(a, everywhere, mesh, manual)) for a in giving.out_avals[n:]]
+    handed = [Var(global_aval(a, everywhere, mesh, manual)) for a in forward.out_avals[n:]]
     first = eqn.replace(
         outvars=[*eqn.outvars, *handed],
-        params=dict(params, jaxpr=giving, out_specs=(*params["out_specs"], *[everywhere] * len(handed))),
+        params=dict(params, jaxpr=forward, out_specs=(*params["out_specs"], *[everywhere] * len(handed))),
     )
     second = eqn.replace(
         invars=[*eqn.invars, *handed],
-        params=dict(params, jaxpr=taking, in_specs=(*params["in_specs"], *[everywhere] * len(handed))),
+        params=dict(params, jaxpr=recompute, in_specs=(*params["in_specs"], *[everywhere] * len(handed))),
     )
     return dict(zip(handed, part.saved.values())), [first], second
 
@@ -520,7 +523,7 @@ def _shardings(params: Params) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 shard_map_p.carries = Carries(Runs.ON_PARTS, {"jaxpr": ("operands",)}, on_parts=by_vmap)
-shard_map_p.hand_over = _hand_over
+shard_map_p.split_for_remat = _split_for_remat
 shard_map_p.abstract, shard_map_p.reference = _abstract, AsDecomposed(shard_map_p)
 shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.batch, shard_map_p.dce = (
     _jvp,

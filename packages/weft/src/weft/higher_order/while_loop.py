@@ -30,7 +30,7 @@ from ..transforms.stage import JaxprTrace, stage
 from ..base.tree import tree_flatten, tree_structure, tree_unflatten, treedef_is_leaf
 from .call import collective_names
 from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
-from .saving import whole
+from .remat_split import recompute_whole
 from .scan import _as_array, _as_constants, _scan, _split3, _unchanged
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ while_p.transpose = unsupported(
     " numbers.",
     ValueError,
 )
-while_p.hand_over = whole
+while_p.split_for_remat = recompute_whole
 
 
 @api_boundary

@@ -276,7 +276,7 @@ pvary_p.abstract = lambda x, *, axes: x
 pvary_p.vary = lambda params, ins: [ins[0].union(checked(params["axes"]))]
 pvary_p.reference = pvary_p.decompose = lambda x, *, axes: x
 pvary_p.jvp = linear_jvp(pvary_p)
-# which is added up over the axes where it is used: transforms.vary.match
+# which is added up over the axes where it is used: transforms.varying_axes.sum_over_varying_axes
 pvary_p.transpose = lambda ct, x, *, axes: [ct]
 pvary_p.batch = lambda axis, args, dims, *, axes: (pvary_p.bind(*args, axes=axes), dims[0])
 

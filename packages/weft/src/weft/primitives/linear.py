@@ -223,7 +223,7 @@ def full(shape: Sequence[Size], value: Value, dtype: ElementType, weak_type: boo
     return broadcast_in_dim(scalar_of(value, dtype, weak_type), shape)
 
 
-def settled(x: Value) -> Value:
+def scalar_as_array(x: Value) -> Value:
     """`x` for the eyes of users: a typed host scalar, which has no operators, becomes an array."""
     return full((), x.val, x.aval.dtype, x.aval.weak_type) if type(x) is TypedScalar else x
 

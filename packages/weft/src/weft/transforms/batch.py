@@ -11,7 +11,7 @@ from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
 from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
-from ..primitives.linear import broadcast_to_axis, moveaxis, settled
+from ..primitives.linear import broadcast_to_axis, moveaxis, scalar_as_array
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class BatchTrace(PairTrace):
         parent, self.parent = self.parent, JaxprTrace("a function under vmap")
         token = set_trace(self)
         try:
-            return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(settled, args)))
+            return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(scalar_as_array, args)))
         except Exception:  # it says so again where it is called in earnest
             return False
         finally:

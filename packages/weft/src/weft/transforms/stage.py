@@ -16,7 +16,7 @@ from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, reset_trace
 from ..core.verify import verify
 from ..base.errors import at_user_line
 from ..base.host import HostArray, converted, is_host_array
-from .vary import checking, typed
+from .varying_axes import checks_varying_axes, with_varying_axes
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Atom
@@ -52,7 +52,7 @@ class JaxprTrace(Trace):
         # id(value) -> (constvar, the value with the constvar's dtype)
         self.constants: dict[int, tuple[Var, Any]] = {}
         self.kept: list[Any] = []  # these values, which keep their ids
-        self.closed, self.typed = False, checking()
+        self.closed, self.typed = False, checks_varying_axes()
         self.arg_names: dict[Atom, str] = {}
 
     def new_arg(self, aval: AbstractValue, name: str | None = None) -> JaxprTracer:
@@ -98,7 +98,9 @@ class JaxprTrace(Trace):
         ]
         out = primitive.abstract_eval(tuple([a.aval for a in invars]), params)
         if self.typed:
-            out = typed(primitive, params, [a.aval for a in invars], out if primitive.multiple_results else [out])
+            out = with_varying_axes(
+                primitive, params, [a.aval for a in invars], out if primitive.multiple_results else [out]
+            )
             out = out if primitive.multiple_results else out[0]
         outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
         effects = frozenset() if primitive.effects is None else primitive.effects(params)

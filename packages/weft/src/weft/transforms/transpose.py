@@ -15,7 +15,7 @@ from ..primitives.linear import add_any, zeros
 from .discharge import discharge
 from .jvp import check_type, instantiate
 from .stage import JaxprTrace
-from .vary import checking, match
+from .varying_axes import checks_varying_axes, sum_over_varying_axes
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Atom
@@ -59,7 +59,7 @@ def backward_pass(
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
     ct_env: dict[Any, Any] = {}
-    typed, checked = checking(), config.verify_jaxprs or config.enable_checks
+    typed, checked = checks_varying_axes(), config.verify_jaxprs or config.enable_checks
 
     def accumulate(atom: Atom, ct: Value) -> None:
         if ct is None or type(ct) is Zero or type(atom) is Literal:
@@ -67,7 +67,7 @@ def backward_pass(
         if checked:
             check_type(ct, atom.aval, "a cotangent")
         if typed:
-            ct = match(ct, atom.aval)
+            ct = sum_over_varying_axes(ct, atom.aval)
         ct_env[atom] = add_any(ct_env[atom], ct) if atom in ct_env else ct
 
     for atom, ct in zip(jaxpr.outvars, cotangents):

@@ -15,7 +15,7 @@ from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.primitive import Primitive
 from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
 from ...higher_order.call import jit_p
-from ...primitives.linear import settled
+from ...primitives.linear import scalar_as_array
 from ...runtime.jit import jit
 from ...base.source_info import api_boundary
 from ...transforms.stage import stage
@@ -83,7 +83,8 @@ class SparseTrace(InnerTrace):
                     " want."
                 )
             values = [
-                x.to_bcoo() if isinstance(x, BCSR) else x if isinstance(x, JAXSparse) else settled(x) for x in values
+                x.to_bcoo() if isinstance(x, BCSR) else x if isinstance(x, JAXSparse) else scalar_as_array(x)
+                for x in values
             ]
             if any(isinstance(x, JAXSparse) and not isinstance(x, BCOO) for x in values):
                 raise NotImplementedError(
@@ -155,7 +156,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
             )
             run = lambda *xs: eval_jaxpr(jaxpr, consts, *xs)
         outs = _run(run, leaves)
-        return tree_unflatten(box[0], [x if _is_sparse(x) else jnp.asarray(settled(x)) for x in outs])
+        return tree_unflatten(box[0], [x if _is_sparse(x) else jnp.asarray(scalar_as_array(x)) for x in outs])
 
     return wrapped
 
@@ -303,7 +304,7 @@ def _body(closed: ClosedJaxpr) -> Callable:
 def _plain(xs) -> tuple:
     """Values without promises about their indices, so that loops and branches give one type."""
     return tuple(
-        BCOO((x.data, x.indices), shape=x.shape) if isinstance(x, BCOO) else jnp.asarray(settled(x)) for x in xs
+        BCOO((x.data, x.indices), shape=x.shape) if isinstance(x, BCOO) else jnp.asarray(scalar_as_array(x)) for x in xs
     )
 
 

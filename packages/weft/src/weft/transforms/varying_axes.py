@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NOWHERE: frozenset[Any] = frozenset()
 
 
-def checking() -> bool:
+def checks_varying_axes() -> bool:
     """Whether types say where values vary: inside a shard_map that checks it."""
     return any([a.checked for a in axis_env()])
 
@@ -32,7 +32,9 @@ def vma_of(aval: AbstractValue) -> frozenset[Any]:
     return aval.vma if isinstance(aval, ShapedArray) else aval.inner.vma if isinstance(aval, AbstractRef) else _NOWHERE
 
 
-def typed(primitive: Primitive, params: Params, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+def with_varying_axes(
+    primitive: Primitive, params: Params, operands: Sequence[Any], results: Sequence[Any]
+) -> list[Any]:
     """The avals of an equation's results with the axes along which they vary."""
     ins = [vma_of(a) for a in operands]
     if primitive.vary is not None:
@@ -58,7 +60,7 @@ def _inside(primitive: Primitive, params: Params, operands: Sequence[Any]) -> li
     return outs[-1] if outs else None
 
 
-def match(ct: Value, aval: AbstractValue) -> Value:
+def sum_over_varying_axes(ct: Value, aval: AbstractValue) -> Value:
     """A cotangent for a value of type `aval`: where the value is the same and its uses are not, their cotangents are
     added up.
     """

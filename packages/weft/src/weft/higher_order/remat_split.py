@@ -1,7 +1,7 @@
 """What a checkpoint policy saves of a program, at whatever depth it is computed.
 
-A primitive that carries jaxprs has a rule `hand_over(eqn, apart) -> (verdicts, equations, eqn)`: the equations that
-compute its results and hand out what is saved inside, what the policy says of the variables that they add, and the
+A primitive that carries jaxprs has a rule `split_for_remat(eqn, split) -> (verdicts, equations, eqn)`: the equations
+that compute its results and hand out what is saved inside, what the policy says of the variables that they add, and the
 equation that computes the results again from these.
 """
 
@@ -42,14 +42,14 @@ def verdict(policy: Callable[..., Any], primitive: Primitive, avals: Sequence[An
     return Saveable if answer else Recompute
 
 
-class Apart(NamedTuple):
-    """A program taken apart: `giving` hands out saved values behind its results, `taking` computes the results from
+class RematSplit(NamedTuple):
+    """A program taken apart: `forward` hands out saved values behind its results, `recompute` computes the results from
     these, behind its arguments.
     """
 
-    giving: ClosedJaxpr
-    taking: ClosedJaxpr
-    saved: dict[Any, Any]  # variable of `giving` -> what the policy says of it
+    forward: ClosedJaxpr
+    recompute: ClosedJaxpr
+    saved: dict[Any, Any]  # variable of `forward` -> what the policy says of it
 
 
 def equations(
@@ -58,11 +58,11 @@ def equations(
     """The equations as they are computed first; those that are computed again; what is saved, by variable."""
     if policy is None:
         return [*eqns], [*eqns], {}
-    apart = lambda closed: take_apart(policy, closed)
+    split = lambda closed: split_program(policy, closed)
     now, again, saved = [], [], {}
     for eqn in eqns:
-        if eqn.primitive.hand_over is not None:
-            found, first, second = eqn.primitive.hand_over(eqn, apart)
+        if eqn.primitive.split_for_remat is not None:
+            found, first, second = eqn.primitive.split_for_remat(eqn, split)
             second = _shrunk(second)
         # zeros that stand for what another branch saves, say
         elif eqn.primitive.name == "broadcast_in_dim" and type(eqn.invars[0]) is Literal:
@@ -84,18 +84,18 @@ def _shrunk(eqn: JaxprEqn) -> JaxprEqn:
     return eqn.primitive.dce([True] * len(eqn.outvars), eqn) or eqn if eqn.primitive.dce is not None else eqn
 
 
-def take_apart(policy: Callable[..., Any], closed: ClosedJaxpr) -> Apart:
+def split_program(policy: Callable[..., Any], closed: ClosedJaxpr) -> RematSplit:
     closed = without_calls(closed)
     body = closed.jaxpr
     now, again, saved = equations(policy, body.eqns)
-    return Apart(
+    return RematSplit(
         closed.replace(jaxpr=body.replace(eqns=now, outvars=[*body.outvars, *saved])),
         closed.replace(jaxpr=body.replace(eqns=again, invars=[*body.invars, *saved])),
         saved,
     )
 
 
-def whole(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[dict[Any, Any], list[Any], JaxprEqn]:
+def recompute_whole(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[dict[Any, Any], list[Any], JaxprEqn]:
     """The rule of what is computed again as it is, whatever a policy says."""
     return {}, [eqn], eqn
 
@@ -103,20 +103,22 @@ def whole(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[dict[Any, Any], lis
 # checkpoints inside of checkpoints -----------------------------------------------------------------------------------
 
 
-def under(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
+def with_outer_policy(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
     """A program whose own checkpoints hand over what `policy` saves too, so that it can be saved by the checkpoint
     around them.
     """
     if policy is None or not _has_checkpoints(jaxpr):
         return jaxpr
-    if ("under", policy) not in jaxpr.cache:
-        jaxpr.cache["under", policy] = jaxpr.replace(eqns=[_under(policy, eqn) for eqn in jaxpr.eqns])
-    return jaxpr.cache["under", policy]
+    if ("with_outer_policy", policy) not in jaxpr.cache:
+        jaxpr.cache["with_outer_policy", policy] = jaxpr.replace(
+            eqns=[_with_outer_policy(policy, eqn) for eqn in jaxpr.eqns]
+        )
+    return jaxpr.cache["with_outer_policy", policy]
 
 
-def _under(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
+def _with_outer_policy(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
     params = {
-        k: map_jaxprs(v, lambda closed: closed.replace(jaxpr=under(policy, closed.jaxpr)))
+        k: map_jaxprs(v, lambda closed: closed.replace(jaxpr=with_outer_policy(policy, closed.jaxpr)))
         for k, v in eqn.params.items()
     }
     own = _policy(eqn)
