@@ -170,7 +170,8 @@ def test_what_it_says_is_true(eqn):
     named = [j for path in (*carries.takes, *carries.aside) for j in jaxprs_at(params, path)]
     assert sorted(map(id, named)) == sorted(map(id, subjaxprs(params)))
     programs = carries.programs(params, len(avals))
-    assert programs and all(n >= 0 for n in carries.sizes(params, len(avals)).values())
+    sizes = carries.sizes(params, len(avals)).values()
+    assert len(programs) > 0 and sum(sizes) == len(avals) and set(sizes) <= set(range(len(avals) + 1))
     if carries.runs is Runs.COMBINING:
         (combine,) = programs
         scalars = [a.update(shape=()) for a in avals[: len(avals) // 2]]

@@ -261,8 +261,8 @@ TRACEBACK = """INTERNAL: a callback failed: Traceback (most recent call last):
     return function(device, secret)
   File "/home/host/venv/lib/python3.12/site-packages/numpy/x.py", line 1, in f
 
-ValueError: no such library: /opt/lib/libcusolver.so (or C:\\Users\\host\\lapack.dll)
-"/home/ho st/a b.so" is missing at /home/someone/client.py:7, a/b and 1/2 are no paths
+ValueError: no such library: /opt/lib/libcusolver.so (or C:\\Users\\host\\lapack.dll); "/home/ho st/a b.so" is \
+missing at /home/someone/client.py:7, a/b and 1/2 are no paths
 """
 
 

@@ -81,6 +81,9 @@ def test_what_finalisers_leave_is_done_at_the_next_turn():
         assert in_another_thread(lambda: device.lock.later(device.done.append, 1))
         device.lock.later(device.done.append, 2)
     assert device.done == [] and device.now() == [1, 2]
+    for _ in range(3000):  # more than Python's stack has room for
+        device.lock.later(lambda d: d.now(), device)
+    assert device.now() == [1, 2] and not device.lock.left
     device.lock.later({}.pop, "missing")
     device.lock.later(device.done.append, 3)
     with pytest.raises(KeyError):

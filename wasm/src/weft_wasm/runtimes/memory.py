@@ -28,15 +28,23 @@ class Turns:
         lock = threading.RLock()
         self.acquire, self.release = lock.acquire, lock.release
         self.left: deque[Callable[[], object]] = deque()
+        self.catching_up = False
 
     def later(self, action: Callable[[_T], object], of: _T) -> None:
         """Lets the next holder call `action(of)`. Never waits."""
         self.left.append(functools.partial(action, of))
 
     def catch_up(self) -> None:
-        """Does what was left; for the holder."""
-        while self.left:
-            self.left.popleft()()
+        """Does what was left; for the holder. What is done may take a turn itself, which leaves the rest to this
+        one.
+        """
+        if not self.catching_up:
+            self.catching_up = True
+            try:
+                while self.left:
+                    self.left.popleft()()
+            finally:
+                self.catching_up = False
 
 
 class Locked(Protocol):

@@ -114,8 +114,8 @@ def _widened(x: Value, where: frozenset[Any]) -> Value:
 def widen(
     index: Value, operands: Sequence[Any], branches: Sequence[ClosedJaxpr]
 ) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Operands and branches of a cond whose choice may differ between devices (see `transforms.varying_axes`): operands vary
-    then too, so that devices which take different branches need not communicate in them to add up cotangents.
+    """Operands and branches of a cond whose choice may differ between devices (see `transforms.varying_axes`): operands
+    vary then too, so that devices which take different branches need not communicate in them to add up cotangents.
     """
     where = vma_of(get_aval(index))
     if not where:
