@@ -22,28 +22,28 @@ LARGE = 8.0  # ulp; what is farther off than this has a remark that says why
 IN_ULP = ("sum", "positive", "values")  # the families of functions of arrays whose errors are in ulp
 HEAD = """# Accuracy
 
-How far off is a result of weft, at worst? These tables give the largest error that was found of each function, on each
-backend, and of {jax} on the CPU beside them. `make accuracy` measures them and writes this page;
-[a test](../tests/meta/test_accuracy.py) measures some again and fails where an error is larger than this page says.
+These tables give the largest error that was found of each function, on each backend, beside that of {jax} on the
+CPU. `make accuracy` measures them and writes this page;
+[a test](../tests/meta/test_accuracy.py) measures some again and fails if an error is larger than this page says.
 
 **The unit** is the ulp, the unit in the last place: the distance between two neighbouring floating-point numbers of the
 size of the exact result, about 10⁻⁷ of it in float32 and 2·10⁻¹⁶ in float64. A result that is rounded correctly is off
 by at most 0.5 ulp; one that is off by 4 ulp has lost the last three of its 24 (float32) or 53 (float64) binary digits.
-"> 10⁹" says that the result is nothing like the exact one: another number where that is zero, or zero, an infinity or
-NaN where it is not. Decompositions, products and Fourier transforms have errors relative to what they are made of;
-their sections say how.
+"> 10⁹" means that the result is unlike the exact one: another number where that is zero, or zero, an infinity or
+NaN where it is not. The errors of decompositions, products and Fourier transforms are relative to other quantities,
+which their sections define.
 
-**What is right** is computed by [mpmath](https://mpmath.org) with {precision} binary digits. A quicker reference
-(float64 for float32, 80-bit floating point for float64) finds the worst points first, then mpmath says how bad they
-are. Functions of arrays are computed in 80-bit floating point.
+**The exact result** is computed by [mpmath](https://mpmath.org) with {precision} binary digits. A quicker reference
+(float64 for float32, 80-bit floating point for float64) finds the worst points first, and mpmath then measures their
+errors. The reference of functions of arrays is 80-bit floating point.
 
-**Where it is tried**: an elementwise function at about {points:,} points in each dtype, or {few:,} where exact values
-take long: random bits, random magnitudes, the range in which the function does something, and the neighbours of its
-zeros, poles and edges; a function of complex numbers at about {plane:,}. The points are the same each time. So each
-number is a lower bound: some other input may be worse. Where each error occurs stands below each table. Subnormal
-numbers are left out: every backend may take them for zero, as XLA does.
+**The points**: an elementwise function is measured at about {points:,} points in each dtype, or {few:,}
+where exact values take long: random bits, random magnitudes, the range in which the function varies, and the
+neighbours of its zeros, poles and edges. A function of complex numbers is measured at about {plane:,}. The points
+are the same each time. Each number is a lower bound, because another input may be worse. The list below each table
+says where each error occurs. Subnormal numbers are left out, because every backend may treat them as zero, as XLA does.
 
-**On what**: {machine}. Each function is compiled alone, by `jit`.
+**The machine**: {machine}. Each function is compiled alone, by `jit`.
 
 - *XLA* is the CPU through jaxlib {jaxlib}. jax uses the same compiler, so the two columns agree unless weft asks for
   another computation. A *remote* host runs XLA: its results are those of the XLA column on its machine.

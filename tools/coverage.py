@@ -335,13 +335,13 @@ def page(found: list[Entry]) -> str:
         "# What weft has of jax",
         "",
         (
-            f"Made by `make coverage` from the public names of jax {version} (`tests/meta/names.json`) and from the"
-            " tests. In the columns of what is tested by the operation"
+            f"`make coverage` writes this page from the public names of jax {version} (`tests/meta/names.json`) and"
+            " from the tests. In the columns of the operation catalogue,"
         ),
         (
-            "catalogue, each letter is a backend:"
+            "each letter is a backend:"
             f" {', '.join(f'{letter} {name}' for name, letter in BACKENDS.items())}. `tests` says whether a row, a test"
-            " file or an example names the function."
+            " file or an example uses the function."
         ),
         "",
         "| module | names | present | with jax's parameters | functions | tested |",

@@ -12,18 +12,18 @@ import tree
 from candidates import Mutant
 
 COLUMNS = ("faults", "caught", "the same program", "survived", "unreached")
-INTRODUCTION = """# Faults put in, and caught
+INTRODUCTION = """# Injected faults, and how many the tests detect
 
-How many mistakes in the code do the tests see? `make test-mutants` puts one fault at a time into a copy of the code:
-operands swapped, a comparison or a sign turned, off by one, a condition or a statement left out, a wrong dtype or axis,
-an override renamed, an early return. It runs the tests that reach the fault's place, the quickest first, until one
-fails. The sample has as many faults of each part, spread evenly over kinds of faults and files, and is chosen by a hash
-of what they change: the same code has the same sample, and a change of the code changes few of them. Here stand all
-faults that have been judged and that the code as it is still has: those of its own sample, and of samples before it.
-This page is written by `python tools/mutants report`.
+`make test-mutants` measures how many mistakes in the code the tests detect. It injects one fault at a time into a copy
+of the code: operands swapped, a comparison or a sign turned, off by one, a condition or a statement left out, a wrong
+dtype or axis, an override renamed, an early return. Then it runs the tests that reach the fault, the quickest first,
+until one fails. The sample has equally many faults of each part, spread evenly over kinds of faults and files. A hash
+of what a fault changes selects it, so the same code has the same sample, and a change of the code changes few faults.
+The table counts all faults judged so far that the code still has, from the current sample and from earlier ones.
+`python tools/mutants report` writes this page.
 
-*The same program*: faults that nothing can notice, since the program with them does the same; the reasons stand below.
-The last column leaves them out.
+*The same program*: faults that do not change what the program does, so that no test can detect them. The reasons are
+below, and the last column leaves these faults out.
 """
 
 
@@ -62,10 +62,9 @@ def write(
     lines += [
         "",
         (
-            f"Of the {len(sampled)} faults of the sample of today's code {left.total()} have not been judged yet"
-            f" ({where})."
+            f"Of the {len(sampled)} faults of the current sample, {left.total()} have not been judged yet ({where})."
             if left
-            else f"All {len(sampled)} faults of the sample of today's code have been judged."
+            else f"All {len(sampled)} faults of the current sample have been judged."
         ),
     ]
     table = lines[1:]
@@ -84,9 +83,9 @@ def write(
         "",
         "## This project's own bugs",
         "",
-        f"{len(bugs)} bugs that this project has had are put back one by one (`python tools/mutants history`):"
-        f" {counted[True]} are caught, {counted[False]} missed"
-        + (f", {counted[None]} not tried yet" if counted[None] else "")
+        f"`python tools/mutants history` reintroduces {len(bugs)} past bugs of this project, one at a time:"
+        f" the tests detect {counted[True]} and miss {counted[False]}"
+        + (f"; {counted[None]} have not been tried yet" if counted[None] else "")
         + ".",
         "",
         *[

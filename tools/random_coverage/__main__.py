@@ -153,8 +153,8 @@ def report(measured: dict[str, dict]) -> int:
             f" {counts['webgpu']} as shaders, in all the configurations of"
         ),
         (
-            "`tests/programs/targets.py`, and measures with coverage.py what they alone reach of the compiler in"
-            " `wasm/src/weft_wasm`."
+            "`tests/programs/targets.py`, and measures with coverage.py how much of the compiler in"
+            " `wasm/src/weft_wasm` they reach by themselves."
         ),
         "",
         "| part | lines | | branches | |",
@@ -162,11 +162,11 @@ def report(measured: dict[str, dict]) -> int:
         *rows,
         "",
         (
-            f"The passes are {', '.join(f'`{name}`' for name in PARTS['passes'])}. Left out are lines for the checker"
-            " of types and internal errors:"
+            f"The passes are {', '.join(f'`{name}`' for name in PARTS['passes'])}. Lines for the type checker and"
+            " internal errors are not counted"
         ),
         (
-            "`tools/random_coverage/settings.ini`. It takes at least 95 % of all lines and 90 % of all branches, and a"
+            "(`tools/random_coverage/settings.ini`). The check requires 95 % of all lines, 90 % of all branches, and a"
             " reason for each place that is not reached."
         ),
         "",
