@@ -142,7 +142,8 @@ class EvalTrace(Trace):
         for x in args:
             if isinstance(x, Tracer):
                 raise leaked(x)
-        return self._run(primitive, args, params)
+        run = self._run  # apart from its call, which is faster so
+        return run(primitive, args, params)
 
 
 def leaked(tracer: Tracer) -> UnexpectedTracerError:
