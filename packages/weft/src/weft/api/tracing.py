@@ -24,18 +24,7 @@ from .autodiff import (
 from ..base.avals import ShapeDtypeStruct
 from ..base.config import config
 from ..core.jaxpr import ClosedJaxpr
-from ..core.trace import (
-    Axis,
-    InnerTrace,
-    Trace,
-    Tracer,
-    current_trace,
-    is_array,
-    mapped_axes,
-    reset_trace,
-    root,
-    set_trace,
-)
+from ..core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, is_array, mapped_axes, root, tracing
 from .functions import check_callable, name_of
 from ..primitives.placement import constrain, transfer_p
 from ..runtime.device import backend_of
@@ -295,11 +284,8 @@ class _NowWherePossible(InnerTrace):
     def process(self, primitive, args: tuple, params: dict):
         if any(isinstance(x, Tracer) for x in args):
             return self.pass_on(primitive, args, params)
-        token = set_trace(root)
-        try:
+        with tracing(root):
             return root.process(primitive, args, params)
-        finally:
-            reset_trace(token)
 
 
 @contextmanager
@@ -316,11 +302,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
         >>> f(1.0)
         Array(1., dtype=float32, weak_type=True)
     """
-    token = set_trace(_NowWherePossible(current_trace()))
-    try:
+    with tracing(_NowWherePossible(current_trace())):
         yield
-    finally:
-        reset_trace(token)
 
 
 def named_call(fun: Callable[Args, Result], *, name: str | None = None) -> Function[Args, Result]:

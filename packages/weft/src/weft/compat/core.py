@@ -53,8 +53,6 @@ from ..core.trace import (
     get_aval as get_aval,
     is_array_like,
     root,
-    set_trace,
-    reset_trace,
     tracing,
 )
 from ..core.verify import verify as check_jaxpr  # noqa: F401
@@ -215,11 +213,8 @@ def trace_state_clean() -> bool:
 def take_current_trace():
     """The current trace, which is not the current one inside the block."""
     trace = current_trace()
-    token = set_trace(root)
-    try:
+    with tracing(root):
         yield trace
-    finally:
-        reset_trace(token)
 
 
 @contextmanager

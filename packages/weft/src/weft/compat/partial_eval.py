@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ..core.jaxpr import Jaxpr
-from ..core.trace import current_trace, get_aval, reset_trace, set_trace
+from ..core.trace import current_trace, get_aval, tracing
 from ..transforms.dce import dce_jaxpr as _dce_jaxpr
 from ..transforms.linearize import PartialTrace
 from ..transforms.stage import JaxprTrace, JaxprTracer as JaxprTracer, stage
@@ -52,11 +52,8 @@ def trace_to_jaxpr_nounits(
     staged = JaxprTrace("a partly known function")
     args = [p[1] if p[0] is None else staged.new_arg(p[0]) for p in map(PartialVal, pvals)]
     trace = PartialTrace(current_trace(), staged)
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = list(fun.call_wrapped(*args))
-    finally:
-        reset_trace(token)
     force = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
     unknown = [trace.is_unknown(x) or f for x, f in zip(outs, force)]
     jaxpr, consts = staged.finish([x for x, u in zip(outs, unknown) if u])

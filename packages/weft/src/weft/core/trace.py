@@ -44,11 +44,8 @@ class InnerTrace(Trace):
 
     def pass_on(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         """The result of a primitive that does not concern this trace: its parent's."""
-        token = set_trace(self.parent)
-        try:
+        with tracing(self.parent):
             return self.parent.process(primitive, args, params)
-        finally:
-            reset_trace(token)
 
 
 class PairTrace(InnerTrace):
@@ -67,11 +64,8 @@ class PairTrace(InnerTrace):
     ) -> Any:
         """The result by `rule(firsts, seconds, **params)`, which runs under the parent."""
         pairs = [self.split(x) for x in args]
-        token = set_trace(self.parent)
-        try:
+        with tracing(self.parent):
             firsts, seconds = rule([a for a, _ in pairs], [b for _, b in pairs], **params)
-        finally:
-            reset_trace(token)
         return (
             [self.join(a, b) for a, b in zip(firsts, seconds)]
             if primitive.multiple_results
@@ -168,39 +162,30 @@ def watch(callback: Callable[[bool], None]) -> None:
     _watchers.append(callback)
 
 
-def set_trace(trace: Trace) -> Token[Trace]:
-    """Makes `trace` the current one; returns what `reset_trace` takes."""
-    token = _current.set(trace)
-    if (trace is root) is not _was_root(token):
-        _notify(trace is root)
-    return token
-
-
-def reset_trace(token: Token[Trace]) -> None:
-    """Makes the trace current again that `set_trace` replaced."""
-    left_root = _current.get() is root
-    _current.reset(token)
-    if left_root is not _was_root(token):
-        _notify(not left_root)
-
-
-def _was_root(token: Token[Trace]) -> bool:
-    return token.old_value is root or token.old_value is Token.MISSING
-
-
 def _notify(is_root: bool) -> None:
     for callback in _watchers:
         callback(is_root)
 
 
-@contextmanager
-def tracing(trace: Trace) -> Iterator[Trace]:
+class tracing:
     """Makes `trace` the current one inside the block."""
-    token = set_trace(trace)
-    try:
-        yield trace
-    finally:
-        reset_trace(token)
+
+    __slots__ = ("_token", "_trace", "_was_root")
+
+    def __init__(self, trace: Trace):
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._token = token = _current.set(self._trace)
+        self._was_root = token.old_value is root or token.old_value is Token.MISSING
+        if (self._trace is root) is not self._was_root:
+            _notify(self._trace is root)
+
+    def __exit__(self, *error: object) -> None:
+        left_root = _current.get() is root
+        _current.reset(self._token)
+        if left_root is not self._was_root:
+            _notify(not left_root)
 
 
 class Axis(NamedTuple):

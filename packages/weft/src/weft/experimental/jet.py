@@ -28,7 +28,7 @@ from ..higher_order.linear_call import linear_call_p
 from ..higher_order.remat import remat_p
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Unsupported, Zero, registry
-from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
+from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, tracing
 from ..api.functions import check_callable, as_result
 from ..primitives.elementwise import div, div_p, mul, sub
 from ..primitives.transcendental import pow_p
@@ -194,11 +194,8 @@ def _by_derivative(primitive, primals, series, params):
             continue
         first, *more = [t if type(t) is Zero or k == 0 else mul(t, scalar_like(t, k + 1)) for k, t in enumerate(ts)]
         tangents.append(inner.join(instantiate(first), more) if any(type(t) is not Zero for t in more) else first)
-    token = set_trace(inner if order > 1 else inner.parent)
-    try:
+    with tracing(inner if order > 1 else inner.parent):
         out, out_t = primitive.jvp(values, tangents, **params)
-    finally:
-        reset_trace(token)
     many = primitive.multiple_results
     results, out_series = [], []
     for o, t in zip(out if many else [out], out_t if many else [out_t]):
@@ -237,11 +234,8 @@ def _jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple):
             [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for nz in flags]
             for a, flags in zip(closed.in_avals, nonzero)
         ]
-        token = set_trace(trace)
-        try:
+        with tracing(trace):
             outs, out_series = _jet_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), values, series)
-        finally:
-            reset_trace(token)
         out_nonzero = tuple(tuple(type(t) is not Zero for t in ts) for ts in out_series)
         jaxpr, consts = trace.finish([*outs, *[t for ts in out_series for t in ts if type(t) is not Zero]])
         cache[key] = ClosedJaxpr(jaxpr, consts), out_nonzero
@@ -358,11 +352,8 @@ def _jet_flat(fun: Callable, primals: Sequence, series: Sequence[Sequence]) -> t
     order = len(series[0]) if series else 0
     trace = JetTrace(current_trace(), order)
     args = [trace.join(p, ts) for p, ts in zip(primals, series)]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = fun(*args)
-    finally:
-        reset_trace(token)
     pairs = [trace.split(x) for x in outs]
     trace.closed = True
     return [p for p, _ in pairs], [ts for _, ts in pairs]

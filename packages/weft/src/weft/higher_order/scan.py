@@ -12,7 +12,7 @@ from ..core.carries import REST, Carries, Counted, Runs
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
-from ..core.trace import Tracer, get_aval, is_array, is_array_like, reset_trace, set_trace
+from ..core.trace import Tracer, get_aval, is_array, is_array_like, tracing
 from ..base.source_info import api_boundary
 from ..base.errors import ConcretizationTypeError, at_user_line, type_error
 from ..base.host import np
@@ -302,8 +302,7 @@ def _scan_transpose(
         *[UndefinedPrimal(a) for a in k_avals],
         *[UndefinedPrimal(a) if lin else next(rx_i) for a, lin in zip(x_avals, xs_l)],
     ]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         back = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, [*ck, *cy])
         back_c, back_k, back_x = _split3(back, num_consts, num_carry)
         new = [ct for ct, lin in zip(back_c, const_l) if lin]
@@ -313,8 +312,6 @@ def _scan_transpose(
             *[instantiate(ct) for ct in back_k],
             *[instantiate(ct) for ct, lin in zip(back_x, xs_l) if lin],
         ]
-    finally:
-        reset_trace(token)
     body = ClosedJaxpr(*trace.finish(outs))
     results = _bind_scan(
         *res_consts,

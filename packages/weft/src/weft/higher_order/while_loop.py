@@ -13,7 +13,7 @@ from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
 from ..core.primitive import Primitive, Zero, unsupported
-from ..core.trace import get_aval, is_array, is_array_like, reset_trace, set_trace
+from ..core.trace import get_aval, is_array, is_array_like, tracing
 from ..base.source_info import api_boundary
 from ..base.errors import at_user_line, type_error
 from ..base.host import has_numpy, np
@@ -119,11 +119,8 @@ def _ignore_trailing(closed: ClosedJaxpr, avals: Sequence[AbstractValue]) -> Clo
     """The same program with further arguments that it does not look at."""
     trace = JaxprTrace("a condition")
     args = [trace.new_arg(a) for a in [*closed.in_avals, *avals]]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *args[: len(closed.in_avals)])
-    finally:
-        reset_trace(token)
     return ClosedJaxpr(*trace.finish(outs))
 
 

@@ -10,7 +10,7 @@ from ..base.avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
-from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
+from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, tracing
 from ..primitives.linear import broadcast_to_axis, moveaxis, scalar_as_array
 from .stage import JaxprTrace
 
@@ -57,13 +57,12 @@ class BatchTrace(PairTrace):
     def closed_over_by(self, fun: Callable[..., Any], args: Sequence[Value]) -> bool:
         """Whether a function of values that are not batched gives some that are, because it closes over them."""
         parent, self.parent = self.parent, JaxprTrace("a function under vmap")
-        token = set_trace(self)
         try:
-            return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(scalar_as_array, args)))
+            with tracing(self):
+                return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(scalar_as_array, args)))
         except Exception:  # it says so again where it is called in earnest
             return False
         finally:
-            reset_trace(token)
             self.parent = parent
 
     @override
@@ -105,12 +104,8 @@ def batch_flat(
         return _batch_again(axis, fun, args, dims)
     trace = BatchTrace(current_trace(), axis)
     watch_origins(trace)
-    token = set_trace(trace)
-    try:
-        with mapped_axes(axis):
-            outs = fun(*[trace.join(x, d) for x, d in zip(args, dims)])
-    finally:
-        reset_trace(token)
+    with tracing(trace), mapped_axes(axis):
+        outs = fun(*[trace.join(x, d) for x, d in zip(args, dims)])
     pairs = [trace.split(x) for x in outs]
     trace.closed = True
     del outs
@@ -126,12 +121,10 @@ def _batch_again(
     """
     parent, trace.parent = trace.parent, current_trace()
     closed, trace.closed = trace.closed, False
-    token = set_trace(trace)
     try:
-        with mapped_axes(trace.axis):
+        with tracing(trace), mapped_axes(trace.axis):
             pairs = [trace.split(x) for x in fun(*[trace.join(x, d) for x, d in zip(args, dims)])]
     finally:
-        reset_trace(token)
         trace.parent, trace.closed = parent, closed
     return [v for v, _ in pairs], [d for _, d in pairs]
 
@@ -159,14 +152,11 @@ def _batch_jaxpr(
 ) -> tuple[ClosedJaxpr, list[bool]]:
     trace = JaxprTrace("a batched function")
     args = [trace.new_arg(reshaped(a, (axis.size, *a.shape)) if b else a) for a, b in zip(closed.in_avals, batched)]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs, dims = batch_flat(
             lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, [0 if b else None for b in batched]
         )
         out_batched = [d is not None or force for d, force in zip(dims, force_out)]
         outs = [to_front(axis, x, d) if b else x for x, d, b in zip(outs, dims, out_batched)]
-    finally:
-        reset_trace(token)
     jaxpr, consts = trace.finish(outs)
     return ClosedJaxpr(jaxpr, consts), out_batched

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base.avals import AbstractRef
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value, map_jaxprs
-from ..core.trace import get_aval, reset_trace, set_trace
+from ..core.trace import get_aval, tracing
 from ..base.errors import at_user_line
 from .stage import JaxprTrace
 
@@ -64,11 +64,8 @@ def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
     if key not in cache:
         trace = JaxprTrace(closed.jaxpr.debug_info or "a function")
         args = [trace.new_arg(a.inner if type(a) is AbstractRef else a) for a in closed.in_avals]
-        token = set_trace(trace)
-        try:
+        with tracing(trace):
             outs = eval_discharged(closed.jaxpr, closed.consts, args)
-        finally:
-            reset_trace(token)
         cache[key] = ClosedJaxpr(*trace.finish(outs))
     return cache[key]
 

@@ -11,7 +11,7 @@ from ..base.config import config
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
-from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, tracing
 from ..primitives.linear import zeros
 from .stage import JaxprTrace
 
@@ -88,11 +88,8 @@ def jvp_flat(
     trace = JVPTrace(parent, depends)
     watch_origins(trace)
     args = [trace.join(p, t) for p, t in zip(primals, tangents)]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = fun(*args)
-    finally:
-        reset_trace(token)
     pairs = [trace.split(x) for x in outs]
     trace.closed = True
     del args, outs
@@ -146,15 +143,12 @@ def _jvp_jaxpr(
     tangents = [
         trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.in_avals, nonzeros)
     ]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
         out_tangents = [
             instantiate(t) if force and t.aval.dtype != dtypes.float0 else t
             for t, force in zip(out_tangents, instantiate_out)
         ]
-    finally:
-        reset_trace(token)
     out_nonzeros = [type(t) is not Zero for t in out_tangents]
     jaxpr, consts = trace.finish([*outs, *[t for t in out_tangents if type(t) is not Zero]])
     return ClosedJaxpr(jaxpr, consts), out_nonzeros

@@ -13,7 +13,7 @@ from ..base import dtypes
 from ..base.avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
-from ..core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ..core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, tracing
 from .dce import live
 from .jvp import jvp_flat
 from .stage import JaxprTrace, JaxprTracer
@@ -61,11 +61,8 @@ def linearize_flat(
         known_zero = aval.dtype == dtypes.float0 or (nonzeros is not None and not nonzeros[i])
         tangents.append(Zero(aval) if known_zero else staged.new_arg(aval))
     trace = PartialTrace(parent, staged)
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs, out_tangents = jvp_flat(fun, primals, tangents, trace.is_unknown)
-    finally:
-        reset_trace(token)
     out_nonzeros = [type(t) is not Zero for t in out_tangents]
     jaxpr, consts = staged.finish([t for t in out_tangents if type(t) is not Zero])
     return outs, out_nonzeros, jaxpr, consts
@@ -110,11 +107,8 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknow
     known_trace, staged_trace = JaxprTrace("a function"), JaxprTrace("a linear function")
     args = [staged_trace.new_arg(a) if u else known_trace.new_arg(a) for a, u in zip(closed.in_avals, unknown)]
     trace = PartialTrace(known_trace, staged_trace)
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
-    finally:
-        reset_trace(token)
     out_unknown = tuple([trace.is_unknown(x) or force for x, force in zip(outs, ensure_out_unknown)])
     staged, consts = staged_trace.finish([x for x, u in zip(outs, out_unknown) if u])
     staged = live(staged)
@@ -153,11 +147,8 @@ def transpose_known_first(
     staged = JaxprTrace("a linear function")
     values = [staged.new_arg(x.aval) if type(x) is UndefinedPrimal else x for x in args]
     trace = PartialTrace(current_trace(), staged)
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = primitive.bind(*values, **params)
-    finally:
-        reset_trace(token)
     live = [(x, ct) for x, ct in zip(outs, cts) if trace.is_unknown(x) and type(ct) is not Zero]
     jaxpr, consts = staged.finish([x for x, _ in live])
     back = iter(backward_pass(jaxpr, consts, [UndefinedPrimal(v.aval) for v in jaxpr.invars], [ct for _, ct in live]))

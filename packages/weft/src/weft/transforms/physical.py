@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import ShapedArray, physical
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, map_jaxprs, subjaxprs, literal_value
-from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
+from ..core.trace import Axis, get_aval, mapped_axes, tracing
 from ..primitives.linear import full, moveaxis
 from .stage import JaxprTrace
 
@@ -51,11 +51,8 @@ def lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
     if key not in closed.jaxpr.cache:
         trace = JaxprTrace("a program")
         args = [trace.new_arg(physical(a)) for a in closed.in_avals]
-        token = set_trace(trace)
-        try:
+        with tracing(trace):
             outs = _run(closed.jaxpr, [raw(c) for c in closed.consts], args)
-        finally:
-            reset_trace(token)
         closed.jaxpr.cache[key] = ClosedJaxpr(*trace.finish(outs))
     return closed.jaxpr.cache[key]
 

@@ -11,7 +11,7 @@ from ..base.avals import ShapedArray, shaped
 from ..core.carries import Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
 from ..core.primitive import Primitive, unsupported
-from ..core.trace import reset_trace, set_trace
+from ..core.trace import tracing
 from ..base.errors import type_error
 from ..base.host import np
 from .stage import JaxprTrace
@@ -80,11 +80,8 @@ def for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...
     if key not in closed.jaxpr.cache:
         trace = JaxprTrace("a program")
         args = [trace.new_arg(a) for a in closed.in_avals]
-        token = set_trace(trace)
-        try:
+        with tracing(trace):
             outs = _run(closed.jaxpr, closed.consts, args, platform, branches_of)
-        finally:
-            reset_trace(token)
         closed.jaxpr.cache[key] = ClosedJaxpr(*trace.finish(outs))
     return closed.jaxpr.cache[key]
 

@@ -12,7 +12,7 @@ from ..symbolic.dims import dim_as_value_p
 from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
 from ..core.primitive import Primitive
-from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, reset_trace, set_trace
+from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, tracing
 from ..core.verify import verify
 from ..base.errors import at_user_line
 from ..base.host import HostArray, converted, is_host_array
@@ -165,11 +165,8 @@ def stage(
     """
     trace = JaxprTrace(what)
     args = [trace.new_arg(a, arg_names[i] if arg_names else None) for i, a in enumerate(avals)]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = fun(*args)
-    finally:
-        reset_trace(token)
     jaxpr, consts = trace.finish(outs)
     del args, outs
     check_leaks(trace, what)

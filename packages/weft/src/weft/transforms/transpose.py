@@ -10,7 +10,7 @@ from ..base.config import config
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
 from ..core.primitive import UndefinedPrimal, Zero
-from ..core.trace import reset_trace, set_trace
+from ..core.trace import tracing
 from ..primitives.linear import add_any, zeros
 from .discharge import discharge
 from .jvp import check_type, instantiate
@@ -115,12 +115,9 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Se
             trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a))
             for a, nz in zip(closed.out_avals, nonzero_cts)
         ]
-        token = set_trace(trace)
-        try:
+        with tracing(trace):
             results = backward_pass(closed.jaxpr, closed.consts, args, cts)
             outs = [instantiate(ct) for ct, lin in zip(results, linear) if lin and not _is_float0(ct)]
-        finally:
-            reset_trace(token)
         jaxpr, consts = trace.finish(outs)
         cache[key] = ClosedJaxpr(jaxpr, consts)
     return cache[key]

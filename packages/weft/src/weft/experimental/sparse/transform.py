@@ -13,7 +13,7 @@ from ...base.avals import shaped
 from ...core.carries import CARRY, ROWS, Carries, Program, Runs
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.primitive import Primitive
-from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, tracing
 from ...higher_order.call import jit_p
 from ...primitives.linear import scalar_as_array
 from ...runtime.jit import jit
@@ -71,8 +71,7 @@ class SparseTrace(InnerTrace):
         if carried is None and not any(type(x) is SparseTracer and x._trace is self for x in args):
             return args[0] if primitive is todense_p else self.pass_on(primitive, args, params)
         values = [self.value(x) for x in args]
-        token = set_trace(self.parent)
-        try:
+        with tracing(self.parent):
             if not any(isinstance(x, JAXSparse) for x in values):
                 return self.parent.process(primitive, args, params)
             rule = carried or _RULES.get(primitive.name)
@@ -92,8 +91,6 @@ class SparseTrace(InnerTrace):
                     f" {', '.join(type(x).__name__ for x in values)}."
                 )
             out = rule(*values, **params)
-        finally:
-            reset_trace(token)
         return [self.wrap(x) for x in out] if primitive.multiple_results else self.wrap(out)
 
 
@@ -101,11 +98,8 @@ def _run(fun: Callable, values: Sequence) -> list:
     """The flat function on sparse and dense values."""
     trace = SparseTrace(current_trace())
     args = [trace.wrap(x) for x in values]
-    token = set_trace(trace)
-    try:
+    with tracing(trace):
         outs = [trace.value(x) for x in fun(*args)]
-    finally:
-        reset_trace(token)
     trace.closed = True
     return outs
 
