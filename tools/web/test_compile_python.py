@@ -56,3 +56,14 @@ def test_an_archive_becomes_two(tmp_path: Path):
         record = archive.read("lib-1.dist-info/RECORD").decode()
     names = [line.split(",")[0] for line in record.splitlines()]
     assert names == ["lib/__init__.pyc", "lib/data.txt", "lib/rare.pyc", "lib-1.dist-info/RECORD"]
+
+
+def test_every_module_of_ours_that_comes_later_is_there():
+    """A name that fits no file would leave the module on a first visit, under the name that it has now."""
+    root = Path(__file__).parents[2]
+    sources = [root / name for name in ("packages/weft/src", "packages/weft-remote/src", "wasm/src")]
+    files = [file.relative_to(source).as_posix() for source in sources for file in source.rglob("*.py")]
+    names = Path(__file__).with_name("later.txt").read_text().splitlines()
+    ours = [name for name in names if name.startswith("weft")]
+    assert len(ours) > 40
+    assert not [name for name in ours if not any(compile_python.comes_later(file, [name]) for file in files)]
