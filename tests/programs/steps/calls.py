@@ -24,7 +24,7 @@ def composite(m: Maker) -> None:
 def custom_vmap(m: Maker) -> None:
     """A function with a rule for its batched form, which runs another one."""
     values, out = operands(m, m.rng.randint(1, 2)), results(m)
-    if "reverse" in m.taken:  # which the rule says nothing of
+    if "reverse" in m.taken or "linearize" in m.path:  # the rule says nothing of what is linear
         values = [m.still(v) for v in values]
     body = m.block(types(values), out, gives=(len(out),), outer=(), plain=True, most=1)
     text = f"with_batching({{f0}})({', '.join(f'{{{k}}}' for k in range(len(values)))})"
