@@ -266,6 +266,13 @@ class Builder:
         return self.op("stablehlo.reshape", [value], self.tensor(shape, dtype))
 
     def convert(self, value, shape, dtype):
+        """`value` as an array of a dtype. Integers become narrower signed ones by way of unsigned ones: XLA's CPU
+        emitters crash where `and` or `or` meets a conversion that only cuts bits off what is read from memory.
+        """
+        if dtypes.is_int(dtype) and dtypes.is_signed(dtype):
+            element = ir.RankedTensorType(value.type).element_type
+            if isinstance(element, ir.IntegerType) and element.width > dtypes.bits(dtype):
+                value = self.convert(value, shape, dtypes.dtype(f"uint{dtypes.bits(dtype)}"))
         return self.op("stablehlo.convert", [value], self.tensor(shape, dtype))
 
     def compare(self, direction: str, x, y, aval: AbstractValue, total: bool = False):
