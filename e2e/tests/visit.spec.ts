@@ -78,11 +78,38 @@ test("every module that the first visit left on the server can be found", async 
   expect(await playground.runToEnd(program.join("\n"))).toMatch(/^(True \[\]\n){4}$/);
 });
 
-test("help prints what a function's docstring says", async ({ playground }) => {
+test("help fetches docstrings, once, which the language then has everywhere", async ({ playground, requests }) => {
   await playground.open();
+  const docstrings = (): number => requests.filter((url) => url.includes("/later/docstrings-")).length;
+  const before = ["import inspect, weft, weft.numpy as jnp", "print(jnp.sin.__doc__.splitlines()[0])"];
+  expect(await playground.runToEnd(before.join("\n"))).toMatch(/^help\(\) fetches this docstring \[\d+\]\n$/);
+  expect(docstrings()).toBe(0);
   const text = await playground.runToEnd("import weft.numpy as jnp\nhelp(jnp.sin)");
   expect(text).toContain("sin(x");
   expect(text).toContain("Example:");
+  expect(text).not.toContain("fetches this docstring");
+  const after = [
+    "import inspect, gc, types, weft, weft.numpy as jnp",
+    "import weft.scipy.stats", // from an archive of its own
+    "shown = [weft, weft.jit, jnp.sin, jnp.add, weft.scipy.stats, weft.scipy.stats.norm.pdf]",
+    "print([thing for thing in shown if len(inspect.getdoc(thing)) < 20])",
+    "things = [thing for thing in gc.get_objects() if type(thing) in (type, property, types.FunctionType, types.ModuleType)]",
+    "print([thing for thing in things if 'fetches this docstring' in str(thing.__doc__)])",
+  ];
+  expect(await playground.runToEnd(after.join("\n"))).toBe("[]\n[]\n");
+  expect(docstrings()).toBe(1);
+});
+
+test("help without docstrings says so and shows the signature", async ({ playground, page }) => {
+  await playground.open();
+  const program = "import weft.numpy as jnp\nhelp(jnp.where)";
+  const archives = "**/later/docstrings-*";
+  await page.context().route(archives, (route) => route.fulfill({ status: 503, body: "busy" }));
+  expect(await playground.runToEnd(program)).toMatch(
+    /^Docstrings are fetched .* the server answered 503 for .*\nwhere\(condition: .*\n$/,
+  );
+  await page.context().unroute(archives);
+  expect(await playground.runToEnd(program)).toContain("Example:");
 });
 
 test("an import whose archive can't be fetched says so, and works when it can be", async ({ playground, page }) => {

@@ -79,7 +79,12 @@ function write(name, data) {
 async function compilePython(wheels) {
   const { compileArchives, stdlibJob, wheelJob } = await import("./compile_python.mjs");
   const recipe = hashOf(
-    ["compile_python.mjs", "compile_python.py", "later.txt"].map((name) => path.join(root, "tools/web", name)),
+    [
+      "tools/web/compile_python.mjs",
+      "tools/web/compile_python.py",
+      "tools/web/later.txt",
+      "web/python/weft_docstrings.py",
+    ].map((name) => path.join(root, name)),
   );
   const version = JSON.parse(fs.readFileSync(path.join(pyodideDir, "package.json"), "utf8")).version;
   const stdlib = path.join(pyodideDir, "python_stdlib.zip");
@@ -118,6 +123,18 @@ function placeLater(compiled) {
     const name = path.basename(archive).replace(/[-.].*/, "");
     return [{ url: write(`later/${name}-${short(data)}.zip`, data), folder, modules }];
   });
+}
+
+/**
+ * The language's docstrings, which a page fetches when a program asks for help.
+ * @param {string[]} compiled
+ */
+function placeDocstrings(compiled) {
+  const files = compiled.map((archive) => path.join(path.dirname(archive), "docstrings.json"));
+  const file = files.find((name) => fs.existsSync(name));
+  if (file === undefined) throw new Error("no archive has its docstrings apart");
+  const data = fs.readFileSync(file);
+  return write(`later/docstrings-${short(data)}.json`, data);
 }
 
 function placePyodide() {
@@ -314,6 +331,7 @@ const config = {
   stdLibURL: write(`pyodide/python_stdlib-${short(stdlibData)}.zip`, stdlibData),
   ...placePackages(compiled),
   later: placeLater(archives),
+  docstrings: placeDocstrings(archives),
   ...placeExamples(),
 };
 const { start, main, style, worker, builds } = await bundle(config);

@@ -13,10 +13,16 @@ const LATER = fs
   .split("\n")
   .filter((line) => line !== "" && !line.startsWith("#"));
 
+/** What stands for a docstring in bytecode whose docstrings lie apart. */
+const MARK = String(
+  /^MARK = "(.*)"$/m.exec(fs.readFileSync(path.join(here, "../../web/python/weft_docstrings.py"), "utf8"))?.[1],
+);
+
 /**
  * From the archive `source`, the archive `target` of what a first visit loads; beside it `later.zip`, which the page
- * unpacks into the folder of `later.json` when a program imports one of the modules named there.
- * @typedef {{ source: string, target: string, prefix: string, folder: string, optimize: number }} Job
+ * unpacks into the folder of `later.json` when a program imports one of the modules named there, and, if docstrings
+ * lie apart, `docstrings.json` with the texts.
+ * @typedef {{ source: string, target: string, prefix: string, folder: string, optimize: number, apart: boolean }} Job
  */
 
 /**
@@ -31,10 +37,12 @@ export async function compileArchives(jobs) {
   pyodide.FS.writeFile("/home/pyodide/compile_python.py", fs.readFileSync(path.join(here, "compile_python.py")));
   const { compile_archive: compile } = pyodide.pyimport("compile_python");
   const patterns = pyodide.toPy(LATER);
-  for (const { source, target, prefix, folder, optimize } of jobs) {
+  for (const { source, target, prefix, folder, optimize, apart } of jobs) {
     pyodide.FS.writeFile("/tmp/source.zip", new Uint8Array(fs.readFileSync(source)));
-    const result = compile("/tmp/source.zip", "/tmp/target.zip", "/tmp/later.zip", prefix, optimize, patterns);
-    const [count, modules] = result.toJs();
+    const mark = apart ? MARK : "";
+    const result = compile("/tmp/source.zip", "/tmp/target.zip", "/tmp/later.zip", prefix, optimize, patterns, mark);
+    const [count, modules, docstrings] = result.toJs();
+    if (apart) fs.writeFileSync(path.join(path.dirname(target), "docstrings.json"), JSON.stringify(docstrings));
     fs.writeFileSync(path.join(path.dirname(target), "later.zip"), pyodide.FS.readFile("/tmp/later.zip"));
     fs.writeFileSync(path.join(path.dirname(target), "later.json"), JSON.stringify({ folder, modules }));
     fs.writeFileSync(target, pyodide.FS.readFile("/tmp/target.zip"));
@@ -50,17 +58,19 @@ export async function compileArchives(jobs) {
  * @returns {Job}
  */
 export function stdlibJob(source, target) {
-  return { source, target, prefix: "/lib/python314.zip/", folder: "/lib/python3.14", optimize: 2 };
+  return { source, target, prefix: "/lib/python314.zip/", folder: "/lib/python3.14", optimize: 2, apart: false };
 }
 
 /**
- * The job for one of our wheels: with docstrings, but for the compiler's, which are for readers of its sources.
+ * The job for one of our wheels: the compiler has no docstrings, which are for readers of its sources, and those of
+ * the language lie apart.
  * @param {string} source
  * @param {string} target
  * @returns {Job}
  */
 export function wheelJob(source, target) {
   const folder = "/lib/python3.14/site-packages";
-  const optimize = path.basename(source).startsWith("weft_wasm-") ? 2 : 0;
-  return { source, target, prefix: `${folder}/`, folder, optimize };
+  const project = path.basename(source).replace(/-.*/, "");
+  const optimize = project === "weft_wasm" ? 2 : 0;
+  return { source, target, prefix: `${folder}/`, folder, optimize, apart: project === "weft" };
 }

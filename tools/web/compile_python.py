@@ -4,6 +4,7 @@ A page that finds bytecode starts five times faster than one that compiles; sour
 they are neither downloaded nor compared. `compile_archive` is called from compile_python.mjs.
 """
 
+import ast
 import base64
 import hashlib
 import zipfile
@@ -15,10 +16,31 @@ from importlib._bootstrap_external import _code_to_hash_pyc
 DATE = (2020, 1, 1, 0, 0, 0)
 
 
-def compile_module(name: str, source: bytes, prefix: str, optimize: int) -> bytes:
+def compile_module(name: str, tree: ast.Module, prefix: str, optimize: int) -> bytes:
     """The .pyc of one module, never compared with a source file (unchecked hash)."""
-    code = compile(source, prefix + name, "exec", dont_inherit=True, optimize=optimize)
+    code = compile(tree, prefix + name, "exec", dont_inherit=True, optimize=optimize)
     return bytes(_code_to_hash_pyc(code, b"\0" * 8, False))
+
+
+def take_docstrings(tree: ast.Module, mark: str, texts: list[str]) -> None:
+    """Moves every docstring to the end of `texts`; in its place stands `mark`, with its number there.
+
+    A mark, and not nothing, because programs make docstrings from docstrings: web/python/weft_docstrings.py.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            match node.body:
+                case [ast.Expr(value=ast.Constant(value=str() as text) as constant), *_]:
+                    constant.value = mark.format(len(texts))
+                    texts.append(without_indentation(text))
+
+
+def without_indentation(text: str) -> str:
+    """The docstring as Python's compiler keeps it."""
+    module = ast.Module([ast.Expr(ast.Constant(text))], [])
+    names: dict[str, str] = {}
+    exec(compile(ast.fix_missing_locations(module), "docstring", "exec"), names)
+    return names["__doc__"]
 
 
 def record_line(name: str, data: bytes) -> str:
@@ -39,16 +61,18 @@ def comes_later(name: str, later: Sequence[str]) -> bool:
 
 
 def compile_archive(
-    source: str, target: str, later_target: str, prefix: str, optimize: int, later: Sequence[str]
-) -> tuple[int, list[str]]:
+    source: str, target: str, later_target: str, prefix: str, optimize: int, later: Sequence[str], mark: str = ""
+) -> tuple[int, list[str], list[str]]:
     """Rewrites the archive `source` as two: `later_target` holds what patterns of `later` name, `target` the rest.
 
-    `prefix` goes before the file names that tracebacks show. A wheel's RECORD lists the files of both.
+    `prefix` goes before the file names that tracebacks show. A wheel's RECORD lists the files of both. If `mark` is
+    given, it stands for docstrings in both, with a number in place of its braces.
 
     Returns:
-        How many modules were compiled, and the names of those in `later_target`.
+        How many modules were compiled, the names of those in `later_target`, and the docstrings that marks stand for.
     """
     modules, later_modules = 0, []
+    texts: list[str] = []
     record, record_name = [], None
     with (
         zipfile.ZipFile(source) as old,
@@ -66,7 +90,10 @@ def compile_archive(
             if name.endswith(".py"):
                 if new is rest:
                     later_modules.append(module_name(name))
-                data = compile_module(name, data, prefix, optimize)
+                tree = ast.parse(data)
+                if mark:
+                    take_docstrings(tree, mark, texts)
+                data = compile_module(name, tree, prefix, optimize)
                 name += "c"
                 modules += 1
             record.append(record_line(name, data))
@@ -74,4 +101,4 @@ def compile_archive(
         if record_name:
             text = "".join(record) + f"{record_name},,\n"
             first.writestr(zipfile.ZipInfo(record_name, DATE), text, zipfile.ZIP_DEFLATED)
-    return modules, later_modules
+    return modules, later_modules, texts

@@ -47,7 +47,7 @@ def test_an_archive_becomes_two(tmp_path: Path):
             archive.writestr(name, text)
     first, rest = tmp_path / "first.zip", tmp_path / "rest.zip"
     result = compile_python.compile_archive(tmp_path / "source.zip", first, rest, "/site/", 0, ["lib.rare"])
-    assert result == (2, ["lib.rare"])
+    assert result == (2, ["lib.rare"], [])
     with zipfile.ZipFile(first) as archive, zipfile.ZipFile(rest) as later:
         assert later.namelist() == ["lib/rare.pyc"]
         assert archive.namelist() == ["lib/__init__.pyc", "lib/data.txt", "lib-1.dist-info/RECORD"]

@@ -9,6 +9,8 @@ export interface SiteConfig {
   packages: string[];
   /** Archives that are fetched, and unpacked into a folder, when a program imports one of their modules. */
   later: { url: string; folder: string; modules: string[] }[];
+  /** The language's docstrings, which are fetched when a program first asks for help. */
+  docstrings: string;
   assets: { name: string; url: string }[];
 }
 

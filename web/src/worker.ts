@@ -48,20 +48,27 @@ function forward(pyodide: PyodideAPI): void {
   pyodide.setStdin({ error: true });
 }
 
-/** Lets Python fetch an archive while one of its imports waits. */
+/** Fetches a file while Python waits. */
+function fetchNow(url: string, type: "arraybuffer" | "text"): unknown {
+  const request = new XMLHttpRequest();
+  request.open("GET", url, false);
+  request.responseType = type;
+  request.send();
+  if (request.status !== 200) throw new Error(`the server answered ${request.status} for ${url}`);
+  return request.response;
+}
+
+/** Lets Python fetch an archive while one of its imports waits, and docstrings while `help` does. */
 function offerLater(pyodide: PyodideAPI, site: SiteConfig, base: string): void {
   const { install } = pyodide.pyimport("weft_later");
   for (const { url, folder, modules } of site.later) {
-    const fetchNow = (): void => {
-      const request = new XMLHttpRequest();
-      request.open("GET", base + url, false);
-      request.responseType = "arraybuffer";
-      request.send();
-      if (request.status !== 200) throw new Error(`the server answered ${request.status} for ${base + url}`);
-      pyodide.unpackArchive(request.response as ArrayBuffer, "zip", { extractDir: folder });
+    const unpack = (): void => {
+      const archive = fetchNow(base + url, "arraybuffer") as ArrayBuffer;
+      pyodide.unpackArchive(archive, "zip", { extractDir: folder });
     };
-    install(folder, modules, fetchNow);
+    install(folder, modules, unpack);
   }
+  pyodide.pyimport("weft_docstrings").install("weft", () => fetchNow(base + site.docstrings, "text"));
 }
 
 async function boot({ site, base, interrupt, threads, memory64 }: BootMessage): Promise<Session> {
