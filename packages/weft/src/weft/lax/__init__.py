@@ -16,6 +16,7 @@ from .fft import *
 from .indexing import *
 from .reductions import *
 from .shape import *
+from .transcendental import *
 from .unary import *
 
 if TYPE_CHECKING:  # what loads when it is first used

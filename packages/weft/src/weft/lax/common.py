@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar
+from typing import TYPE_CHECKING, Any, Iterable
 
 from ..base.avals import Size, SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
@@ -16,7 +16,6 @@ from ..base.mesh import NamedSharding
 if TYPE_CHECKING:
     from ..core.types import Value
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.generic) if has_numpy else ())
 
 
@@ -129,23 +128,3 @@ def canonical_axes(axes: Any, rank: int, what: str = "axis") -> tuple[Any, ...]:
 
 def ints(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([v if type(v) is int else as_size(v) for v in values])
-
-
-def elementwise_example(call: str) -> Callable[[_F], _F]:
-    """Completes the docstring of an elementwise function by what all of them have in common, and a call."""
-
-    def complete(function: _F) -> _F:
-        function.__doc__ = f"""{function.__doc__}
-
-    Operands that are arrays share one dtype and shape (sizes of 1 broadcast); the result has that shape.
-
-    Raises:
-        TypeError: for a dtype that the function does not take, or shapes that do not fit.
-
-    Example:
-        >>> from weft import lax
-        >>> y = lax.{call}
-    """
-        return function
-
-    return complete

@@ -11,7 +11,7 @@ from ..primitives import linear
 from ..primitives.positions import narrowed
 from ..primitives.rules import dtype_of
 from ..typing import Array, ArrayLike, DTypeLike
-from .common import elementwise_example as example, on_device, operand as checked
+from .common import on_device, operand as checked
 
 __all__ = [
     "add",
@@ -47,134 +47,444 @@ __all__ = [
 ]
 
 
-@example("add(1.5, 2.0)")
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """x + y."""
+    """Adds two arrays elementwise: x + y.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.add(1.5, 2.0)
+        Array(3.5, dtype=float32, weak_type=True)
+    """
     return ops.add_p.bind(checked("add", x), checked("add", y))
 
 
-@example("sub(1.5, 2.0)")
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """x - y."""
+    """Subtracts elementwise: x - y.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.sub(1.5, 2.0)
+        Array(-0.5, dtype=float32, weak_type=True)
+    """
     return ops.sub_p.bind(checked("sub", x), checked("sub", y))
 
 
-@example("div(7, 2)")
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """x / y; for integers rounded towards zero."""
+    """Divides elementwise: x / y; for integers rounded towards zero.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.div(7, 2)
+        Array(3, dtype=int32, weak_type=True)
+    """
     return ops.div_p.bind(checked("div", x), checked("div", y))
 
 
-@example("rem(7, 2)")
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
-    """The remainder of x / y, with the sign of x."""
+    """Computes the remainder of x / y, rounded towards zero: it has the sign of x.
+
+    Args:
+        x: array of integers or floats, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.rem(7, 2)
+        Array(1, dtype=int32, weak_type=True)
+    """
     return ops.rem_p.bind(checked("rem", x), checked("rem", y))
 
 
-@example("max(1.0, 2.0)")
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """The larger of x and y; NaN if either is."""
+    """Takes the larger of x and y elementwise; NaN if either is.
+
+    Args:
+        x: array of any dtype but random keys, any shape; complex numbers compare by their real, then their imaginary
+            parts.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.max(1.0, 2.0)
+        Array(2., dtype=float32, weak_type=True)
+    """
     return ops.max_p.bind(checked("max", x), checked("max", y))
 
 
-@example("min(1.0, 2.0)")
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """The smaller of x and y; NaN if either is."""
+    """Takes the smaller of x and y elementwise; NaN if either is.
+
+    Args:
+        x: array of any dtype but random keys, any shape; complex numbers compare by their real, then their imaginary
+            parts.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.min(1.0, 2.0)
+        Array(1., dtype=float32, weak_type=True)
+    """
     return ops.min_p.bind(checked("min", x), checked("min", y))
 
 
-@example("atan2(1.0, 2.0)")
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """The angle of the point (y, x)."""
+    """Computes the angle in radians, in [-π, π], of the point with abscissa y and ordinate x.
+
+    Args:
+        x: array of floats or complex numbers, any shape: the ordinates.
+        y: array of the dtype of x and its shape (sizes of 1 and scalars broadcast): the abscissas.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.atan2(1.0, 2.0)), 4)
+        0.4636
+    """
     return transcendental.atan2_p.bind(checked("atan2", x), checked("atan2", y))
 
 
-@example("complex(1.0, 2.0)")
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
-    """The complex number x + iy."""
+    """Makes complex numbers x + iy of their parts.
+
+    Args:
+        x: array of float32 or float64, any shape: the real parts.
+        y: array of the dtype of x and its shape (sizes of 1 and scalars broadcast): the imaginary parts.
+
+    Returns:
+        array of the broadcast shape, complex64 of float32 and complex128 of float64.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.complex(1.0, 2.0)
+        Array(1.+2.j, dtype=complex64, weak_type=True)
+    """
     return ops.complex_p.bind(checked("complex", x), checked("complex", y))
 
 
-@example("bitwise_and(5, 3)")
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bitwise (logical for booleans) and."""
+    """Computes the bitwise and; of booleans the logical one.
+
+    Args:
+        x: array of integers or booleans, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.bitwise_and(5, 3)
+        Array(1, dtype=int32, weak_type=True)
+    """
     return ops.and_p.bind(checked("bitwise_and", x), checked("bitwise_and", y))
 
 
-@example("bitwise_or(5, 3)")
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bitwise (logical for booleans) or."""
+    """Computes the bitwise or; of booleans the logical one.
+
+    Args:
+        x: array of integers or booleans, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.bitwise_or(5, 3)
+        Array(7, dtype=int32, weak_type=True)
+    """
     return ops.or_p.bind(checked("bitwise_or", x), checked("bitwise_or", y))
 
 
-@example("bitwise_xor(5, 3)")
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bitwise (logical for booleans) exclusive or."""
+    """Computes the bitwise exclusive or; of booleans the logical one.
+
+    Args:
+        x: array of integers or booleans, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.bitwise_xor(5, 3)
+        Array(6, dtype=int32, weak_type=True)
+    """
     return ops.xor_p.bind(checked("bitwise_xor", x), checked("bitwise_xor", y))
 
 
-@example("shift_left(1, 3)")
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """x shifted left by y bits."""
+    """Shifts x left by y bits, zeros coming in.
+
+    Args:
+        x: array of integers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape; zero where y is negative or at least the number of bits.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.shift_left(1, 3)
+        Array(8, dtype=int32, weak_type=True)
+    """
     return bitwise.shift_left_p.bind(checked("shift_left", x), checked("shift_left", y))
 
 
-@example("shift_right_logical(8, 3)")
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """x shifted right by y bits, zeros coming in."""
+    """Shifts x right by y bits, zeros coming in.
+
+    Args:
+        x: array of integers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape; zero where y is negative or at least the number of bits.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.shift_right_logical(8, 3)
+        Array(1, dtype=int32, weak_type=True)
+    """
     return bitwise.shift_right_logical_p.bind(checked("shift_right_logical", x), checked("shift_right_logical", y))
 
 
-@example("shift_right_arithmetic(-8, 1)")
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """x shifted right by y bits, the sign coming in."""
+    """Shifts x right by y bits, copies of the sign bit coming in.
+
+    Args:
+        x: array of integers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape; all sign bits where y is negative or at least the number of
+        bits.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.shift_right_arithmetic(-8, 1)
+        Array(-4, dtype=int32, weak_type=True)
+    """
     return bitwise.shift_right_arithmetic_p.bind(
         checked("shift_right_arithmetic", x), checked("shift_right_arithmetic", y)
     )
 
 
-@example("eq(1, 2)")
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether x equals y."""
+    """Compares elementwise: whether x equals y. NaN equals nothing.
+
+    Args:
+        x: array of any dtype but random keys, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of dtype bool and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.eq(1, 2)
+        Array(False, dtype=bool, weak_type=True)
+    """
     return ops.eq_p.bind(checked("eq", x), checked("eq", y))
 
 
-@example("ne(1, 2)")
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether x differs from y."""
+    """Compares elementwise: whether x differs from y. NaN differs from everything.
+
+    Args:
+        x: array of any dtype but random keys, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of dtype bool and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.ne(1, 2)
+        Array(True, dtype=bool, weak_type=True)
+    """
     return ops.ne_p.bind(checked("ne", x), checked("ne", y))
 
 
-@example("lt(1, 2)")
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether x is below y."""
+    """Compares elementwise: whether x is less than y.
+
+    Args:
+        x: array of booleans, integers or floats, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of dtype bool and the broadcast shape; False where x or y is NaN.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.lt(1, 2)
+        Array(True, dtype=bool, weak_type=True)
+    """
     return ops.lt_p.bind(checked("lt", x), checked("lt", y))
 
 
-@example("le(1, 2)")
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether x is not above y."""
+    """Compares elementwise: whether x is at most y.
+
+    Args:
+        x: array of booleans, integers or floats, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of dtype bool and the broadcast shape; False where x or y is NaN.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.le(1, 2)
+        Array(True, dtype=bool, weak_type=True)
+    """
     return ops.le_p.bind(checked("le", x), checked("le", y))
 
 
-@example("gt(1, 2)")
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether x is above y."""
+    """Compares elementwise: whether x is greater than y.
+
+    Args:
+        x: array of booleans, integers or floats, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of dtype bool and the broadcast shape; False where x or y is NaN.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.gt(1, 2)
+        Array(False, dtype=bool, weak_type=True)
+    """
     return ops.gt_p.bind(checked("gt", x), checked("gt", y))
 
 
-@example("ge(1, 2)")
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether x is not below y."""
+    """Compares elementwise: whether x is at least y.
+
+    Args:
+        x: array of booleans, integers or floats, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of dtype bool and the broadcast shape; False where x or y is NaN.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.ge(1, 2)
+        Array(False, dtype=bool, weak_type=True)
+    """
     return ops.ge_p.bind(checked("ge", x), checked("ge", y))
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """x * y, of arrays that share one dtype and shape (sizes of 1 broadcast); with `out_dtype`, both are converted to
-    it first.
+    """Multiplies elementwise: x * y.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+        out_dtype: dtype to which both are converted first; None for that of x.
+
+    Returns:
+        array of `out_dtype` (by default the dtype of x) and the broadcast shape.
 
     Raises:
-        TypeError: for a dtype that has no product, or shapes that do not fit.
+        TypeError: for another dtype, or shapes that do not fit.
 
     Example:
         >>> from weft import lax
@@ -194,10 +504,17 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The upper half of the exact product of two integers.
+    """Computes the upper half of the exact product of two integers, which has twice their bits.
+
+    Args:
+        x: array of integers, any shape.
+        y: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
 
     Raises:
-        TypeError: for a dtype that is no integer, or shapes that do not fit.
+        TypeError: for another dtype, or shapes that do not fit.
 
     Example:
         >>> from weft import lax
@@ -208,7 +525,17 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The number after `x1` in the direction of `x2`; arrays of one float dtype and shape (sizes of 1 broadcast).
+    """Finds the next number after x1 in the direction of x2.
+
+    Args:
+        x1: array of floats, any shape.
+        x2: array of the dtype of x1 and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of x1 and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
 
     Example:
         >>> from weft import lax
@@ -219,7 +546,17 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """x to the static integer power y.
+    """Raises x to a static integer power.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+        y: int, static; negative only for floats and complex numbers.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -231,7 +568,17 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """x to the power y: y an array of the dtype of x or of integers, or a Python int (then exact repeated products).
+    """Raises x to the power y. A Python int as y gives exact repeated products, as `integer_pow`.
+
+    Args:
+        x: array of floats or complex numbers, any shape.
+        y: array of the dtype of x or of integers, of the shape of x (sizes of 1 and scalars broadcast); or int.
+
+    Returns:
+        array of the dtype of x and the broadcast shape.
+
+    Raises:
+        TypeError: for another dtype, or shapes that do not fit.
 
     Example:
         >>> from weft import lax
@@ -245,7 +592,15 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """x limited to [min, max]; the bounds are scalars or have the shape of x.
+    """Limits x to the range from `min` to `max`.
+
+    Args:
+        min: array of the dtype of x, a scalar or of the shape of x.
+        x: array of any dtype but random keys, any shape.
+        max: array of the dtype of x, a scalar or of the shape of x.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Raises:
         TypeError: if dtypes or shapes differ.
@@ -259,7 +614,17 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """For each element the case that `which` (booleans, or integers) names. All cases have one shape and dtype.
+    """Picks for each element the case that `which` numbers.
+
+    Args:
+        which: array of booleans (for two cases) or integers, a scalar or of the shape of the cases.
+        cases: one or more arrays of one dtype, any, and one shape, any.
+
+    Returns:
+        array of the dtype and shape of the cases.
+
+    Raises:
+        TypeError: for another dtype, or dtypes or shapes of the cases that differ.
 
     Example:
         >>> from weft import lax
@@ -272,7 +637,18 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """`on_true` where `pred`, else `on_false`; arrays of one shape and dtype (`pred` may be a scalar).
+    """Picks elements of `on_true` where `pred` holds, else those of `on_false`.
+
+    Args:
+        pred: array of booleans, a scalar or of the shape of the others.
+        on_true: array of any dtype, any shape.
+        on_false: array of the dtype and shape of `on_true`.
+
+    Returns:
+        array of the dtype and shape of `on_true`.
+
+    Raises:
+        TypeError: if `pred` is not boolean, or dtypes or shapes differ.
 
     Example:
         >>> from weft import lax
@@ -283,7 +659,18 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The array with another dtype. Floats become integers by truncation; out of range they saturate.
+    """Converts an array to another dtype. Floats become integers by truncation; out of range they saturate. Complex
+    numbers lose their imaginary parts.
+
+    Args:
+        operand: array of any dtype but random keys, any shape.
+        new_dtype: the dtype of the result; without 64-bit mode (`jax_enable_x64`), 64-bit dtypes stand for 32-bit ones.
+
+    Returns:
+        array of `new_dtype` and the shape of operand.
+
+    Raises:
+        ValueError: if `new_dtype` is None.
 
     Example:
         >>> from weft import lax
@@ -307,7 +694,19 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Array:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The same bits as another dtype; a wider or narrower one takes or adds a last axis.
+    """Reads the bits of an array as another dtype.
+
+    Args:
+        operand: array of integers or floats, shape (…).
+        new_dtype: dtype of the same, fewer or more bits.
+
+    Returns:
+        array of `new_dtype`: shape (…) for as many bits; (…, n) for an n-th of the bits, the lowest first; for n times
+        the bits the last axis of operand, which must have size n, is dropped.
+
+    Raises:
+        TypeError: for booleans, complex numbers and random keys beside another dtype.
+        ValueError: for a last axis of another size.
 
     Example:
         >>> from weft import lax

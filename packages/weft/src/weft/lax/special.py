@@ -44,9 +44,16 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
     Differentiable in x.
 
+    Args:
+        m: array of floats, any shape: the order of the derivative.
+        x: array of the dtype of m and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
+
     Raises:
-        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect
-            to m.
+        TypeError: for a dtype that is no float, or shapes that do not fit.
+        ValueError: for the derivative with respect to m.
 
     Example:
         >>> from weft import lax
@@ -58,6 +65,13 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; NaN for x < 1. Differentiable in q.
+
+    Args:
+        x: array of floats, any shape: the exponent.
+        q: array of the dtype of x and its shape; sizes of 1 and scalars broadcast.
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
 
     Raises:
         TypeError: for a dtype that is no float, or shapes that do not fit.
@@ -73,6 +87,12 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 def bessel_i0e(x: ArrayLike) -> Array:
     """exp(-|x|) I0(x), the modified Bessel function of order 0, scaled so that it does not overflow.
 
+    Args:
+        x: array of floats, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Raises:
         TypeError: for a dtype that is no float.
 
@@ -86,6 +106,12 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 def bessel_i1e(x: ArrayLike) -> Array:
     """exp(-|x|) I1(x), the modified Bessel function of order 1, scaled so that it does not overflow.
+
+    Args:
+        x: array of floats, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Raises:
         TypeError: for a dtype that is no float.
@@ -102,6 +128,13 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, the integral of exp(-t) tᵃ⁻¹ from 0 to x over Γ(a); NaN for
     negative a or x.
 
+    Args:
+        a: array of floats, any shape: the shape parameter, positive.
+        x: array of the dtype of a and its shape (sizes of 1 and scalars broadcast): the bound, at least 0.
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
+
     Raises:
         TypeError: for a dtype that is no float, or shapes that do not fit.
 
@@ -115,6 +148,13 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, 1 - igamma(a, x), exact where that is small.
+
+    Args:
+        a: array of floats, any shape: the shape parameter, positive.
+        x: array of the dtype of a and its shape (sizes of 1 and scalars broadcast): the bound, at least 0.
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
 
     Raises:
         TypeError: for a dtype that is no float, or shapes that do not fit.
@@ -130,6 +170,13 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of igamma(a, x) with respect to a.
 
+    Args:
+        a: array of floats, any shape: the shape parameter, positive.
+        x: array of the dtype of a and its shape (sizes of 1 and scalars broadcast): the bound, at least 0.
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
+
     Raises:
         TypeError: for a dtype that is no float, or shapes that do not fit.
 
@@ -144,8 +191,16 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """dx/da for a sample x of the gamma distribution of shape a, as the sample moves when its rank stays the same.
 
+    Args:
+        a: array of floats, any shape: the shape parameter, positive.
+        x: array of the dtype of a, of a shape that broadcasts with its: the samples.
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
+
     Raises:
-        TypeError: for a dtype that is no float, or dtypes that differ. ValueError: for shapes that do not fit.
+        TypeError: for a dtype that is no float, or dtypes that differ.
+        ValueError: for shapes that do not fit.
 
     Example:
         >>> from weft import lax
@@ -171,9 +226,17 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Parameters may be large: where real jax loses all digits, or gives inf, this and its derivative are right. A result
     is NaN where nothing is known of it.
 
+    Args:
+        a: array of floats, any shape: the first parameter, positive.
+        b: array of the dtype of a and its shape (sizes of 1 and scalars broadcast): the second parameter, positive.
+        x: array of the dtype of a and its shape (sizes of 1 and scalars broadcast): the bound, in [0, 1].
+
+    Returns:
+        array of the dtype of the arguments and the broadcast shape.
+
     Raises:
-        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect
-            to a or b.
+        TypeError: for a dtype that is no float, or shapes that do not fit.
+        ValueError: for the derivative with respect to a or b.
 
     Example:
         >>> from weft import lax

@@ -1,75 +1,44 @@
-"""Elementwise functions of `weft.lax` of one operand."""
+"""Elementwise functions of `weft.lax` of one operand, but for the transcendental ones."""
 
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ..base import dtypes
-from ..core.primitive import Primitive, param_type
+from ..core.primitive import param_type
 from ..core.trace import get_aval
 from ..base.errors import type_error
-from ..primitives import elementwise as ops, bitwise, transcendental
-from ..primitives import linear, special
-from ..primitives.transcendental import AccuracyMode, Tolerance
+from ..primitives import elementwise as ops, bitwise
+from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like
 from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, Tree
-from .common import elementwise_example as example, operand as checked
+from .common import operand as checked
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
 __all__ = [
-    "AccuracyMode",
     "RoundingMethod",
-    "Tolerance",
     "abs",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
     "bitwise_not",
-    "cbrt",
     "ceil",
     "clz",
     "conj",
-    "cos",
-    "cosh",
-    "digamma",
-    "erf",
-    "erf_inv",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
     "floor",
     "imag",
     "is_finite",
-    "lgamma",
-    "log",
-    "log1p",
-    "logistic",
     "neg",
     "population_count",
     "real",
     "reciprocal",
     "reduce_precision",
     "round",
-    "rsqrt",
     "sign",
-    "sin",
-    "sinh",
-    "sqrt",
     "square",
     "stop_gradient",
-    "tan",
-    "tanh",
 ]
-
-Accuracy: TypeAlias = AccuracyMode | Tolerance | None
 
 
 @param_type
@@ -80,239 +49,234 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def _accurate(primitive: Primitive, x: ArrayLike, accuracy: Accuracy) -> Array:
-    name = primitive.name
-    if accuracy is None:
-        return primitive.bind(checked(name, x))
-    if not isinstance(accuracy, (AccuracyMode, Tolerance)):
-        raise TypeError(f"{name}: accuracy must be a lax.AccuracyMode, a lax.Tolerance or None, got {accuracy!r}.")
-    return primitive.bind(checked(name, x), accuracy=accuracy)
-
-
-@example("neg(1.5)")
 def neg(x: ArrayLike) -> Array:
-    """-x."""
+    """Negates x; unsigned integers wrap around.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.neg(1.5)
+        Array(-1.5, dtype=float32, weak_type=True)
+    """
     return ops.neg_p.bind(checked("neg", x))
 
 
-@example("sign(-2.0)")
 def sign(x: ArrayLike) -> Array:
-    """-1, 0 or 1 (x/|x| for complex numbers)."""
+    """Computes the sign of x: -1, 0 or 1; x/|x| for complex numbers. NaN gives NaN.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.sign(-2.0)
+        Array(-1., dtype=float32, weak_type=True)
+    """
     return ops.sign_p.bind(checked("sign", x))
 
 
-@example("floor(1.5)")
 def floor(x: ArrayLike) -> Array:
-    """The largest integer that is not above x, as a float."""
+    """Rounds down, to the largest integer that is not above x.
+
+    Args:
+        x: array of floats, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.floor(1.5)
+        Array(1., dtype=float32, weak_type=True)
+    """
     return ops.floor_p.bind(checked("floor", x))
 
 
-@example("ceil(1.5)")
 def ceil(x: ArrayLike) -> Array:
-    """The smallest integer that is not below x, as a float."""
+    """Rounds up, to the smallest integer that is not below x.
+
+    Args:
+        x: array of floats, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.ceil(1.5)
+        Array(2., dtype=float32, weak_type=True)
+    """
     return ops.ceil_p.bind(checked("ceil", x))
 
 
-@example("is_finite(1.5)")
 def is_finite(x: ArrayLike) -> Array:
-    """Whether x is neither infinite nor NaN."""
+    """Tells whether x is neither infinite nor NaN.
+
+    Args:
+        x: array of floats, any shape.
+
+    Returns:
+        array of dtype bool and the shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.is_finite(1.5)
+        Array(True, dtype=bool, weak_type=True)
+    """
     return ops.is_finite_p.bind(checked("is_finite", x))
 
 
-@example("exp(1.5)")
-def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """e to the power x."""
-    return _accurate(transcendental.exp_p, x, accuracy)
-
-
-@example("exp2(1.5)")
-def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """2 to the power x."""
-    return _accurate(transcendental.exp2_p, x, accuracy)
-
-
-@example("log(1.5)")
-def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The natural logarithm."""
-    return _accurate(transcendental.log_p, x, accuracy)
-
-
-@example("expm1(1.5)")
-def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """exp(x) - 1, exact near 0."""
-    return _accurate(transcendental.expm1_p, x, accuracy)
-
-
-@example("log1p(1.5)")
-def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """log(1 + x), exact near 0."""
-    return _accurate(transcendental.log1p_p, x, accuracy)
-
-
-@example("tanh(1.5)")
-def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The hyperbolic tangent."""
-    return _accurate(transcendental.tanh_p, x, accuracy)
-
-
-@example("logistic(1.5)")
-def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 / (1 + exp(-x))."""
-    return _accurate(transcendental.logistic_p, x, accuracy)
-
-
-@example("sin(1.5)")
-def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The sine of x in radians."""
-    return _accurate(transcendental.sin_p, x, accuracy)
-
-
-@example("cos(1.5)")
-def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The cosine of x in radians."""
-    return _accurate(transcendental.cos_p, x, accuracy)
-
-
-@example("tan(1.5)")
-def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The tangent of x in radians."""
-    return _accurate(transcendental.tan_p, x, accuracy)
-
-
-@example("asin(0.5)")
-def asin(x: ArrayLike) -> Array:
-    """The inverse sine."""
-    return transcendental.asin_p.bind(checked("asin", x))
-
-
-@example("acos(0.5)")
-def acos(x: ArrayLike) -> Array:
-    """The inverse cosine."""
-    return transcendental.acos_p.bind(checked("acos", x))
-
-
-@example("atan(0.5)")
-def atan(x: ArrayLike) -> Array:
-    """The inverse tangent."""
-    return transcendental.atan_p.bind(checked("atan", x))
-
-
-@example("sinh(0.5)")
-def sinh(x: ArrayLike) -> Array:
-    """The hyperbolic sine."""
-    return transcendental.sinh_p.bind(checked("sinh", x))
-
-
-@example("cosh(0.5)")
-def cosh(x: ArrayLike) -> Array:
-    """The hyperbolic cosine."""
-    return transcendental.cosh_p.bind(checked("cosh", x))
-
-
-@example("asinh(0.5)")
-def asinh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic sine."""
-    return transcendental.asinh_p.bind(checked("asinh", x))
-
-
-@example("acosh(1.5)")
-def acosh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic cosine."""
-    return transcendental.acosh_p.bind(checked("acosh", x))
-
-
-@example("atanh(0.5)")
-def atanh(x: ArrayLike) -> Array:
-    """The inverse hyperbolic tangent."""
-    return transcendental.atanh_p.bind(checked("atanh", x))
-
-
-@example("sqrt(2.0)")
-def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The square root."""
-    return _accurate(transcendental.sqrt_p, x, accuracy)
-
-
-@example("rsqrt(2.0)")
-def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """1 / sqrt(x)."""
-    return _accurate(transcendental.rsqrt_p, x, accuracy)
-
-
-@example("cbrt(2.0)")
-def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """The cube root."""
-    return _accurate(transcendental.cbrt_p, x, accuracy)
-
-
-@example("erf(0.5)")
-def erf(x: ArrayLike) -> Array:
-    """The error function."""
-    return transcendental.erf_p.bind(checked("erf", x))
-
-
-@example("erfc(0.5)")
-def erfc(x: ArrayLike) -> Array:
-    """1 - erf(x), exact in the tail."""
-    return transcendental.erfc_p.bind(checked("erfc", x))
-
-
-@example("erf_inv(0.5)")
-def erf_inv(x: ArrayLike) -> Array:
-    """The inverse of erf."""
-    return transcendental.erf_inv_p.bind(checked("erf_inv", x))
-
-
-@example("lgamma(2.5)")
-def lgamma(x: ArrayLike) -> Array:
-    """log |gamma(x)|."""
-    return special.lgamma_p.bind(checked("lgamma", x))
-
-
-@example("digamma(2.5)")
-def digamma(x: ArrayLike) -> Array:
-    """The derivative of lgamma."""
-    return special.digamma_p.bind(checked("digamma", x))
-
-
-@example("square(2.5)")
 def square(x: ArrayLike) -> Array:
-    """x * x."""
+    """Computes x * x.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.square(2.5)
+        Array(6.25, dtype=float32, weak_type=True)
+    """
     return ops.square_p.bind(checked("square", x))
 
 
-@example("bitwise_not(5)")
 def bitwise_not(x: ArrayLike) -> Array:
-    """Each bit inverted; logical not for booleans."""
+    """Inverts each bit; of booleans the logical not.
+
+    Args:
+        x: array of integers or booleans, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.bitwise_not(5)
+        Array(-6, dtype=int32, weak_type=True)
+    """
     return ops.not_p.bind(checked("bitwise_not", x))
 
 
-@example("population_count(5)")
 def population_count(x: ArrayLike) -> Array:
-    """The number of bits that are set."""
+    """Counts the bits that are set.
+
+    Args:
+        x: array of integers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.population_count(5)
+        Array(2, dtype=int32, weak_type=True)
+    """
     return bitwise.population_count_p.bind(checked("population_count", x))
 
 
-@example("clz(5)")
 def clz(x: ArrayLike) -> Array:
-    """The number of leading zero bits."""
+    """Counts the zero bits above the highest bit that is set.
+
+    Args:
+        x: array of integers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.clz(5)
+        Array(29, dtype=int32, weak_type=True)
+    """
     return bitwise.clz_p.bind(checked("clz", x))
 
 
-@example("real(1.5 + 1j)")
 def real(x: ArrayLike) -> Array:
-    """The real part of complex x."""
+    """Takes the real part.
+
+    Args:
+        x: array of complex numbers, any shape.
+
+    Returns:
+        array of the shape of x, float32 of complex64 and float64 of complex128.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.real(1.5 + 1j)
+        Array(1.5, dtype=float32, weak_type=True)
+    """
     return ops.real_p.bind(checked("real", x))
 
 
-@example("imag(1.5 + 1j)")
 def imag(x: ArrayLike) -> Array:
-    """The imaginary part of complex x."""
+    """Takes the imaginary part.
+
+    Args:
+        x: array of complex numbers, any shape.
+
+    Returns:
+        array of the shape of x, float32 of complex64 and float64 of complex128.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.imag(1.5 + 1j)
+        Array(1., dtype=float32, weak_type=True)
+    """
     return ops.imag_p.bind(checked("imag", x))
 
 
 def abs(x: ArrayLike) -> Array:
-    """The absolute value; real for complex x.
+    """Computes the absolute value.
+
+    Args:
+        x: array of signed integers, floats or complex numbers, any shape.
+
+    Returns:
+        array of the shape and dtype of x; float32 of complex64, float64 of complex128.
 
     Raises:
         TypeError: for booleans and unsigned integers, which have none.
@@ -331,7 +295,17 @@ def abs(x: ArrayLike) -> Array:
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """x rounded to the nearest integer; halves go away from zero, or to even.
+    """Rounds to the nearest integer; halves go away from zero, or to even.
+
+    Args:
+        x: array of floats, any shape.
+        rounding_method: `lax.RoundingMethod`: AWAY_FROM_ZERO or TO_NEAREST_EVEN, where halves go.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -342,7 +316,16 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; floats become complex.
+    """Computes the complex conjugate.
+
+    Args:
+        x: array of float32, float64 or complex numbers, any shape.
+
+    Returns:
+        array of complex numbers, the shape of x: complex64 of float32, complex128 of float64.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -353,7 +336,16 @@ def conj(x: ArrayLike) -> Array:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """1 / x.
+    """Computes 1 / x; of integers rounded towards zero.
+
+    Args:
+        x: array of integers, floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -365,7 +357,19 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """x rounded to a float format of fewer bits, kept in its own dtype.
+    """Rounds to a float format of fewer bits, and keeps the dtype.
+
+    Args:
+        operand: array of floats, any shape.
+        exponent_bits: int of at least 1: the exponent's bits in that format.
+        mantissa_bits: int of at least 0: the mantissa's bits without the leading one.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: for another dtype.
+        ValueError: for fewer bits.
 
     Example:
         >>> from weft import lax
@@ -377,7 +381,13 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
 
 
 def stop_gradient(x: Tree) -> Tree:
-    """The same value(s) without derivative; `x` may be any pytree.
+    """Passes values on and stops their derivatives.
+
+    Args:
+        x: pytree of arrays of any dtype, any shape.
+
+    Returns:
+        pytree like x; derivatives of its floats and complex numbers are zero.
 
     Example:
         >>> from weft import lax
