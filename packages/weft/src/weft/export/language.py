@@ -82,5 +82,6 @@ import weft.lax.reductions
 import weft.lax.shape
 import weft.lax.solving
 import weft.lax.special
+import weft.lax.transcendental
 import weft.lax.unary
 import weft.lax.window_reductions

@@ -53,10 +53,18 @@ def _over(
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutSharding = None) -> Array:
-    """The sum over `axes`; the result has the other axes.
+    """Sums over axes.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
 
     Raises:
-        TypeError: for booleans.
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -70,7 +78,14 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutShar
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The maximum over `axes`; the result has the other axes.
+    """Takes the maximum over axes; NaN if any element is.
+
+    Args:
+        operand: array of any dtype but random keys, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
 
     Example:
         >>> from weft import lax
@@ -81,7 +96,14 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The minimum over `axes`; the result has the other axes.
+    """Takes the minimum over axes; NaN if any element is.
+
+    Args:
+        operand: array of any dtype but random keys, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
 
     Example:
         >>> from weft import lax
@@ -92,7 +114,17 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The product over `axes`; the result has the other axes.
+    """Multiplies over axes.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -103,7 +135,17 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise and over `axes`; the result has the other axes.
+    """Computes the bitwise and over axes; of booleans the logical one.
+
+    Args:
+        operand: array of integers or booleans, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -114,7 +156,17 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise or over `axes`; the result has the other axes.
+    """Computes the bitwise or over axes; of booleans the logical one.
+
+    Args:
+        operand: array of integers or booleans, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -125,7 +177,17 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise exclusive or over `axes`; the result has the other axes.
+    """Computes the bitwise exclusive or over axes; of booleans the logical one.
+
+    Args:
+        operand: array of integers or booleans, any shape.
+        axes: sequence of distinct ints, the axes to reduce.
+
+    Returns:
+        array of the dtype of operand and the shape without these axes.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -169,8 +231,18 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: OutSharding = None,
 ) -> Any:
-    """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`;
-    over none it gives the operands.
+    """Folds a function over axes. The order of its calls is free.
+
+    Args:
+        operands: array of any dtype, any shape, or a pytree of arrays of one shape.
+        init_values: pytree like `operands` of scalars of the same dtypes, where the fold starts; identities of the
+            function.
+        computation: an associative function of two scalars (two pytrees of scalars) to one, of the same dtypes.
+        dimensions: sequence of distinct ints, the axes; none give the operands themselves.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        pytree like `operands`: arrays of their dtypes and the shape without these axes.
 
     Raises:
         TypeError: if dtypes of operands, initial values and results of the computation differ.
@@ -213,9 +285,18 @@ def reduce(
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the first maximum along `axis`.
+    """Finds the index of the first maximum along an axis; of a NaN if there is one.
+
+    Args:
+        operand: array of booleans, integers or floats, any shape of rank at least 1.
+        axis: int, the axis.
+        index_dtype: dtype of integers.
+
+    Returns:
+        array of `index_dtype` and the shape without the axis.
 
     Raises:
+        TypeError: for another dtype.
         ValueError: if the axis is empty.
 
     Example:
@@ -228,9 +309,18 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the first minimum along `axis`.
+    """Finds the index of the first minimum along an axis; of a NaN if there is one.
+
+    Args:
+        operand: array of booleans, integers or floats, any shape of rank at least 1.
+        axis: int, the axis.
+        index_dtype: dtype of integers.
+
+    Returns:
+        array of `index_dtype` and the shape without the axis.
 
     Raises:
+        TypeError: for another dtype.
         ValueError: if the axis is empty.
 
     Example:
@@ -248,7 +338,18 @@ def _running(name: str, operand: ArrayLike, axis: int, reverse: bool) -> Array:
 
 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The running sum along `axis`, from the end when `reverse`.
+    """Computes the running sums along an axis.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape of rank at least 1.
+        axis: int, the axis.
+        reverse: bool: run from the end.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -258,7 +359,18 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The running product along `axis`, from the end when `reverse`.
+    """Computes the running products along an axis.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape of rank at least 1.
+        axis: int, the axis.
+        reverse: bool: run from the end.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -268,7 +380,18 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The running maximum along `axis`, from the end when `reverse`.
+    """Computes the running maxima along an axis.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape of rank at least 1.
+        axis: int, the axis.
+        reverse: bool: run from the end.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -278,7 +401,18 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The running minimum along `axis`, from the end when `reverse`.
+    """Computes the running minima along an axis.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape of rank at least 1.
+        axis: int, the axis.
+        reverse: bool: run from the end.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -288,7 +422,18 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The running log of the sum of exponentials along `axis`, from the end when `reverse`.
+    """Computes the running logarithms of sums of exponentials along an axis, without overflow.
+
+    Args:
+        operand: array of floats, any shape of rank at least 1.
+        axis: int, the axis.
+        reverse: bool: run from the end.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: for another dtype.
 
     Example:
         >>> from weft import lax
@@ -306,7 +451,20 @@ def sort(
 def sort(
     operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> Array | tuple[Array, ...]:
-    """The array sorted upwards along `dimension` (NaN last); of several arrays the first `num_keys` decide the order.
+    """Sorts upwards along an axis, NaN last; of several arrays, the first ones decide the order of all.
+
+    Args:
+        operand: array of any dtype but random keys, any shape of rank at least 1; or a sequence of such arrays of one
+            shape.
+        dimension: int, the axis.
+        is_stable: bool: equal elements keep their order.
+        num_keys: int: how many of the arrays are compared, the first before the second and so on.
+
+    Returns:
+        array like operand, or a tuple of arrays like those given.
+
+    Raises:
+        TypeError: if there are none, or shapes differ.
 
     Example:
         >>> from weft import lax
@@ -331,7 +489,19 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """`keys` sorted along `dimension`, and `values` in the same order.
+    """Sorts keys upwards along an axis, and values in the same order.
+
+    Args:
+        keys: array of any dtype but random keys, any shape of rank at least 1.
+        values: array of any dtype, the shape of keys.
+        dimension: int, the axis.
+        is_stable: bool: equal keys keep their order.
+
+    Returns:
+        (keys, values), arrays of the dtypes and shape of those given.
+
+    Raises:
+        TypeError: if shapes differ.
 
     Example:
         >>> from weft import lax
@@ -342,7 +512,19 @@ def sort_key_val(
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The `k` largest elements along `axis`, largest first, and their indices.
+    """Finds the k largest elements along an axis, largest first, and their indices. Of equal ones the first is taken
+    first.
+
+    Args:
+        operand: array of booleans, integers or floats, any shape of rank at least 1.
+        k: int, from 0 to the size of the axis.
+        axis: int, the axis.
+
+    Returns:
+        (values, indices): an array of the dtype of operand and one of int32; the size along the axis is k.
+
+    Raises:
+        ValueError: for complex numbers, or k out of range.
 
     Example:
         >>> from weft import lax

@@ -60,7 +60,17 @@ __all__ = [
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """0, 1, …, size-1.
+    """Makes the array 0, 1, …, size-1.
+
+    Args:
+        dtype: dtype of integers, floats or complex numbers.
+        size: int of at least 0 (or a symbolic size).
+
+    Returns:
+        array of `dtype`, shape (size,).
+
+    Raises:
+        TypeError: for a dtype of no numbers, or a size that is no int.
 
     Example:
         >>> from weft import lax
@@ -71,7 +81,19 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: OutSharding = None) -> Array:
-    """An array of `shape` whose elements are their own index along `dimension`.
+    """Makes an array whose elements are their own index along one axis.
+
+    Args:
+        dtype: dtype of integers, floats or complex numbers.
+        shape: the shape of the result, a sequence of ints.
+        dimension: int: the axis that is counted.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of `dtype` and `shape`.
+
+    Raises:
+        AxisError: if there is no such axis.
 
     Example:
         >>> from weft import lax
@@ -90,7 +112,19 @@ def full(
     *,
     sharding: Sharding | PartitionSpec | None = None,
 ) -> Array:
-    """An array of `shape` with one value everywhere; `dtype` defaults to that of the value.
+    """Makes an array with one value everywhere.
+
+    Args:
+        shape: the shape of the result, a sequence of ints, or an int.
+        fill_value: scalar of any dtype.
+        dtype: dtype of the result; None for that of `fill_value`.
+        sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of `dtype` and `shape`.
+
+    Raises:
+        TypeError: if `fill_value` is no scalar.
 
     Example:
         >>> from weft import lax
@@ -117,7 +151,20 @@ def full_like(
     shape: Shape | None = None,
     sharding: Sharding | None = None,
 ) -> Array:
-    """An array like `x` (its shape, and dtype unless given) with one value everywhere.
+    """Makes an array like another one, with one value everywhere.
+
+    Args:
+        x: array of any dtype but random keys, any shape, or a `ShapeDtypeStruct`.
+        fill_value: scalar of any dtype.
+        dtype: dtype of the result; None for that of x.
+        shape: the shape of the result; None for that of x.
+        sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of `dtype` and `shape`.
+
+    Raises:
+        TypeError: for random keys.
 
     Example:
         >>> from weft import lax
@@ -135,7 +182,15 @@ def full_like(
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutSharding = None) -> Array:
-    """The array with new leading axes of `sizes`, repeated along them.
+    """Repeats an array along new leading axes.
+
+    Args:
+        operand: array of any dtype, shape (…).
+        sizes: sequence of ints, the sizes of the new axes.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of the dtype of operand, shape (*sizes, …).
 
     Example:
         >>> from weft import lax
@@ -151,10 +206,19 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutShar
 def broadcast_in_dim(
     operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *, out_sharding: OutSharding = None
 ) -> Array:
-    """The array with its axes at `broadcast_dimensions` of `shape`, repeated along the others.
+    """Puts the axes of an array at given places of a larger shape, and repeats it along the others.
+
+    Args:
+        operand: array of any dtype, any shape.
+        shape: the shape of the result, a sequence of ints.
+        broadcast_dimensions: one int for each axis of operand, ascending: its place in `shape`.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of the dtype of operand and `shape`.
 
     Raises:
-        TypeError: if a size is neither 1 nor that of `shape`.
+        TypeError: if the size of an axis of operand is neither 1 nor that of its place.
 
     Example:
         >>> from weft import lax
@@ -170,7 +234,13 @@ def broadcast_in_dim(
 
 
 def broadcast_shapes(*shapes: Shape) -> tuple[Size, ...]:
-    """The shape to which all the shapes broadcast, by NumPy's rules.
+    """Computes the shape to which all shapes broadcast, by NumPy's rules.
+
+    Args:
+        shapes: shapes, sequences of ints.
+
+    Returns:
+        tuple of ints, the shape; () of no shapes.
 
     Raises:
         ValueError: if there is none.
@@ -194,7 +264,19 @@ def broadcast_shapes(*shapes: Shape) -> tuple[Size, ...]:
 def reshape(
     operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
-    """The same elements in row-major order with another shape.
+    """Gives the elements, in row-major order, another shape.
+
+    Args:
+        operand: array of any dtype, any shape.
+        new_sizes: the new shape, a sequence of ints with the same product.
+        dimensions: the order in which the axes are read, a permutation; None for their own.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of the dtype of operand and the shape `new_sizes`.
+
+    Raises:
+        TypeError: if the number of elements differs.
 
     Example:
         >>> from weft import lax
@@ -209,7 +291,17 @@ def reshape(
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray[Any, Any]) -> Array:
-    """The array with its axes in the order `permutation`.
+    """Permutes the axes of an array.
+
+    Args:
+        operand: array of any dtype, any shape.
+        permutation: sequence of ints: axis i of the result is axis permutation[i] of operand.
+
+    Returns:
+        array of the dtype of operand and the permuted shape.
+
+    Raises:
+        TypeError: if it is no permutation of the axes.
 
     Example:
         >>> from weft import lax
@@ -220,7 +312,17 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray[Any, A
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array with axes of size 1 inserted at `dimensions` of the result.
+    """Inserts axes of size 1.
+
+    Args:
+        array: array of any dtype, any shape.
+        dimensions: sequence of ints, their places in the result.
+
+    Returns:
+        array of the dtype of `array`, of a rank higher by the number of dimensions.
+
+    Raises:
+        AxisError: if a place is out of range.
 
     Example:
         >>> from weft import lax
@@ -233,10 +335,17 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array without the axes `dimensions`, which have size 1.
+    """Removes axes of size 1.
+
+    Args:
+        array: array of any dtype, any shape.
+        dimensions: sequence of ints, the axes to remove.
+
+    Returns:
+        array of the dtype of `array` and the shape without these axes.
 
     Raises:
-        ValueError: if one has another size.
+        ValueError: if an axis has another size.
 
     Example:
         >>> from weft import lax
@@ -255,7 +364,18 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """The array with the axes start … stop-1 merged into one.
+    """Merges consecutive axes into one.
+
+    Args:
+        operand: array of any dtype, any shape.
+        start_dimension: int, the first of the axes.
+        stop_dimension: int, the axis after the last; None for all that follow.
+
+    Returns:
+        array of the dtype of operand, with one axis of the size of their product.
+
+    Raises:
+        ValueError: if start_dimension lies after stop_dimension.
 
     Example:
         >>> from weft import lax
@@ -281,7 +401,16 @@ slice_ = slice
 def slice(
     operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Array:
-    """`x[start:limit:stride]` along every axis, with static bounds.
+    """Takes `x[start:limit:stride]` along every axis, with static bounds.
+
+    Args:
+        operand: array of any dtype, any shape.
+        start_indices: one int for each axis, at least 0.
+        limit_indices: one int for each axis, the index after the last, at most the size.
+        strides: one positive int for each axis; None for ones.
+
+    Returns:
+        array of the dtype of operand, with ceil((limit - start) / stride) elements along each axis.
 
     Raises:
         TypeError: if a bound lies outside the array.
@@ -304,7 +433,20 @@ def slice(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """`x[start:limit:stride]` along one axis; negative bounds count from the end.
+    """Takes `x[start:limit:stride]` along one axis, with static bounds.
+
+    Args:
+        operand: array of any dtype, any shape.
+        start_index: int, negative from the end; None for 0.
+        limit_index: int, the index after the last, negative from the end; None for the size.
+        stride: int, positive.
+        axis: int, the axis.
+
+    Returns:
+        array of the dtype of operand, with ceil((limit - start) / stride) elements along the axis.
+
+    Raises:
+        TypeError: if a bound lies outside the array.
 
     Example:
         >>> from weft import lax
@@ -322,10 +464,19 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The element(s) at a static index along one axis.
+    """Takes what lies at a static index along one axis.
+
+    Args:
+        operand: array of any dtype, any shape.
+        index: int, negative from the end.
+        axis: int, the axis.
+        keepdims: bool: keep the axis, with size 1.
+
+    Returns:
+        array of the dtype of operand and its shape, where the axis has size 1 or is removed.
 
     Raises:
-        IndexError: if it is out of range.
+        IndexError: if the index is out of range.
 
     Example:
         >>> from weft import lax
@@ -343,7 +494,19 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """The array with (low, high, interior) elements of `padding_value` along each axis; negative low and high cut.
+    """Puts elements before, after and between those of an array.
+
+    Args:
+        operand: array of any dtype, any shape.
+        padding_value: scalar of the dtype of operand.
+        padding_config: (low, high, interior) for each axis: how many before the first, after the last and between any
+            two; negative low and high remove elements.
+
+    Returns:
+        array of the dtype of operand; an axis of size n gets the size low + n + max(n - 1, 0) * interior + high.
+
+    Raises:
+        TypeError: if dtypes differ, there is not one triple for each axis, or a size gets negative.
 
     Example:
         >>> from weft import lax
@@ -354,10 +517,18 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
 
 
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
-    """The arrays one after another along `dimension`.
+    """Joins arrays along an axis.
+
+    Args:
+        operands: one or more arrays of one dtype, any, and shapes that are equal but along `dimension`.
+        dimension: int, the axis, at least 0.
+
+    Returns:
+        array of their dtype, whose size along the axis is the sum of theirs.
 
     Raises:
         TypeError: if other sizes or dtypes differ.
+        ValueError: if there are none.
 
     Example:
         >>> from weft import lax
@@ -372,7 +543,14 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array with its elements in reverse order along `dimensions`.
+    """Reverses the order of elements along axes.
+
+    Args:
+        operand: array of any dtype, any shape.
+        dimensions: sequence of ints, the axes.
+
+    Returns:
+        array of the dtype and shape of operand.
 
     Example:
         >>> from weft import lax
@@ -383,7 +561,15 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Consecutive parts of the given sizes along an axis.
+    """Cuts an array into consecutive parts along an axis.
+
+    Args:
+        operand: array of any dtype, any shape.
+        sizes: sequence of ints, the sizes of the parts.
+        axis: int, the axis.
+
+    Returns:
+        list of arrays of the dtype of operand, whose sizes along the axis are `sizes`.
 
     Raises:
         ValueError: if the sizes do not add up to the size of the axis.
@@ -398,7 +584,14 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype side by side along a new axis.
+    """Joins arrays along a new axis.
+
+    Args:
+        operands: one or more arrays of one dtype, any, and one shape, any.
+        axis: int, the place of the new axis in the result.
+
+    Returns:
+        array of their dtype, with a new axis of the size of their number.
 
     Raises:
         ValueError: if there are none, or shapes differ.
@@ -416,7 +609,14 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The arrays that lie side by side along an axis.
+    """Takes an array apart along an axis.
+
+    Args:
+        x: array of any dtype and any shape of rank at least 1.
+        axis: int, the axis.
+
+    Returns:
+        tuple of arrays of the dtype of x and its shape without the axis, as many as its size.
 
     Raises:
         ValueError: if there is no such axis.
@@ -431,7 +631,14 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """The array repeated `reps[d]` times along each axis `d`.
+    """Repeats an array along its axes.
+
+    Args:
+        operand: array of any dtype, any shape.
+        reps: one int for each axis: how often.
+
+    Returns:
+        array of the dtype of operand, whose size along axis d is reps[d] times its own.
 
     Raises:
         TypeError: if there is not one number for each axis.
@@ -445,10 +652,17 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """The array with axes of size 1 before its own, so that it has `rank` axes.
+    """Inserts axes of size 1 before those of an array.
+
+    Args:
+        x: array of any dtype, any shape.
+        rank: int, the number of axes of the result.
+
+    Returns:
+        array of the dtype of x, shape (1, …, 1, *x.shape) of that rank.
 
     Raises:
-        ValueError: if it has more already.
+        ValueError: if x has more axes.
 
     Example:
         >>> from weft import lax
@@ -463,7 +677,14 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """`arr` repeated to the shape of `like_arr`, by NumPy's rules.
+    """Repeats an array to the shape of another one, by NumPy's rules.
+
+    Args:
+        arr: array of any dtype, of a shape that broadcasts to that of `like_arr`.
+        like_arr: array of any dtype, any shape.
+
+    Returns:
+        array of the dtype of `arr` and the shape of `like_arr`.
 
     Raises:
         ValueError: if it does not broadcast to that shape.
@@ -481,7 +702,15 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: OutSharding = None) -> Array:
-    """An array whose values are of no account (they are zeros).
+    """Makes an array whose values are of no account (they are zeros).
+
+    Args:
+        shape: the shape of the result, a sequence of ints, or an int.
+        dtype: dtype of the result.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of `dtype` and `shape`.
 
     Example:
         >>> from weft import lax
@@ -492,7 +721,13 @@ def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: OutSharding = None) -
 
 
 def shape_as_value(shape: Shape) -> Array:
-    """A shape as an array of integers.
+    """Makes an array of a shape.
+
+    Args:
+        shape: a shape, a sequence of ints.
+
+    Returns:
+        array of int32, shape (len(shape),).
 
     Example:
         >>> from weft import lax
@@ -503,7 +738,13 @@ def shape_as_value(shape: Shape) -> Array:
 
 
 def dtype(x: ArrayLike) -> ElementType:
-    """The canonical dtype of an array or number.
+    """Tells the dtype of an array or number.
+
+    Args:
+        x: array of any dtype, any shape, or a Python number.
+
+    Returns:
+        the canonical dtype; of a Python number the default one of its kind.
 
     Example:
         >>> from weft import lax
