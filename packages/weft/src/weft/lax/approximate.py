@@ -23,15 +23,23 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The k largest elements along an axis, largest first, and their indices; where hardware is faster so, most of
-    them.
+    """Finds the k largest elements along an axis, largest first, and their indices; where hardware is faster so, most
+    of them.
+
+    Source: Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s" (2022).
 
     Args:
-        recall_target: the expected share of the true k among those found. CPU, WebAssembly and WebGPU always find all
-            of them.
-        reduction_input_size_override: the size to reckon with where the array is a part of a larger one; -1 for its
-            own.
-        aggregate_to_topk: False for all candidates that a TPU would pick the k from.
+        operand: array of floats, any shape of rank at least 1.
+        k: int, from 0 to the size of the axis.
+        reduction_dimension: int, the axis.
+        recall_target: float in (0, 1], the expected share of the true k among those found. CPU, WebAssembly and WebGPU
+            always find all of them.
+        reduction_input_size_override: int, the size to reckon with where the array is a part of a larger one; -1 for
+            its own.
+        aggregate_to_topk: bool; False for all candidates that a TPU would pick the k from.
+
+    Returns:
+        (values, indices): an array of the dtype of operand and one of int32; the size along the axis is k.
 
     Raises:
         ValueError: for an array that is no float, an axis or k out of range, a recall that is none.
@@ -62,7 +70,24 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The k smallest elements along an axis, smallest first, and their indices; arguments as of `approx_max_k`.
+    """Finds the k smallest elements along an axis, smallest first, and their indices; where hardware is faster so, most
+    of them.
+
+    Args:
+        operand: array of floats, any shape of rank at least 1.
+        k: int, from 0 to the size of the axis.
+        reduction_dimension: int, the axis.
+        recall_target: float in (0, 1], the expected share of the true k among those found. CPU, WebAssembly and WebGPU
+            always find all of them.
+        reduction_input_size_override: int, the size to reckon with where the array is a part of a larger one; -1 for
+            its own.
+        aggregate_to_topk: bool; False for all candidates that a TPU would pick the k from.
+
+    Returns:
+        (values, indices): an array of the dtype of operand and one of int32; the size along the axis is k.
+
+    Raises:
+        ValueError: for an array that is no float, an axis or k out of range, a recall that is none.
 
     Example:
         >>> from weft import lax

@@ -15,7 +15,13 @@ __all__ = ["after_all", "create_token", "dce_sink", "optimization_barrier", "sta
 
 
 def optimization_barrier(operand: Tree, /) -> Tree:
-    """The same pytree of arrays, none of which a compiler moves anything across: all are computed before any is used.
+    """Keeps compilers from moving anything across arrays: all are computed before any is used.
+
+    Args:
+        operand: pytree of arrays of any dtype, any shape.
+
+    Returns:
+        pytree like operand, with the same values.
 
     Example:
         >>> from weft import lax
@@ -32,8 +38,12 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Keeps what computes the arrays of a pytree in traced programs, though nobody uses them.
 
     Args:
-        prevent_mlir_dce: keep it in the compiled program too, which needs the CPU backend with a custom call named
-            dce_sink.
+        val: pytree of arrays of any dtype, any shape.
+        prevent_mlir_dce: bool: keep it in the compiled program too, which needs the CPU backend with a custom call
+            named dce_sink.
+
+    Returns:
+        None.
 
     Example:
         >>> import weft
@@ -46,7 +56,13 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def create_token(_: object = None) -> Array:
-    """A new token; `after_all` joins tokens. Nothing else takes them.
+    """Makes a token; `after_all` joins tokens. Nothing else takes them.
+
+    Args:
+        _: anything; it is not read.
+
+    Returns:
+        token: a scalar of the dtype of tokens, without a value.
 
     Example:
         >>> from weft import lax
@@ -56,7 +72,13 @@ def create_token(_: object = None) -> Array:
 
 
 def after_all(*operands: ArrayLike) -> Array:
-    """A token that stands for all the tokens given.
+    """Makes a token that stands for all the tokens given.
+
+    Args:
+        operands: tokens, scalars of the dtype of tokens.
+
+    Returns:
+        token.
 
     Raises:
         TypeError: for arguments that are no tokens.
@@ -69,8 +91,14 @@ def after_all(*operands: ArrayLike) -> Array:
 
 
 def stage(x: Tree, /) -> Tree:
-    """The value as one of the program that is being traced, even where it is known already; outside of tracing the
-    value itself.
+    """Makes a value one of the program that is being traced, even where it is known already; outside of tracing it is
+    the value itself.
+
+    Args:
+        x: array of any dtype, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Example:
         >>> import weft

@@ -79,10 +79,18 @@ def _all_reduce(
 
 
 def psum(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
-    """The sum over one or more named axes, on every member; of a Python number, its product with the axis size.
+    """Sums over one or more named axes; booleans count as int32.
+
+    Args:
+        x: pytree of arrays of integers, floats or complex numbers, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+
+    Returns:
+        pytree like x, the sum on every member; of a Python number, its product with the axis size.
 
     Raises:
-        NameError: if an axis is not in scope.
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -101,7 +109,18 @@ def psum(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[i
 
 
 def pmax(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
-    """The maximum over one or more named axes.
+    """Takes the maximum over one or more named axes.
+
+    Args:
+        x: pytree of arrays of any dtype but random keys, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+
+    Returns:
+        pytree like x, the maximum on every member.
+
+    Raises:
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -112,7 +131,18 @@ def pmax(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[i
 
 
 def pmin(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
-    """The minimum over one or more named axes.
+    """Takes the minimum over one or more named axes.
+
+    Args:
+        x: pytree of arrays of any dtype but random keys, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+
+    Returns:
+        pytree like x, the minimum on every member.
+
+    Raises:
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -123,7 +153,18 @@ def pmin(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[i
 
 
 def pmean(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
-    """The mean over one or more named axes.
+    """Computes the mean over one or more named axes.
+
+    Args:
+        x: pytree of arrays of integers, floats or complex numbers, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+
+    Returns:
+        pytree like x, the mean on every member; float32 (float64 in 64-bit mode) for integers.
+
+    Raises:
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -143,7 +184,16 @@ def pmean(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[
 
 
 def axis_index(axis_name: AxisName) -> Array:
-    """The position of this member along a named axis, as int32.
+    """Tells the position of this member along one or more named axes.
+
+    Args:
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+
+    Returns:
+        scalar of int32; along several axes in row-major order.
+
+    Raises:
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -160,7 +210,16 @@ def axis_index(axis_name: AxisName) -> Array:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """The number of members along one or more named axes.
+    """Tells the number of members along one or more named axes.
+
+    Args:
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+
+    Returns:
+        int, the product of the sizes.
+
+    Raises:
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -179,12 +238,20 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Tree:
-    """The values of all members, stacked along `axis` (or concatenated, when `tiled`), on every member.
+    """Gathers the values of all members on every member.
 
     Args:
+        x: pytree of arrays of any dtype, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+        axis: int, the place of the new axis, or with `tiled` the axis that grows.
+        tiled: bool: concatenate along the axis, in place of stacking along a new one.
         to: what the result's type says inside `shard_map`: that it may be 'varying' over the members, whose cotangents
             are then added up, or, 'invarying', that it is the same on all of them, so that it may leave where
             `out_specs` does not name the axis, and its cotangent is taken once.
+
+    Returns:
+        pytree of arrays of the dtypes of x: with n members, a new axis of size n, or n times the size with `tiled`.
 
     Raises:
         ValueError: if `to` is another word.
@@ -233,10 +300,21 @@ def psum_scatter(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Tree:
-    """The sum over members, of which each keeps its own part of `scatter_dimension`: the parts of
-    `all_gather(psum_scatter(x))` make `psum(x)`.
+    """Sums over members, of which each keeps its own part of an axis: the parts of `all_gather(psum_scatter(x))` make
+    `psum(x)`.
 
     The scattered axis must have one entry for each member, and is removed; `tiled`, it is cut into as many equal parts.
+
+    Args:
+        x: pytree of arrays of integers, floats or complex numbers, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        scatter_dimension: int, the axis that is cut: of size n, one entry for each member, or with `tiled` a multiple
+            of n.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+        tiled: bool: cut the axis into n equal parts and keep it, in place of removing it.
+
+    Returns:
+        pytree of arrays of the dtypes of x: their shapes without the axis, or with an n-th of its size with `tiled`.
 
     Raises:
         WeftTypeError: if the axis can't be cut so.
@@ -275,11 +353,23 @@ def all_to_all(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Tree:
-    """Member j sends its i-th part along `split_axis` to member i, which joins what it gets along `concat_axis`, in the
-    order of members.
+    """Exchanges parts: member j sends its i-th part along one axis to member i, which joins what it gets along another
+    one, in the order of members.
 
     The split axis must have one entry for each member: it goes, and the axis of members stands at `concat_axis`.
     `tiled`, the split axis is cut into equal parts, and these are concatenated.
+
+    Args:
+        x: pytree of arrays of any dtype, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        split_axis: int, the axis that is cut: of size n, one entry for each member, or with `tiled` a multiple of n.
+        concat_axis: int, where the parts are joined.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+        tiled: bool: cut `split_axis` into n equal parts and concatenate, in place of moving an axis.
+
+    Returns:
+        pytree of arrays of the dtypes of x: the axis of size n moved to `concat_axis`; with `tiled` an n-th of the size
+        along `split_axis` and n times that along `concat_axis`.
 
     Raises:
         WeftTypeError: if the axis can't be cut so.
@@ -312,7 +402,19 @@ def all_to_all(
 def pswapaxes(
     x: Tree, axis_name: AxisName, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Tree:
-    """Exchanges the named axis with the axis `axis` of `x`, which must have the same size.
+    """Exchanges the named axis with an axis of arrays.
+
+    Args:
+        x: pytree of arrays of any dtype, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        axis: int, an axis of the size of the named one.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+
+    Returns:
+        pytree of arrays of the dtypes and shapes of x.
+
+    Raises:
+        WeftTypeError: if the sizes differ.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -324,7 +426,18 @@ def pswapaxes(
 
 
 def pbroadcast(x: Tree, axis_name: AxisName, source: int) -> Tree:
-    """The value of the member `source`, on every member.
+    """Sends the value of one member to every member.
+
+    Args:
+        x: pytree of arrays of any dtype, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        source: int, the member.
+
+    Returns:
+        pytree like x.
+
+    Raises:
+        ValueError: if there is no such member.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -343,7 +456,18 @@ def pbroadcast(x: Tree, axis_name: AxisName, source: int) -> Tree:
 
 
 def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Tree:
-    """Sends values along (source, destination) pairs; members that receive nothing get zeros.
+    """Sends values along pairs of members; those that receive nothing get zeros.
+
+    Args:
+        x: pytree of arrays of any dtype, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        perm: pairs of ints (source, destination), the sources distinct and the destinations distinct.
+
+    Returns:
+        pytree like x.
+
+    Raises:
+        ValueError: if sources or destinations are no members or not distinct.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -363,7 +487,18 @@ def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T
 
 
 def pshuffle(x: Tree, axis_name: AxisName, perm: Sequence[int]) -> Tree:
-    """Member i receives the value of member perm[i].
+    """Permutes values: member i receives that of member perm[i].
+
+    Args:
+        x: pytree of arrays of any dtype, any shape, the same on all members.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        perm: sequence of ints, a permutation of all members.
+
+    Returns:
+        pytree like x.
+
+    Raises:
+        ValueError: if it is no permutation.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -376,11 +511,23 @@ def pshuffle(x: Tree, axis_name: AxisName, perm: Sequence[int]) -> Tree:
 
 
 def pcast(x: Tree, axis_name: AxisName, *, to: str) -> Tree:
-    """`x` (a pytree), whose type says from here on that it may vary along named axes of `shard_map`; its cotangents are
-    then added up over them.
+    """Lets the type of values say that they may vary along named axes of `shard_map`; their cotangents are then added
+    up over them.
 
     Values are made varying by themselves where they meet varying ones. `to` is 'varying'; other kinds of types weft
     does not have.
+
+    Args:
+        x: pytree of arrays of any dtype, any shape.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        to: str, 'varying'.
+
+    Returns:
+        pytree like x.
+
+    Raises:
+        ValueError: for another `to`.
+        NameError: if the axis is not in scope.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -110,14 +110,21 @@ def dot_general(
     *,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Contracts two arrays: `dimension_numbers` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
+    """Multiplies two arrays and sums over contracted axes.
 
     The result has the batch axes, then the free axes of lhs, then those of rhs.
 
     Args:
-        precision: how exactly hardware with several ways computes: a `Precision`, its name or a pair of them, or a
-            `DotAlgorithm(Preset)`.
-        preferred_element_type: the dtype of the result; by default the one that those of the operands promote to.
+        lhs: array of integers, floats, complex numbers or booleans, any shape.
+        rhs: array of numbers or booleans, any shape whose contracted and batch axes have the sizes of lhs's.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), four sequences of axes, ints.
+        precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
+            `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
+        preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of that dtype; its shape has the batch axes, then the free axes of lhs, then those of rhs.
 
     Raises:
         TypeError: if contracted or batch sizes differ.
@@ -147,7 +154,20 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """The product of vectors and matrices of one dtype.
+    """Multiplies vectors and matrices.
+
+    Args:
+        lhs: array of numbers or booleans, shape (k,) or (m, k).
+        rhs: array of numbers or booleans, shape (k,) or (k, n).
+        dimension_numbers: as of `dot_general`, for arrays of any shape; None for the last axis of lhs and the first of
+            rhs.
+        precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
+            `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
+        preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of that dtype, shape (), (m,), (n,) or (m, n).
 
     Raises:
         ValueError: if ranks are not 1 or 2, or the contracted sizes differ.
@@ -167,7 +187,20 @@ def dot(
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
-    """The product of two stacks of matrices.
+    """Multiplies two stacks of matrices.
+
+    Args:
+        lhs: array of numbers or booleans, shape (…, m, k).
+        rhs: array of numbers or booleans, shape (…, k, n), with the same leading axes.
+        precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
+            `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
+
+    Returns:
+        array of the dtype that theirs promote to, shape (…, m, n).
+
+    Raises:
+        ValueError: if ranks differ or are less than 2.
+        TypeError: if sizes do not fit.
 
     Example:
         >>> from weft import lax

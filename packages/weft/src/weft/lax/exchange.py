@@ -38,11 +38,24 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Array:
-    """Member i sends `operand[input_offsets[j]:][:send_sizes[j]]` to member j, where it stands at `output_offsets[j]`
-    of what is otherwise `output`.
+    """Exchanges parts of different sizes: member i sends `operand[input_offsets[j]:][:send_sizes[j]]` to member j,
+    where it stands at `output_offsets[j]` of what is otherwise `output`.
 
     The four vectors of integers have one entry for each member; `output_offsets` are positions at the receiver, and
     `recv_sizes` what it is sent. It is computed with `all_gather`, so each member holds all operands for a while.
+
+    Args:
+        operand: array of any dtype, shape (k, …).
+        output: array of the dtype of operand, shape (m, …) with the same axes after the first.
+        input_offsets: integers, shape (n,), for n members: where each part begins.
+        send_sizes: integers, shape (n,): the sizes of the parts.
+        output_offsets: integers, shape (n,): positions at the receivers.
+        recv_sizes: integers, shape (n,): what this member is sent.
+        axis_name: the name of an axis in scope, or a tuple of names.
+        axis_index_groups: lists of members, all of one size, each of which works for itself; None for all together.
+
+    Returns:
+        array of the dtype and shape of output.
 
     Raises:
         WeftTypeError: if shapes or dtypes do not fit.
@@ -124,7 +137,18 @@ register_pytree_node(Sent, lambda s: ((s.value,), s.route), lambda route, childr
 
 
 def psend(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Sent:
-    """Sends `x` along (source, destination) pairs; the result is what `precv` takes to give the value.
+    """Sends a value along pairs of members; `precv` takes the result and gives the value.
+
+    Args:
+        x: array of any dtype, any shape.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        perm: pairs of ints (source, destination), the sources distinct and the destinations distinct.
+
+    Returns:
+        a token for `precv`.
+
+    Raises:
+        ValueError: if sources or destinations are no members or not distinct.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -137,11 +161,25 @@ def psend(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
 
 
 def precv(token: Sent, out_shape: ShapeDtypeStruct, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array:
-    """The value that a `psend` along the same pairs has sent; zeros for members that receive nothing. `out_shape` has
-    its shape and dtype.
+    """Receives the value that a `psend` along the same pairs has sent; members that receive nothing get zeros.
+
+    Args:
+        token: what `psend` returned.
+        out_shape: `ShapeDtypeStruct` of the value.
+        axis_name: the name of an axis in scope (of `vmap`, `shard_map` or `pmap`), or a tuple of names.
+        perm: pairs of ints (source, destination), as of the `psend`.
+
+    Returns:
+        array of the shape and dtype of `out_shape`.
 
     Raises:
         ValueError: if the token is none of `psend`, or the pairs or the type are others than those of the value sent.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> swap = lambda x: weft.lax.precv(weft.lax.psend(x, 'i', [(0, 1)]), x, 'i', [(0, 1)])
+        >>> weft.vmap(swap, axis_name='i')(jnp.array([1., 2.]))
+        Array([0., 1.], dtype=float32)
     """
     if not isinstance(token, Sent):
         raise ValueError(f"precv takes what psend returned, got a {type(token).__name__}.")

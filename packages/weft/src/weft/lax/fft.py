@@ -16,10 +16,19 @@ __all__ = ["FftType", "fft"]
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
-    """The discrete Fourier transform over the last one to three axes.
+    """Computes the discrete Fourier transform over the last one to three axes.
 
     fft_type is an `FftType` or its name: 'fft' and 'ifft' (complex), 'rfft' (of real values; the last axis becomes n //
     2 + 1) and 'irfft' (its inverse). `fft_lengths` are the sizes of those axes on the real side.
+
+    Args:
+        x: array of floats or complex numbers, any shape; of real numbers for 'rfft'.
+        fft_type: `lax.FftType` or its name: 'fft' and 'ifft', 'rfft' (of real values; the last axis becomes n // 2 + 1)
+            and 'irfft' (its inverse).
+        fft_lengths: one to three ints, the sizes of those axes on the real side.
+
+    Returns:
+        array of the shape described: complex64 or complex128; of 'irfft' float32 or float64.
 
     Raises:
         ValueError: for an unknown type, more than three lengths, or lengths that do not fit.

@@ -21,11 +21,19 @@ def rng_bit_generator(
     *,
     out_sharding: OutSharding = None,
 ) -> tuple[Array, Array]:
-    """The next key, and random bits of `shape` from `key`; on every backend the same bits.
+    """Makes random bits and the next key, by Philox or Threefry; on every backend the same bits.
+
+    Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 
     Args:
-        key: uint32[4] (or uint64[2]): a key and a counter, the low word of each first.
-        dtype: uint8, uint16, uint32 or uint64.
+        key: array of uint32, shape (4,), or of uint64, shape (2,): a key and a counter, the low word of each first.
+        shape: the shape of the bits, a sequence of ints.
+        dtype: uint8, uint16, uint32 or uint64, the dtype of the bits.
+        algorithm: `lax.RandomAlgorithm`.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        (key, bits): an array like key, and one of `dtype` and `shape`.
 
     Raises:
         TypeError: for another key or dtype.
@@ -49,7 +57,16 @@ def rng_bit_generator(
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
-    """Random numbers in [a, b) without a key: others in each run. `weft.random.uniform` is what programs mostly want.
+    """Draws random numbers from [a, b) without a key: others in each run. `weft.random.uniform` is what programs mostly
+    want.
+
+    Args:
+        a: scalar of integers or floats, the lower bound.
+        b: scalar of the dtype of a, the upper bound.
+        shape: the shape of the result, a sequence of ints.
+
+    Returns:
+        array of the dtype of a and `shape`.
 
     Raises:
         ValueError: if the bounds are no scalars of one integer or float dtype.

@@ -84,11 +84,20 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A slice of static size at indices that may be traced; indices out of bounds are moved in.
+    """Takes a slice of static size at indices that may be traced; it is moved to lie within the array.
 
     Args:
-        allow_negative_indices: whether (along each axis) negative indices count from the end; False spares the test
+        operand: array of any dtype, any shape.
+        start_indices: one integer scalar for each axis, or an array of integers of shape (rank,).
+        slice_sizes: one int for each axis, the shape of the slice.
+        allow_negative_indices: bool, or one for each axis: negative indices count from the end; False spares the test
             where they never are.
+
+    Returns:
+        array of the dtype of operand and shape `slice_sizes`.
+
+    Raises:
+        TypeError: if there is not one index and size for each axis, or a size exceeds that of the array.
 
     Example:
         >>> from weft import lax
@@ -108,7 +117,20 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The array with `update` written at indices that may be traced.
+    """Writes a slice at indices that may be traced; it is moved to lie within the array.
+
+    Args:
+        operand: array of any dtype, any shape.
+        update: array of the dtype and rank of operand, no larger along any axis.
+        start_indices: one integer scalar for each axis, or an array of integers of shape (rank,).
+        allow_negative_indices: bool, or one for each axis: negative indices count from the end; False spares the test
+            where they never are.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or ranks differ, or the update is larger than the array.
 
     Example:
         >>> from weft import lax
@@ -124,7 +146,17 @@ def dynamic_update_slice(
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """A slice of static size along one axis at an index that may be traced.
+    """Takes a slice of static size along one axis at an index that may be traced.
+
+    Args:
+        operand: array of any dtype, any shape.
+        start_index: integer scalar.
+        slice_size: int, the size of the slice along the axis.
+        axis: int, the axis.
+        allow_negative_indices: bool: a negative index counts from the end; False spares the test where it never is.
+
+    Returns:
+        array of the dtype of operand and its shape, but for `slice_size` along the axis.
 
     Example:
         >>> from weft import lax
@@ -142,7 +174,17 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """The element(s) along one axis at an index that may be traced.
+    """Takes what lies at an index along one axis that may be traced.
+
+    Args:
+        operand: array of any dtype, any shape.
+        index: integer scalar.
+        axis: int, the axis.
+        keepdims: bool: keep the axis, with size 1.
+        allow_negative_indices: bool: a negative index counts from the end; False spares the test where it never is.
+
+    Returns:
+        array of the dtype of operand and its shape, where the axis has size 1 or is removed.
 
     Example:
         >>> from weft import lax
@@ -156,7 +198,17 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """The array with `update` written along one axis at an index that may be traced.
+    """Writes a slice along one axis at an index that may be traced.
+
+    Args:
+        operand: array of any dtype, any shape.
+        update: array of the dtype and rank of operand, no larger along any axis.
+        start_index: integer scalar.
+        axis: int, the axis.
+        allow_negative_indices: bool: a negative index counts from the end; False spares the test where it never is.
+
+    Returns:
+        array of the dtype and shape of operand.
 
     Example:
         >>> from weft import lax
@@ -172,7 +224,18 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """The array with one element (or slice) along an axis replaced.
+    """Replaces what lies at an index along one axis that may be traced.
+
+    Args:
+        operand: array of any dtype, any shape.
+        update: array of the dtype of operand and its shape, where the axis has size 1 or is missing; or a Python
+            number.
+        index: integer scalar.
+        axis: int, the axis.
+        allow_negative_indices: bool: a negative index counts from the end; False spares the test where it never is.
+
+    Returns:
+        array of the dtype and shape of operand.
 
     Example:
         >>> from weft import lax
@@ -188,10 +251,17 @@ def dynamic_update_index_in_dim(
 
 
 def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """The elements at the places where `idxs[i]` is the index along `axes[i]`; the result has one axis of places, then
-    the other axes.
+    """Takes the elements at the places where `idxs[i]` is the index along `axes[i]`, modulo its size.
 
     Indices are taken modulo the sizes.
+
+    Args:
+        src: array of any dtype, any shape.
+        idxs: one vector of integers, shape (n,), for each of the axes.
+        axes: sequence of distinct ints, the axes.
+
+    Returns:
+        array of the dtype of src, shape (n, …) with the other axes of src.
 
     Raises:
         TypeError: if there is not one vector of indices for each axis.
@@ -238,7 +308,26 @@ def gather(
     mode: Mode = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Slices of `slice_sizes` at `start_indices`, arranged by `dimension_numbers` as in XLA.
+    """Takes slices at the places that an array of indices names, as XLA's Gather.
+
+    Args:
+        operand: array of any dtype, any shape.
+        start_indices: array of integers, shape (…, i): where each slice begins, its coordinates along the last axis.
+        dimension_numbers: `lax.GatherDimensionNumbers`, how axes of operand, indices and result correspond.
+        slice_sizes: one int for each axis of operand, the shape of each slice.
+        unique_indices: bool, a promise that no two slices begin at one place.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+        fill_value: scalar for what lies out of bounds with mode 'fill'; None for NaN, the least signed or the largest
+            unsigned integer, or True.
+
+    Returns:
+        array of the dtype of operand; its shape has the axes of indices but the last, and those of the slices at
+        `dimension_numbers.offset_dims`.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -297,7 +386,25 @@ def scatter(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `updates` written at `scatter_indices`; dimension numbers as in XLA.
+    """Writes updates at the places that an array of indices names, as XLA's Scatter. Where places meet, one of the
+    updates stays.
+
+    Args:
+        operand: array of any dtype, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
+            `dimension_numbers` says.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -327,7 +434,24 @@ def scatter_add(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `updates` added at `scatter_indices`; dimension numbers as in XLA.
+    """Adds updates at the places that an array of indices names, as XLA's Scatter.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
+            `dimension_numbers` says.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -357,7 +481,24 @@ def scatter_mul(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `updates` multiplied in at `scatter_indices`; dimension numbers as in XLA.
+    """Multiplies by updates at the places that an array of indices names, as XLA's Scatter.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
+            `dimension_numbers` says.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -387,7 +528,24 @@ def scatter_min(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `updates` taken the minimum with at `scatter_indices`; dimension numbers as in XLA.
+    """Takes the minimum with updates at the places that an array of indices names, as XLA's Scatter.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
+            `dimension_numbers` says.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -417,7 +575,24 @@ def scatter_max(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `updates` taken the maximum with at `scatter_indices`; dimension numbers as in XLA.
+    """Takes the maximum with updates at the places that an array of indices names, as XLA's Scatter.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
+            `dimension_numbers` says.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -447,7 +622,24 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `updates` subtracted at `scatter_indices`; dimension numbers as in XLA.
+    """Subtracts updates at the places that an array of indices names, as XLA's Scatter.
+
+    Args:
+        operand: array of integers, floats or complex numbers, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
+            `dimension_numbers` says.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax
@@ -478,7 +670,24 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The array with `func` (elementwise) applied once at each place of `scatter_indices`.
+    """Applies an elementwise function once at each place that an array of indices names.
+
+    Args:
+        operand: array of any dtype, any shape.
+        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        func: an elementwise function of an array of the dtype of operand.
+        dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
+        update_shape: sequence of ints, the sizes of the window axes, as updates would have them.
+        indices_are_sorted: bool, a promise that they are; the result is undefined where it is broken.
+        unique_indices: bool, a promise that no place is written twice; the result is undefined where it is broken.
+        mode: `lax.GatherScatterMode` or its name, for what lies out of bounds: 'clip' moves it in, 'fill' or 'drop'
+            leaves it out, 'promise_in_bounds' says that there is none. None for 'fill'.
+
+    Returns:
+        array of the dtype and shape of operand.
+
+    Raises:
+        TypeError: if dtypes or shapes do not fit.
 
     Example:
         >>> from weft import lax

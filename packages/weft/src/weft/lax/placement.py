@@ -13,10 +13,18 @@ __all__ = ["with_sharding_constraint"]
 
 
 def with_sharding_constraint(x: Tree, shardings: Sharding | PartitionSpec | PyTree) -> Tree:
-    """`x` (a pytree), which inside a compiled program lies as `shardings` (a pytree prefix of shardings or specs) says;
-    outside, it is moved.
+    """Says how arrays lie over devices inside a compiled program; outside, it moves them.
 
-    Raises: ValueError where an axis can't be cut evenly, RuntimeError for a spec without a mesh.
+    Args:
+        x: pytree of arrays of any dtype, any shape.
+        shardings: pytree prefix of x of `Sharding`s or `PartitionSpec`s.
+
+    Returns:
+        pytree like x.
+
+    Raises:
+        ValueError: if an axis can't be cut evenly.
+        RuntimeError: for a spec without a mesh.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -24,13 +24,21 @@ _T = TypeVar("_T")
 def platform_dependent(
     *args: PyTree, default: Callable[..., _T] | None = None, **per_platform: Callable[..., _T]
 ) -> _T:
-    """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else
-    `default`.
+    """Calls the function given for the platform that the program runs on.
 
     All functions are traced and give the same types; only the chosen one is compiled.
 
+    Args:
+        args: pytrees of arrays of any dtype, any shape: the arguments.
+        default: function for all other platforms; None for none.
+        per_platform: functions by the names of platforms: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=….
+
+    Returns:
+        pytree of arrays, what the functions return: all have one structure, shapes and dtypes.
+
     Raises:
         NotImplementedError: when the program is compiled for a platform that has no function, and there is no default.
+        TypeError: if there is no function, or their results have different types.
 
     Example:
         >>> import weft

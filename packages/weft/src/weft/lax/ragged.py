@@ -38,8 +38,21 @@ def ragged_dot_general(
     groups in front, one product for each. A batch axis: groups make no difference.
 
     Args:
-        group_sizes: integers (g,), or (…, g) with the sizes of lhs's batch axes (and free or contracted ones before the
-            ragged axis).
+        lhs: array of integers, floats or complex numbers, any shape.
+        rhs: array of numbers, any shape whose contracted and batch axes have the sizes of lhs's.
+        group_sizes: array of integers, shape (g,), or (…, g) with the sizes of lhs's batch axes (and free or contracted
+            ones before the ragged axis).
+        ragged_dot_dimension_numbers: `lax.RaggedDotDimensionNumbers`: the numbers of `dot_general`, the ragged axis of
+            lhs, and the axis of groups of rhs, if it has one.
+        precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
+            `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
+        preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
+        group_offset: None; weft has no offsets of groups.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of that dtype; its shape is that of `dot_general` without rhs's axis of groups, or, where the ragged axis
+        is contracted, with an axis of size g in front.
 
     Raises:
         TypeError: if sizes or dimension numbers do not fit.
@@ -79,10 +92,23 @@ def ragged_dot(
     group_offset: ArrayLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Rows of `lhs` (m, k) times matrices of `rhs` (g, k, n), the first group_sizes[0] rows times rhs[0] and so on: (m,
-    n).
+    """Multiplies groups of rows by matrices of their own: the first group_sizes[0] rows by rhs[0] and so on. Rows after
+    the last group give zeros.
 
     Rows after the last group give zeros.
+
+    Args:
+        lhs: array of integers, floats or complex numbers, shape (m, k).
+        rhs: array of numbers, shape (g, k, n).
+        group_sizes: array of integers, shape (g,): the number of rows of each group.
+        precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
+            `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
+        preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
+        group_offset: None; weft has no offsets of groups.
+        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+
+    Returns:
+        array of that dtype, shape (m, n).
 
     Raises:
         TypeError: if shapes do not fit.
@@ -128,14 +154,21 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The product of arrays in narrow floats with scales for blocks of them (microscaling): bfloat16 unless another
-    dtype is preferred.
+    """Multiplies arrays in narrow floats with scales for blocks of them (microscaling).
 
     Args:
-        lhs_scale, rhs_scale: arrays like their operands but for the contracted axes, whose sizes divide those of the
-            operand.
-        dimension_numbers: as of `dot_general`; by default the last axis of lhs with the last but one of rhs, axes
+        lhs: array of floats, shape (…, m, k), or any other with `dimension_numbers`.
+        rhs: array of floats, shape (…, k, n), or any other with `dimension_numbers`.
+        lhs_scale: array of floats, of the shape of lhs but for the contracted axes, whose sizes divide lhs's; None for
+            ones.
+        rhs_scale: array of floats, of the shape of rhs but for the contracted axes, whose sizes divide rhs's; None for
+            ones.
+        dimension_numbers: as of `dot_general`; None for the last axis of lhs with the last but one of rhs, and axes
             before them batched.
+        preferred_element_type: dtype of the result; None for bfloat16.
+
+    Returns:
+        array of that dtype, shape (…, m, n), or as of `dot_general`.
 
     Raises:
         TypeError: for operands of rank below 2, or a scale that does not fit.

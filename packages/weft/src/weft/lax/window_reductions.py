@@ -36,13 +36,23 @@ _MONOIDS = {
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """The (low, high) padding of each axis that 'VALID', 'SAME' or 'SAME_LOWER' stands for.
+    """Tells the (low, high) padding of each axis that 'VALID', 'SAME' or 'SAME_LOWER' stands for.
 
     With 'SAME' the result has one element for each stride; what must be added unevenly goes to the end, with
     'SAME_LOWER' to the start.
 
+    Args:
+        in_shape: the shape of the array, one int for each axis.
+        window_shape: the shape of the window, one int for each axis.
+        window_strides: the steps of the window, one positive int for each axis.
+        padding: str: 'VALID', 'SAME' or 'SAME_LOWER'.
+
+    Returns:
+        list of (low, high), two ints for each axis.
+
     Raises:
-        RuntimeError: for another name. ValueError: if a stride is not positive.
+        RuntimeError: for another name.
+        ValueError: if a stride is not positive.
 
     Example:
         >>> from weft import lax
@@ -133,15 +143,23 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Folds `computation` over every window of an array, or of several of one shape (pytrees allowed).
+    """Folds a function over every window of an array, or of several of one shape.
 
     Args:
-        init_value: where each fold starts, and what padding is filled with; an identity of `computation`.
+        operand: array of any dtype, any shape, or a pytree of arrays of one shape.
+        init_value: pytree like operand of scalars of the same dtypes, where each fold starts, and what padding is
+            filled with; an identity of `computation`.
         computation: an associative function of two elements. `lax.add`, `lax.max` and `lax.min` with their identities
             become reduce_window_sum, _max and _min, which are differentiable in their own right; any other function is
             differentiated through.
-        window_dimensions, window_strides, base_dilation, window_dilation: one number for each axis.
+        window_dimensions: the shape of the window, one int for each axis.
+        window_strides: the steps of the window, one int for each axis; None for ones.
         padding: 'VALID', 'SAME', 'SAME_LOWER' or a (low, high) pair for each axis.
+        base_dilation: the distance of neighbouring elements of the array, one int for each axis; None for ones.
+        window_dilation: the distance of neighbouring elements of the window, one int for each axis; None for ones.
+
+    Returns:
+        pytree like operand: arrays of the same dtypes, with one element for each window.
 
     Raises:
         TypeError: if an argument does not have one entry for each axis, or dtypes differ.
@@ -208,7 +226,18 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[Size, ...]:
-    """The shape that `reduce_window` gives.
+    """Computes the shape that `reduce_window` gives.
+
+    Args:
+        operand_shape: the shape of the array, one int for each axis.
+        window_dimensions: the shape of the window, one int for each axis.
+        window_strides: the steps of the window, one int for each axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER' or a (low, high) pair for each axis.
+        base_dilation: the distance of neighbouring elements of the array, one int for each axis; None for ones.
+        window_dilation: the distance of neighbouring elements of the window, one int for each axis; None for ones.
+
+    Returns:
+        tuple of ints, the shape.
 
     Example:
         >>> from weft import lax
