@@ -54,10 +54,11 @@ play: web
 	@exec $(NODE) tools/play.mjs --site build/site --port $(PORT) --host-port $(HOST_PORT) --host-command "$(HOST_COMMAND)"
 
 ##@ test
-## test-runtime: types of all TypeScript, the runtime's tests under Node, and those of the build tools
+## test-runtime: types of all TypeScript; under Node the tests of the runtime, of the page's parts and of the build tools
 test-runtime: $(NPM_STAMP) | $(VENV_STAMP)
 	@$(NPM) run --silent typecheck
 	@$(NPM) test --silent -w @weft/runtime
+	@$(NPM) test --silent -w @weft/web
 	@$(NODE) --test tools/test/
 	@$(VENV)/bin/python -m pytest -q tools/web
 
