@@ -1,5 +1,7 @@
 """What an editor and a type checker see of the public functions: parameters, results, and no name without a type."""
 
+import __future__
+
 import importlib
 import pathlib
 import re
@@ -277,7 +279,9 @@ def public() -> list[str]:
     for name in MODULES:
         module = importlib.import_module(name)
         names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
-        found += [f"{name}.{n}" for n in names if not isinstance(getattr(module, n), types.ModuleType)]
+        found += [
+            f"{name}.{n}" for n in names if not isinstance(getattr(module, n), types.ModuleType | __future__._Feature)
+        ]
     return found
 
 

@@ -10,10 +10,11 @@ from typing import Any, Sequence
 
 import jaxlib._jax as _jax
 from jaxlib import version as _release
-from jaxlib import xla_client as xc
+from jaxlib import xla_client
 from weft.base.errors import BackendError
 
 RELEASE: tuple[int, ...] = tuple(int(part) for part in _release.__version__.split(".")[:3] if part.isdigit())
+xc = xla_client  # others import it from here
 VERSION: int = xc._version
 OLDEST, NEWEST = (0, 10, 2), (0, 13)
 

@@ -87,7 +87,7 @@ def is_gone(array: Any) -> bool:
 def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
     """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
     if dtypes.is_bool(aval.dtype):
-        return (np.frombuffer(data, np.uint8) != 0).reshape(aval.shape)
+        return np.not_equal(np.frombuffer(data, np.uint8), 0).reshape(aval.shape)
     width = dtypes.bits(aval.dtype)
     if width < 8:
         low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)

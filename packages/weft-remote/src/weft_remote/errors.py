@@ -78,7 +78,7 @@ def rebuild(name: str, message: str) -> Exception:
             error = cls.__new__(cls)  # some make their message of parts; this is the whole of it
             Exception.__init__(error, message)
             return error
-    if name in _BUILTINS:
-        return getattr(builtins, name)(message)
-    # looked up now: a backend may have put its own class in its place
-    return getattr(errors, name)(message) if name in _NAMES else RuntimeError(message)
+    # a backend may have put its own class in the place of one of `errors`: that is looked up now
+    module = builtins if name in _BUILTINS else errors if name in _NAMES else None
+    kind: type[Exception] = RuntimeError if module is None else getattr(module, name)
+    return kind(message)

@@ -9,7 +9,7 @@ from .base.dtypes import SupportsDType
 from .base.host import has_numpy, np
 from .base.mesh import NamedSharding, PartitionSpec, Sharding
 from .primitives.gather import GatherScatterMode
-from .runtime.array import Array
+from .runtime.array import Array as Array
 from .runtime.backend import Device
 
 if TYPE_CHECKING:

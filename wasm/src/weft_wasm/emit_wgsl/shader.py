@@ -341,14 +341,18 @@ class Shader:
 
 
 def to_f32(x: float) -> float:
+    nearest: float
     try:
-        return struct.unpack("<f", struct.pack("<f", x))[0]
+        (nearest,) = struct.unpack("<f", struct.pack("<f", x))
     except OverflowError:
-        return math.copysign(math.inf, x)
+        nearest = math.copysign(math.inf, x)
+    return nearest
 
 
 def f32_bits(x: float) -> int:
-    return struct.unpack("<I", struct.pack("<f", x))[0]
+    bits: int
+    (bits,) = struct.unpack("<I", struct.pack("<f", x))
+    return bits
 
 
 # ---- the table: (shader, node, texts of its operands) -> text

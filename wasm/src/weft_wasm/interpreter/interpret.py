@@ -133,14 +133,17 @@ def to_storage(value: float, dtype: str) -> float:
     """The nearest f16/bf16 value, ties to even."""
     if value != value or math.isinf(value):
         return value
+    nearest: float
     if dtype == "f16":
         try:
-            return struct.unpack("<e", struct.pack("<e", value))[0]
+            (nearest,) = struct.unpack("<e", struct.pack("<e", value))
         except OverflowError:
-            return math.copysign(math.inf, value)
+            nearest = math.copysign(math.inf, value)
+        return nearest
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
     bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
-    return struct.unpack("<f", struct.pack("<I", bits))[0]
+    (nearest,) = struct.unpack("<f", struct.pack("<I", bits))
+    return nearest
 
 
 class _Machine:

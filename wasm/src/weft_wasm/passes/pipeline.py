@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from weft_wasm.ir.nodes import Program
-from weft_wasm.ir.verify import VerifyError, verify
+from weft_wasm.ir.attributes import VerifyError
+from weft_wasm.ir.verify import verify
 from weft_wasm.passes import kernel_fusion, prefetch, schedule, threads
 
 

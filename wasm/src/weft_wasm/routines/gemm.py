@@ -517,9 +517,6 @@ def _contiguous(e: Expr, var: Var) -> bool:
     forms: dict[Expr, Linear] = {}
     strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
     hidden = any(
-        t is not var and any(x is var for x in walk_expr(t))
-        for terms, _ in forms.values()
-        for t in terms
-        if type(t) is not Var
+        any(x is var for x in walk_expr(t)) for terms, _ in forms.values() for t in terms if type(t) is not Var
     )
     return 1 in strides and strides <= {0, 1} and not hidden

@@ -58,7 +58,7 @@ def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concaten
     """
 
     @functools.wraps(method)
-    def call(self: _Self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def call(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         lock = self.lock
         lock.acquire()
         try:

@@ -42,7 +42,8 @@ class PyodideRuntime:
     def alloc(self, nbytes: int) -> int:
         """The address of a new buffer."""
         try:
-            return self._alloc(nbytes)
+            address: int = self._alloc(nbytes)
+            return address
         except JsException as e:
             raise failure("an array", e) from None
 
@@ -72,10 +73,11 @@ class PyodideRuntime:
 
     @property
     def threads(self) -> int:
-        return self.device.threads
+        return int(self.device.threads)
 
     def stats(self) -> dict[str, int]:
-        return self.device.stats().to_py()
+        counts: dict[str, int] = self.device.stats().to_py()
+        return counts
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
         """A function from input addresses to output addresses. functions: what the program calls, on lists of
@@ -131,7 +133,8 @@ class PyodideRuntime:
 
         def call(handles: list[int]) -> list[int]:
             try:
-                return self.device.run(number, to_js(handles), to_js(list(donated))).to_py()
+                results: list[int] = self.device.run(number, to_js(handles), to_js(list(donated))).to_py()
+                return results
             except JsException as e:
                 raise raised.pop() if raised else failure(artifact.name, e) from None
 
@@ -160,8 +163,8 @@ def kept_programs() -> Store | None:
 
 def failure(name: str, e: Any) -> Exception:
     """The Python exception for what a call of the page's device threw."""
-    if getattr(e, "name", "") == "WeftMemoryError":
-        return DeviceMemoryError(f"{name}: {e.message}")
-    if getattr(e, "name", "") == "WeftProgramError":
-        return JaxRuntimeError(f"{name}: {e.message}")
-    return RuntimeError(f"{name}: {e.message}")
+    classes: dict[str, type[Exception]] = {
+        "WeftMemoryError": DeviceMemoryError,
+        "WeftProgramError": JaxRuntimeError,
+    }
+    return classes.get(getattr(e, "name", ""), RuntimeError)(f"{name}: {e.message}")

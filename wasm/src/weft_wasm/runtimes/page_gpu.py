@@ -72,7 +72,8 @@ class PyodideGpu:
         wait_for(self.device.synchronize(), "waiting for an array")
 
     def stats(self) -> dict[str, int]:
-        return self.device.stats().to_py()
+        counts: dict[str, int] = self.device.stats().to_py()
+        return counts
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
         """A function from input handles to output handles. functions: what the program calls of the host."""

@@ -344,13 +344,16 @@ class WasmtimeDevice:
 
     def _call(self, main: wasmtime.Func) -> int:
         """Runs a program that the table is ready for; where there is a limit, until its time is up."""
+        code: int
         if self.patience is None:
-            return main(self.store, self.table)
+            code = main(self.store, self.table)
+            return code
         self.store.set_epoch_deadline(1)
         alarm = threading.Timer(self.patience, self.engine.increment_epoch)
         alarm.start()
         try:
-            return main(self.store, self.table)
+            code = main(self.store, self.table)
+            return code
         finally:
             alarm.cancel()
 

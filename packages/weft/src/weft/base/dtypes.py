@@ -132,19 +132,19 @@ class KeyDType(ExtendedDType):
 
 if TYPE_CHECKING or has_numpy:
     from numpy import (
-        character,
-        complexfloating,
-        flexible,
-        floating,
-        generic,
-        inexact,
-        integer,
-        number,
-        object_,
-        signedinteger,
-        unsignedinteger,
+        character as character,
+        complexfloating as complexfloating,
+        flexible as flexible,
+        floating as floating,
+        generic as generic,
+        inexact as inexact,
+        integer as integer,
+        number as number,
+        object_ as object_,
+        signedinteger as signedinteger,
+        unsignedinteger as unsignedinteger,
     )
-    from numpy.exceptions import ComplexWarning
+    from numpy.exceptions import ComplexWarning as ComplexWarning
 else:
 
     class _Abstract(type):

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from .annotations import override
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy
+
+    np = numpy  # others import the name from here
 else:
     np = None
     if os.environ.get("WEFT_NUMPY", "1") != "0":

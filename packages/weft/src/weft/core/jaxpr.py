@@ -94,15 +94,16 @@ def round_scalar(value: Any, dt: ElementType) -> bool | int | float | complex:
     kind = dtypes.kind(dt)
     if kind == "b":
         return bool(value)
-    if kind in "iu":
-        return unpack(pack([int(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 8 else _wrapped(int(value), dt)
-    if kind == "c":
-        return unpack(pack([complex(value)], dt.name), dt.name)[0]
+    number = int(value) if kind in "iu" else complex(value) if kind == "c" else float(value)
     if dt == dtypes.float64:
-        return float(value)
-    return (
-        unpack(pack([float(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 16 else round_narrow(float(value), dt)
-    )
+        return number
+    if isinstance(number, int) and dtypes.bits(dt) < 8:
+        return _wrapped(number, dt)
+    if isinstance(number, float) and dtypes.bits(dt) < 16:
+        return round_narrow(number, dt)
+    stored: int | float | complex
+    (stored,) = unpack(pack([number], dt.name), dt.name)
+    return stored
 
 
 class JaxprEqn:
@@ -282,7 +283,8 @@ def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
         for var, i in last.items():
             result.setdefault(i, []).append(var)
         jaxpr.cache["last_uses"] = result
-    return jaxpr.cache["last_uses"]
+    uses: dict[int, list[Atom]] = jaxpr.cache["last_uses"]
+    return uses
 
 
 @final

@@ -80,7 +80,7 @@ def _value(names: _Names, value: Value, indent: int, column: int) -> str:
     if hasattr(value, "itemsize") and hasattr(value, "kind") and hasattr(value, "name"):
         return dtypes.name(value)
     if callable(value) and hasattr(value, "__name__"):
-        return value.__name__
+        return str(value.__name__)
     return str(value)
 
 

@@ -216,6 +216,7 @@ def axis_env() -> tuple[Axis, ...]:
 
 
 def axis_size_of(name: Any) -> int:
+    axis: Axis
     for axis in reversed(_axes.get()):
         if axis.name == name:
             return axis.size

@@ -11,6 +11,7 @@ from ..base.errors import type_error
 from ..base.host import from_flat
 from ..primitives import collective as ops
 from ..primitives import linear
+from ..primitives.dynamic_slice import dynamic_slice_p
 from ..primitives.elementwise import add, and_p, clamp, ge, lt, select, sub
 from ..primitives.gather import GatherDimensionNumbers, gather
 from ..primitives.linear import broadcast_in_dim, full
@@ -121,7 +122,7 @@ def _row(table: Value, i: Value) -> Value:
     """table[i]"""
     shape = shape_of(table)
     starts = [i, *[full((), 0, dtypes.int32)] * (len(shape) - 1)]
-    return linear.reshape(ops._dynamic_slice_p.bind(table, *starts, slice_sizes=(1, *shape[1:])), shape[1:])
+    return linear.reshape(dynamic_slice_p.bind(table, *starts, slice_sizes=(1, *shape[1:])), shape[1:])
 
 
 class Sent:

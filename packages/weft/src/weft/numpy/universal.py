@@ -15,7 +15,7 @@ from ..lax.reductions import reduce_and, reduce_or, reduce_xor
 from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives.rules import dtype_of, shape_of
-from ..primitives.shape import iota, slice_
+from ..primitives.shape import concatenate, iota, slice_
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from . import comparisons, elementary, reductions, ufuncs
@@ -360,7 +360,7 @@ def _accumulate(self: Value, a: Value, axis: Any, dtype: ElementType) -> Value:
 
     first, rest = _head(a, axis)
     later = scan(step, first, rest)[1]
-    return linear.moveaxis(reductions.concatenate([linear.expand_dims(first, (0,)), later], 0), 0, axis)
+    return linear.moveaxis(concatenate([linear.expand_dims(first, (0,)), later], 0), 0, axis)
 
 
 @inner_jit(name="reduceat", static_argnums=(0, 3, 4))
@@ -382,7 +382,7 @@ def _reduceat(self: Value, a: Value, indices: Any, axis: Any, dtype: ElementType
         if not dtypes.is_unsigned(dtype_of(indices))
         else indices
     )
-    ends = reductions.concatenate([slice_(indices, (1,), (k,)), linear.full((1,), n, dtype_of(indices))], 0)
+    ends = concatenate([slice_(indices, (1,), (k,)), linear.full((1,), n, dtype_of(indices))], 0)
 
     def step(out: Value, picked: Value) -> tuple[Any, None]:
         x, i = picked

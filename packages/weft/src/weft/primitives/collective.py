@@ -321,7 +321,10 @@ def _collective(
                 0,
             )
         inner = dict(params)
-        return _batch_member(axis, x, dim, names, alone, inner.pop("axis_index_groups", None), inner)
+        member: tuple[Value, Any] = _batch_member(
+            axis, x, dim, names, alone, inner.pop("axis_index_groups", None), inner
+        )
+        return member
 
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out, (t,) = primitive.bind(*primals, **params), tangents

@@ -230,7 +230,10 @@ def rng_bit_generator(
     key: Value, shape: Sequence[Size], dtype: ElementType, algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT
 ) -> list[Any]:
     """[the next key, bits of `shape`]."""
-    return rng_bit_generator_p.bind(key, shape=tuple(shape), dtype=dtype, algorithm=algorithm, out_sharding=None)
+    results: list[Any] = rng_bit_generator_p.bind(
+        key, shape=tuple(shape), dtype=dtype, algorithm=algorithm, out_sharding=None
+    )
+    return results
 
 
 # keys ----------------------------------------------------------------------------------------------------------------

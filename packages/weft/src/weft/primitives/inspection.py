@@ -65,4 +65,5 @@ def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]
             eqns.append(eqn)
         plain = jaxpr.replace(eqns=eqns, effects=frozenset().union(*[e.effects for e in eqns])) if callbacks else jaxpr
         jaxpr.cache["inspections"] = plain, callbacks
-    return jaxpr.cache["inspections"]
+    found: tuple[Jaxpr, list[Callable[[Any], None]]] = jaxpr.cache["inspections"]
+    return found

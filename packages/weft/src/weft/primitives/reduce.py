@@ -213,7 +213,7 @@ def _cumulative(
 ) -> Primitive:
     primitive = Primitive(name, basic=False)
 
-    def abstract(x: Value, *, axis: int, reverse: bool) -> ShapedArray:
+    def abstract(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         check_kind(name, x, kinds)
         if not 0 <= axis < len(x.shape):
             raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")

@@ -180,7 +180,7 @@ def _zeta_scalar(x: float, q: float) -> float:
         return math.inf if x % 2 == 0 or x == 1 else math.nan  # the signs on both sides of a pole agree, or do not
     if x < 1 or q < 0 and x != math.floor(x):
         return math.nan
-    total = 0.0
+    total: float = 0.0
     while q < 20:
         total += q**-x
         q += 1
@@ -233,7 +233,7 @@ def _polygamma_scalar(m: float, x: float) -> float:
         return _digamma_scalar(x)
     if m < 0 or m != math.floor(m):
         return math.nan
-    return (-1) ** (int(m) + 1) * math.gamma(m + 1) * _zeta_scalar(m + 1, x)
+    return (-1.0) ** (int(m) + 1) * math.gamma(m + 1) * _zeta_scalar(m + 1, x)
 
 
 def _polygamma(m: Value, x: Value) -> Value:
