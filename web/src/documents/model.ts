@@ -147,3 +147,23 @@ export function checkDocument(value: unknown, where = "document"): Document {
     origin: typeof origin === "string" ? origin.slice(0, 500) : null,
   };
 }
+
+/**
+ * A new document with the content that `contentOf` wrote.
+ *
+ * @throws DocumentError if the text is no such content.
+ */
+export function fromContent(text: string, where = "document"): Document {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new DocumentError(`${where} must be JSON.`, { cause: error });
+  }
+  const { title, form, options, cells } = fieldsOf(value, where);
+  const pairs = listOf(cells, `${where}.cells`, LIMITS.cells).map((pair, index) => {
+    const [kind, source] = listOf(pair, `${where}.cells[${index}]`, 2);
+    return { kind, source };
+  });
+  return checkDocument({ title, form, options, cells: pairs }, where);
+}

@@ -4,8 +4,8 @@
  * `#doc=1.…` is JSON, deflated, in URL-safe base64. The zlib format ends in a checksum, so that a link with one wrong
  * letter is damaged rather than another document. `#code=…`, of earlier versions, is a script, deflated without one.
  */
-import { checkDocument, contentOf, LIMITS, newCell, newDocument } from "./model.js";
-import type { Document } from "./model.js";
+import { contentOf, fromContent, LIMITS, newCell, newDocument } from "./model.js";
+import type { Document, DocumentError } from "./model.js";
 import { compress, DataError, decompress } from "./compression.js";
 
 const VERSION = 1;
@@ -59,15 +59,14 @@ function digest(text: string): string {
  * @throws LinkError of kind "too-large" if browsers would refuse the address.
  */
 export async function toFragment(document: Document): Promise<string> {
-  const fragment = `#doc=${VERSION}.${toBase64(await compress(contentOf(document), "deflate"))}`;
-  if (fragment.length > LINK_CHARACTERS) {
-    const size = `${(fragment.length / 1e6).toFixed(1)} million characters`;
-    throw new LinkError(
-      "too-large",
-      `A link to this document would have ${size}, and browsers take one million. Send it as a file instead.`,
-    );
-  }
-  return fragment;
+  const content = contentOf(document);
+  const fragment = `#doc=${VERSION}.${toBase64(await compress(content, "deflate"))}`;
+  if (fragment.length <= LINK_CHARACTERS && new Blob([content]).size <= LIMITS.characters) return fragment;
+  const size = `${(fragment.length / 1e6).toFixed(1)} million characters`;
+  throw new LinkError(
+    "too-large",
+    `This document is too large for a link, which would have ${size}. Send it as a file instead.`,
+  );
 }
 
 async function inflate(payload: string, format: CompressionFormat): Promise<string> {
@@ -106,12 +105,9 @@ export async function fromFragment(fragment: string): Promise<Document | null> {
   }
   if (Number(parts[1]) < 1) throw damaged("it doesn't say how it is written.");
   const text = await inflate(parts[2]!, "deflate");
-  let value: Record<string, unknown>;
   try {
-    value = JSON.parse(text) as Record<string, unknown>;
-    const cells = (value["cells"] as [unknown, unknown][]).map(([kind, source]) => ({ kind, source }));
-    return { ...checkDocument({ ...value, cells }, "document"), id: newDocument().id, origin: `link:${digest(text)}` };
+    return { ...fromContent(text), origin: `link:${digest(text)}` };
   } catch (error) {
-    throw damaged(error instanceof Error ? `${error.message}` : "it holds no document.", error);
+    throw damaged((error as DocumentError).message, error);
   }
 }
