@@ -1,0 +1,43 @@
+"""TypeScript is checked strictly: no project of `npm run typecheck` asks for less than tsconfig.base.json does.
+tools/test/typecheck.test.mjs says that every file is in one.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STRICT = ("strict", "noUncheckedIndexedAccess", "noImplicitOverride", "noFallthroughCasesInSwitch", "isolatedModules")
+FREE = {"lib", "types", "allowJs", "checkJs"}  # what a project may say of itself
+PROJECTS = re.findall(r"tsc -p (\S+)", json.loads((ROOT / "package.json").read_text())["scripts"]["typecheck"])
+
+
+def config(project: str) -> dict:
+    return json.loads((ROOT / project / "tsconfig.json").read_text())
+
+
+def tracked(*patterns: str) -> set[str]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_the_base_is_strict():
+    options = json.loads((ROOT / "tsconfig.base.json").read_text())["compilerOptions"]
+    assert all(options[name] is True for name in STRICT)
+
+
+def test_no_project_asks_for_less():
+    found = {path.removesuffix("/tsconfig.json") for path in tracked("*tsconfig.json")}
+    assert found == set(PROJECTS), "run each tsconfig.json in `npm run typecheck`"
+    for project in PROJECTS:
+        said = config(project)
+        base = (ROOT / project / said["extends"]).resolve()
+        parents = [ROOT / "tsconfig.base.json", *[ROOT / p / "tsconfig.json" for p in PROJECTS if p != project]]
+        assert base in parents and set(said["compilerOptions"]) <= FREE, project
+
+
+def test_nothing_is_left_unchecked():
+    """No comment silences the compiler; programs in strings may say that an error must come."""
+    marks = re.compile(r"^\s*(//|/\*)\s*@ts-(ignore|nocheck|expect-error)", re.M)
+    assert not [f for f in tracked("*.ts") if marks.search((ROOT / f).read_text())]
