@@ -26,6 +26,7 @@ MODULES = (
     "weft.lax.transcendental",
     "weft.lax.unary",
     "weft.lax.window_reductions",
+    "weft.plot.current",
 )
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example):\n((?:(?: .*)?\n)*)", re.MULTILINE)
 ENTRY = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*):", re.MULTILINE)

@@ -36,6 +36,7 @@ ROOMS = {
         "export",
         "compat",
         "nn",
+        "plot",
         "example_libraries",
         "experimental",
         "FACES",

@@ -125,6 +125,7 @@ if TYPE_CHECKING:  # what loads when it is first used
         nn,
         numpy,
         ops,
+        plot,
         profiler,
         random,
         ref,
@@ -180,7 +181,7 @@ _lazy = _LazyNames(
         "runtime.environment": "live_arrays print_environment_info",
     },
     modules=(
-        "lax numpy random nn scipy example_libraries tree_util flatten_util typing version ref ffi distributed"
+        "lax numpy random nn plot scipy example_libraries tree_util flatten_util typing version ref ffi distributed"
         " dlpack monitoring image remote as_jax debug experimental export stages sharding profiler"
         " custom_batching custom_derivatives ad_checkpoint ops dtypes"
     ),

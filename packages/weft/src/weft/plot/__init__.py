@@ -1,0 +1,44 @@
+"""weft.plot: figures, drawn by the page of the playground, or by matplotlib where it is installed.
+
+    from weft import plot
+
+    plot.line(x, y, label="fit", title="a wave", xlabel="seconds")   # into the current figure
+    plot.scatter(x, data, label="data")                             # into the same one
+    plot.show()                                                     # the next function begins another
+
+    plot.curve("loss", step, loss)                                  # one more point of a live curve
+
+    fig = plot.figure(columns=2)                                    # panels side by side
+    fig.panel(title="height").image(z)
+    fig.panel(title="levels").contour(x, y, z)
+    fig.save("hills.svg")
+
+Arrays of weft and NumPy, lists, and pytrees of these are taken alike.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..base.lazy import LazyNames as _LazyNames
+from .session import flush, set_renderer
+
+if TYPE_CHECKING:  # what loads when it is first used
+    from .current import *
+    from .figures import Figure
+    from .panels import Panel
+
+_lazy = _LazyNames(
+    globals(),
+    {
+        "current": ("band bar contour curve figure heatmap histogram image line panel quiver scatter show"),
+        "figures": "Figure",
+        "panels": "Panel",
+    },
+)
+
+if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+    __all__ = ["flush", "set_renderer", *_lazy.names()]
+
+    __getattr__ = _lazy.find
+
+    def __dir__():
+        return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

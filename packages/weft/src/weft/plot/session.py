@@ -1,0 +1,117 @@
+"""Where figures go: to the renderer that a page has installed, now or a little later. And which figure is the current
+one.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Callable
+
+if TYPE_CHECKING:
+    from .figures import Figure
+
+# Draws a figure: its name, its description, the arrays that this refers to, and whether it replaces an earlier one.
+Renderer = Callable[[str, dict[str, Any], list[bytes], bool], None]
+
+# A figure is sent at most once in this many seconds: as often as a screen shows another picture.
+FRAME = 1 / 60
+
+
+class Session:
+    """The renderer, the figures that have changed since they were drawn, and the current figure."""
+
+    def __init__(self) -> None:
+        self.renderer: Renderer | None = None
+        self.changed: dict[str, Figure] = {}
+        self.current: Figure | None = None
+        self.named: dict[str, Figure] = {}
+        self.count = 0
+
+    def new_name(self) -> str:
+        self.count += 1
+        return f"figure-{self.count}"
+
+    def begin(self, figure: Figure, name: str | None) -> None:
+        """Makes a figure the current one, to be found again by its name if it has one."""
+        self.current = figure
+        if name is not None:
+            self.named[name] = figure
+
+    def keep(self, name: str, figure: Figure) -> Figure:
+        """Keeps a figure that is not the current one under a name."""
+        self.named[name] = figure
+        return figure
+
+    def release(self, figure: Figure) -> None:
+        """Lets go of the figure if it is the current one."""
+        if self.current is figure:
+            self.current = None
+
+    def touch(self, figure: Figure) -> None:
+        """Draws a figure that has changed, unless it was drawn just now; and others that have waited for that."""
+        if self.renderer is None:
+            return
+        self.changed[figure.name] = figure
+        now = perf_counter()
+        for each in [each for each in self.changed.values() if now - each.drawn_at >= FRAME]:
+            self.draw(each, now)
+
+    def draw(self, figure: Figure, now: float) -> None:
+        self.changed.pop(figure.name, None)
+        if self.renderer is not None:
+            update = figure.drawn_at > float("-inf")
+            figure.drawn_at = now
+            spec, buffers = figure.news()
+            self.renderer(figure.name, spec, buffers, update)
+
+    def finish(self) -> None:
+        """Draws all that has changed and forgets the current figure and those with names."""
+        self.current = None
+        for figure in self.named.values():
+            if figure.complete():
+                self.changed[figure.name] = figure
+        self.named.clear()
+        for figure in list(self.changed.values()):
+            self.draw(figure, perf_counter())
+
+
+session = Session()
+
+
+def set_renderer(renderer: Renderer | None) -> None:
+    """Says what draws figures from now on: a page calls this, or a notebook of your own.
+
+    Args:
+        renderer: a function of the figure's name (str), its description (a dict, fit for JSON), the arrays that the
+            description refers to by position (a list of bytes), and whether an earlier figure of that name is
+            replaced, or added to (bool). `None` goes back to matplotlib.
+
+    Returns:
+        `None`
+
+    Example:
+        >>> from weft import plot
+        >>> plot.set_renderer(lambda name, spec, buffers, update: print(spec["panels"][0]["marks"][0]["kind"]))
+        >>> plot.line([1, 3, 2]).show()
+        line
+        >>> plot.set_renderer(None)
+    """
+    session.renderer = renderer
+
+
+def flush() -> None:
+    """Draws what has changed and waits to be drawn, and lets go of the current figure. A page calls this when a run has
+    ended; natively it only lets go of the figure.
+
+    Returns:
+        `None`
+
+    Example:
+        >>> from weft import plot
+        >>> first = plot.line([1, 3, 2])
+        >>> plot.flush()
+        >>> plot.line([1, 3, 2]) is first
+        False
+        >>> plot.flush()
+    """
+    session.finish()
