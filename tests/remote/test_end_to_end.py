@@ -9,6 +9,7 @@ from platforms import need
 import weft
 import weft.numpy as jnp
 import weft.remote
+from weft.runtime.dispatch import executable_for
 from hosts import TOKEN, run_host
 from example_programs import PROGRAMS
 from proxy import Proxy
@@ -233,7 +234,7 @@ def test_errors_keep_class_and_line(session):
     f = weft.jit(lambda v: v + 1)
     f(x)
     # a program that takes another type than it is given: the host notices
-    executable = next(v[0] for k, v in f.traced((x,), {})[1].jaxpr.jaxpr.cache.items() if k[0] == "executable")
+    executable, _ = executable_for(f.traced((x,), {})[1].jaxpr, x.device, "f")
     wrong = weft.device_put(np.ones(4, np.float32))
     outs = executable.execute([wrong])
     with pytest.raises(weft.errors.BackendError, match=r"argument 0 is f32\[4\] where the program takes float32\[3\]"):

@@ -11,7 +11,7 @@ import numpy as np
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft.base.avals import ShapedArray, array_type, physical
-from weft.base.config import config
+from weft.base.config import config, default_device
 from weft.core import trace
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, TypedScalar
 from weft.base.dtypes import NAMES, name as name_of
@@ -32,7 +32,7 @@ from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for, compile_options, forget_clients
 
 Device = _jax.Device
-_chosen_device = config._options["default_device"].get
+_chosen_device = default_device.option.get
 _ONE_DEVICE = xc.SingleDeviceSharding
 _ONLY_DURING_CALL = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 

@@ -11,7 +11,7 @@ import pathlib
 import numpy as np
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft.base.config import config
+from weft.base.config import config, num_cpu_devices
 from weft.base.errors import BackendError
 
 from . import bootstrap, cluster, compat
@@ -180,7 +180,7 @@ def client_for(platform: str):
 
 def _check_count(option: str) -> None:
     """The number of virtual devices is the client's for good."""
-    number = config._options["num_cpu_devices"]
+    number = num_cpu_devices.option
     if (
         option == "num_cpu_devices"
         and "cpu" in _clients

@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 import jaxlib._jax as _jax
-from weft.base import dtypes, tree
+from weft.base import config as options, dtypes, tree
 from weft.base.avals import array_type, shaped
 from weft.base.config import config
 from weft.core.jaxpr import TypedScalar
@@ -45,19 +45,23 @@ tree.listen(_mirror_node)
 
 # What a cached call depends on besides its arguments. Options that a program is traced under, and those that send a
 # call to Python.
-_MIRRORED = ("default_device", "platforms", "debug_nans", "debug_infs", "no_execution")
+_MIRRORED = (
+    options.default_device.option,
+    options.platforms.option,
+    options.debug_nans.option,
+    options.debug_infs.option,
+    options.no_execution.option,
+)
 
 
 def mirror_config() -> None:
     """Copies weft's configuration, as this thread sees it, to where C++ reads it."""
-    options = config._options
-    x64 = options["enable_x64"]
+    x64, off = options.enable_x64.option, options.jit_disabled.option
     _mirror(bootstrap.enable_x64, x64.default, x64.get())
-    off = options["disable_jit"]
     _mirror(bootstrap.disable_jit, off.default, off.get())
     _mirror_guards()
     _jax.set_tracebacks_enabled(config.array_tracebacks)
-    watched = (*config._traced, *[options[n] for n in _MIRRORED])
+    watched = (*config.traced_options, *_MIRRORED)
     _mirror(bootstrap.context, tuple([o.default for o in watched]), tuple([o.get() for o in watched]))
 
 
@@ -72,7 +76,7 @@ def _mirror_guards() -> None:
         default, local = guards.level(direction, default=True), guards.level(direction)
         setattr(everywhere, direction, _LEVELS[default or "allow"])
         setattr(here, direction, None if local == default else _LEVELS[local or "allow"])
-    arrays = config._options["array_garbage_collection_guard"]
+    arrays = options.array_garbage_collection_guard.option
     everywhere.garbage_collect_array = _GC_LEVELS[arrays.default or "allow"]
     here.garbage_collect_array = None if arrays.get() == arrays.default else _GC_LEVELS[arrays.get() or "allow"]
     _jax.guard_lib.update_thread_guard_global_state(config.thread_guard)

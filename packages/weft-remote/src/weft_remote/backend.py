@@ -16,6 +16,7 @@ from weft.base.annotations import override
 from weft.base.avals import ShapedArray, array_type
 from weft.base.config import config
 from weft.core.jaxpr import Jaxpr
+from weft.core.memo import Memo
 from weft.serialization.programs import content_hash, serialize
 from weft.core.trace import get_aval
 from weft.base.errors import BackendError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 # Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions
 # outlive a session.
 KEEP = 64 << 10
+_SERIALIZED: Memo[bool, tuple[bytes, bytes]] = Memo()  # by whether 64 bits are on: the hash and the bytes
 
 
 # What a host's platforms have that compile: none of them has the others.
@@ -148,11 +150,11 @@ class RemoteBackend:
     ) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled; waits for nothing."""
         program, consts = portable(jaxpr)
-        key = ("serialized", config.enable_x64)
-        if key not in program.cache:
+        serialized = _SERIALIZED.of(program)
+        if config.enable_x64 not in serialized:
             data = serialize(program)
-            program.cache[key] = content_hash(data), data
-        digest, data = program.cache[key]
+            serialized[config.enable_x64] = content_hash(data), data
+        digest, data = serialized[config.enable_x64]
         device.session.send_program(digest, data)
         values = [to_backend(c, get_aval(c), device) for c in consts]
         donated = (*[False] * len(values), *map(bool, options.donated))

@@ -17,6 +17,7 @@ from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray, shaped
 from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
+from weft.core.memo import memoized, memoized_closed
 from weft.core.primitive import Unsupported, registry
 from weft.higher_order.while_loop import fori_loop
 from weft.core.trace import get_aval, is_array
@@ -98,62 +99,55 @@ def is_complex(aval: AbstractValue) -> TypeGuard[ShapedArray]:
     return isinstance(aval, ShapedArray) and dtypes.is_complex(aval.dtype)
 
 
+@memoized
 def has_complex(jaxpr: Jaxpr) -> bool:
     """Whether a complex array occurs anywhere in a jaxpr."""
-    found = jaxpr.cache.get("has_complex")
-    if found is None:
-        known: dict[Any, bool] = {}  # dtype -> whether it is complex: programs have few
+    known: dict[Any, bool] = {}  # dtype -> whether it is complex: programs have few
 
-        def seen(aval: AbstractValue) -> bool:
-            dtype = getattr(aval, "dtype", None)
-            if dtype not in known:
-                known[dtype] = is_complex(aval)
-            return known[dtype]
+    def seen(aval: AbstractValue) -> bool:
+        dtype = getattr(aval, "dtype", None)
+        if dtype not in known:
+            known[dtype] = is_complex(aval)
+        return known[dtype]
 
-        found = any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)]) or any(
-            [
-                any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params))
-                for e in jaxpr.eqns
-            ]
-        )
-        jaxpr.cache["has_complex"] = found
-    return bool(found)
+    return any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)]) or any(
+        [
+            any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params))
+            for e in jaxpr.eqns
+        ]
+    )
 
 
 def real_program(jaxpr: Jaxpr) -> Jaxpr | ClosedJaxpr:
     """A jaxpr without constvars with its complex arguments and results as pairs in a last axis of 2; the jaxpr
     itself if there are none.
     """
-    if not has_complex(jaxpr):
-        return jaxpr
-    found: ClosedJaxpr | None = jaxpr.cache.get("real_program")
-    if found is None:
-        found = jaxpr.cache["real_program"] = stage_closed(
-            lambda *xs: [
-                joined(o) for o in run(jaxpr, (), [apart(x, array_type(v)) for x, v in zip(xs, jaxpr.invars)])
-            ],
-            [stored(array_type(v)) for v in jaxpr.invars],
-        )
-    return found
+    return _real_program(jaxpr) if has_complex(jaxpr) else jaxpr
+
+
+@memoized
+def _real_program(jaxpr: Jaxpr) -> ClosedJaxpr:
+    return stage_closed(
+        lambda *xs: [joined(o) for o in run(jaxpr, (), [apart(x, array_type(v)) for x, v in zip(xs, jaxpr.invars)])],
+        [stored(array_type(v)) for v in jaxpr.invars],
+    )
 
 
 def planes(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program with two real arguments for each complex one, and two results for each complex result."""
-    if not has_complex(closed.jaxpr):
-        return closed
-    key = ("planes", tuple(map(id, closed.consts)))
-    kept: tuple[Any, ClosedJaxpr] | None = closed.jaxpr.cache.get(key)
-    if kept is None:
-        avals = [real for a in closed.in_avals for real in reals(a)]
+    return _planes(closed) if has_complex(closed.jaxpr) else closed
 
-        def program(*xs: Real) -> list[Real]:
-            rest = iter(xs)
-            args = [Pair(next(rest), next(rest)) if is_complex(a) else next(rest) for a in closed.in_avals]
-            return flat(run(closed.jaxpr, [apart_constant(c) for c in closed.consts], args))
 
-        # beside the constants, so that no others come to have their ids
-        kept = closed.jaxpr.cache[key] = closed.consts, stage_closed(program, avals)
-    return kept[1]
+@memoized_closed
+def _planes(closed: ClosedJaxpr) -> ClosedJaxpr:
+    avals = [real for a in closed.in_avals for real in reals(a)]
+
+    def program(*xs: Real) -> list[Real]:
+        rest = iter(xs)
+        args = [Pair(next(rest), next(rest)) if is_complex(a) else next(rest) for a in closed.in_avals]
+        return flat(run(closed.jaxpr, [apart_constant(c) for c in closed.consts], args))
+
+    return stage_closed(program, avals)
 
 
 def reals(aval: AbstractValue) -> list[AbstractValue]:

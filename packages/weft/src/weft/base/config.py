@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from itertools import count
-from typing import Any, ContextManager, Hashable, Iterator, Protocol
+from typing import Any, ContextManager, Hashable, Iterator, Protocol, cast
 
 from .annotations import override
 from . import source_info
@@ -155,12 +155,18 @@ class Snapshot:
 _CALLED = ("platforms", "default_device", "disable_jit", "debug_nans", "debug_infs")
 
 
-class LocalOption(Protocol):
+class Setter(Protocol):
     """A context manager function that sets an option for a block, in this thread: booleans to True unless another
     value is given.
     """
 
     def __call__(self, new_val: Any = ...) -> ContextManager[None]: ...
+
+
+class LocalOption(Setter, Protocol):
+    """The context manager function of an option, with the option."""
+
+    option: Option
 
 
 class Config:
@@ -199,16 +205,23 @@ class Config:
                 option.restore(before)
                 self._notify(name)
 
-        def local(new_val: Any = _UNSET) -> ContextManager[None]:
+        def block(new_val: Any = _UNSET) -> ContextManager[None]:
             if new_val is _UNSET and option.kind is not bool:
                 raise TypeError(
                     at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …")
                 )
             return held(True if new_val is _UNSET else new_val)
 
-        local.__name__ = local.__qualname__ = name
-        local.__doc__ = f"Sets the config option `{option.public}` for a block, in this thread. {doc}"
+        block.__name__ = block.__qualname__ = name
+        block.__doc__ = f"Sets the config option `{option.public}` for a block, in this thread. {doc}"
+        local = cast(LocalOption, block)
+        local.option = option
         return local
+
+    @property
+    def traced_options(self) -> tuple[Option, ...]:
+        """The options whose values belong to a trace, in the order of `trace_context`."""
+        return self._traced
 
     def _snapshots(self) -> None:
         more = [self._options[name] for name in _CALLED if name in self._options]
@@ -420,7 +433,7 @@ _PRECISIONS = (
 
 # what programs mean
 enable_x64 = _define("enable_x64", False, traced=True, doc="64-bit dtypes are kept instead of narrowed to 32 bits.")
-_disable_jit = _define("disable_jit", False, doc="jit runs functions op by op.")
+jit_disabled = _define("disable_jit", False, doc="jit runs functions op by op.")
 numpy_dtype_promotion = _define(
     "numpy_dtype_promotion",
     "standard",
@@ -623,10 +636,10 @@ def disable_jit(disable: bool = True) -> ContextManager[None]:
         ...     weft.jit(lambda x: print("got", x))(1)
         got 1
     """
-    return _disable_jit(disable)
+    return jit_disabled(disable)
 
 
-def _without_effect(name: str) -> LocalOption:
+def _without_effect(name: str) -> Setter:
     """The context manager of an option that has no effect: it checks the value, and warns of one that is not the
     default.
     """
@@ -670,4 +683,4 @@ config.listen(_set_logging)
 if config.logging_level or config.debug_log_modules:
     _set_logging("logging_level")
 
-source_info.filtering.define(config._options["traceback_filtering"].get)
+source_info.filtering.define(traceback_filtering.option.get)

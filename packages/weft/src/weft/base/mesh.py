@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..runtime.backend import Device
 
 _context_mesh = config.define("context_mesh", None, traced=True, doc="The mesh that weft.set_mesh has set.")
-_option = config._options["context_mesh"]
+_option = _context_mesh.option
 
 
 class AxisType(enum.Enum):

@@ -134,7 +134,17 @@ class JaxprEqn:
 class Jaxpr:
     """A program: constvars and invars in, equations in order, outvars out."""
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "cache", "__weakref__")
+    __slots__ = (
+        "constvars",
+        "invars",
+        "outvars",
+        "eqns",
+        "effects",
+        "debug_info",
+        "derived",
+        "last_uses",
+        "__weakref__",
+    )
 
     def __init__(
         self,
@@ -147,8 +157,8 @@ class Jaxpr:
     ):
         self.constvars, self.invars, self.outvars, self.eqns = list(constvars), list(invars), list(outvars), list(eqns)
         self.effects, self.debug_info = effects, debug_info
-        # what has been derived from this jaxpr: its jvp, its batched form, executables
-        self.cache: dict[Any, Any] = {}
+        self.derived: dict[Any, Any] = {}  # see core.memo
+        self.last_uses: dict[int, list[Atom]] | None = None  # see _last_uses
 
     @property
     def in_avals(self) -> list[AbstractValue]:
@@ -271,7 +281,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Valu
 
 def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
     """equation index -> variables that nothing later reads; kept, so that loops of evaluation pay for it once."""
-    if "last_uses" not in jaxpr.cache:
+    if jaxpr.last_uses is None:
         last: dict[Atom, int] = {}
         for i, eqn in enumerate(jaxpr.eqns):
             for atom in eqn.invars:
@@ -282,9 +292,8 @@ def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
         result: dict[int, list[Atom]] = {}
         for var, i in last.items():
             result.setdefault(i, []).append(var)
-        jaxpr.cache["last_uses"] = result
-    uses: dict[int, list[Atom]] = jaxpr.cache["last_uses"]
-    return uses
+        jaxpr.last_uses = result
+    return jaxpr.last_uses
 
 
 @final

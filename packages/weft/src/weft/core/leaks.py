@@ -7,14 +7,14 @@ from types import CellType, FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any, Iterable
 
 from ..base import source_info
-from ..base.config import config
+from ..base.config import check_tracer_leaks
 from ..base.errors import LeakedTracerError
 from .trace import Trace, Tracer
 
 if TYPE_CHECKING:
     from .types import Value
 
-_wanted = config._options["check_tracer_leaks"].get
+_wanted = check_tracer_leaks.option.get
 _SHOWN, _KEPT_BY = 3, ", which is kept by "
 # what holds values for a moment
 _PASSING: tuple[type[Any], ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)

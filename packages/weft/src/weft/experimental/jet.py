@@ -27,6 +27,7 @@ from ..higher_order.custom_vmap import custom_vmap_call_p
 from ..higher_order.linear_call import linear_call_p
 from ..higher_order.remat import remat_p
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.memo import memoized_closed
 from ..core.primitive import Primitive, Unsupported, Zero, registry
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, tracing
 from ..api.functions import check_callable, as_result
@@ -223,23 +224,20 @@ def _jit(primitive, primals, series, params):
     return outs[:n], [[next(live) if nz else zero for nz in flags] for zero, flags in zip(zeros, out_nonzero)]
 
 
+@memoized_closed
 def _jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple):
     """The jaxpr (values, nonzero coefficients) -> (results, their nonzero coefficients), and which those are."""
-    key = ("jet", nonzero, tuple(map(id, closed.consts)))
-    cache = closed.jaxpr.cache
-    if key not in cache:
-        trace = JaxprTrace("a function's Taylor polynomial")
-        values = [trace.new_arg(a) for a in closed.in_avals]
-        series = [
-            [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for nz in flags]
-            for a, flags in zip(closed.in_avals, nonzero)
-        ]
-        with tracing(trace):
-            outs, out_series = _jet_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), values, series)
-        out_nonzero = tuple(tuple(type(t) is not Zero for t in ts) for ts in out_series)
-        jaxpr, consts = trace.finish([*outs, *[t for ts in out_series for t in ts if type(t) is not Zero]])
-        cache[key] = ClosedJaxpr(jaxpr, consts), out_nonzero
-    return cache[key]
+    trace = JaxprTrace("a function's Taylor polynomial")
+    values = [trace.new_arg(a) for a in closed.in_avals]
+    series = [
+        [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for nz in flags]
+        for a, flags in zip(closed.in_avals, nonzero)
+    ]
+    with tracing(trace):
+        outs, out_series = _jet_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), values, series)
+    out_nonzero = tuple(tuple(type(t) is not Zero for t in ts) for ts in out_series)
+    jaxpr, consts = trace.finish([*outs, *[t for ts in out_series for t in ts if type(t) is not Zero]])
+    return ClosedJaxpr(jaxpr, consts), out_nonzero
 
 
 def _in_place(primitive, primals, series, params):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.avals import tangent_aval
 from ..core.carries import Carries, Runs
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
+from ..core.memo import Memo, memoized
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..transforms.stage import JaxprTrace
 
 jit_p = Primitive("jit", multiple_results=True)
+_PRUNED: Memo[tuple[bool, ...], tuple[Jaxpr, list[bool]]] = Memo()  # by the results that are used
 
 
 def bind_jit(
@@ -141,10 +143,10 @@ def _batch(
 
 def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed: ClosedJaxpr = eqn.params["jaxpr"]
-    key = "dce", tuple(used_outputs)  # equations that share a jaxpr go on sharing one
-    if key not in closed.jaxpr.cache:
-        closed.jaxpr.cache[key] = dce_jaxpr(closed.jaxpr, used_outputs)
-    jaxpr, used_inputs = closed.jaxpr.cache[key]
+    key, pruned = tuple(used_outputs), _PRUNED.of(closed.jaxpr)  # equations that share a jaxpr go on sharing one
+    if key not in pruned:
+        pruned[key] = dce_jaxpr(closed.jaxpr, used_outputs)
+    jaxpr, used_inputs = pruned[key]
     params = dict(
         eqn.params,
         jaxpr=ClosedJaxpr(jaxpr, closed.consts),
@@ -159,17 +161,16 @@ def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
 
 def collective_names(*closeds: ClosedJaxpr) -> frozenset[Any]:
     """The named axes over which jaxprs communicate."""
-    names: set[Any] = set()
-    for closed in closeds:
-        cache = closed.jaxpr.cache
-        if "axis_names" not in cache:
-            found: set[Any] = set()
-            for eqn in closed.jaxpr.eqns:
-                if eqn.primitive.axis_names is not None:
-                    found.update(eqn.primitive.axis_names(eqn.params))
-            cache["axis_names"] = frozenset(found)
-        names |= cache["axis_names"]
-    return frozenset(names)
+    return frozenset().union(*[_axis_names(closed.jaxpr) for closed in closeds])
+
+
+@memoized
+def _axis_names(jaxpr: Jaxpr) -> frozenset[Any]:
+    found: set[Any] = set()
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.axis_names is not None:
+            found.update(eqn.primitive.axis_names(eqn.params))
+    return frozenset(found)
 
 
 def _shown(params: Params) -> list[tuple[str, object]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Var
+from ..core.memo import memoized_closed
 from .call import jit_p
 
 
@@ -12,14 +13,16 @@ def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program with the equations of the jitted functions that it calls in their place."""
     if not any(e.primitive is jit_p for e in closed.eqns):
         return closed
-    key = ("without_calls", tuple(map(id, closed.consts)))
-    if key not in closed.jaxpr.cache:
-        consts: list[Any] = [*zip(closed.jaxpr.constvars, closed.consts)]
-        eqns, outvars = _inlined(closed.jaxpr, {}, consts, False)
-        closed.jaxpr.cache[key] = ClosedJaxpr(
-            closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts]
-        )
-    return closed.jaxpr.cache[key]
+    return _without_calls(closed)
+
+
+@memoized_closed
+def _without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
+    consts: list[Any] = [*zip(closed.jaxpr.constvars, closed.consts)]
+    eqns, outvars = _inlined(closed.jaxpr, {}, consts, False)
+    return ClosedJaxpr(
+        closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts]
+    )
 
 
 def inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:

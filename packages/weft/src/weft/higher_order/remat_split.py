@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from ..base.avals import AbstractRef, AbstractToken
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, map_jaxprs, subjaxprs
+from ..core.memo import Memo, memoized
 from .inline import without_calls
 from .policies import Offloadable, Recompute, Saveable
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
 
 MEMORIES = ("device", "pinned_host", "unpinned_host")
+_WITH_OUTER_POLICY: Memo[Callable[..., Any], Jaxpr] = Memo()  # by the policy
 
 
 def verdict(policy: Callable[..., Any], primitive: Primitive, avals: Sequence[Any], params: dict[Any, Any]) -> Any:
@@ -109,11 +111,10 @@ def with_outer_policy(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
     """
     if policy is None or not _has_checkpoints(jaxpr):
         return jaxpr
-    if ("with_outer_policy", policy) not in jaxpr.cache:
-        jaxpr.cache["with_outer_policy", policy] = jaxpr.replace(
-            eqns=[_with_outer_policy(policy, eqn) for eqn in jaxpr.eqns]
-        )
-    return jaxpr.cache["with_outer_policy", policy]
+    known = _WITH_OUTER_POLICY.of(jaxpr)
+    if policy not in known:
+        known[policy] = jaxpr.replace(eqns=[_with_outer_policy(policy, eqn) for eqn in jaxpr.eqns])
+    return known[policy]
 
 
 def _with_outer_policy(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
@@ -141,9 +142,6 @@ def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Call
     return policy
 
 
+@memoized
 def _has_checkpoints(jaxpr: Jaxpr) -> bool:
-    if "checkpoints" not in jaxpr.cache:
-        jaxpr.cache["checkpoints"] = any(
-            _policy(e) is not None or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns
-        )
-    return jaxpr.cache["checkpoints"]
+    return any(_policy(e) is not None or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns)

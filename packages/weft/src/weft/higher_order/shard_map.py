@@ -13,6 +13,7 @@ from ..base import dtypes
 from ..base.avals import AbstractRef, array_aval, reshaped, shaped, tangent_aval
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
+from ..core.memo import memoized, memoized_closed
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
 from ..primitives.collective import all_gather_p, axis_index_p, psum_p
@@ -167,20 +168,18 @@ def _jvp(
     return outs[:n], [next(moving) if nz else Zero(tangent_aval(get_aval(o))) for nz, o in zip(out_nonzeros, outs)]
 
 
+@memoized_closed
 def _split(closed: ClosedJaxpr, unknown: tuple[Any, ...]) -> tuple[Any, ...]:
     """The body taken apart. What the known part hands over differs from device to device: it gets a leading axis,
     along which devices lie.
     """
-    key = ("shard_split", unknown)
-    if key not in closed.jaxpr.cache:
-        split = split_jaxpr(closed, unknown)
-        n = len(split.known.out_avals) - split.num_handed_over
+    split = split_jaxpr(closed, unknown)
+    n = len(split.known.out_avals) - split.num_handed_over
 
-        handed = [where == "res" for where, _ in split.sources] + [False] * (
-            len(split.staged.in_avals) - len(split.sources)
-        )
-        closed.jaxpr.cache[key] = split, n, _wide_out(split.known, n), _wide_in(split.staged, handed)
-    return closed.jaxpr.cache[key]
+    handed = [where == "res" for where, _ in split.sources] + [False] * (
+        len(split.staged.in_avals) - len(split.sources)
+    )
+    return split, n, _wide_out(split.known, n), _wide_in(split.staged, handed)
 
 
 def _wide_out(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
@@ -260,43 +259,51 @@ def _transpose(
     """Copies of a result share its cotangent; the cotangents of an argument's copies are added up. Where types say what
     is a copy, the cotangents of copies are copies.
     """
-    manual, sizes = newly_manual_axes, mesh.shape
+    manual = newly_manual_axes
     linear, nonzero = tuple([type(x) is UndefinedPrimal for x in args]), tuple([type(ct) is not Zero for ct in cts])
-    key = ("shard_transpose", linear, nonzero, mesh, in_specs, out_specs, manual, check_vma)
-    copies_of = lambda spec: () if check_vma else unmentioned(spec, mesh, manual)
-
-    def back(*values: Value) -> list[Value]:
-        given, parts = iter(values), []
-        primals = [UndefinedPrimal(aval) if lin else next(given) for aval, lin in zip(jaxpr.in_avals, linear)]
-        for aval, spec, nz in zip(jaxpr.out_avals, out_specs, nonzero):
-            copies = math.prod(sizes[a] for a in copies_of(spec))
-            ct = next(given) if nz else Zero(tangent_aval(aval))
-            parts.append(div(ct, full(shape_of(ct), copies, get_aval(ct).dtype)) if nz and copies > 1 else ct)
-        results = []
-        for ct, spec, lin in zip(backward_pass(jaxpr.jaxpr, jaxpr.consts, primals, parts), in_specs, linear):
-            if lin:
-                copies = copies_of(spec)
-                ct = instantiate(ct)
-                results.append(psum_p.bind(ct, axes=copies, axis_index_groups=None)[0] if copies else ct)
-        return results
-
     with scope(mesh, manual, check_vma):
-        if key not in jaxpr.jaxpr.cache:
-            plain = [a for a, lin in zip(jaxpr.in_avals, linear) if not lin]
-            jaxpr.jaxpr.cache[key] = stage_closed(
-                back,
-                [
-                    *plain,
-                    *[_ct_aval(a, s, manual, check_vma) for a, s, nz in zip(jaxpr.out_avals, out_specs, nonzero) if nz],
-                ],
-            )
-        program = jaxpr.jaxpr.cache[key]
+        program = _transposed(jaxpr, linear, nonzero, mesh, tuple(in_specs), tuple(out_specs), manual, check_vma)
     inputs = [x for x, lin in zip(args, linear) if not lin] + [ct for ct in cts if type(ct) is not Zero]
     specs = [s for s, lin in zip(in_specs, linear) if not lin] + [s for s, nz in zip(out_specs, nonzero) if nz]
     outs = iter(
         bind_shard_map(inputs, program, mesh, specs, [s for s, lin in zip(in_specs, linear) if lin], check_vma, manual)
     )
     return [next(outs) if lin else None for lin in linear]
+
+
+@memoized_closed
+def _transposed(
+    closed: ClosedJaxpr,
+    linear: tuple[bool, ...],
+    nonzero: tuple[bool, ...],
+    mesh: Mesh | AbstractMesh,
+    in_specs: tuple[PartitionSpec, ...],
+    out_specs: tuple[PartitionSpec, ...],
+    manual: frozenset[Any],
+    check_vma: bool,
+) -> ClosedJaxpr:
+    """The body (values of the non-linear arguments, nonzero cotangents) -> cotangents of the linear arguments."""
+    sizes = mesh.shape
+    copies_of = lambda spec: () if check_vma else unmentioned(spec, mesh, manual)
+
+    def back(*values: Value) -> list[Value]:
+        given, parts = iter(values), []
+        primals = [UndefinedPrimal(aval) if lin else next(given) for aval, lin in zip(closed.in_avals, linear)]
+        for aval, spec, nz in zip(closed.out_avals, out_specs, nonzero):
+            copies = math.prod(sizes[a] for a in copies_of(spec))
+            ct = next(given) if nz else Zero(tangent_aval(aval))
+            parts.append(div(ct, full(shape_of(ct), copies, get_aval(ct).dtype)) if nz and copies > 1 else ct)
+        results = []
+        for ct, spec, lin in zip(backward_pass(closed.jaxpr, closed.consts, primals, parts), in_specs, linear):
+            if lin:
+                copies = copies_of(spec)
+                ct = instantiate(ct)
+                results.append(psum_p.bind(ct, axes=copies, axis_index_groups=None)[0] if copies else ct)
+        return results
+
+    plain = [a for a, lin in zip(closed.in_avals, linear) if not lin]
+    cts = [_ct_aval(a, s, manual, check_vma) for a, s, nz in zip(closed.out_avals, out_specs, nonzero) if nz]
+    return stage_closed(back, [*plain, *cts])
 
 
 def _ct_aval(aval: AbstractValue, spec: PartitionSpec, manual: frozenset[Any], check_vma: bool) -> ShapedArray:
@@ -444,18 +451,17 @@ def _join(x: Value, spec: PartitionSpec, axes: Sequence[Axis]) -> Value:
 # nested pmap ---------------------------------------------------------------------------------------------------------
 
 
+@memoized
 def nested_sizes(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The sizes of the pmaps nested inside a body, outermost first, along the branch that needs the most devices."""
-    if "nested_sizes" not in jaxpr.cache:
-        best: tuple[Any, ...] = ()
-        for eqn in jaxpr.eqns:
-            for sub in subjaxprs(eqn.params):
-                sizes = nested_sizes(sub)
-                if eqn.primitive is shard_map_p and isinstance(eqn.params["mesh"], AbstractMesh):
-                    sizes = (*eqn.params["mesh"].axis_sizes, *sizes)
-                best = max(best, sizes, key=math.prod)
-        jaxpr.cache["nested_sizes"] = best
-    return jaxpr.cache["nested_sizes"]
+    best: tuple[Any, ...] = ()
+    for eqn in jaxpr.eqns:
+        for sub in subjaxprs(eqn.params):
+            sizes = nested_sizes(sub)
+            if eqn.primitive is shard_map_p and isinstance(eqn.params["mesh"], AbstractMesh):
+                sizes = (*eqn.params["mesh"].axis_sizes, *sizes)
+            best = max(best, sizes, key=math.prod)
+    return best
 
 
 def on_outer_axis(

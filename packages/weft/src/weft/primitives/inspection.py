@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..core import effects
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, map_jaxprs, subjaxprs
+from ..core.memo import memoized
 from ..core.primitive import Primitive, unsupported
 
 if TYPE_CHECKING:
@@ -34,36 +35,34 @@ inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
 inspect_sharding_p.reference = lambda x, *, callback: []  # a host value lies nowhere
 
 
+@memoized
 def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]]]:
     """The same program without them, and their callbacks, in order: for a backend whose programs run on one device
     each, where all lies on that.
     """
-    if "inspections" not in jaxpr.cache:
-        callbacks: list[Callable[[Any], None]] = []
+    callbacks: list[Callable[[Any], None]] = []
 
-        def stripped(closed: ClosedJaxpr) -> ClosedJaxpr:
-            inner, more = without_inspections(closed.jaxpr)
-            callbacks.extend(more)
-            return closed if inner is closed.jaxpr else ClosedJaxpr(inner, closed.consts)
+    def stripped(closed: ClosedJaxpr) -> ClosedJaxpr:
+        inner, more = without_inspections(closed.jaxpr)
+        callbacks.extend(more)
+        return closed if inner is closed.jaxpr else ClosedJaxpr(inner, closed.consts)
 
-        eqns = []
-        for eqn in jaxpr.eqns:
-            if eqn.primitive is inspect_sharding_p:
-                callbacks.append(eqn.params["callback"])
-                continue
-            before = len(callbacks)
-            params = (
-                {k: map_jaxprs(v, stripped) for k, v in eqn.params.items()}
-                if any(True for _ in subjaxprs(eqn.params))
-                else eqn.params
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is inspect_sharding_p:
+            callbacks.append(eqn.params["callback"])
+            continue
+        before = len(callbacks)
+        params = (
+            {k: map_jaxprs(v, stripped) for k, v in eqn.params.items()}
+            if any(True for _ in subjaxprs(eqn.params))
+            else eqn.params
+        )
+        if len(callbacks) > before:
+            eqn = eqn.replace(
+                params=params,
+                effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params),
             )
-            if len(callbacks) > before:
-                eqn = eqn.replace(
-                    params=params,
-                    effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params),
-                )
-            eqns.append(eqn)
-        plain = jaxpr.replace(eqns=eqns, effects=frozenset().union(*[e.effects for e in eqns])) if callbacks else jaxpr
-        jaxpr.cache["inspections"] = plain, callbacks
-    found: tuple[Jaxpr, list[Callable[[Any], None]]] = jaxpr.cache["inspections"]
-    return found
+        eqns.append(eqn)
+    plain = jaxpr.replace(eqns=eqns, effects=frozenset().union(*[e.effects for e in eqns])) if callbacks else jaxpr
+    return plain, callbacks

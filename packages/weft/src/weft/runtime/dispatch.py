@@ -12,6 +12,7 @@ from ..primitives.inspection import without_inspections
 from ..symbolic.dims import live_scopes
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
+from ..core.memo import Memo, memoized
 from ..core.primitive import Primitive, exact
 from ..symbolic.specialize import symbolic_scope
 from ..core.trace import get_aval, is_array
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.types import Value
     from .partition import Where
+
+# By device, constants and options: the constants, so that no others get their ids, the executable, and the constants
+# on the device.
+_EXECUTABLES: Memo[Any, tuple[list[Any], Any, list[Any]]] = Memo()
 
 
 def put(
@@ -169,14 +174,13 @@ def compile_place(device: Where, consts: Sequence[Any]) -> tuple[Any, ...]:
     return device.with_constants(places), places
 
 
+@memoized
 def exported_for(jaxpr: Jaxpr) -> frozenset[Any]:
     """(name, platforms) of the exported programs inside a program that may run on some platforms alone."""
-    if "exported_for" not in jaxpr.cache:
-        found = [e.primitive.only_on(e.params) for e in jaxpr.eqns if e.primitive.only_on is not None]
-        jaxpr.cache["exported_for"] = frozenset(f for f in found if f is not None).union(
-            *[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)]
-        )
-    return jaxpr.cache["exported_for"]
+    found = [e.primitive.only_on(e.params) for e in jaxpr.eqns if e.primitive.only_on is not None]
+    return frozenset(f for f in found if f is not None).union(
+        *[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)]
+    )
 
 
 def check_platform(name: str, platforms: tuple[Any, ...], device: Where) -> None:
@@ -204,9 +208,9 @@ def executable_for(
     options, (name, value) pairs.
     """
     closed, device, donated = runnable(closed, device, donated)
-    cache = closed.jaxpr.cache
-    key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
-    found = cache.get(key)
+    executables = _EXECUTABLES.of(closed.jaxpr)
+    key = (device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
+    found = executables.get(key)
     if found is None:
         if live_scopes and symbolic_scope(closed.jaxpr) is not None:
             raise InconclusiveDimensionOperation(
@@ -250,8 +254,12 @@ def executable_for(
         device, places = compile_place(device, consts)
         with nullcontext() if backend.capabilities.times_compilation else timed(COMPILE, f"jit({name})"):
             executable = backend.compile(jaxpr, device, options)
-        found = cache[key] = executable, [to_backend(c, get_aval(c), place) for c, place in zip(consts, places)]
-    return found
+        found = executables[key] = (
+            [*closed.consts],
+            executable,
+            [to_backend(c, get_aval(c), place) for c, place in zip(consts, places)],
+        )
+    return found[1], found[2]
 
 
 def run_jaxpr(
@@ -313,8 +321,6 @@ def run_on_refs(
                 " function's closure. Pass it once."
             )
         )
-    if "as_values" not in closed.jaxpr.cache:
-        closed.jaxpr.cache["as_values"] = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
     held = [x.value if type(x) is Ref else x for x in values]
     if type(device) is Partition:  # what a reference holds stays where it lies
         places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in held[: len(closed.consts)]]
@@ -322,11 +328,17 @@ def run_on_refs(
         device = spread._replace(
             outs=(*spread.outs, *[place for x, place in zip(values, spread.ins) if type(x) is Ref])
         )
-    outs = run_jaxpr(closed.jaxpr.cache["as_values"], held, name, (), device, keep_unused, compiler_options)
+    outs = run_jaxpr(_on_values(closed.jaxpr), held, name, (), device, keep_unused, compiler_options)
     n = len(closed.out_avals)
     for ref, value in zip(refs, outs[n:]):
         ref.value = value
     return outs[:n]
+
+
+@memoized
+def _on_values(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """The same program on what its references hold; its constants are leading arguments."""
+    return discharge(ClosedJaxpr(consts_as_args(jaxpr), []))
 
 
 def _each_ref_once(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, Sequence[Any]]:

@@ -154,7 +154,7 @@ def _differences(new: _Call, old: _Call) -> list[str]:
         found += [_type(name, a, b) for name, a, b in zip(new.leaves, new.avals, old.avals) if a != b]
     found += [
         f"the config option {o.public} is {a!r} and was {b!r}"
-        for o, a, b in zip(config._traced, new.context, old.context)
+        for o, a, b in zip(config.traced_options, new.context, old.context)
         if a != b
     ]
     if new.axes != old.axes:

@@ -9,8 +9,8 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
-from ..base import errors
-from ..base.config import config, logger
+from ..base import config as options, errors
+from ..base.config import logger
 from ..core.trace import is_array
 from ..base.errors import at_user_line
 
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 DIRECTIONS = ("host_to_device", "device_to_host", "device_to_device")
-_all = config._options["transfer_guard"]
-_each = {d: config._options[f"transfer_guard_{d}"] for d in DIRECTIONS}
-_no_execution, _no_tracing = config._options["no_execution"].get, config._options["no_tracing"].get
+_all = options.transfer_guard.option
+_each = {
+    "host_to_device": options.transfer_guard_host_to_device.option,
+    "device_to_host": options.transfer_guard_device_to_host.option,
+    "device_to_device": options.transfer_guard_device_to_device.option,
+}
+_no_execution, _no_tracing = options.no_execution.option.get, options.no_tracing.option.get
 _explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
 _watchers: list[Callable[..., Any]] = []
 _NOTHING = nullcontext()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base.config import config
+from ..base.config import debug_key_reuse
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import get_aval
 from ..base.errors import KeyReuseError, at_user_line
@@ -16,7 +16,7 @@ from .nans import run_checked
 if TYPE_CHECKING:
     from ..core.primitive import Primitive
 
-watching: Callable[[], bool] = config._options["debug_key_reuse"].get
+watching: Callable[[], bool] = debug_key_reuse.option.get
 
 
 def check_program(closed: ClosedJaxpr) -> None:

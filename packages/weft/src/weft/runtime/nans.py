@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
-from ..base.config import config
+from ..base.config import debug_infs, debug_nans
 from ..core.carries import CARRY, Carries, Counted, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.trace import Tracer, current_trace, is_array, root
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
     from ..core.types import Params, Value
 
-_nans, _infs = config._options["debug_nans"], config._options["debug_infs"]
+_nans, _infs = debug_nans.option, debug_infs.option
 
 
 _replaying: ContextVar[bool] = ContextVar("replaying", default=False)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
 from ..base.avals import ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from ..core.memo import memoized
 from ..core.trace import is_array
 from ..base.errors import BackendError, at_user_line
 from ..base.mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
@@ -50,47 +51,44 @@ def _sharding_of(x: Any) -> Sharding:
     return x.device if isinstance(x.device, Sharding) else SingleDeviceSharding(x.device)
 
 
+@memoized
 def meshes(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The meshes that a program names, in order."""
-    found = jaxpr.cache.get("meshes")
-    if found is None:
-        seen: dict[Any, Any] = {}
-        for eqn in jaxpr.eqns:
-            for mesh in (eqn.params.get("mesh"), getattr(eqn.params.get("sharding"), "mesh", None)):
-                if isinstance(mesh, Mesh):
-                    seen[mesh] = None
-            for sub in subjaxprs(eqn.params):
-                seen.update(dict.fromkeys(meshes(sub)))
-        found = jaxpr.cache["meshes"] = tuple(seen)
-    return found
+    seen: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        for mesh in (eqn.params.get("mesh"), getattr(eqn.params.get("sharding"), "mesh", None)):
+            if isinstance(mesh, Mesh):
+                seen[mesh] = None
+        for sub in subjaxprs(eqn.params):
+            seen.update(dict.fromkeys(meshes(sub)))
+    return tuple(seen)
 
 
+@memoized
 def wished(jaxpr: Jaxpr) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The shardings that a program itself asks for: (of arguments, of results), None where it doesn't say."""
-    if "wished" not in jaxpr.cache:
-        ins: dict[Any, Any] = {}
-        outs: dict[Any, Any] = {}
-        takes: Sequence[Any]
-        gives: Sequence[Any]
-        for eqn in jaxpr.eqns:
-            primitive, operands = eqn.primitive, eqn.invars
-            called = None if primitive.carries is None else primitive.carries.call(eqn.params, operands)
-            if called is not None:
-                operands = called[1]
-                takes, gives = wished(called[0].jaxpr)
-            elif primitive.asks_shardings is not None:
-                takes, gives = primitive.asks_shardings(eqn.params)
-            else:
-                continue
-            for atom, sharding in zip(operands, takes):
-                if sharding is not None and type(atom) is not Literal:
-                    ins.setdefault(atom, sharding)
-            outs.update({v: s for v, s in zip(eqn.outvars, gives) if s is not None})
-        jaxpr.cache["wished"] = (
-            tuple([ins.get(v) for v in jaxpr.invars]),
-            tuple([None if type(a) is Literal else outs.get(a) for a in jaxpr.outvars]),
-        )
-    return jaxpr.cache["wished"]
+    ins: dict[Any, Any] = {}
+    outs: dict[Any, Any] = {}
+    takes: Sequence[Any]
+    gives: Sequence[Any]
+    for eqn in jaxpr.eqns:
+        primitive, operands = eqn.primitive, eqn.invars
+        called = None if primitive.carries is None else primitive.carries.call(eqn.params, operands)
+        if called is not None:
+            operands = called[1]
+            takes, gives = wished(called[0].jaxpr)
+        elif primitive.asks_shardings is not None:
+            takes, gives = primitive.asks_shardings(eqn.params)
+        else:
+            continue
+        for atom, sharding in zip(operands, takes):
+            if sharding is not None and type(atom) is not Literal:
+                ins.setdefault(atom, sharding)
+        outs.update({v: s for v, s in zip(eqn.outvars, gives) if s is not None})
+    return (
+        tuple([ins.get(v) for v in jaxpr.invars]),
+        tuple([None if type(a) is Literal else outs.get(a) for a in jaxpr.outvars]),
+    )
 
 
 def partition_for(

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..base.avals import ShapedArray, array_aval, shaped
 from .dims import Dim, dim_as_value_p
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from ..core.memo import Memo, memoized
 
 if TYPE_CHECKING:
     from ..core.types import Size, Value
     from .dims import Scope
 
 _KEPT = 64  # specialised forms of one program that are kept; sizes that never come again must not pile up
+_SPECIALIZED: Memo[frozenset[Any], Jaxpr] = Memo()  # by the sizes
 
 
 def scope_in(value: Value) -> Scope | None:
@@ -30,14 +32,9 @@ def scope_in(value: Value) -> Scope | None:
     return None
 
 
+@memoized
 def symbolic_scope(jaxpr: Jaxpr) -> Scope | None:
     """The scope of a program's symbolic dimensions; None for a program that has none."""
-    if "symbolic_scope" not in jaxpr.cache:
-        jaxpr.cache["symbolic_scope"] = _scope(jaxpr)
-    return jaxpr.cache["symbolic_scope"]
-
-
-def _scope(jaxpr: Jaxpr) -> Scope | None:
     for var in (*jaxpr.constvars, *jaxpr.invars):
         if (found := scope_in(var.aval)) is not None:
             return found
@@ -79,7 +76,7 @@ def specialize(jaxpr: Jaxpr, sizes: dict[Any, Any]) -> Jaxpr:
     """The same program for given sizes of its dimension variables."""
     if symbolic_scope(jaxpr) is None:
         return jaxpr
-    known = jaxpr.cache.setdefault("specialized", {})
+    known = _SPECIALIZED.of(jaxpr)
     key = frozenset(sizes.items())
     if key not in known:
         if len(known) >= _KEPT:

@@ -9,6 +9,7 @@ from ..base.annotations import override
 from ..base.avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.memo import memoized_closed
 from ..core.primitive import Primitive
 from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, tracing
 from ..primitives.linear import broadcast_to_axis, moveaxis, scalar_as_array
@@ -140,13 +141,10 @@ def batch_jaxpr(
     """The jaxpr for arguments batched along axis 0 where `batched` says so, and which results are (along axis 0)."""
     if isinstance(force_out, bool):
         force_out = (force_out,) * len(closed.out_avals)
-    key = ("batch", axis, tuple(batched), tuple(force_out), tuple(map(id, closed.consts)))
-    cache = closed.jaxpr.cache
-    if key not in cache:
-        cache[key] = _batch_jaxpr(closed, axis, batched, force_out)
-    return cache[key]
+    return _batch_jaxpr(closed, axis, tuple(batched), tuple(force_out))
 
 
+@memoized_closed
 def _batch_jaxpr(
     closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool]
 ) -> tuple[ClosedJaxpr, list[bool]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from ..core.jaxpr import Jaxpr, JaxprEqn, Literal
+from ..core.memo import memoized
 
 
 def dce_jaxpr(
@@ -37,8 +38,7 @@ def dce_jaxpr(
     ), used_inputs
 
 
+@memoized
 def live(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr without the equations that nothing depends on; the same arguments and results."""
-    if "live" not in jaxpr.cache:
-        jaxpr.cache["live"] = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), keep_inputs=True)[0]
-    return jaxpr.cache["live"]
+    return dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), keep_inputs=True)[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base.avals import AbstractRef
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value, map_jaxprs
+from ..core.memo import Memo, memoized, memoized_closed
 from ..core.trace import get_aval, tracing
 from ..base.errors import at_user_line
 from .stage import JaxprTrace
@@ -17,18 +18,17 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from ..core.jaxpr import Atom
 
+_HOISTED: Memo[tuple[Any, ...], Jaxpr] = Memo()  # by the references that lead its arguments
+
 
 def is_ref(atom: Atom) -> bool:
     return type(atom.aval) is AbstractRef
 
 
+@memoized
 def has_refs(jaxpr: Jaxpr) -> bool:
     """Whether a program takes, makes or touches references."""
-    if "has_refs" not in jaxpr.cache:
-        jaxpr.cache["has_refs"] = (
-            touches in jaxpr.effects or any(map(is_ref, jaxpr.invars)) or any(map(is_ref, jaxpr.constvars))
-        )
-    return jaxpr.cache["has_refs"]
+    return touches in jaxpr.effects or any(map(is_ref, jaxpr.invars)) or any(map(is_ref, jaxpr.constvars))
 
 
 def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list[Any], list[Any]]:
@@ -46,28 +46,25 @@ def _with_refs(closed: ClosedJaxpr, refs: Sequence[Any]) -> ClosedJaxpr:
     own = {id(c): k for k, (v, c) in enumerate(zip(jaxpr.constvars, closed.consts)) if is_ref(v)}
     # of each reference, which constant it is here, or what another program takes
     taken = tuple([own.get(id(r), get_aval(r)) for r in refs])
-    key = ("hoist_refs", taken)
-    if key not in jaxpr.cache:
-        jaxpr.cache[key] = jaxpr.replace(
+    hoisted = _HOISTED.of(jaxpr)
+    if taken not in hoisted:
+        hoisted[taken] = jaxpr.replace(
             constvars=[v for v in jaxpr.constvars if not is_ref(v)],
             invars=[*[jaxpr.constvars[k] if isinstance(k, int) else Var(k) for k in taken], *jaxpr.invars],
         )
-    return ClosedJaxpr(jaxpr.cache[key], [c for v, c in zip(jaxpr.constvars, closed.consts) if not is_ref(v)])
+    return ClosedJaxpr(hoisted[taken], [c for v, c in zip(jaxpr.constvars, closed.consts) if not is_ref(v)])
 
 
+@memoized_closed
 def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program without references; what those among its arguments hold in the end follows its results, in
     their order.
     """
-    cache = closed.jaxpr.cache
-    key = ("discharge", tuple(map(id, closed.consts)))
-    if key not in cache:
-        trace = JaxprTrace(closed.jaxpr.debug_info or "a function")
-        args = [trace.new_arg(a.inner if type(a) is AbstractRef else a) for a in closed.in_avals]
-        with tracing(trace):
-            outs = eval_discharged(closed.jaxpr, closed.consts, args)
-        cache[key] = ClosedJaxpr(*trace.finish(outs))
-    return cache[key]
+    trace = JaxprTrace(closed.jaxpr.debug_info or "a function")
+    args = [trace.new_arg(a.inner if type(a) is AbstractRef else a) for a in closed.in_avals]
+    with tracing(trace):
+        outs = eval_discharged(closed.jaxpr, closed.consts, args)
+    return ClosedJaxpr(*trace.finish(outs))
 
 
 def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:

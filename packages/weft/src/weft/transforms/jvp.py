@@ -10,6 +10,7 @@ from ..base.avals import tangent_aval
 from ..base.config import config
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.memo import memoized_closed
 from ..core.primitive import Primitive, Zero
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, tracing
 from ..primitives.linear import zeros
@@ -128,13 +129,10 @@ def jvp_jaxpr(
     """
     if isinstance(instantiate_out, bool):
         instantiate_out = (instantiate_out,) * len(closed.out_avals)
-    key = ("jvp", tuple(nonzeros), tuple(instantiate_out), tuple(map(id, closed.consts)))
-    cache = closed.jaxpr.cache
-    if key not in cache:
-        cache[key] = _jvp_jaxpr(closed, nonzeros, instantiate_out)
-    return cache[key]
+    return _jvp_jaxpr(closed, tuple(nonzeros), tuple(instantiate_out))
 
 
+@memoized_closed
 def _jvp_jaxpr(
     closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: Sequence[bool]
 ) -> tuple[ClosedJaxpr, list[bool]]:

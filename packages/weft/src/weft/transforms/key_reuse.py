@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 from ..base import dtypes
 from ..base.avals import ShapedArray
 from ..core.carries import CARRY, Carries, Program, Runs
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from ..core.jaxpr import ClosedJaxpr, Literal
+from ..core.memo import memoized_closed
 from ..core.primitive import Primitive
 from ..base.errors import KeyReuseError, at_user_line
 
@@ -178,16 +179,10 @@ def _either(sigs: Sequence[Signature]) -> Signature:
     return Signature(sinks, forwards, frozenset(spent), tuple([c for s in sigs for c in s.consts]))
 
 
-def signature(program: ClosedJaxpr | Jaxpr) -> Signature:
+@memoized_closed
+def signature(program: ClosedJaxpr) -> Signature:
     """The signature of a program. KeyReuseError if it consumes a key twice."""
-    jaxpr, values = (program, []) if isinstance(program, Jaxpr) else (program.jaxpr, program.consts)
-    cache = ("key_reuse", tuple(map(id, values)))
-    if cache not in jaxpr.cache:
-        jaxpr.cache[cache] = _signature(jaxpr, values)
-    return jaxpr.cache[cache]
-
-
-def _signature(jaxpr: Jaxpr, values: Sequence[Any]) -> Signature:
+    jaxpr, values = program.jaxpr, program.consts
     # a variable that is another handed on -> (that one, whether their elements are the same)
     origin: dict[Any, tuple[Any, bool]] = {}
     used: dict[Any, Part] = {}  # variables, and ids of arrays closed over -> what of them is consumed

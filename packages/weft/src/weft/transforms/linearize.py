@@ -12,6 +12,7 @@ from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from ..core.memo import memoized_closed
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, tracing
 from .dce import live
@@ -96,13 +97,10 @@ def split_jaxpr(
     """Takes a jaxpr apart along what is known of its arguments."""
     if isinstance(ensure_out_unknown, bool):
         ensure_out_unknown = (ensure_out_unknown,) * len(closed.out_avals)
-    key = ("split", tuple(unknown), tuple(ensure_out_unknown), tuple(map(id, closed.consts)))
-    cache = closed.jaxpr.cache
-    if key not in cache:
-        cache[key] = _split_jaxpr(closed, unknown, ensure_out_unknown)
-    return cache[key]
+    return _split_jaxpr(closed, tuple(unknown), tuple(ensure_out_unknown))
 
 
+@memoized_closed
 def _split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool]) -> Split:
     known_trace, staged_trace = JaxprTrace("a function"), JaxprTrace("a linear function")
     args = [staged_trace.new_arg(a) if u else known_trace.new_arg(a) for a, u in zip(closed.in_avals, unknown)]

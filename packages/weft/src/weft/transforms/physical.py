@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import ShapedArray, physical
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, map_jaxprs, subjaxprs, literal_value
+from ..core.memo import memoized, memoized_closed
 from ..core.trace import Axis, get_aval, mapped_axes, tracing
 from ..primitives.linear import full, moveaxis
 from .stage import JaxprTrace
@@ -26,35 +27,36 @@ def _is_key(aval: AbstractValue) -> bool:
     return isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype)
 
 
+@memoized
 def is_physical(jaxpr: Jaxpr) -> bool:
     """Whether all values of a jaxpr are stored as their types say."""
-    if "is_physical" not in jaxpr.cache:
-        literals = [a for e in jaxpr.eqns for a in e.invars if type(a) is Literal]
-        atoms = [
-            *jaxpr.constvars,
-            *jaxpr.invars,
-            *jaxpr.outvars,
-            *literals,
-            *[v for e in jaxpr.eqns for v in e.outvars],
-        ]
-        jaxpr.cache["is_physical"] = all(physical(a.aval) is a.aval for a in atoms) and all(
-            is_physical(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)
-        )
-    return jaxpr.cache["is_physical"]
+    literals = [a for e in jaxpr.eqns for a in e.invars if type(a) is Literal]
+    atoms = [
+        *jaxpr.constvars,
+        *jaxpr.invars,
+        *jaxpr.outvars,
+        *literals,
+        *[v for e in jaxpr.eqns for v in e.outvars],
+    ]
+    return all(physical(a.aval) is a.aval for a in atoms) and all(
+        is_physical(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)
+    )
 
 
 def lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program over what is stored."""
     if is_physical(closed.jaxpr):
         return closed
-    key = ("physical", tuple(map(id, closed.consts)))
-    if key not in closed.jaxpr.cache:
-        trace = JaxprTrace("a program")
-        args = [trace.new_arg(physical(a)) for a in closed.in_avals]
-        with tracing(trace):
-            outs = _run(closed.jaxpr, [raw(c) for c in closed.consts], args)
-        closed.jaxpr.cache[key] = ClosedJaxpr(*trace.finish(outs))
-    return closed.jaxpr.cache[key]
+    return _lower_types(closed)
+
+
+@memoized_closed
+def _lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
+    trace = JaxprTrace("a program")
+    args = [trace.new_arg(physical(a)) for a in closed.in_avals]
+    with tracing(trace):
+        outs = _run(closed.jaxpr, [raw(c) for c in closed.consts], args)
+    return ClosedJaxpr(*trace.finish(outs))
 
 
 def raw(x: Value) -> Value:

@@ -10,6 +10,7 @@ from ..base import dtypes
 from ..base.avals import ShapedArray, shaped
 from ..core.carries import Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
+from ..core.memo import memoized, memoized_closed
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import tracing
 from ..base.errors import type_error
@@ -59,14 +60,13 @@ platform_index_p.batch = lambda axis, args, dims, *, platforms: (platform_index_
 platform_index_p.jvp = unsupported("it has no arguments, so no derivative meets it")
 
 
+@memoized
 def depends_on_platform(jaxpr: Jaxpr) -> bool:
     """Whether a program asks which platform it runs on."""
-    if "platforms" not in jaxpr.cache:
-        jaxpr.cache["platforms"] = any(
-            e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params))
-            for e in jaxpr.eqns
-        )
-    return jaxpr.cache["platforms"]
+    return any(
+        e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params))
+        for e in jaxpr.eqns
+    )
 
 
 platform_index_p.reference = lambda *, platforms: np.array(index_of("reference", platforms, ("cpu",)), np.int32)
@@ -76,14 +76,16 @@ def for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...
     """The same program for one platform, which takes branches for others where it must."""
     if not depends_on_platform(closed.jaxpr):
         return closed
-    key = ("for_platform", platform, branches_of, tuple(map(id, closed.consts)))
-    if key not in closed.jaxpr.cache:
-        trace = JaxprTrace("a program")
-        args = [trace.new_arg(a) for a in closed.in_avals]
-        with tracing(trace):
-            outs = _run(closed.jaxpr, closed.consts, args, platform, branches_of)
-        closed.jaxpr.cache[key] = ClosedJaxpr(*trace.finish(outs))
-    return closed.jaxpr.cache[key]
+    return _for_platform(closed, platform, branches_of)
+
+
+@memoized_closed
+def _for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...]) -> ClosedJaxpr:
+    trace = JaxprTrace("a program")
+    args = [trace.new_arg(a) for a in closed.in_avals]
+    with tracing(trace):
+        outs = _run(closed.jaxpr, closed.consts, args, platform, branches_of)
+    return ClosedJaxpr(*trace.finish(outs))
 
 
 def _run(

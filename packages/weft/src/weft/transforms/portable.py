@@ -11,6 +11,7 @@ from typing import Any, Sequence
 
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from ..core.memo import memoized
 from ..serialization.parameters import PORTABLE
 from ..serialization.portable import NotPortable
 from ..core.primitive import Primitive, Unsupported
@@ -18,6 +19,7 @@ from ..base.mesh import has_several_devices
 from .stage import stage_closed
 
 
+@memoized
 def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
     """The same program without constvars, Python functions or values inside, and the values that now lead its
     arguments.
@@ -28,14 +30,9 @@ def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
         raise ValueError(
             "a program that leaves the process takes its constants as arguments; see weft.runtime.dispatch.program_for"
         )
-    if "portable" not in jaxpr.cache:
-        opened, consts = _Opener().open(jaxpr, ())
-        vars_ = [v for v, _ in consts.values()]
-        jaxpr.cache["portable"] = (
-            opened.replace(invars=[*vars_, *opened.invars]) if vars_ else opened,
-            [c for _, c in consts.values()],
-        )
-    return jaxpr.cache["portable"]
+    opened, consts = _Opener().open(jaxpr, ())
+    vars_ = [v for v, _ in consts.values()]
+    return opened.replace(invars=[*vars_, *opened.invars]) if vars_ else opened, [c for _, c in consts.values()]
 
 
 class _Opener:

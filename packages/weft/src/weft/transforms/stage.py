@@ -11,6 +11,7 @@ from ..base.config import config
 from ..symbolic.dims import dim_as_value_p
 from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
+from ..core.memo import memoized
 from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, tracing
 from ..core.verify import verify
@@ -202,11 +203,10 @@ def hoist_tracers(jaxpr: Jaxpr, consts: Sequence[Value]) -> tuple[ClosedJaxpr, l
     return ClosedJaxpr(moved, [c for _, c in kept]), [c for _, c in outer]
 
 
+@memoized
 def consts_as_args(jaxpr: Jaxpr) -> Jaxpr:
     """The same program with its constants as leading arguments."""
-    if "consts_as_args" not in jaxpr.cache:
-        jaxpr.cache["consts_as_args"] = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
-    return jaxpr.cache["consts_as_args"]
+    return jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
 
 
 def inline_call(closed: ClosedJaxpr, args: Sequence[Value]) -> list[Any]:

@@ -9,6 +9,7 @@ from ..base.avals import tangent_aval
 from ..base.config import config
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
+from ..core.memo import memoized_closed
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import tracing
 from ..primitives.linear import add_any, zeros
@@ -106,21 +107,20 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Se
     """The jaxpr (values of the non-linear arguments, nonzero cotangents of the results) -> cotangents of the linear
     arguments, all instantiated but those of dtype float0.
     """
-    key = ("transpose", tuple(linear), tuple(nonzero_cts), tuple(map(id, closed.consts)))
-    cache = closed.jaxpr.cache
-    if key not in cache:
-        trace = JaxprTrace("a transposed function")
-        args = [UndefinedPrimal(a) if lin else trace.new_arg(a) for a, lin in zip(closed.in_avals, linear)]
-        cts = [
-            trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a))
-            for a, nz in zip(closed.out_avals, nonzero_cts)
-        ]
-        with tracing(trace):
-            results = backward_pass(closed.jaxpr, closed.consts, args, cts)
-            outs = [instantiate(ct) for ct, lin in zip(results, linear) if lin and not _is_float0(ct)]
-        jaxpr, consts = trace.finish(outs)
-        cache[key] = ClosedJaxpr(jaxpr, consts)
-    return cache[key]
+    return _transpose_jaxpr(closed, tuple(linear), tuple(nonzero_cts))
+
+
+@memoized_closed
+def _transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts: tuple[bool, ...]) -> ClosedJaxpr:
+    trace = JaxprTrace("a transposed function")
+    args = [UndefinedPrimal(a) if lin else trace.new_arg(a) for a, lin in zip(closed.in_avals, linear)]
+    cts = [
+        trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.out_avals, nonzero_cts)
+    ]
+    with tracing(trace):
+        results = backward_pass(closed.jaxpr, closed.consts, args, cts)
+        outs = [instantiate(ct) for ct, lin in zip(results, linear) if lin and not _is_float0(ct)]
+    return ClosedJaxpr(*trace.finish(outs))
 
 
 def _is_float0(ct: Value) -> bool:

@@ -8,7 +8,8 @@ from typing import Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import AbstractToken, AbstractValue, ShapedArray, shaped
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from ..core.memo import memoized, memoized_closed
 from ..primitives.linear import broadcast_in_dim_p
 from .tokens import Token, create_token_p
 
@@ -25,27 +26,31 @@ def the_value(aval: AbstractValue) -> Any:
 
 def has_valueless(closed: ClosedJaxpr) -> bool:
     """Whether a program takes or gives what has no values."""
-    cache = closed.jaxpr.cache
-    if "valueless" not in cache:
-        cache["valueless"] = any(map(is_valueless, (*closed.in_avals, *closed.out_avals)))
-    return cache["valueless"]
+    return _has_valueless(closed.jaxpr)
+
+
+@memoized
+def _has_valueless(jaxpr: Jaxpr) -> bool:
+    return any(map(is_valueless, (*jaxpr.in_avals, *jaxpr.out_avals)))
 
 
 def without_valueless(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program without those among its arguments and results."""
     if not has_valueless(closed):
         return closed
-    key = ("without_valueless", tuple(map(id, closed.consts)))
-    if key not in closed.jaxpr.cache:
-        jaxpr = closed.jaxpr
-        made = [_made(v) for v in jaxpr.invars if is_valueless(v.aval)]
-        new = jaxpr.replace(
-            invars=with_values(jaxpr.invars, closed.in_avals),
-            outvars=with_values(jaxpr.outvars, closed.out_avals),
-            eqns=[*made, *jaxpr.eqns],
-        )
-        closed.jaxpr.cache[key] = ClosedJaxpr(new, closed.consts)
-    return closed.jaxpr.cache[key]
+    return _without_valueless(closed)
+
+
+@memoized_closed
+def _without_valueless(closed: ClosedJaxpr) -> ClosedJaxpr:
+    jaxpr = closed.jaxpr
+    made = [_made(v) for v in jaxpr.invars if is_valueless(v.aval)]
+    new = jaxpr.replace(
+        invars=with_values(jaxpr.invars, closed.in_avals),
+        outvars=with_values(jaxpr.outvars, closed.out_avals),
+        eqns=[*made, *jaxpr.eqns],
+    )
+    return ClosedJaxpr(new, closed.consts)
 
 
 def with_values(items: Sequence[Any], avals: Sequence[AbstractValue]) -> list[Any]:

@@ -11,7 +11,8 @@ from ...base.annotations import override
 from ... import lax, numpy as jnp
 from ...base.avals import shaped
 from ...core.carries import CARRY, ROWS, Carries, Program, Runs
-from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ...core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from ...core.memo import memoized
 from ...core.primitive import Primitive
 from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, tracing
 from ...higher_order.call import jit_p
@@ -362,12 +363,13 @@ def _choice(primitive: Primitive, carries: Carries, *args, **params):
 
 
 def _jit(*args, jaxpr, **params):
-    program = jaxpr.jaxpr
-    if "sparsified" not in program.cache:  # constants are arguments: programs that differ in them alone share it
-        program.cache["sparsified"] = jit(
-            lambda consts, *xs: _run(lambda *inner: eval_jaxpr(program, consts, *inner), xs)
-        )
-    return program.cache["sparsified"](jaxpr.consts, *args)
+    return _sparsified(jaxpr.jaxpr)(jaxpr.consts, *args)
+
+
+@memoized
+def _sparsified(jaxpr: Jaxpr) -> Callable[..., Any]:
+    """A program on sparse arrays; its constants are arguments, so that programs that differ in them alone share it."""
+    return jit(lambda consts, *xs: _run(lambda *inner: eval_jaxpr(jaxpr, consts, *inner), xs))
 
 
 _ZERO_TO_ZERO = """
