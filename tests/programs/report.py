@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import traceback
+from collections.abc import Iterator
 
 from .check import Failure, check
 from .shrink import shrink
@@ -10,11 +14,40 @@ from .targets import Target
 from .tree import Program
 
 
+LONGEST = 20.0  # seconds for one smaller program: some never end, for example a loop without its counter
+
+
+class TooLong(BaseException):
+    """Not an error of the program, which `check` would report."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Ends what Python runs in the block with TooLong; signals reach the main thread alone."""
+
+    def end(number: int, frame: object) -> None:
+        raise TooLong
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def fails_alike(program: Program, target: Target, kind: str) -> Failure | None:
     try:
-        check(program, target)
+        with at_most(LONGEST):
+            check(program, target)
     except Failure as e:
         return e if e.kind == kind else None
+    except TooLong:
+        return None
     return None
 
 

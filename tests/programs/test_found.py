@@ -536,3 +536,30 @@ def test_bits_of_integers_that_become_narrower(platform, name, x64):
                     want = getattr(np, name)(y, x.astype(narrow))
                     assert got.dtype == want.dtype
                     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("end", [3, 0])
+def test_ordered_callbacks_in_the_condition_of_a_loop(end, batch):
+    """XLA refused them: a condition hands on no token. The condition is asked once more than the body runs."""
+    heard = []
+    note = lambda what: lambda x: heard.append((what, int(x)))
+
+    def going(s):
+        weft.debug.callback(note("going"), s[0], ordered=True)
+        return s[0] < end
+
+    def body(s):
+        weft.debug.callback(note("body"), s[0], ordered=True)
+        return s[0] + 1, s[1] * 2
+
+    def f(x):
+        i, x = lax.while_loop(going, body, (jnp.int32(0), x))
+        weft.debug.callback(note("after"), i, ordered=True)
+        return x
+
+    got = weft.jit(weft.vmap(f) if batch else f)(np.arange(3, dtype=np.float32))
+    weft.effects_barrier()
+    np.testing.assert_array_equal(got, np.arange(3) * 2**end)
+    steps = [(what, k) for k in range(end) for what in ("going", "body")]
+    assert heard == [*steps, ("going", end), ("after", end)]

@@ -7,12 +7,14 @@ shrunk and printed as source.
 
 import itertools
 import os
+import signal
 
+import programs.report
 import pytest
 from platforms import need, under_test
 from programs.check import Failure, check
 from programs.maker import NESTS, make
-from programs.report import report
+from programs.report import fails_alike, report
 from programs.targets import target_for
 
 COUNT = int(os.environ.get("WEFT_RANDOM_PROGRAMS", "200"))
@@ -44,3 +46,15 @@ def test_control_flow_is_nested_in_all_ways():
     found = {nest for seed in range(len(NESTS) ** 3) for nest in make(seed).nests()}
     missing = [n for k in (1, 2, 3) for n in itertools.product(NESTS, repeat=k) if n not in found]
     assert not missing
+
+
+def test_a_smaller_program_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(programs.report, "LONGEST", 0.1)
+
+    def endless(program, target):
+        while True:
+            pass
+
+    monkeypatch.setattr(programs.report, "check", endless)
+    assert fails_alike(make(0), target_for("wasm", 0), "mismatch") is None
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)

@@ -6,7 +6,6 @@ from weft.base import dtypes
 from weft.base.avals import shaped
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr
-from weft.base.errors import BackendError
 
 from .callback import token_type
 from .registry import rule
@@ -83,11 +82,6 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
     body_consts = args[cond_nconsts : cond_nconsts + body_nconsts]
     start = args[cond_nconsts + body_nconsts :]
     (which,) = cond_jaxpr.out_avals
-    if any_ordered(cond_jaxpr.effects):
-        raise BackendError(
-            "XLA can't order callbacks in the condition of a while_loop; move the ordered callback into the body, "
-            f"or make it unordered.\n  at {b.loc}"
-        )
 
     def test(carry):
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
@@ -112,7 +106,17 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
             for n, old, a in zip(new, carry, outs)
         ]
 
-    return while_loop(b, [b.type(a) for a in outs], start, test, body, any_ordered(body_jaxpr.effects))
+    types = [b.type(a) for a in outs]
+    if any_ordered(cond_jaxpr.effects):
+        # A condition hands on no token, a body does. So the test is made before the loop and at the end of each body.
+        def body_and_test(values):
+            new = list(body(values[1:]))
+            return [test(new), *new]
+
+        flag = b.tensor((), dtypes.bool_)
+        made = while_loop(b, [flag, *types], [test(start), *start], lambda values: values[0], body_and_test, True)
+        return made[1:]
+    return while_loop(b, types, start, test, body, any_ordered(body_jaxpr.effects))
 
 
 @rule("scan")
