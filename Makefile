@@ -98,7 +98,7 @@ test-hostile: setup $(NPM_STAMP)
 	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTESTS) -q tests/remote/test_mutations.py
 	@WEFT_HOSTILE_LOOPS=100000 WEFT_HOSTILE_ARTIFACTS=100000 $(PYTESTS) -q tests/kernels/test_loop_mutations.py tests/wasm/test_artifact_mutations.py tools/web/test_readers.py
 
-## test-mutants: which of 552 faults and this project's own past ones do the tests catch? Writes docs/mutants.md (two hours)
+## test-mutants: which of 552 faults and this project's own past ones do the tests catch? Writes docs/mutants.md (two hours for all; those in unchanged code are known)
 test-mutants: setup web browser $(DIGITS)
 	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants reach
 	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants run

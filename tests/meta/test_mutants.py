@@ -1,5 +1,5 @@
-"""What docs/mutants.md says of the tests is of today's code: most faults of today's sample have been judged, no verdict
-is of code that is gone, and no fault that tests can detect is left undetected.
+"""What docs/mutants.md says of the tests is of today's code: no verdict is of code that is gone, and no fault that tests
+can detect is left undetected.
 """
 
 import json
@@ -12,7 +12,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools" / "mutants"
 RESULTS = json.loads((TOOLS / "results.json").read_text())
 SAME = {v["key"] for v in tomllib.loads((TOOLS / "verdicts.toml").read_text())["equivalent"]}
-AGAIN = "Run `make test-mutants`, which judges what is new."
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +26,6 @@ def strata():
 def faults(strata):
     """Every fault that today's code can have."""
     return {m.key for found in strata.mutants_of(ROOT).values() for m in found}
-
-
-def test_most_faults_of_the_sample_have_been_judged(strata):
-    sample = [m.key for found in strata.sample(ROOT, 552, 0).values() for m in found]
-    unknown = [key for key in sample if key not in RESULTS and key not in SAME]
-    assert len(sample) >= 500 and len(set(sample)) == len(sample)
-    assert len(unknown) <= len(sample) // 10, f"{len(unknown)} of {len(sample)} faults have not been judged. {AGAIN}"
 
 
 def test_verdicts_are_of_faults_that_exist(faults):

@@ -2,18 +2,18 @@
 
     python tools/mutants list     [--count 552] [--seed 0]        the sample
     python tools/mutants reach    [--tests tests/ops …]           runs the tests once and writes down which of them
-    reach which fault: build/mutants/reach python tools/mutants run      [--workers 2] [--budget 120]    runs for each
-    fault the tests that reach it, the quickest and most particular first: build/mutants/results.json python
-    tools/mutants report                                   docs/mutants.md, from the results and from
-    tools/mutants/verdicts.toml python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults
-    these tests catch, as both stand in the working tree now: a fault's number, or a part of its name;
-                                                                      of faults that are in the sample, or were, it is
-                                                                      added to the results
-    python tools/mutants history                                  the same with the faults that this project has had:
-    tools/mutants/history.toml
+    reach which fault: build/mutants/reach
+    python tools/mutants run      [--workers 2] [--budget 120]    runs for each fault that has no result yet the tests
+    that reach it, the quickest and most particular first
+    python tools/mutants report   docs/mutants.md, from the results and from verdicts.toml
+    python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults these tests catch, as both
+    stand in the working tree now: a fault's number, or a part of its name; of faults that are in the sample, or were,
+    it is added to the results
+    python tools/mutants history  the same with the faults that this project has had: history.toml
 
 A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in
-verdicts.toml, or get a test.
+verdicts.toml, or get a test. What was found out stands in results.json beside this file, by what each fault changes:
+it stays true until that code changes. Delete the file to judge every fault anew.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ import tree
 from candidates import Mutant
 
 BUILD = tree.ROOT / "build" / "mutants"
-RESULTS, HISTORY = BUILD / "results.json", BUILD / "history.json"
+RESULTS, HISTORY = tree.HERE / "results.json", tree.HERE / "history.json"
 FIRST = 60  # tests of the first, quick run
+Verdict = tuple[str, str | None]  # caught, survived or unreached; by which test
 
 
 class Test(NamedTuple):
@@ -62,12 +63,10 @@ def main() -> None:
         return history(options)
     sampled = list(strata.numbered(strata.sample(tree.ROOT, options.count, options.seed)))
     if options.action == "report":
-        return report.write(
-            strata.mutants_of(tree.ROOT),
-            sampled,
-            read_results(),
-            json.loads(HISTORY.read_text()) if HISTORY.exists() else {},
-        )
+        everything = strata.mutants_of(tree.ROOT)
+        keys = {m.key for found in everything.values() for m in found}
+        write(RESULTS, {key: found for key, found in read(RESULTS).items() if key in keys})
+        return report.write(everything, sampled, read(RESULTS), read(HISTORY))
     if options.action == "try":
         return attempt(sampled, options.faults, options.tests)
     if options.action == "list":
@@ -118,7 +117,7 @@ def tests_reaching(sampled: list[tuple[int, str, Mutant]]) -> dict[str, list[Tes
 
 def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> None:
     order = tests_reaching(sampled)
-    results = read_results()
+    results = read(RESULTS)
     left = [
         item for item in sampled if (item[2].key not in results if options.only is None else item[0] in options.only)
     ]
@@ -140,23 +139,14 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
             with lock:
                 if not left:
                     return
-                k, stratum, m = left.pop(0)
+                k, _, m = left.pop(0)
             start, tests = time.perf_counter(), order.get(m.key, [])
-            outcome = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
+            outcome, by = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
             with lock:
-                results = record(
-                    m,
-                    {
-                        "number": k,
-                        "stratum": stratum,
-                        "reaching": len(tests),
-                        "seconds": round(time.perf_counter() - start, 1),
-                        **outcome,
-                    },
-                )
+                results = record(m, outcome, by)
                 caught = sum(r["outcome"] == "caught" for r in results.values())
                 print(
-                    f"{k:4} {outcome['outcome']:9} {results[m.key]['seconds']:6.1f} s  {m.file}:{m.line}"
+                    f"{k:4} {outcome:9} {time.perf_counter() - start:6.1f} s  {m.file}:{m.line}"
                     f" {m.key.split('::')[1][:110]}   [{caught}/{len(results)}]",
                     flush=True,
                 )
@@ -166,23 +156,27 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
     [t.join() for t in threads]
 
 
-def read_results() -> dict[str, Any]:
-    """What has been found out, by the keys of faults; those of code that has changed since are of no more use, and
-    do no harm.
-    """
-    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+def read(file: pathlib.Path) -> dict[str, Any]:
+    """What has been found out, by the keys of faults or the names of past bugs."""
+    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     return results
 
 
-def record(m: Mutant, found: dict[str, Any]) -> dict[str, Any]:
+def write(file: pathlib.Path, results: dict[str, Any]) -> None:
+    """One result a line, in the order of their keys, so that changes are easy to read and to merge."""
+    lines = [f"{json.dumps(key)}: {json.dumps(found)}" for key, found in sorted(results.items())]
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def record(m: Mutant, outcome: str, by: str | None) -> dict[str, Any]:
     """Writes down what was found out about one fault, beside what other processes have; gives all."""
-    results = read_results()
-    results[m.key] = {**results.get(m.key, {}), "line": m.line, **found}
-    RESULTS.write_text(json.dumps(results, indent=1))
+    results = read(RESULTS)
+    results[m.key] = {"outcome": outcome, **({"by": by} if by else {})}
+    write(RESULTS, results)
     return results
 
 
-def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: pathlib.Path) -> dict[str, Any]:
+def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: pathlib.Path) -> Verdict:
     """Whether a test notices the fault: first among the quickest, then among the others as long as the budget lasts."""
     original = (copy / m.file).read_bytes()
     tree.put(copy, m.file, m.apply(original))
@@ -194,20 +188,17 @@ def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: 
                 for line in log.read_text(errors="replace").splitlines()
                 if line.lstrip().startswith(("not ok", "✖", "✘"))
             ]
-            return {
-                "outcome": "caught" if code else "survived",
-                "ran": 1,
-                "by": "time" if code == -9 else (failed or [f"exit {code}"])[0][:200],
-            }
+            if not code:
+                return "survived", None
+            return "caught", "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
         return notice(copy, tests, budget, log)
     finally:
         tree.put(copy, m.file, original)
 
 
-def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Path) -> dict[str, Any]:
+def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Path) -> Verdict:
     if not tests:
-        return {"outcome": "unreached", "ran": 0}
-    ran = 0
+        return "unreached", None
     for part in (tests[:FIRST], tests[FIRST:]):
         chosen, seconds = [], 0.0
         for t in part:
@@ -222,22 +213,21 @@ def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Pa
         files = list(dict.fromkeys(t.name.split("::")[0] for t in chosen))
         code = tree.pytest(copy, ["-x", *files], timeout=60 + 4 * seconds, log=log, WEFT_MUTANT_TESTS=str(names))
         if code not in (0, 5):
-            failed = [
-                line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))
-            ]
-            return {
-                "outcome": "caught",
-                "ran": ran,
-                "by": "time" if code == -9 else failed[0][:200] if failed else f"exit {code}",
-            }
-        ran += len(chosen)
-    return {"outcome": "survived", "ran": ran}
+            return "caught", noticed_by(code, log)
+    return "survived", None
+
+
+def noticed_by(code: int, log: pathlib.Path) -> str:
+    """The test that failed, or how pytest ended."""
+    lines = log.read_text(errors="replace").splitlines()
+    failed = [line.split(" - ")[0] for line in lines if line.startswith(("FAILED", "ERROR"))]
+    return "time" if code == -9 else failed[0][:200] if failed else f"exit {code}"
 
 
 def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: list[str]) -> None:
     """Whether these tests pass as the code is, and fail with each of the faults."""
     chosen: list[Mutant] = []
-    places = {m.key: (k, stratum) for k, stratum, m in sampled}
+    wanted = {m.key for _, _, m in sampled} | read(RESULTS).keys()
     everything = [m for found in strata.mutants_of(tree.ROOT).values() for m in found]
     for fault in faults:
         found = (
@@ -249,12 +239,10 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
             raise SystemExit(f"there is no fault {fault!r}; see `python tools/mutants list`.")
         chosen += found
     with tempfile.TemporaryDirectory(prefix="try-", dir=BUILD) as folder:  # of its own: several may run at a time
-        tried(tree.copy(pathlib.Path(folder, "tree")), pathlib.Path(folder, "log"), chosen, places, tests)
+        tried(tree.copy(pathlib.Path(folder, "tree")), pathlib.Path(folder, "log"), chosen, wanted, tests)
 
 
-def tried(
-    copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: dict[str, tuple[int, str]], tests: list[str]
-) -> None:
+def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], wanted: set[str], tests: list[str]) -> None:
     if tree.pytest(copy, ["-x", *tests], log=log):
         raise SystemExit(f"{log.read_text()[-3000:]}\nthese tests fail without a fault.")
     for m in chosen:
@@ -262,15 +250,10 @@ def tried(
         tree.put(copy, m.file, m.apply(original))
         code = tree.pytest(copy, ["-x", *tests], timeout=600, log=log)
         tree.put(copy, m.file, original)
-        failed = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
-        by = "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
-        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by ' + by if code else ''}", flush=True)
-        found = {"outcome": "caught", "ran": 0, "by": by}
-        if code and m.key in places:
-            number, stratum = places[m.key]
-            record(m, {"seconds": 0.0, "reaching": 0, "number": number, "stratum": stratum, **found})
-        elif code and m.key in read_results():  # of an earlier sample
-            record(m, found)
+        by = noticed_by(code, log) if code else ""
+        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {by and 'by ' + by}", flush=True)
+        if code and m.key in wanted:
+            record(m, "caught", by)
 
 
 def history(options: argparse.Namespace) -> None:
@@ -290,10 +273,9 @@ def history(options: argparse.Namespace) -> None:
                 f" ({bug['commit']})",
                 flush=True,
             )
-            known = json.loads(HISTORY.read_text()) if HISTORY.exists() else {}
-            HISTORY.write_text(
-                json.dumps({**known, bug["name"]: {"commit": bug["commit"], "caught": caught}}, indent=1)
-            )
+            names = {b["name"] for b in bugs}
+            known = {name: found for name, found in read(HISTORY).items() if name in names}
+            write(HISTORY, {**known, bug["name"]: caught})
             if not caught:
                 missed.append(bug["name"])
     print(f"{len(chosen)} bugs, {len(missed)} missed" + "".join(f"\n  {name}" for name in missed))

@@ -31,7 +31,7 @@ def write(
     everything: dict[str, list[Mutant]],
     sampled: list[tuple[int, str, Mutant]],
     results: dict[str, Any],
-    history: dict[str, Any],
+    history: dict[str, bool],
 ) -> None:
     same = {v["key"]: v["why"] for v in tomllib.loads((tree.HERE / "verdicts.toml").read_text())["equivalent"]}
     judged = {name: [m for m in found if m.key in results or m.key in same] for name, found in everything.items()}
@@ -77,7 +77,7 @@ def write(
         ]
         lines += ["", f"## {title}", "", *(found or ["None."])]
     bugs = {b["name"]: b["commit"] for b in tomllib.loads((tree.HERE / "history.toml").read_text())["bug"]}
-    seen = {name: history.get(name, {}).get("caught") for name in bugs}
+    seen = {name: history.get(name) for name in bugs}
     counted = collections.Counter(seen.values())
     lines += [
         "",
