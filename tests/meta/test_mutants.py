@@ -1,4 +1,4 @@
-"""What docs/mutants.md says of the tests is of today's code: no verdict is of code that is gone, and no fault that tests
+"""What docs/mutants.md says is of today's code: no verdict is of code that is gone, and no fault that tests
 can detect is left undetected.
 """
 
