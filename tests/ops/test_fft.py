@@ -69,6 +69,14 @@ def test_derivatives(name, n):
         assert np.sum(np.asarray(back) * t).real == pytest.approx(np.sum(ct * np.asarray(tangent)).real)
 
 
+@pytest.mark.parametrize("name,given,made", [("FFT", "c", "c"), ("RFFT", "f", "c"), ("IRFFT", "c", "f")])
+def test_the_reference_of_no_numbers_has_the_dtype_of_the_transform(name, given, made):
+    dtypes = {"c": np.complex64, "f": np.float32}
+    x = np.zeros((0, 3 if name == "IRFFT" else 4), dtypes[given])
+    got = lax.fft_p.reference(x, fft_type=lax.FftType[name], fft_lengths=(4,))
+    assert got.dtype == dtypes[made] and got.shape == (0, 3 if name == "RFFT" else 4)
+
+
 def test_frequencies_and_shifts():
     for n in (4, 5):
         for d in (1.0, 0.25):

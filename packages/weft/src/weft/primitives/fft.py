@@ -69,9 +69,8 @@ def _fft_abstract(x: ShapedArray, *, fft_type: Any, fft_lengths: Shape) -> Shape
 def _fft_reference(x: Value, *, fft_type: Any, fft_lengths: Shape) -> Any:
     axes = tuple(range(-len(fft_lengths), 0))
     if not x.size or 0 in fft_lengths:
-        return np.zeros(
-            _fft_abstract(shaped(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths).shape, x.dtype
-        )
+        aval = _fft_abstract(shaped(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
+        return np.zeros(aval.shape, aval.dtype)
     if fft_type == FftType.FFT:
         return np.fft.fftn(x, axes=axes)
     if fft_type == FftType.IFFT:
