@@ -115,6 +115,8 @@ export class Library {
   private readonly own = new Map<string, { from: number; to: number }>();
   private readonly channel: BroadcastChannel | null;
   private readonly memory: MemoryStore | null;
+  /** What is being written: saves take effect in the order in which they were asked for. */
+  private last: Promise<unknown> = Promise.resolve();
   /** Keys of recovered edits that no database has yet. */
   private readonly held: string[] = [];
   /** What was said before anybody listened, and since. */
@@ -287,7 +289,13 @@ export class Library {
    *
    * @param keepBefore Whether the state before this change becomes a snapshot in any case.
    */
-  async save(document: Document, revision: number, keepBefore = false): Promise<Saved> {
+  save(document: Document, revision: number, keepBefore = false): Promise<Saved> {
+    const saved = this.last.then(() => this.saveNext(document, revision, keepBefore));
+    this.last = saved.catch(() => {});
+    return saved;
+  }
+
+  private async saveNext(document: Document, revision: number, keepBefore: boolean): Promise<Saved> {
     const content = contentOf(document);
     const time = this.now();
     const record = { ...document, created: time, changed: time, revision: revision + 1, deleted: null };

@@ -1,0 +1,22 @@
+/** Python in colours, as text: classes `tok-…` around what the editor's parser knows. */
+import { classHighlighter, highlightCode } from "@lezer/highlight";
+import { parser } from "@lezer/python";
+
+const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+/** Text as HTML, for between tags and in attributes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!);
+}
+
+export function highlightPython(source: string): string {
+  let html = "";
+  highlightCode(
+    source,
+    parser.parse(source),
+    classHighlighter,
+    (text, classes) => (html += classes ? `<span class="${classes}">${escapeHtml(text)}</span>` : escapeHtml(text)),
+    () => (html += "\n"),
+  );
+  return html;
+}
