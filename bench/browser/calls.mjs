@@ -86,7 +86,7 @@ try {
   await page.waitForFunction(() => /Done|Failed/.test(document.getElementById("state")?.textContent ?? ""), null, {
     timeout: 120_000,
   });
-  console.log(await page.locator("#console").textContent());
+  console.log(await page.locator(".output").textContent());
 } finally {
   await browser.close();
   await close(server);

@@ -183,10 +183,11 @@ test("every example runs to its end, the digits with 97 % or better and a curve"
 }) => {
   test.setTimeout(180_000);
   await playground.open();
-  const names = await page.locator("#examples option:not([hidden])").allTextContents();
+  const names = await (await playground.documents()).locator("#examples b").allTextContents();
   expect(names).toHaveLength(5);
+  await page.keyboard.press("Escape");
   for (const name of names) {
-    await page.locator("#examples").selectOption(name);
+    await (await playground.documents()).locator("#examples").getByText(name, { exact: true }).click();
     await page.locator("#run").click();
     await expect(page.locator("#state")).toHaveText(/^(Done on Wasm|Failed)$/, { timeout: 60_000 });
     expect(await page.locator(".failure").allTextContents(), name).toEqual([]);

@@ -234,7 +234,7 @@ async function bundle(config) {
     builds.push(made);
     return made;
   };
-  const worker = output(await run({ entryPoints: { worker: "web/src/worker.ts" } }), /^worker.*\.js$/);
+  const worker = output(await run({ entryPoints: { worker: "web/src/kernel/worker.ts" } }), /^worker.*\.js$/);
   /** @type {import("esbuild").Plugin} */
   const site = {
     name: "site",

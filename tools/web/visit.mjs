@@ -73,7 +73,7 @@ export async function visitToEnd(context, url, timeout = 300_000) {
   await page.goto(url);
   const failed = "#state[data-state=error]";
   await page.waitForSelector(`html[data-outcome], ${failed}`, { state: "attached", timeout });
-  const text = (await page.locator("#console").textContent()) ?? "";
+  const text = (await page.locator(".output").textContent()) ?? "";
   if (await page.locator(failed).count())
     throw new Error(text || (await page.locator("#state").textContent()) || "the page failed");
   return { page, text };

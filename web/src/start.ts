@@ -1,4 +1,4 @@
 /** The page's first script, and small: Python starts to boot before the rest of the page is even read. */
-import "./boot.js";
+import "./kernel/boot.js";
 
-void import("./main.js");
+void import("./app/main.js");

@@ -9,9 +9,9 @@ const FAR_BEHIND = 2; // times the best peer's time
  * @typedef {{ file: string, shape: number[] }} FileOf
  * @typedef {{ inputs: FileOf[], outputs: FileOf[], tolerance: number }} Manifest
  * @typedef {{ resolve: (value: any) => void, reject: (error: Error) => void }} Waiting
- * @typedef {import("../../../web/src/protocol.js").SiteConfig} SiteConfig
- * @typedef {import("../../../web/src/protocol.js").FromWorker} FromWorker
- * @typedef {import("../../../web/src/protocol.js").Outcome} Outcome
+ * @typedef {import("../../../web/src/kernel/protocol.js").SiteConfig} SiteConfig
+ * @typedef {import("../../../web/src/kernel/protocol.js").FromWorker} FromWorker
+ * @typedef {import("../../../web/src/kernel/protocol.js").Outcome} Outcome
  * @typedef {object} Playground
  * @property {Omit<SiteConfig, "assets">} site
  * @property {string} exported
@@ -95,6 +95,7 @@ class Weft {
   booting = null;
   /** @type {Waiting | null} */
   running = null;
+  runs = 0;
 
   /**
    * @param {Playground} playground
@@ -108,8 +109,7 @@ class Weft {
     });
     this.worker.onmessage = ({ data }) => this.heard(data);
     this.worker.onerror = (event) => this.booting?.reject(new Error(event.message));
-    const interrupt = new SharedArrayBuffer(1);
-    this.worker.postMessage({ type: "boot", site: { ...site, assets }, base, interrupt, threads });
+    this.worker.postMessage({ type: "boot", site: { ...site, assets }, base, signals: null, threads });
   }
 
   /** @param {FromWorker | { type: "bench", value: unknown }} data */
@@ -136,7 +136,9 @@ class Weft {
     return new Promise((resolve, reject) => {
       this.running = { resolve, reject };
       this.value = undefined;
-      this.worker.postMessage({ type: "run", source, backend: "wasm", url: "", token: "" });
+      const options = { backend: "wasm", url: "", token: "", x64: false };
+      const request = { filename: "program.py", source, fresh: false, results: "text", options };
+      this.worker.postMessage({ type: "execute", run: ++this.runs, ...request });
     });
   }
 

@@ -40,22 +40,40 @@ const errorField = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
+/** Answers questions about the program; null while Python is busy or not ready. */
+export interface Asker {
+  ask(topic: "complete" | "hover" | "signature" | "definition" | "shapes", about: unknown): Promise<unknown>;
+}
+
+export type IndexSource = () => Promise<unknown>;
+
+export interface EditorOptions {
+  parent: HTMLElement;
+  text: string;
+  language: "python" | "markdown";
+  label: string;
+  onRun(how: "stay" | "advance"): void;
+  onChange(text: string): void;
+  asker: Asker | null;
+  index: IndexSource;
+  /** Sources of the cells before this one, whose names it may use. */
+  before?(): string[];
+  openSource?(module: string, line: number, text: string): void;
+}
+
 export interface Editor {
   text(): string;
   replace(text: string): void;
   /** Marks a line (from 1) as the place of an error, or none. */
   markError(line: number | null): void;
   goto(line: number): void;
+  focus(): void;
+  destroy(): void;
 }
 
-export function createEditor(
-  parent: HTMLElement,
-  text: string,
-  onRun: () => void,
-  onChange: (text: string) => void,
-): Editor {
-  const run = () => {
-    onRun();
+export function createEditor({ parent, text, language, label, onRun, onChange }: EditorOptions): Editor {
+  const run = (how: "stay" | "advance") => () => {
+    onRun(how);
     return true;
   };
   const view = new EditorView({
@@ -65,17 +83,17 @@ export function createEditor(
       extensions: [
         Prec.highest(
           keymap.of([
-            { key: "Mod-Enter", run },
-            { key: "Shift-Enter", run },
+            { key: "Mod-Enter", run: run("stay") },
+            { key: "Shift-Enter", run: run("advance") },
           ]),
         ),
         basicSetup,
         keymap.of([indentWithTab]),
         indentUnit.of("    "),
-        python(),
+        language === "python" ? python() : [],
         syntaxHighlighting(colours),
         errorField,
-        EditorView.contentAttributes.of({ "aria-label": "Python program. Escape, then Tab, leaves the editor." }),
+        EditorView.contentAttributes.of({ "aria-label": label }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) onChange(update.state.doc.toString());
         }),
@@ -96,5 +114,7 @@ export function createEditor(
       view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
       view.focus();
     },
+    focus: () => view.focus(),
+    destroy: () => view.destroy(),
   };
 }

@@ -1,0 +1,241 @@
+"""Runs programs for the page: called by its worker, never by users."""
+
+import ast
+import asyncio
+import gc
+import json
+import linecache
+import sys
+import time
+import traceback
+import types
+from typing import Any
+
+from pyodide.code import CodeRunner
+from pyodide.ffi import JsException, can_run_sync
+
+import weft_display
+import weft_jax
+import weft_state
+
+_session = None  # of the host in use
+_module: types.ModuleType | None = None  # the program's __main__
+_task: asyncio.Task | None = None  # the program, while it runs
+_stopped = False  # whether the page has asked for the end of this run
+_files: set[str] = set()  # the file names of the sources that this program is made of
+
+
+def warm_up() -> str:
+    """Imports the language, so that the first run does not wait for it; returns a JSON description of what there is."""
+    import weft
+    import weft.numpy  # noqa: F401
+
+    _report_timings()
+    weft_display.install()
+    weft_jax.install()
+    time.sleep = _sleep
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)
+    python = ".".join(map(str, sys.version_info[:3]))
+    weft_state.remember()
+    return json.dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
+
+
+_sleep_blind = time.sleep
+
+
+def _sleep(seconds: float, /) -> None:
+    """Sleeps as time.sleep does, in parts, between which it can be stopped."""
+    end = time.monotonic() + seconds
+    _sleep_blind(min(seconds, 0.05))
+    while (left := end - time.monotonic()) > 0:
+        if _stopped:
+            raise KeyboardInterrupt
+        _sleep_blind(min(left, 0.05))
+
+
+def _report_timings() -> None:
+    """Tells the page how long tracing and compiling take; what happens within a trace belongs to it."""
+    try:
+        from weft import monitoring
+    except ImportError:
+        return
+    import _weft_page
+
+    phases = {monitoring.TRACE: "trace", monitoring.COMPILE: "compile"}
+    inner: list[tuple[float, str, float]] = []  # what has ended and may lie within a trace that has not
+
+    def listen(event: str, seconds: float, **_) -> None:
+        phase = phases.get(event)
+        if phase is None:
+            return
+        start = time.perf_counter() - seconds
+        while inner and inner[-1][0] >= start:
+            _, earlier, spent = inner.pop()
+            _weft_page.timing(earlier, -1e3 * spent)
+        inner.append((start, phase, seconds))
+        _weft_page.timing(phase, 1e3 * seconds)
+
+    monitoring.register_event_duration_secs_listener(listen)
+
+
+def _choose(backend: str, url: str, token: str, x64: bool) -> None:
+    """Makes `backend` the platform of the next program, connecting to the host first if it is "remote"."""
+    global _session
+    import weft
+
+    if backend == "remote" and not _connected(url, token):
+        import weft.remote
+
+        if _session is not None:
+            _session.close()
+            _session = None
+        _session = weft.remote.connect(url, token=token)
+    weft.config.update("jax_platforms", backend)
+    if x64 != bool(weft.config.values.get("jax_enable_x64")):
+        weft.config.update("jax_enable_x64", x64)
+
+
+def _connected(url: str, token: str) -> bool:
+    return _session is not None and _session.failure is None and (_session.url, _session.token) == (url, token)
+
+
+def _only_user_frames(error: traceback.TracebackException) -> None:
+    """Drops every frame that is not the program's, along the whole chain of causes."""
+    seen = set()
+    pending = [error]
+    while pending:
+        item = pending.pop()
+        if item is None or id(item) in seen:
+            continue
+        seen.add(id(item))
+        item.stack = traceback.StackSummary.from_list([frame for frame in item.stack if frame.filename in _files])
+        pending += [item.__cause__, item.__context__, *(item.exceptions or [])]
+
+
+def _from_first_user_frame(error: traceback.TracebackException) -> None:
+    """Drops the page's own frames, which come before the program's first."""
+    frames = list(error.stack)
+    first = next((i for i, frame in enumerate(frames) if frame.filename in _files), len(frames))
+    error.stack = traceback.StackSummary.from_list(frames[first:])
+
+
+def describe_error(error: BaseException, filename: str) -> dict:
+    """What the page shows of an exception: type, message, the line of `filename`, and the traceback short and in
+    full.
+    """
+    short = traceback.TracebackException.from_exception(error)
+    line = next((frame.lineno for frame in reversed(short.stack) if frame.filename == filename), None)
+    info = getattr(error, "source_info", None)  # of an operation that failed elsewhere, or later
+    if getattr(info, "file", None) == filename:
+        line = info.line
+    column = None
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        line, column = error.lineno, error.offset
+    _only_user_frames(short)
+    full = traceback.TracebackException.from_exception(error)
+    _from_first_user_frame(full)
+    short_text, full_text = "".join(short.format()), "".join(full.format())
+    return {
+        # An error of the page's JavaScript side carries its own name.
+        "type": error.name if isinstance(error, JsException) else type(error).__name__,
+        "message": error.message if isinstance(error, JsException) else str(error),
+        "line": line,
+        "column": column,
+        "short": short_text,
+        "full": full_text if full_text != short_text else None,
+    }
+
+
+def _begin(fresh: bool) -> types.ModuleType:
+    """The module that the next run executes in: a new one, in the state that Python had when it was ready, or that of
+    the run before.
+    """
+    global _module
+    if _module is None or fresh:
+        if _module is not None:
+            _module.__dict__.clear()
+        weft_state.restore(_files)
+        weft_display.forget()
+        _files.clear()
+        _module = types.ModuleType("__main__")
+        gc.collect()
+    sys.modules["__main__"] = _module
+    return _module
+
+
+async def _run(source: str, filename: str, results: str, module: types.ModuleType) -> BaseException | None:
+    """Runs a program; returns how it ended. Nothing is raised: the event loop would take an interrupt for its own."""
+    try:
+        runner = CodeRunner(source, filename=filename, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        value = await runner.compile().run_async(module.__dict__)
+        if value is not None:
+            module.__dict__["_"] = value
+            if results == "rich":
+                weft_display.display(value)
+            else:
+                print(repr(value))
+    except BaseException as error:
+        return error
+    return None
+
+
+async def execute(request: str) -> str:
+    """Runs the source of a request (JSON, `ExecuteMessage` of protocol.ts) as `__main__`.
+
+    Returns:
+        How it ended, as JSON (`Outcome`). The value of a last expression is shown, as an interactive interpreter does.
+    """
+    global _task, _stopped
+    asked: dict[str, Any] = json.loads(request)
+    source, filename, options = asked["source"], asked["filename"], asked["options"]
+    outcome: dict = {"status": "ok"}
+    _stopped = False
+    try:
+        module = _begin(asked["fresh"])
+        _files.add(filename)
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        _choose(options["backend"], options["url"], options["token"], options["x64"])
+        _task = asyncio.ensure_future(_run(source, filename, asked["results"], module))
+        outcome = _outcome(await _task, filename)
+    except BaseException as error:
+        outcome = _outcome(error, filename)
+    finally:
+        _task = None
+        _finish()
+    return json.dumps(outcome)
+
+
+def _outcome(error: BaseException | None, filename: str) -> dict:
+    ended = error is None or isinstance(error, SystemExit) and error.code in (None, 0)
+    if ended:
+        return {"status": "ok"}
+    if isinstance(error, KeyboardInterrupt) or _stopped and isinstance(error, asyncio.CancelledError):
+        return {"status": "stopped"}
+    return {"status": "error", "error": describe_error(error, filename)}
+
+
+def _finish() -> None:
+    """Ends what the program left running, and shows what waits to be shown."""
+    try:
+        plot = sys.modules.get("weft.plot")
+        if plot is not None:
+            plot.flush()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def cancel() -> None:
+    """Ends a program that waits: called by the worker when the page stops it, while Python is suspended."""
+    global _stopped
+    _stopped = True
+    if _task is not None:
+        _task.cancel()
+
+
+def answer(topic: str, about: str) -> str:
+    """Answers a question of the editor about the program, in JSON."""
+    import weft_intelligence
+
+    return weft_intelligence.answer(topic, about, _module.__dict__ if _module is not None else {})

@@ -1,0 +1,82 @@
+/** Files of the reader: opened as documents, given to Python, or written. */
+import { fromPercent, percentName, toPercent } from "../documents/percent.js";
+import type { Python } from "../kernel/python.js";
+import type { Desk } from "./desk.js";
+import { download } from "./dom.js";
+import type { Notices } from "./notices.js";
+import type { Shelf } from "./shelf.js";
+
+/** A file that a program reads must fit into Python's memory beside everything else. */
+const MOST_BYTES = 512 * 2 ** 20;
+
+export class Files {
+  constructor(
+    private readonly shelf: Shelf,
+    private readonly desk: Desk,
+    private readonly python: Python,
+    private readonly notices: Notices,
+  ) {}
+
+  /** Opens documents; gives wheels and every other file to Python. */
+  async take(files: File[]): Promise<void> {
+    for (const file of files) {
+      try {
+        await this.takeOne(file);
+      } catch (error) {
+        this.notices.show(`${file.name}: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  async save(form: "py" | "ipynb"): Promise<void> {
+    const document = this.desk.open;
+    if (!document) return;
+    if (form === "py") {
+      download(percentName(document), toPercent(document), "text/x-python");
+    } else {
+      const { ipynbName, toIpynb } = await import("../documents/ipynb.js");
+      download(ipynbName(document), toIpynb(document), "application/x-ipynb+json");
+    }
+  }
+
+  private async takeOne(file: File): Promise<void> {
+    if (file.size > MOST_BYTES) throw new Error(`it has ${file.size} bytes; at most ${MOST_BYTES} can be taken`);
+    if (file.name.endsWith(".py")) {
+      return this.show(fromPercent(await file.text(), file.name), []);
+    }
+    if (file.name.endsWith(".ipynb")) {
+      const { fromIpynb } = await import("../documents/ipynb.js");
+      const { document, notices } = fromIpynb(await file.text(), file.name);
+      return this.show(document, notices);
+    }
+    this.python.giveFile(file.name, await file.arrayBuffer());
+    const use = file.name.endsWith(".whl")
+      ? "Programs can import it from now on."
+      : `Programs can open("${file.name}") from now on.`;
+    this.notices.show(`${file.name} was given to Python. ${use}`, undefined, 8000);
+  }
+
+  private async show(document: Parameters<Shelf["adopt"]>[0], notices: string[]): Promise<void> {
+    this.desk.show(await this.shelf.adopt(document), true);
+    for (const notice of notices) this.notices.show(notice);
+  }
+}
+
+/** Files dropped anywhere on the page. */
+export function dropFiles(target: HTMLElement, take: (files: File[]) => void): void {
+  target.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    target.classList.add("dropping");
+  });
+  target.addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) target.classList.remove("dropping");
+  });
+  target.addEventListener("drop", (event) => {
+    target.classList.remove("dropping");
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (!files.length) return;
+    event.preventDefault();
+    take(files);
+  });
+}

@@ -1,0 +1,218 @@
+/** The playground page: ties documents, Python and controls together. */
+import { newCell, newDocument, type Document } from "../documents/model.js";
+import { firstWorker, site } from "../kernel/boot.js";
+import type { ReadyMessage } from "../kernel/protocol.js";
+import { Python } from "../kernel/python.js";
+import { byId } from "./dom.js";
+import { Desk } from "./desk.js";
+import { dropFiles, Files } from "./files.js";
+import { BackendChoice } from "./host.js";
+import { LibraryPanel } from "./library_panel.js";
+import { useMenu } from "./menu.js";
+import { Notices } from "./notices.js";
+import { PageRunner } from "./run.js";
+import { Shelf } from "./shelf.js";
+import { settings } from "./settings.js";
+import { Status } from "./status.js";
+import { useTheme } from "./theme.js";
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
+const modifier = isMac ? "⌘" : "Ctrl";
+const runButton = byId<HTMLButtonElement>("run");
+const stopButton = byId<HTMLButtonElement>("stop");
+const notices = new Notices(byId("notices"));
+const status = new Status(byId("state"), byId("timings"), enable);
+
+/** What can be pressed: a script runs once at a time, while cells of a notebook may wait for each other. */
+function enable(): void {
+  const busy = status.current === "busy";
+  runButton.disabled = !desk.open || (busy && desk.open.form === "script");
+  stopButton.disabled = !busy;
+}
+
+// ---- Python ----
+
+function ready(info: ReadyMessage): void {
+  status.time("boot", info.bootMs);
+  const features = info.features.length ? ` (${info.features.join(", ")})` : "";
+  byId("engine").textContent = `Python ${info.python} · Wasm${features}${info.hasGpu ? " · WebGPU" : ""}`;
+  choice.ready(info);
+  if (!info.canWait) {
+    notices.show(
+      "This browser can't suspend WebAssembly (JSPI): " +
+        "write `await x` where a program waits for a WebGPU or host result.",
+    );
+  }
+  status.show(python.busy ? "Running" : "Ready", python.busy ? "busy" : "idle");
+  performance.mark("weft:ready");
+  settings.set("visited", "yes");
+}
+
+const python = new Python(firstWorker, {
+  ready,
+  failed(message) {
+    status.show("Python did not start", "error");
+    notices.show(`Python did not start: ${message}. Your document is safe.`, {
+      text: "Try again",
+      run: () => python.restart(),
+    });
+  },
+  progress: (what, loaded, total) => status.progress(what, loaded, total),
+  restarted() {
+    desk.forget();
+    notices.show("Stopped. Python did not react, so it was started again; what your cells defined is gone.");
+    status.show("Starting Python", "boot");
+  },
+});
+
+// ---- Documents ----
+
+const choice = new BackendChoice(
+  () => desk.runAll(),
+  (backend) => {
+    if (!desk.open) return;
+    desk.open.options.backend = backend;
+    shelf.changed(desk.open);
+  },
+);
+
+const runner = new PageRunner(python, status, () => ({
+  backend: choice.backend,
+  ...choice.host,
+  x64: desk.open?.options.x64 ?? false,
+}));
+
+const desk = new Desk({
+  parent: byId("document"),
+  title: byId<HTMLInputElement>("title"),
+  runner,
+  asker: { ask: (topic, about) => python.ask(topic, about) },
+  index: () => Promise.resolve(null),
+  changed: (document) => shelf.changed(document),
+  opened(document) {
+    choice.backend = document.options.backend;
+    enable();
+    runButton.title = document.form === "script" ? "Run the program" : "Run all cells from a fresh start";
+    runButton.querySelector("span")!.textContent = document.form === "script" ? "Run" : "Run all";
+    // A loose document has no place yet that a reload could open.
+    if (!document.origin || shelf.isKept(document)) settings.set("document", document.id);
+  },
+  openSource: () => undefined,
+  welcome: ["Python runs in this page; nothing you write leaves it.", `Press ${modifier}-Enter to run the program.`],
+});
+
+const examples = site.examples.map(({ id, title, summary, source }) => ({ id, title, summary, source }));
+const shelf = await Shelf.open(notices, (document) => desk.show(document));
+
+function exampleDocument(id: string): Document | null {
+  const example = examples.find((each) => each.id === id);
+  if (!example) return null;
+  return newDocument({ title: example.title, cells: [newCell("code", example.source)], origin: `example:${id}` });
+}
+
+const panel = new LibraryPanel(byId<HTMLDialogElement>("library"), {
+  shelf,
+  examples,
+  open: (document) => desk.show(document, true),
+  openExample(id) {
+    const document = exampleDocument(id);
+    if (document) desk.show(shelf.loose(document), true);
+  },
+});
+const files = new Files(shelf, desk, python, notices);
+
+desk.show(await shelf.first(settings.get("document"), () => exampleDocument(examples[0]?.id ?? "") ?? newDocument()));
+window.addEventListener("hashchange", () => void shelf.openLink(location.hash));
+
+// ---- Controls ----
+
+byId("run-key").textContent = isMac ? "⌘ ↵" : "Ctrl ↵";
+runButton.setAttribute("aria-keyshortcuts", isMac ? "Meta+Enter" : "Control+Enter");
+runButton.addEventListener("click", () => desk.runAll());
+stopButton.addEventListener("click", () => stop());
+document.addEventListener("keydown", (event) => {
+  const held = event.ctrlKey || event.metaKey;
+  if (event.key === "Enter" && held && !event.defaultPrevented) desk.runCurrent();
+  if (event.key === "s" && held) {
+    event.preventDefault();
+    void shelf.save().then(() => notices.show("Every change is kept as you type.", undefined, 2500));
+  }
+});
+byId("documents").addEventListener("click", () => panel.show());
+useTheme(byId("theme"));
+dropFiles(document.body, (list) => void files.take(list));
+
+function stop(): void {
+  status.show("Stopping", "busy");
+  python.stop();
+}
+
+byId("share").addEventListener("click", async () => {
+  if (!desk.open) return;
+  const link = await shelf.link(desk.open);
+  if (link === null) return;
+  history.replaceState(null, "", link);
+  const copied = await navigator.clipboard?.writeText(location.href).then(
+    () => true,
+    () => false,
+  );
+  const share = byId("share");
+  share.textContent = copied ? "Copied" : "In the address";
+  setTimeout(() => (share.textContent = "Share"), 1600);
+});
+
+useMenu(byId("menu"), () => [
+  {
+    title: "New",
+    entries: [
+      { text: "New script", run: () => void shelf.adopt(newDocument()).then((each) => desk.show(each, true)) },
+      {
+        text: "New notebook",
+        run: () => {
+          const cells = [newCell("code", "")];
+          void shelf.adopt(newDocument({ form: "notebook", cells })).then((each) => desk.show(each, true));
+        },
+      },
+      { text: "Open file…", run: () => byId("open-file").click() },
+    ],
+  },
+  {
+    title: "Save as",
+    entries: [
+      { text: "Download .py", run: () => void files.save("py") },
+      { text: "Download .ipynb", run: () => void files.save("ipynb") },
+    ],
+  },
+  {
+    title: "Document",
+    entries: [
+      {
+        text: "Notebook of cells",
+        checked: () => desk.open?.form === "notebook",
+        run: () => desk.changeForm(),
+      },
+      {
+        text: "64-bit types",
+        checked: () => desk.open?.options.x64 ?? false,
+        run: () => {
+          if (!desk.open) return;
+          desk.open.options.x64 = !desk.open.options.x64;
+          shelf.changed(desk.open);
+        },
+      },
+      { text: "Clear outputs", run: () => desk.clearOutputs() },
+      { text: "Restart Python", run: () => python.restart() },
+    ],
+  },
+]);
+
+const opener = byId<HTMLInputElement>("open-file");
+opener.addEventListener("change", () => {
+  void files.take([...(opener.files ?? [])]);
+  opener.value = "";
+});
+
+if (!crossOriginIsolated && "serviceWorker" in navigator) {
+  // Takes effect with the next visit; Stop restarts Python until then.
+  navigator.serviceWorker.register("service-worker.js").catch(() => {});
+}

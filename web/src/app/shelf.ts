@@ -1,0 +1,234 @@
+/**
+ * The open document's place in the library: loads, autosaves, and says what happened.
+ *
+ * What a link or an example shows is a loose document until the reader changes it; then it becomes a document of the
+ * library. So looking leaves nothing behind, and nobody's own text is ever written over.
+ */
+import { Library, type Entry } from "../documents/library.js";
+import type { Document } from "../documents/model.js";
+import { fromFragment, toFragment } from "../documents/share.js";
+import type { Notices } from "./notices.js";
+import { settings } from "./settings.js";
+
+export type { Entry };
+
+const SAVE_AFTER_MS = 400;
+
+const said = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export class Shelf {
+  private document: Document | null = null;
+  /** Null for a loose document. */
+  private revision: number | null = null;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private saving: Promise<void> = Promise.resolve();
+
+  private constructor(
+    private readonly library: Library,
+    private readonly notices: Notices,
+    private readonly show: (document: Document) => void,
+  ) {
+    for (const { message } of library.notices) notices.show(message);
+    library.subscribe((event) => {
+      if (event.type === "notice") notices.show(event.notice.message);
+      else if (event.byOtherTab && event.id === this.document?.id) void this.changedElsewhere();
+    });
+    window.addEventListener("pagehide", () => {
+      const edited = this.timer !== null && this.document !== null;
+      library.hide(edited ? { document: this.document!, revision: this.revision ?? 0 } : null);
+    });
+    // A tab in the background may be ended without further notice.
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) void this.save();
+    });
+  }
+
+  /** @param show Puts a document on the page. */
+  static async open(notices: Notices, show: (document: Document) => void): Promise<Shelf> {
+    return new Shelf(await Library.open(), notices, show);
+  }
+
+  /**
+   * The document that the page begins with: that of the link in its address, the one that this tab had open, the one
+   * that changed last, or `otherwise`.
+   */
+  async first(last: string | null, otherwise: () => Document): Promise<Document> {
+    const linked = await this.fromLink(location.hash);
+    if (linked) return linked;
+    const recent = last ?? (await this.list())[0]?.id;
+    const kept = recent ? await this.load(recent) : null;
+    return kept ?? this.loose(otherwise());
+  }
+
+  /** Shows the document of a link that was put into the address of an open page. */
+  async openLink(hash: string): Promise<void> {
+    await this.save();
+    const linked = await this.fromLink(hash);
+    if (linked) this.show(linked);
+  }
+
+  /** Shows a document that is not in the library: it will be, once the reader changes it. */
+  loose(document: Document): Document {
+    void this.save();
+    this.document = document;
+    this.revision = null;
+    if (document.origin) void this.offerCopy(document.origin);
+    return document;
+  }
+
+  /** Whether the library has the document that is open. */
+  isKept(document: Document): boolean {
+    return this.document === document && this.revision !== null;
+  }
+
+  /** Makes a document one of the library. */
+  async adopt(document: Document): Promise<Document> {
+    await this.save();
+    const opened = await this.library.create(document);
+    this.document = opened.document;
+    this.revision = opened.revision;
+    return opened.document;
+  }
+
+  async load(id: string): Promise<Document | null> {
+    await this.save();
+    try {
+      const opened = await this.library.open(id);
+      this.document = opened.document;
+      this.revision = opened.revision;
+      return opened.document;
+    } catch (error) {
+      this.notices.show(said(error));
+      return null;
+    }
+  }
+
+  /** The reader has changed the open document. */
+  changed(document: Document): void {
+    this.document = document;
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.save(), SAVE_AFTER_MS);
+    // From now on a reload opens the reader's document, not the link again.
+    if (/^#(doc|code)=/.test(location.hash)) history.replaceState(null, "", location.pathname + location.search);
+    settings.set("document", document.id);
+  }
+
+  /** Saves now what waits to be saved. */
+  save(): Promise<void> {
+    if (this.timer !== null) {
+      clearTimeout(this.timer);
+      this.timer = null;
+      const { document } = this;
+      if (document) this.saving = this.saving.then(() => this.write(document)).catch((error) => this.fail(error));
+    }
+    return this.saving;
+  }
+
+  /** A link that holds the document, or null if it can't be made, which a notice explains. */
+  async link(document: Document): Promise<string | null> {
+    try {
+      return await toFragment(document);
+    } catch (error) {
+      this.fail(error);
+      return null;
+    }
+  }
+
+  list(): Promise<Entry[]> {
+    return this.library.list();
+  }
+
+  async duplicate(id: string): Promise<void> {
+    await this.save();
+    await this.library.duplicate(id);
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.library.remove(id);
+    // What is open stays open; the next change brings it back as a document.
+    if (this.document?.id === id) this.revision = null;
+    this.notices.show("The document was deleted.", { text: "Undo", run: () => void this.library.undelete(id) }, 20_000);
+  }
+
+  history(id: string): Promise<number[]> {
+    return this.library.history(id);
+  }
+
+  async restore(id: string, time: number): Promise<Document | null> {
+    const opened = await this.library.open(id);
+    await this.library.restore(id, time, opened.revision);
+    return this.load(id);
+  }
+
+  exportAll(): Promise<string> {
+    return this.library.exportAll();
+  }
+
+  private async write(document: Document): Promise<void> {
+    if (this.revision === null) {
+      const opened = await this.library.create(document);
+      // The page goes on with its own object, which the reader may have changed meanwhile.
+      document.id = opened.document.id;
+      settings.set("document", document.id);
+      if (this.document === document) this.revision = opened.revision;
+      return;
+    }
+    const saved = await this.library.save(document, this.revision);
+    if (saved.outcome === "conflict") {
+      const { copy } = saved;
+      const other = document.id;
+      document.id = copy.document.id;
+      document.title = copy.document.title;
+      settings.set("document", document.id);
+      if (this.document === document) {
+        this.revision = copy.revision;
+        this.show(document);
+      }
+      const text = "Another tab changed this document too. What you wrote here is now a document of its own.";
+      const open = async (): Promise<void> => {
+        const theirs = await this.load(other);
+        if (theirs) this.show(theirs);
+      };
+      this.notices.show(text, { text: "Open the other", run: () => void open() });
+    } else if (this.document === document) this.revision = saved.revision;
+  }
+
+  /** Another tab saved the open document: shows its text, unless there are edits here, which then become a copy. */
+  private async changedElsewhere(): Promise<void> {
+    if (this.timer !== null || !this.document) return;
+    const { id } = this.document;
+    await this.saving;
+    const opened = await this.library.open(id).catch(() => null);
+    if (!opened || this.document?.id !== id || opened.revision === this.revision) return;
+    this.document = opened.document;
+    this.revision = opened.revision;
+    this.show(opened.document);
+    this.notices.show("Another tab changed this document; this is its text now.", undefined, 6000);
+  }
+
+  private async fromLink(hash: string): Promise<Document | null> {
+    try {
+      const linked = await fromFragment(hash);
+      return linked && this.loose(linked);
+    } catch (error) {
+      this.fail(error);
+      return null;
+    }
+  }
+
+  /** Says that the reader has a copy of this link or example already. */
+  private async offerCopy(origin: string): Promise<void> {
+    const [copy] = await this.library.copiesOf(origin);
+    if (!copy) return;
+    const open = async (): Promise<void> => {
+      const document = await this.load(copy.id);
+      if (document) this.show(document);
+    };
+    const text = `You have changed this before: “${copy.title}” is in your documents.`;
+    this.notices.show(text, { text: "Open it", run: () => void open() }, 20_000);
+  }
+
+  private fail(error: unknown): void {
+    this.notices.show(said(error));
+  }
+}

@@ -1,0 +1,151 @@
+/** What the page and its worker say to each other. */
+
+/** Where the site keeps things, relative to its root; made by tools/web/build_site.mjs. */
+export interface SiteConfig {
+  indexURL: string;
+  stdLibURL: string;
+  lockFile: string;
+  packages: string[];
+  /** Archives that are fetched, and unpacked into a folder, when a program imports one of their modules. */
+  later: { url: string; folder: string; modules: string[] }[];
+  /** The language's docstrings, which are fetched when a program first asks for help. */
+  docstrings: string;
+  assets: { name: string; url: string }[];
+}
+
+export interface SiteData extends SiteConfig {
+  worker: string;
+  examples: { id: string; title: string; summary: string; source: string }[];
+}
+
+export type Backend = "wasm" | "webgpu" | "remote";
+
+export interface BootMessage {
+  type: "boot";
+  site: SiteConfig;
+  base: string;
+  /** Memory that both sides see (`signals.ts`): null where it can't be shared. */
+  signals: SharedArrayBuffer | null;
+  /** Threads that share the loops of programs; all that the page can have, if left out. */
+  threads?: number;
+  /** Addresses of 64 bits, for more than 4 GiB. */
+  memory64?: boolean;
+}
+
+/** What a run needs besides its source. */
+export interface RunOptions {
+  backend: Backend;
+  /** The host, where the backend is "remote". */
+  url: string;
+  token: string;
+  /** 64-bit types, as `jax_enable_x64`. */
+  x64: boolean;
+}
+
+export interface ExecuteMessage {
+  type: "execute";
+  /** Names this run in what the worker says of it. */
+  run: number;
+  /** The file name of the source in tracebacks: "program.py", or "cell 3". */
+  filename: string;
+  source: string;
+  /** Start as a new interpreter would, or go on in the namespace of the run before. */
+  fresh: boolean;
+  /** How the value of a last expression is shown: as a console prints it, or as a notebook shows it. */
+  results: "text" | "rich";
+  options: RunOptions;
+}
+
+/** A question about the program, answered between runs: completion, hover, shapes. `editor` knows what they mean. */
+export interface AskMessage {
+  type: "ask";
+  question: number;
+  topic: string;
+  /** JSON. */
+  about: string;
+}
+
+/** What the reader did with a widget; its handlers run between runs. */
+export interface WidgetMessage {
+  type: "widget";
+  widget: string;
+  /** JSON; bulk data stands in `buffers`. */
+  event: string;
+  buffers: ArrayBuffer[];
+}
+
+/** A file that the reader gave: into the current folder of each run, or, for a wheel, into the packages. */
+export interface FileMessage {
+  type: "file";
+  name: string;
+  data: ArrayBuffer;
+}
+
+/** Ends a program that waits for something; `signals` interrupts one that computes. */
+export interface StopMessage {
+  type: "stop";
+}
+
+export type ToWorker = BootMessage | ExecuteMessage | StopMessage | AskMessage | WidgetMessage | FileMessage;
+
+export interface ProgramError {
+  type: string;
+  message: string;
+  line: number | null;
+  column: number | null;
+  short: string;
+  full: string | null;
+}
+
+export interface Outcome {
+  status: "ok" | "stopped" | "error";
+  error?: ProgramError;
+}
+
+/** A value to show: data by MIME type, and the bulk data that it refers to by position. */
+export interface Bundle {
+  data: Record<string, unknown>;
+  buffers: ArrayBuffer[];
+}
+
+/** The MIME types of our own. */
+export const FIGURE = "application/vnd.weft.figure+json";
+export const WIDGET = "application/vnd.weft.widget+json";
+export const ARRAY = "application/vnd.weft.array+json";
+export const TREE = "application/vnd.weft.tree+json";
+
+export interface ReadyMessage {
+  type: "ready";
+  python: string;
+  weft: string;
+  features: string[];
+  hasGpu: boolean;
+  canWait: boolean;
+  bootMs: number;
+}
+
+/** How a run ended, and what it cost. */
+export interface DoneMessage {
+  type: "done";
+  run: number;
+  outcome: Outcome;
+  runMs: number;
+  /** Milliseconds by phase: "trace", "compile", "connect", "packages". */
+  timings: Record<string, number>;
+  peakBytes: number;
+}
+
+export type FromWorker =
+  | ReadyMessage
+  | { type: "failed"; message: string }
+  /** How far something that takes time has come, in bytes; `total` is 0 where it is not known. */
+  | { type: "progress"; what: string; loaded: number; total: number }
+  | { type: "output"; run: number; stream: "stdout" | "stderr"; text: string }
+  /** A value to show; one with the name of an earlier one replaces it if `update` is true. */
+  | { type: "display"; run: number; name: string; bundle: Bundle; update: boolean }
+  /** Clears what the run has shown; with `wait`, once it shows something again. */
+  | { type: "clear"; run: number; wait: boolean }
+  /** `input()` waits for a line, which goes into `signals`. */
+  | { type: "input"; run: number }
+  | { type: "answer"; question: number; json: string }
+  | DoneMessage;

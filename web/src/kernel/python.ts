@@ -1,0 +1,218 @@
+/** The page's end of the worker: boot, execute, stop, questions. */
+import { bootWorker, type Booting } from "./boot.js";
+import type { DoneMessage, ExecuteMessage, FromWorker, Outcome, ReadyMessage, ToWorker } from "./protocol.js";
+import type { Signals } from "./signals.js";
+
+/** What a run gives while it lasts. */
+export interface RunEvents {
+  /** The run begins: those before it have ended. */
+  started(): void;
+  output(stream: "stdout" | "stderr", text: string): void;
+  display(message: Extract<FromWorker, { type: "display" }>): void;
+  clear(wait: boolean): void;
+  /** The program waits for a line: answer with `giveLine`. */
+  input(): void;
+  done(message: DoneMessage): void;
+}
+
+/** What concerns no run. */
+export interface KernelEvents {
+  ready(info: ReadyMessage): void;
+  failed(message: string): void;
+  progress(what: string, loaded: number, total: number): void;
+  /** The worker did not react and was replaced; Python boots again, and its names and packages are gone. */
+  restarted(): void;
+}
+
+/** How often Python is interrupted until it ends: one interrupt may fall into code that swallows it. */
+const AGAIN_MS = 100;
+/** How long a stop may take before the worker is replaced, which costs seconds and all of Python's state. */
+const GRACE_MS = 2000;
+
+type Request = Omit<ExecuteMessage, "type" | "run">;
+
+interface Run {
+  request: Request;
+  events: RunEvents;
+}
+
+export class Python {
+  private worker!: Worker;
+  private signals: Signals | null = null;
+  private ready: ReadyMessage | null = null;
+  private readonly waiting: Run[] = [];
+  private current: (Run & { number: number }) | null = null;
+  private runs = 0;
+  private stopping: { again: ReturnType<typeof setInterval>; grace: ReturnType<typeof setTimeout> } | null = null;
+  private questions = 0;
+  private taken = 0;
+  private readonly asked = new Map<number, (json: string | null) => void>();
+
+  constructor(
+    first: Booting,
+    private readonly events: KernelEvents,
+  ) {
+    this.attach(first);
+  }
+
+  get busy(): boolean {
+    return this.current !== null || this.waiting.length > 0;
+  }
+
+  get info(): ReadyMessage | null {
+    return this.ready;
+  }
+
+  /** Runs a program after those that wait already. */
+  execute(request: Request, events: RunEvents): void {
+    this.waiting.push({ request, events });
+    this.next();
+  }
+
+  /** Stops the program, and forgets those that wait. */
+  stop(): void {
+    for (const { events } of this.waiting.splice(0)) events.done(notRun({ status: "stopped" }));
+    if (!this.current || this.stopping) return;
+    if (!this.signals) return this.restart();
+    this.stopping = {
+      again: setInterval(() => this.interrupt(), AGAIN_MS),
+      grace: setTimeout(() => this.restart(), GRACE_MS),
+    };
+    this.interrupt();
+  }
+
+  giveLine(line: string): void {
+    this.signals?.give(line);
+  }
+
+  /** Asks Python about the program. Resolves to null at once while it is busy. */
+  ask(topic: string, about: unknown): Promise<unknown> {
+    if (!this.ready || this.busy) return Promise.resolve(null);
+    const question = ++this.questions;
+    return new Promise((resolve) => {
+      this.asked.set(question, (json) => resolve(json === null ? null : JSON.parse(json)));
+      this.send({ type: "ask", question, topic, about: JSON.stringify(about) });
+    });
+  }
+
+  giveFile(name: string, data: ArrayBuffer): void {
+    this.send({ type: "file", name, data }, [data]);
+  }
+
+  tellWidget(widget: string, event: unknown, buffers: ArrayBuffer[] = []): void {
+    this.send({ type: "widget", widget, event: JSON.stringify(event), buffers }, buffers);
+  }
+
+  /** Replaces the worker: all of Python's state is gone. */
+  restart(): void {
+    this.endStop();
+    this.worker.terminate();
+    const ended = this.current;
+    this.current = null;
+    for (const resolve of this.asked.values()) resolve(null);
+    this.asked.clear();
+    this.attach(bootWorker());
+    ended?.events.done(notRun({ status: "stopped" }));
+    this.events.restarted();
+  }
+
+  private send(message: ToWorker, transfer: Transferable[] = []): void {
+    this.worker.postMessage(message, transfer);
+  }
+
+  private interrupt(): void {
+    this.signals?.raise();
+    this.send({ type: "stop" });
+  }
+
+  private endStop(): void {
+    if (!this.stopping) return;
+    clearInterval(this.stopping.again);
+    clearTimeout(this.stopping.grace);
+    this.stopping = null;
+  }
+
+  private next(): void {
+    if (!this.ready || this.current) return;
+    const run = this.waiting.shift();
+    if (!run) return;
+    this.current = { ...run, number: ++this.runs };
+    run.events.started();
+    this.send({ type: "execute", run: this.runs, ...run.request });
+  }
+
+  /** Tells the worker that text was taken once the page has had the time to show it. */
+  private take(characters: number): void {
+    if (this.taken === 0) {
+      const { signals } = this;
+      const tell = (): void => {
+        signals?.take(this.taken);
+        this.taken = 0;
+      };
+      // A page in the background gets no frames.
+      if (document.hidden) setTimeout(tell, 50);
+      else requestAnimationFrame(() => setTimeout(tell));
+    }
+    this.taken += characters;
+  }
+
+  private attach({ worker, signals, early }: Booting): void {
+    this.ready = null;
+    this.worker = worker;
+    this.signals = signals;
+    worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => this.receive(data));
+    worker.addEventListener("error", (event) =>
+      this.events.failed(event.message || "the worker's script could not be loaded"),
+    );
+    // The handlers of a first worker may use this object, which the caller does not have yet.
+    queueMicrotask(() => early.splice(0).forEach(({ data }) => this.receive(data)));
+  }
+
+  private receive(message: FromWorker): void {
+    switch (message.type) {
+      case "ready":
+        this.ready = message;
+        this.events.ready(message);
+        return this.next();
+      case "failed":
+        return this.events.failed(message.message);
+      case "progress":
+        return this.events.progress(message.what, message.loaded, message.total);
+      case "answer":
+        this.asked.get(message.question)?.(message.json);
+        this.asked.delete(message.question);
+        return;
+      case "done": {
+        if (this.current?.number !== message.run) return;
+        this.endStop();
+        const { events } = this.current;
+        this.current = null;
+        this.next();
+        return events.done(message);
+      }
+      default:
+        if (message.type === "output") this.take(message.text.length);
+        if (this.current?.number === message.run) tell(this.current.events, message);
+    }
+  }
+}
+
+function tell(
+  events: RunEvents,
+  message: Extract<FromWorker, { type: "output" | "display" | "clear" | "input" }>,
+): void {
+  switch (message.type) {
+    case "output":
+      return events.output(message.stream, message.text);
+    case "display":
+      return events.display(message);
+    case "clear":
+      return events.clear(message.wait);
+    case "input":
+      return events.input();
+  }
+}
+
+function notRun(outcome: Outcome): DoneMessage {
+  return { type: "done", run: 0, outcome, runMs: 0, timings: {}, peakBytes: 0 };
+}

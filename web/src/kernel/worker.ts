@@ -1,0 +1,242 @@
+/**
+ * Python in a worker: boots Pyodide with our packages, runs one program at a time. web/CONTRACT.md says what
+ * Python sees.
+ */
+import { createPage, type Page } from "@weft/runtime";
+import { loadPyodide, type PyodideAPI } from "pyodide";
+import { OutputQueue } from "./output_queue.js";
+import type {
+  AskMessage,
+  BootMessage,
+  Bundle,
+  ExecuteMessage,
+  FileMessage,
+  FromWorker,
+  Outcome,
+  ReadyMessage,
+  SiteConfig,
+  ToWorker,
+  WidgetMessage,
+} from "./protocol.js";
+import { Signals } from "./signals.js";
+
+const scope = self as unknown as DedicatedWorkerGlobalScope;
+const post = (message: FromWorker, transfer: Transferable[] = []): void => scope.postMessage(message, transfer);
+
+/** Python's side of the kernel: the functions of web/python/weft_kernel.py. */
+interface Kernel {
+  warm_up: { callPromising(): Promise<string> };
+  execute: { callPromising(request: string): Promise<string> };
+  cancel(): void;
+  answer(topic: string, about: string): string;
+}
+
+interface Session {
+  pyodide: PyodideAPI;
+  kernel: Kernel;
+  page: Page;
+  site: SiteConfig;
+  base: string;
+  /** Names of the assets that are in the file system already. */
+  fetched: Set<string>;
+}
+
+let session: Promise<Session> | null = null;
+let timings: Record<string, number> = {};
+/** The run that is under way, or the last one. */
+let run = 0;
+let running = false;
+let signals: Signals | null = null;
+const queue = new OutputQueue<"stdout" | "stderr">((stream, text) => {
+  post({ type: "output", run, stream, text });
+  signals?.sent(text.length);
+});
+
+/** What Python finds in `_weft_page` beside the devices. */
+function hooks() {
+  return {
+    timing: (phase: string, ms: number) => void (timings[phase] = (timings[phase] ?? 0) + ms),
+    display(name: string, data: string, views: Uint8Array[], update: boolean) {
+      queue.flush();
+      const buffers = Array.from(views, (view) => view.slice().buffer as ArrayBuffer);
+      const bundle: Bundle = { data: JSON.parse(data) as Bundle["data"], buffers };
+      post({ type: "display", run, name, bundle, update }, buffers);
+    },
+    clear(wait: boolean) {
+      queue.flush();
+      post({ type: "clear", run, wait });
+    },
+    input(): string {
+      if (!signals) {
+        throw new Error(
+          "input() needs memory that the page shares with Python, which this server's headers do not allow. " +
+            "Reload the page: from the second visit on it sets them itself",
+        );
+      }
+      queue.flush();
+      signals.expect();
+      post({ type: "input", run });
+      return `${signals.wait() ?? ""}\n`;
+    },
+  };
+}
+
+function forward(pyodide: PyodideAPI): void {
+  const stream = (name: "stdout" | "stderr") => {
+    const decoder = new TextDecoder();
+    return {
+      isatty: true, // Python then flushes at the end of each line
+      write(bytes: Uint8Array): number {
+        queue.write(name, decoder.decode(bytes.slice(), { stream: true }));
+        return bytes.length;
+      },
+    };
+  };
+  pyodide.setStdout(stream("stdout"));
+  pyodide.setStderr(stream("stderr"));
+  pyodide.setStdin({ error: true });
+}
+
+/** Fetches a file while Python waits. */
+function fetchNow(url: string, type: "arraybuffer" | "text"): unknown {
+  const request = new XMLHttpRequest();
+  request.open("GET", url, false);
+  request.responseType = type;
+  request.send();
+  if (request.status !== 200) throw new Error(`the server answered ${request.status} for ${url}`);
+  return request.response;
+}
+
+/** Lets Python fetch an archive while one of its imports waits, and docstrings while `help` does. */
+function offerLater(pyodide: PyodideAPI, site: SiteConfig, base: string): void {
+  const { install } = pyodide.pyimport("weft_later");
+  for (const { url, folder, modules } of site.later) {
+    const unpack = (): void => {
+      const archive = fetchNow(base + url, "arraybuffer") as ArrayBuffer;
+      pyodide.unpackArchive(archive, "zip", { extractDir: folder });
+    };
+    install(folder, modules, unpack);
+  }
+  pyodide.pyimport("weft_docstrings").install("weft", () => fetchNow(base + site.docstrings, "text"));
+}
+
+async function boot({ site, base, signals: shared, threads, memory64 }: BootMessage): Promise<Session> {
+  const started = performance.now();
+  signals = shared && new Signals(shared);
+  const own = hooks();
+  const [page, pyodide] = await Promise.all([
+    createPage({ timing: own.timing, ...(threads && { threads }), ...(memory64 && { memory64 }) }),
+    loadPyodide({
+      indexURL: base + site.indexURL,
+      stdLibURL: base + site.stdLibURL,
+      lockFileURL: base + site.lockFile,
+      packageBaseUrl: `${base}packages/`,
+      packages: site.packages,
+    }),
+  ]);
+  pyodide.registerJsModule("_weft_page", { ...page, ...own });
+  offerLater(pyodide, site, base);
+  forward(pyodide);
+  if (signals) pyodide.setInterruptBuffer(signals.interrupt);
+  const kernel = pyodide.pyimport("weft_kernel") as Kernel;
+  const described = await kernel.warm_up.callPromising();
+  post({
+    type: "ready",
+    ...(JSON.parse(described) as Pick<ReadyMessage, "python" | "weft" | "canWait">),
+    features: [...page.features],
+    hasGpu: page.gpu !== null,
+    bootMs: performance.now() - started,
+  });
+  return { pyodide, kernel, page, site, base, fetched: new Set() };
+}
+
+/** Puts every asset that the program names into the folder of each run. */
+async function fetchAssets({ pyodide, site, base, fetched }: Session, source: string): Promise<void> {
+  const wanted = site.assets.filter(({ name }) => source.includes(name) && !fetched.has(name));
+  await Promise.all(
+    wanted.map(async ({ name, url }) => {
+      const response = await fetch(base + url);
+      if (!response.ok) throw new Error(`the file ${name} could not be fetched (${response.status})`);
+      give(pyodide, name, await response.arrayBuffer());
+      fetched.add(name);
+    }),
+  );
+}
+
+function give(pyodide: PyodideAPI, name: string, data: ArrayBuffer): void {
+  const state = pyodide.pyimport("weft_state");
+  const bytes = pyodide.toPy(new Uint8Array(data));
+  state.give(name, bytes.tobytes());
+  bytes.destroy();
+}
+
+async function execute(current: Session, message: ExecuteMessage): Promise<void> {
+  const { page, kernel } = current;
+  ({ run } = message);
+  timings = {};
+  page.device.resetPeak();
+  const started = performance.now();
+  let outcome: Outcome;
+  try {
+    await fetchAssets(current, message.source);
+    signals?.clear();
+    running = true;
+    outcome = JSON.parse(await kernel.execute.callPromising(JSON.stringify(message))) as Outcome;
+  } catch (error) {
+    const { name, message: text, type } = error as Error & { type?: string };
+    // An interrupt that comes between two programs' lines surfaces here.
+    const failure = { type: name, message: text, line: null, column: null, short: text, full: null };
+    outcome = type === "KeyboardInterrupt" ? { status: "stopped" } : { status: "error", error: failure };
+  }
+  running = false;
+  signals?.clear();
+  queue.flush();
+  const peakBytes = page.device.stats().peak;
+  post({ type: "done", run, outcome, runMs: performance.now() - started, timings, peakBytes });
+}
+
+/** Ends a program that waits; one that computes is interrupted through the signals instead. */
+function stop({ kernel }: Session): void {
+  if (!running) return;
+  signals?.clear();
+  kernel.cancel();
+}
+
+function ask({ kernel }: Session, { question, topic, about }: AskMessage): void {
+  let json = "null";
+  try {
+    json = kernel.answer(topic, about);
+  } catch {
+    // A question that has no answer is none of the reader's concern.
+  }
+  post({ type: "answer", question, json });
+}
+
+function widget({ pyodide }: Session, { widget: name, event, buffers }: WidgetMessage): void {
+  const widgets = pyodide.pyimport("weft_widgets");
+  widgets.receive(name, event, pyodide.toPy(buffers.map((buffer) => new Uint8Array(buffer))));
+}
+
+function receive(current: Session, message: Exclude<ToWorker, BootMessage>): void {
+  switch (message.type) {
+    case "execute":
+      return void execute(current, message);
+    case "stop":
+      return stop(current);
+    case "ask":
+      return ask(current, message);
+    case "widget":
+      return widget(current, message);
+    case "file":
+      return give(current.pyodide, (message satisfies FileMessage).name, message.data);
+  }
+}
+
+scope.addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
+  if (data.type === "boot") {
+    session = boot(data);
+    session.catch((error: unknown) => post({ type: "failed", message: String((error as Error)?.message ?? error) }));
+  } else {
+    void session?.then((current) => receive(current, data)).catch((error: unknown) => console.error(error));
+  }
+});

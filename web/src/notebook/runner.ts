@@ -1,0 +1,36 @@
+/** What views of a document need of the page to run their cells. */
+import type { DoneMessage, Outcome } from "../kernel/protocol.js";
+import type { OutputArea } from "../output/area.js";
+
+export interface CellRun {
+  source: string;
+  /** The name of the source in tracebacks. */
+  filename: string;
+  /** Start as a new interpreter would. */
+  fresh: boolean;
+  results: "text" | "rich";
+  area: OutputArea;
+  /** Shows the reader a line of the source. */
+  goto(line: number): void;
+  /** Called when the run begins: it may have waited for others. */
+  started?(): void;
+  /** Called when it has ended, with the line of its error, if any. */
+  ended?(message: DoneMessage, line: number | null): void;
+}
+
+export interface Runner {
+  run(run: CellRun): Promise<Outcome>;
+}
+
+/** A document on the page. */
+export interface DocumentView {
+  readonly element: HTMLElement;
+  /** Runs all of it from a fresh start. */
+  runAll(): Promise<void>;
+  /** Runs the cell that has the focus, or all where there is one. */
+  runCurrent(): Promise<void>;
+  clearOutputs(): void;
+  focus(): void;
+  /** Removes what it has put on the page. */
+  dispose(): void;
+}

@@ -1,0 +1,189 @@
+/** What a run gives, in the order in which it comes: text, values, errors. Collected, and shown once for each frame. */
+import type { Bundle, ProgramError } from "../kernel/protocol.js";
+import { failure } from "./failure.js";
+import { Text, type Stream } from "./text.js";
+import { choose, type Renderer } from "./values.js";
+
+/** More values than anyone looks at: the oldest go. */
+const MOST_VALUES = 200;
+
+interface Shown {
+  mime: string;
+  renderer: Renderer;
+  bundle: Bundle;
+}
+
+export class OutputArea {
+  private waiting: (() => void)[] = [];
+  /** Text that waits for the frame; joined, since there may be much. */
+  private text: { stream: Stream; text: string } | null = null;
+  private scheduled = false;
+  private clearFirst = false;
+  private current: Text | null = null;
+  private readonly shown = new Map<string, Shown>();
+
+  /**
+   * @param element holds what is shown, and scrolls.
+   * @param wide where values of these MIME types go instead: figures stand above a script's text.
+   */
+  constructor(
+    readonly element: HTMLElement,
+    private readonly elsewhere: { element: HTMLElement; mimes: ReadonlySet<string> } | null = null,
+  ) {}
+
+  get empty(): boolean {
+    return this.element.childElementCount === 0 && this.shown.size === 0;
+  }
+
+  /** What is shown, by the bundle, in order; for files that keep outputs. */
+  bundles(): Bundle[] {
+    return [...this.shown.values()].map(({ bundle }) => bundle);
+  }
+
+  clear(wait = false): void {
+    if (wait) {
+      this.later(() => (this.clearFirst = true));
+      return;
+    }
+    this.waiting = [];
+    this.text = null;
+    this.empties();
+  }
+
+  write(stream: Stream, text: string): void {
+    if (this.text && this.text.stream !== stream) this.queueText();
+    if (this.text) this.text.text += text;
+    else this.text = { stream, text };
+    this.schedule();
+  }
+
+  display(name: string, bundle: Bundle, update: boolean): void {
+    this.later(() => this.show(name, bundle, update));
+  }
+
+  error(error: ProgramError, goto: (line: number) => void): void {
+    this.later(() => this.append(failure(error, goto)));
+  }
+
+  note(text: string): void {
+    const note = document.createElement("div");
+    note.className = "note";
+    note.textContent = text;
+    this.later(() => this.append(note));
+  }
+
+  /** A field for the line that the program waits for. */
+  ask(answer: (line: string) => void): void {
+    const form = document.createElement("form");
+    form.className = "ask";
+    const field = document.createElement("input");
+    field.type = "text";
+    field.autocomplete = "off";
+    field.spellcheck = false;
+    field.setAttribute("aria-label", "Line for the program, which waits for it");
+    form.append(field);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      form.remove();
+      this.write("stdout", `${field.value}\n`);
+      answer(field.value);
+    });
+    this.later(() => {
+      this.append(form);
+      field.focus();
+    });
+    this.flush();
+  }
+
+  /** Takes away the field of `ask`, if the program waits no longer. */
+  endAsk(): void {
+    this.element.querySelector("form.ask")?.remove();
+  }
+
+  /** Shows at once what waits for the next frame. */
+  flush(): void {
+    this.scheduled = false;
+    this.queueText();
+    // Follows the output unless its reader has scrolled up.
+    const { scrollHeight, scrollTop, clientHeight } = this.element;
+    const stick = scrollHeight - scrollTop - clientHeight < 40;
+    for (const step of this.waiting.splice(0)) step();
+    if (stick) this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  private queueText(): void {
+    const { text } = this;
+    this.text = null;
+    if (!text) return;
+    this.waiting.push(() => {
+      this.begin();
+      if (!this.current) this.append((this.current = new Text()).element, true);
+      this.current.write(text.stream, text.text);
+    });
+  }
+
+  private later(step: () => void): void {
+    this.queueText();
+    this.waiting.push(step);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    // A page in the background gets no frames.
+    if (document.hidden) setTimeout(() => this.flush(), 100);
+    else requestAnimationFrame(() => this.flush());
+  }
+
+  private begin(): void {
+    if (!this.clearFirst) return;
+    this.clearFirst = false;
+    this.empties();
+  }
+
+  private empties(): void {
+    this.current = null;
+    for (const { renderer } of this.shown.values()) {
+      renderer.dispose?.();
+      renderer.element.remove();
+    }
+    this.shown.clear();
+    this.element.replaceChildren();
+  }
+
+  private append(element: HTMLElement, isText = false): void {
+    this.begin();
+    if (!isText) this.current = null;
+    this.element.append(element);
+  }
+
+  private show(name: string, bundle: Bundle, update: boolean): void {
+    const { mime, make } = choose(bundle);
+    const held = this.shown.get(name);
+    if (held && update && held.mime === mime) {
+      held.bundle = bundle;
+      void held.renderer.show(bundle.data[mime], bundle.buffers);
+      return;
+    }
+    const renderer = make();
+    renderer.element.classList.add("shown");
+    if (held) {
+      held.renderer.dispose?.();
+      held.renderer.element.replaceWith(renderer.element);
+    } else if (this.elsewhere?.mimes.has(mime)) {
+      this.begin();
+      this.elsewhere.element.append(renderer.element);
+    } else this.append(renderer.element);
+    this.shown.set(name, { mime, renderer, bundle });
+    void renderer.show(bundle.data[mime] ?? bundle.data["text/plain"] ?? "", bundle.buffers);
+    if (this.shown.size > MOST_VALUES) this.dropOldest();
+  }
+
+  private dropOldest(): void {
+    const [name, oldest] = this.shown.entries().next().value!;
+    oldest.renderer.dispose?.();
+    oldest.renderer.element.remove();
+    this.shown.delete(name);
+  }
+}

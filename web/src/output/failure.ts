@@ -1,0 +1,44 @@
+/** An error of a program: its name, its message, the reader's lines; the rest is behind a click. */
+import type { ProgramError } from "../kernel/protocol.js";
+
+export function failure(error: ProgramError, goto: (line: number) => void): HTMLElement {
+  const box = document.createElement("div");
+  box.className = "failure";
+  if (error.line !== null) {
+    const { line } = error;
+    const link = document.createElement("button");
+    link.type = "button";
+    link.textContent = `line ${line}`;
+    link.addEventListener("click", () => goto(line));
+    box.append(link);
+  }
+  const name = document.createElement("strong");
+  name.textContent = error.type;
+  box.append(name, error.message ? `: ${withoutPlace(error)}` : "");
+  const lines = error.short.split("\n");
+  if (error.type === "SyntaxError") box.append(pre(lines.slice(1, -2).join("\n")));
+  else {
+    // Not the lines of the message, which stand above.
+    const frames = lines.filter((line) => /^(  File| {4})/.test(line)).join("\n");
+    if (frames) box.append(pre(frames));
+  }
+  if (error.full) {
+    const details = document.createElement("details");
+    const summary = document.createElement("summary");
+    summary.textContent = "Full traceback";
+    details.append(summary, pre(error.full));
+    box.append(details);
+  }
+  return box;
+}
+
+/** A syntax error's message without "(program.py, line 2)": the button says it. */
+function withoutPlace({ type, message }: ProgramError): string {
+  return type === "SyntaxError" ? message.replace(/ \([^()]*, line \d+\)$/, "") : message;
+}
+
+function pre(text: string): HTMLElement {
+  const element = document.createElement("pre");
+  element.textContent = text;
+  return element;
+}
