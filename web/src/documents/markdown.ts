@@ -132,8 +132,15 @@ export async function renderMarkdown(source: string): Promise<string> {
   return markdown.renderer.render(tokens, markdown.options, env);
 }
 
-/** The styles of formulas; without the font for script capitals, whose shapes a system's font for math has too. */
+/** Fonts for math of Windows, macOS, TeX and Linux: roots and brackets only stretch in one of these. */
+const MATH_FONTS = [
+  ...["Cambria Math", "STIX Two Math", "Latin Modern Math", "Libertinus Math", "TeX Gyre Termes Math", "XITS Math"],
+  ...["DejaVu Math TeX Gyre", "Noto Sans Math"],
+];
+
+/** The styles of formulas. They load nothing: the font for script capitals is left to the system too. */
 export async function mathStyles(): Promise<string> {
   const { default: styles } = await import("temml/dist/Temml-Local.css", { with: { type: "text" } });
-  return styles.replace(/@font-face\s*\{[^}]*\}/g, "");
+  const family = MATH_FONTS.map((name) => `"${name}"`).join(", ");
+  return `${styles.replace(/@font-face\s*\{[^}]*\}/g, "")}\nmath { font-family: ${family}, math; }\n`;
 }

@@ -7,10 +7,12 @@ export interface Tag {
 }
 
 /** All start tags of well-formed HTML; fails on anything that a browser would have to guess about. */
-export function tagsOf(html: string): Tag[] {
+export function tagsOf(text: string): Tag[] {
+  // Styles are text up to their end tag.
+  const html = text.replace(/(<style>)[^]*?(<\/style>)/g, "$1$2");
   const tags: Tag[] = [];
   const open: string[] = [];
-  const empty = new Set(["br", "hr", "img", "meta", "link"]);
+  const empty = new Set(["br", "hr", "img", "meta", "link", "source"]);
   const piece = /<(\/?)([A-Za-z][\w-]*)((?:\s+[\w:-]+(?:="[^"<>]*")?)*)\s*(\/?)>|<!doctype html>|([^<]+)|(<)/gi;
   for (const match of html.matchAll(piece)) {
     const [whole, end, name, attributes, closed, , stray] = match;
