@@ -113,7 +113,7 @@ def test_an_array_is_copied_when_it_is_drawn():
 
 def test_several_series_in_one_call():
     labels = lambda figure: [m["label"] for m in read(figure)["marks"]]
-    assert labels(plot.line([0, 1], {"b": [1, 2], "a": [3, 4]})) == ["a", "b"]
+    assert labels(plot.line([0, 1], {"b": [1, 2], "a": [3, 4]})) == ["b", "a"]
     plot.flush()
     assert labels(plot.line([0, 1], Pair([1, 2], {"x": [3, 4]}))) == ["train", "test.x"]
     plot.flush()
@@ -392,9 +392,8 @@ def test_the_value_of_a_cell_is_shown_once(seen):
     plot.flush()
     figure._ipython_display_()
     assert len(seen) == 1
-    data, metadata = figure._repr_mimebundle_()
-    mime = "application/vnd.weft.figure+json"
-    assert data[mime]["panels"] and len(metadata[mime]["buffers"]) == 2
+    data = figure._repr_mimebundle_()
+    assert data["application/vnd.weft.figure+json"]["panels"] and len(figure._repr_buffers_()) == 2
 
 
 WITHOUT = """

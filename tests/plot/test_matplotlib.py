@@ -140,9 +140,9 @@ def test_files(tmp_path, ending, start):
 
 def test_notebooks_get_a_picture():
     figure = plot.line([1, 3, 2])
-    data, _ = figure._repr_mimebundle_()
+    data = figure._repr_mimebundle_()
     assert set(data) == {"text/plain", "image/png"} and data["image/png"].startswith(b"\x89PNG")
-    data, _ = figure._repr_mimebundle_(include={"image/svg+xml"})
+    data = figure._repr_mimebundle_(include={"image/svg+xml"})
     assert set(data) == {"image/svg+xml"} and "<svg" in data["image/svg+xml"]
 
 
@@ -151,7 +151,7 @@ def test_without_matplotlib_an_error_says_what_to_install():
         "import sys; sys.modules['matplotlib'] = None\n"
         "from weft import plot\n"
         "figure = plot.line([1, 2])\n"
-        "assert set(figure._repr_mimebundle_()[0]) == {'text/plain'}\n"
+        "assert set(figure._repr_mimebundle_()) == {'text/plain'}\n"
         "try: figure.save('a.png')\n"
         "except ImportError as error: print(error)"
     )

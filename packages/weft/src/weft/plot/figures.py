@@ -252,27 +252,27 @@ class Figure(Drawing):
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The figure by MIME type, for notebooks: as data with its arrays beside it where a renderer is installed, and
-        as a picture where matplotlib is.
+    ) -> dict[str, Any]:
+        """The figure by MIME type, for notebooks: as data, whose arrays `_repr_buffers_` has, where a renderer is
+        installed; elsewhere as a picture, where matplotlib is.
         """
         wanted = lambda mime: (include is None or mime in include) and mime not in (exclude or ())
         data: dict[str, Any] = {"text/plain": repr(self)} if wanted("text/plain") else {}
-        metadata: dict[str, Any] = {}
         if session.renderer is not None:
-            if wanted(MIME):
-                data[MIME], buffers = self.spec()
-                metadata[MIME] = {"buffers": buffers}
-            return data, metadata
+            return data | ({MIME: self.spec()[0]} if wanted(MIME) else {})
         try:
             drawn = _matplotlib()
         except ImportError:
-            return data, metadata
+            return data
         if wanted("image/png"):
             data["image/png"] = drawn.picture(self, "png")
         if include is not None and wanted("image/svg+xml"):  # a second picture of the same takes room in a notebook
             data["image/svg+xml"] = drawn.picture(self, "svg").decode()
-        return data, metadata
+        return data
+
+    def _repr_buffers_(self) -> list[bytes]:
+        """The arrays that the figure as data refers to."""
+        return self.spec()[1] if session.renderer is not None else []
 
     @override
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..base.errors import TracerArrayConversionError, at_user_line, type_error
 from ..base.host import HostArray, has_numpy, is_host_array, np, pack, to_bytes, unpack
-from ..base.tree import keystr, keyed_children, tree_flatten_with_path
+from ..base.tree import keyed_children, keystr
 from ..core.trace import Tracer
 from ..runtime.array import Array
 from ..transforms.stage import concretization_error
@@ -179,14 +179,16 @@ def _of_sequence(what: str, x: list[Any] | tuple[Any, ...] | range) -> Values:
 
 
 def series(what: str, x: object) -> list[tuple[str, Values]]:
-    """The leaves of a pytree with their labels; of what is no dict, dataclass or named tuple there is one, without a
-    label.
+    """The leaves of a pytree with their labels, those of a dict in its own order; of what is no dict, dataclass or
+    named tuple there is one, without a label.
     """
     if not is_tree(x):
         return [("", read(what, x))]
-    leaves, _ = tree_flatten_with_path(x, is_leaf=lambda node: type(node) in (list, tuple))
-    found = [(keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
-    return [(label, read(f"{what}[{label}]", leaf)) for label, leaf in found]
+    found: list[tuple[str, Values]] = []
+    for name, child in x.items() if isinstance(x, dict) else keyed_children(x):
+        label = keystr((name,), simple=True)
+        found += [(".".join(filter(None, (label, rest))), v) for rest, v in series(f"{what}[{label}]", child)]
+    return found
 
 
 def is_tree(x: object) -> bool:

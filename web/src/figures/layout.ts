@@ -1,0 +1,238 @@
+/** Where everything of a panel stands: axes with their ranges and ticks, colour bars, and the area between. */
+import type { Theme } from "./colours.js";
+import { Projection, type Rectangle, type View } from "./geometry.js";
+import { cover, levelColours } from "./marks.js";
+import { mapRange } from "./rasters.js";
+import { EMPTY, format, onScale, padded, ticks, union, type Range, type Tick } from "./scales.js";
+import type { Axis, ColourMap, Contour, Mark, PanelSpec } from "./spec.js";
+
+/** The part of a panel that is shown, on the scales of its axes. */
+export interface Window {
+  x: Range;
+  y: Range;
+}
+
+export interface Bar {
+  map: string;
+  area: Rectangle;
+  range: Range;
+  ticks: Tick[];
+  /** Its plain colours from below; null for all of the map. */
+  steps: string[] | null;
+}
+
+export interface Layout {
+  view: View;
+  /** Whether the y axis grows downwards. */
+  inverted: { x: boolean; y: boolean };
+  xticks: Tick[];
+  yticks: Tick[];
+  /** Whether the axes are drawn; a picture alone has none. */
+  axes: boolean;
+  bars: Bar[];
+}
+
+export const FONT_SIZE = 12;
+const context = new OffscreenCanvas(1, 1).getContext("2d")!;
+
+export function textWidth(text: string, theme: Theme, weight = ""): number {
+  context.font = `${weight} ${FONT_SIZE}px ${theme.font}`;
+  return context.measureText(text).width;
+}
+
+/** What an axis shows unless somebody zooms: the limits that it was given, or all marks and a little more. */
+function wholeRange(axis: Axis, covers: { range: Range; tight: boolean; fromZero: boolean }[]): Range {
+  if (axis.limits) {
+    const [a, b] = axis.limits.map((limit) => onScale(axis.scale, limit)) as [number, number];
+    if (Number.isFinite(a) && Number.isFinite(b)) return { low: Math.min(a, b), high: Math.max(a, b) };
+  }
+  const range = covers.reduce((all, each) => union(all, each.range), EMPTY);
+  // a picture fills its axes, unless something beside it does not
+  const pictures = covers.reduce((all, each) => (each.tight ? union(all, each.range) : all), EMPTY);
+  const tight = pictures.low === range.low && pictures.high === range.high;
+  const wide = padded(range, tight ? 0 : 0.045);
+  if (axis.scale === "linear" && covers.some((each) => each.fromZero)) {
+    if (range.low === 0) wide.low = 0;
+    if (range.high === 0) wide.high = 0;
+  }
+  return wide;
+}
+
+/** The whole of a panel as its axes show it. */
+export function wholeWindow(spec: PanelSpec, marks: readonly Mark[]): Window {
+  const covers = marks.map((mark) => cover(mark, spec));
+  return {
+    x: wholeRange(
+      spec.x,
+      covers.map(({ x, tight }) => ({ range: x, tight, fromZero: false })),
+    ),
+    y: wholeRange(
+      spec.y,
+      covers.map(({ y, tight, fromZero }) => ({ range: y, tight, fromZero })),
+    ),
+  };
+}
+
+/** Ticks at places with names. */
+function namedTicks(marks: readonly Mark[], axis: "x" | "y"): Tick[] | null {
+  for (const mark of marks) {
+    const names =
+      mark.kind === "bar" && axis === "x" ? mark.names : mark.kind === "heatmap" ? mark[`${axis}names`] : null;
+    if (names && "x" in mark) {
+      const places = axis === "x" ? mark.x.data : mark.kind === "heatmap" ? mark.y.data : mark.x.data;
+      return names.map((text, k) => ({ at: places[k]!, text: text.length > 24 ? `${text.slice(0, 23)}…` : text }));
+    }
+  }
+  return null;
+}
+
+/** Whether rows are counted from the top: in pictures, as in matrices. */
+function isInverted(marks: readonly Mark[], axis: "x" | "y", limits: [number, number] | null): boolean {
+  const downwards = marks.some(
+    (mark) =>
+      (mark.kind === "image" && (axis === "y" ? mark.extent[2] > mark.extent[3] : mark.extent[0] > mark.extent[1])) ||
+      (mark.kind === "heatmap" && axis === "y" && mark.origin === "upper"),
+  );
+  return limits ? limits[0] > limits[1] : downwards;
+}
+
+/** Whether a panel is a picture and nothing else, which needs no axes. */
+function isPicture(spec: PanelSpec): boolean {
+  const { marks, x, y } = spec;
+  return (
+    marks.length > 0 && marks.every((mark) => mark.kind === "image") && spec.aspect === "equal" && !x.label && !y.label
+  );
+}
+
+/** What a colour bar explains: the levels of a contour plot, or a range of numbers. */
+interface Coloured {
+  map: ColourMap;
+  contour: Contour | null;
+  range: Range | null;
+}
+
+function coloured(marks: readonly Mark[]): Coloured[] {
+  return marks.flatMap((mark): Coloured[] => {
+    if (!("map" in mark) || !mark.map?.bar) return [];
+    if (mark.kind === "contour") {
+      const shown = mark.color === null && mark.levels.data.length > 0;
+      return shown ? [{ map: mark.map, contour: mark, range: null }] : [];
+    }
+    const data = mark.kind === "image" ? mark.pixels.data : mark.kind === "heatmap" ? mark.z.data : mark.values?.data;
+    return data ? [{ map: mark.map, contour: null, range: mapRange(mark.map, data) }] : [];
+  });
+}
+
+const BAR_WIDTH = 12;
+
+/** The colour bars of a panel beside each other, from a place on, and the room that they take. */
+function placeBars(marks: readonly Mark[], theme: Theme, height: number): { bars: Bar[]; width: number } {
+  const bars: Bar[] = [];
+  let width = 0;
+  for (const { map, contour, range } of coloured(marks)) {
+    let [steps, all, marked]: [string[] | null, Range, Tick[]] = [null, { low: 0, high: 1 }, []];
+    if (contour) {
+      // a step for each line, named in its middle, or for each area, named at its edge
+      steps = levelColours(contour, theme);
+      const { data } = contour.levels;
+      const every = Math.ceil(data.length / Math.max(Math.floor(height / 16), 1));
+      const shift = contour.filled ? 1 : 0.5;
+      marked = Array.from(data, (level, k) => ({ at: (k + shift) / steps!.length, text: format(level, 4) }));
+      marked = marked.filter((_, k) => k % every === 0);
+    } else if (range) {
+      all = range.high > range.low ? range : padded(range, 0);
+      marked = ticks("linear", all, Math.max(Math.floor(height / 45), 2));
+    }
+    const labels = Math.max(0, ...marked.map(({ text }) => textWidth(text, theme)));
+    bars.push({
+      map: map.name,
+      area: { x: width + 14, y: 0, width: BAR_WIDTH, height },
+      range: all,
+      ticks: marked,
+      steps,
+    });
+    width += 14 + BAR_WIDTH + 6 + Math.ceil(labels);
+  }
+  return { bars, width };
+}
+
+/** Units of one length along both axes: as much of the area as that leaves. */
+function equalArea(area: Rectangle, window: Window, picture: { columns: number; ratio: number } | null): Rectangle {
+  const [across, up] = [window.x.high - window.x.low, window.y.high - window.y.low];
+  let unit = Math.min(area.width / across, area.height / up);
+  if (picture) {
+    // pixels of a picture that is enlarged take a whole number of the screen's
+    const each = (unit * across * picture.ratio) / picture.columns;
+    if (each >= 1) unit *= Math.floor(each + 1e-9) / each;
+  }
+  const [width, height] = [across * unit, up * unit];
+  const snap = (v: number) => (picture ? Math.round(v * picture.ratio) / picture.ratio : v);
+  return { x: snap(area.x + (area.width - width) / 2), y: snap(area.y + (area.height - height) / 2), width, height };
+}
+
+export interface Room {
+  width: number;
+  height: number;
+  /** Kept free above, for a title. */
+  top: number;
+  ratio: number;
+}
+
+/** Places a panel in a room, showing the window of its axes. */
+export function place(spec: PanelSpec, marks: readonly Mark[], window: Window, theme: Theme, room: Room): Layout {
+  const picture = isPicture({ ...spec, marks: [...marks] });
+  const names = { x: namedTicks(marks, "x"), y: namedTicks(marks, "y") };
+  const bottom = picture ? 4 : 26 + (spec.x.label ? 18 : 0);
+  const top = room.top + 8;
+  const height = Math.max(room.height - top - bottom, 10);
+  const yticks = inside(names.y ?? ticks(spec.y.scale, window.y, Math.max(Math.floor(height / 40), 2)), window.y);
+  const labels = Math.max(0, ...yticks.map(({ text }) => textWidth(text, theme)));
+  const left = picture ? 4 : Math.ceil(labels) + 12 + (spec.y.label ? 20 : 0);
+  const { bars, width: beside } = placeBars(marks, theme, height);
+  const right = (picture ? 4 : 14) + beside;
+  let area: Rectangle = { x: left, y: top, width: Math.max(room.width - left - right, 10), height };
+  if (spec.aspect === "equal") {
+    const image = picture ? marks.find((mark) => mark.kind === "image") : undefined;
+    const columns = image?.kind === "image" ? (image.pixels.shape[1] ?? 1) : 1;
+    area = equalArea(area, window, image ? { columns, ratio: room.ratio } : null);
+  }
+  const inverted = { x: isInverted(marks, "x", spec.x.limits), y: isInverted(marks, "y", spec.y.limits) };
+  const [start, end] = [area.x, area.x + area.width];
+  const [above, below] = [area.y, area.y + area.height];
+  const view: View = {
+    x: new Projection(spec.x.scale, window.x, ...(inverted.x ? ([end, start] as const) : ([start, end] as const))),
+    y: new Projection(spec.y.scale, window.y, ...(inverted.y ? ([above, below] as const) : ([below, above] as const))),
+    area,
+  };
+  const xticks = inside(names.x ?? fittingTicks(spec.x, window.x, theme, area.width), window.x);
+  const placed = bars.map((bar) => ({
+    ...bar,
+    area: { ...bar.area, x: end + bar.area.x, y: area.y, height: area.height },
+  }));
+  return { view, inverted, xticks, yticks, axes: !picture, bars: placed };
+}
+
+/** The ticks in a range; one that floating point has put just outside stands at its end. */
+function inside(all: Tick[], { low, high }: Range): Tick[] {
+  const little = (high - low) * 1e-9;
+  return all
+    .filter(({ at }) => at >= low - little && at <= high + little)
+    .map(({ at, text }) => ({ at: Math.min(Math.max(at, low), high), text }));
+}
+
+/** As many ticks along x as their labels leave room for. */
+function fittingTicks(axis: Axis, range: Range, theme: Theme, width: number): Tick[] {
+  for (let count = Math.max(Math.floor(width / (width > 260 ? 60 : 46)), 2); count > 1; count--) {
+    const found = ticks(axis.scale, range, count);
+    const needed = found.reduce((sum, { text }) => sum + textWidth(text, theme) + 16, 0);
+    if (needed <= width * 1.1) return found;
+  }
+  return ticks(axis.scale, range, 1);
+}
+
+/** A window moved and scaled around a place of it; never narrower than numbers can tell apart. */
+export function zoomed({ low, high }: Range, around: number, factor: number): Range {
+  const range = { low: around + (low - around) * factor, high: around + (high - around) * factor };
+  const least = Math.max(Math.abs(range.low), Math.abs(range.high), 1e-300) * 1e-10;
+  return range.high - range.low > least && Number.isFinite(range.high - range.low) ? range : { low, high };
+}
