@@ -18,7 +18,7 @@ export default defineConfig({
   projects: [
     { name: "page", testMatch: /(playground|runtime|exported|figures)\.spec/, use: launch() },
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
-    { name: "weft", testMatch: /\/(weft|micropip|cache|visit)\.spec/, use: launch() },
+    { name: "weft", testMatch: /\/(weft|micropip|cache|visit|stop|language)\.spec/, use: launch() },
     { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },
   ],
 });

@@ -29,6 +29,7 @@ from weft_wasm.ir.nodes import (
     Let,
     Local,
     MulAdd,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -71,6 +72,7 @@ def everything():
             [Switch(Convert(acc, "i32"), [[], [Store(out, i32(1), acc)]])],
         ),
         While([], Const(False, "bool"), [Barrier()]),
+        Poll(),
     ]
     kernel = Kernel("k", body)
     program = Program(

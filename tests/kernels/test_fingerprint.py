@@ -25,6 +25,7 @@ from weft_wasm.ir.nodes import (
     Load,
     Local,
     MulAdd,
+    Poll,
     Program,
     Select,
     Store,
@@ -130,6 +131,7 @@ ALIKE_BUT = {
         [While([STORE], Compare("lt", N, i32(3)), [])],
         [Barrier(), STORE],
         [STORE, Barrier()],
+        [Poll(), STORE],
     ],
 }
 

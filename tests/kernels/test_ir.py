@@ -31,6 +31,7 @@ from weft_wasm.ir.nodes import (
     Let,
     Local,
     MulAdd,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -63,6 +64,7 @@ STATEMENTS = [
     (Assign(ACC, ACC + Y[2]), [Y], []),
     (Store(Y, TABLE[2], X[0]), [TABLE, X], [Y]),
     (Barrier(), [], []),
+    (Poll(), [], []),
     (Kernel("k", [WORK]), [X], [Y]),
     (Copy(Y, X, 2, TABLE[0], 3), [TABLE, X], [Y]),
     (Fail(1), [], []),
@@ -108,7 +110,7 @@ def test_expressions_are_rebuilt_of_their_operands(e, count):
 def test_every_rewriter_knows_every_statement_of_its_level(s):
     assert list(lines([s], 0))
     program_level = type(s) in (Kernel, Copy, Fail, HostCall)
-    both = type(s) in (For, While, If, Switch)
+    both = type(s) in (For, While, If, Switch, Poll)
     if program_level:
         for rewriter in (rewrite, fresh):
             with pytest.raises(TypeError, match=f"{type(s).__name__} is not a statement of a kernel"):

@@ -38,6 +38,7 @@ from weft_wasm.ir.nodes import (
     Let,
     Local,
     MulAdd,
+    Poll,
     Program,
     Select,
     Store,
@@ -60,7 +61,7 @@ from test_passes import SHAPES, lowered  # noqa: E402
 COUNT = int(os.environ.get("WEFT_HOSTILE_LOOPS", "300"))
 START = int(os.environ.get("WEFT_HOSTILE_START", "0"))
 CHUNK = 100
-WORK, STEPS = 60_000, 20_000  # how long a program may take in the interpreter
+WORK, STEPS = 100_000, 30_000  # how long a program may take in the interpreter
 FEATURES = [frozenset(), frozenset(("simd128",)), frozenset(("simd128", "relaxed-simd"))]
 # Of what no mutant may hang on the rounding of: sums in another order change them by more than a little.
 NAMES = [
@@ -131,6 +132,7 @@ def every_kind() -> tuple[Program, list[bytes]]:
         [
             first,
             If(flag[0], [Fail(7)]),
+            Poll(),
             zero,
             While([step], flag[0], [For(t, 2, [inner])]),
             Copy(out, x, 2, 4, 1),

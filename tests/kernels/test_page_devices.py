@@ -63,10 +63,13 @@ def page(monkeypatch):
     ffi.JsException, ffi.can_run_sync, ffi.run_sync = JsException, lambda: True, lambda value: value
     ffi.create_proxy = ffi.to_js = lambda value: value
     js.Uint8Array = bytearray
+    core = types.ModuleType("pyodide_js")
+    core.checkInterrupt = lambda: None
     for name, module in {
         "pyodide": types.ModuleType("pyodide"),
         "pyodide.ffi": ffi,
         "js": js,
+        "pyodide_js": core,
         "_weft_page": page,
     }.items():
         monkeypatch.setitem(sys.modules, name, module)

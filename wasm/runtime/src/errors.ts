@@ -8,6 +8,11 @@ export class WeftMemoryError extends Error {
   override readonly name = "WeftMemoryError";
 }
 
+/** The page has stopped what ran (`WasmDevice.interruptView`). Every buffer is as it was; donated ones too, but for their content. */
+export class WeftInterrupted extends Error {
+  override readonly name = "WeftInterrupted";
+}
+
 /** A compiled program reported an error, or trapped. `code` is the number its metadata explains, 0 for a trap. */
 export class WeftProgramError extends Error {
   override readonly name = "WeftProgramError";

@@ -1,5 +1,8 @@
 /** A WebAssembly memory whose addresses have 32 or 64 bits; to JavaScript both are numbers. */
 
+/** Address of the word that ends a program where it next looks; below all buffers. */
+export const STOP = 8;
+
 const PAGES_32 = 1 << 16; // of 64 KiB
 const PAGES_64 = 1 << 18; // engines give no more
 
@@ -15,7 +18,7 @@ export class LinearMemory {
   constructor(
     readonly wide: boolean,
     initial: number,
-    shared: boolean,
+    readonly shared: boolean,
     /** Pages that it can have at most. */
     readonly maximum = wide ? PAGES_64 : PAGES_32,
   ) {

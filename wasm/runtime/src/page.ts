@@ -2,7 +2,7 @@
 import { ProgramCache } from "./cache.js";
 import { GpuDevice } from "./gpu_device.js";
 import { Socket } from "./socket.js";
-import { threadsHere } from "./threads.js";
+import { isolatedHere, threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
 
 export type PlotKind = "line" | "scatter" | "image";
@@ -34,7 +34,7 @@ export async function createPage(hooks: PageHooks = {}): Promise<Page> {
   const { threads = threadsHere(), memory64 = false } = hooks;
   const [cache, device, gpu] = await Promise.all([
     ProgramCache.open(),
-    WasmDevice.create({ threads, memory64 }),
+    WasmDevice.create({ threads, memory64, shared: isolatedHere() }),
     GpuDevice.create(),
   ]);
   return {

@@ -5,8 +5,8 @@
  * everybody takes runs of iterations from NEXT until none are left, and the caller waits for those who came in time.
  * Nothing goes through an event loop, so a program that never returns to it is served all the same.
  */
-import { WeftRuntimeError } from "./errors.js";
-import type { Address } from "./memory.js";
+import { WeftInterrupted, WeftRuntimeError } from "./errors.js";
+import { STOP, type Address } from "./memory.js";
 
 /** Bytes of the shared memory that a pool talks through. */
 export const CONTROL_BYTES = 256;
@@ -55,9 +55,10 @@ const KEPT = 64; // programs that a worker keeps; it loads others again
 const SPINS = 20_000;
 
 /** The life of a worker. Its source is all that a worker gets: it refers to nothing outside itself. */
-function work(start: Start, word: typeof WORD, closed: number, kept: number, spins: number): void {
+function work(start: Start, word: typeof WORD, closed: number, kept: number, spins: number, stop: number): void {
   const { memory, control, thread } = start;
   const words = new Int32Array(memory.buffer, control, 64);
+  const stopped = new Int32Array(memory.buffer, stop, 1);
   const programs = new Map<number, WebAssembly.Exports>();
   const nothing = (): number => 0;
   const address = (at: number): number => (words[at]! >>> 0) + words[at + 1]! * 2 ** 32;
@@ -97,6 +98,7 @@ function work(start: Start, word: typeof WORD, closed: number, kept: number, spi
         for (;;) {
           const begin = Atomics.add(words, word.NEXT, grain) >>> 0;
           if (begin >= extent) break;
+          if (Atomics.load(stopped, 0)) throw new Error();
           task(frame, thread, begin, Math.min(begin + grain, extent));
         }
       } catch {
@@ -109,7 +111,7 @@ function work(start: Start, word: typeof WORD, closed: number, kept: number, spi
 }
 
 /** The script of a worker: one message with a Start, then `work` for good. */
-const settings = [JSON.stringify(WORD), CLOSED, KEPT, SPINS].join(", ");
+const settings = [JSON.stringify(WORD), CLOSED, KEPT, SPINS, STOP].join(", ");
 const source = `onmessage = (event) => (${work.toString()})(event.data, ${settings});`;
 
 /** Workers of a page or of a worker of it. */
@@ -123,14 +125,19 @@ const spawnInBrowser: Spawn = (text, start) => {
   };
 };
 
+/** Whether threads can share memory here: only where it is cross-origin isolated. */
+export function isolatedHere(): boolean {
+  return (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === true;
+}
+
 /** How many threads this place can have: 1 unless it is cross-origin isolated. */
 export function threadsHere(): number {
-  const isolated = (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === true;
-  return isolated ? Math.min(navigator.hardwareConcurrency || 1, 8) : 1;
+  return isolatedHere() ? Math.min(navigator.hardwareConcurrency || 1, 8) : 1;
 }
 
 export class ThreadPool {
   private readonly words: Int32Array;
+  private readonly stopped: Int32Array;
   private readonly ends: (() => void)[] = [];
   private programs = 0;
 
@@ -142,6 +149,7 @@ export class ThreadPool {
     spawn: Spawn = spawnInBrowser,
   ) {
     this.words = new Int32Array(memory.buffer, control, CONTROL_BYTES / 4);
+    this.stopped = new Int32Array(memory.buffer, STOP, 1);
     this.words.fill(0);
     this.words[WORD.GATE] = CLOSED;
     for (let thread = 1; thread < threads; thread++) this.ends.push(spawn(source, { memory, control, thread }));
@@ -182,11 +190,13 @@ export class ThreadPool {
       for (;;) {
         const begin = Atomics.add(words, WORD.NEXT, grain) >>> 0;
         if (begin >= extent) break;
+        if (Atomics.load(this.stopped, 0)) break;
         task(frame, 0, begin, Math.min(begin + grain, extent));
       }
     } finally {
       this.join();
     }
+    if (Atomics.load(this.stopped, 0)) throw new WeftInterrupted("stopped while threads shared a loop");
     if (Atomics.load(words, WORD.FAILED))
       throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
   }

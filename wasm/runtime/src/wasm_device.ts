@@ -2,9 +2,9 @@
 import { Allocator, type MemoryStats } from "./allocator.js";
 import { parseArtifact } from "./container.js";
 import type { Metadata } from "./contents.js";
-import { WeftMemoryError, WeftProgramError, WeftRuntimeError } from "./errors.js";
+import { WeftInterrupted, WeftMemoryError, WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { detectFeatures } from "./features.js";
-import { LinearMemory, type Address } from "./memory.js";
+import { LinearMemory, STOP, type Address } from "./memory.js";
 import { CONTROL_BYTES, ThreadPool, type SharedProgram, type Spawn } from "./threads.js";
 
 interface Program {
@@ -39,6 +39,8 @@ export interface WasmDeviceOptions {
    * isolated, see threadsHere.
    */
   threads?: number;
+  /** Memory that other threads see, so that they can stop programs, also where it has no other threads: see isolatedHere. */
+  shared?: boolean;
   /** Addresses of 64 bits, for more than 4 GiB, where the engine has them; programs run slower. */
   memory64?: boolean;
   /** How workers are started, where that is not a browser. */
@@ -59,14 +61,16 @@ export class WasmDevice {
   private readonly programs = new Map<number, Program>();
   private nextId = 1;
   private readonly pool: ThreadPool | null = null;
+  private readonly stopped: Int32Array | null;
 
   private constructor(options: WasmDeviceOptions) {
     const found = detectFeatures();
-    const { threads = 1, initialPages = 64, memory64 = false } = options;
+    const { threads = 1, shared = threads > 1, initialPages = 64, memory64 = false } = options;
     if (memory64 && !found.includes("memory64"))
       throw new WeftRuntimeError("this engine has no memories of 64-bit addresses; make the device without memory64");
     this.features = found.filter((name) => memory64 || name !== "memory64");
-    this.memory = new LinearMemory(memory64, initialPages, threads > 1);
+    this.memory = new LinearMemory(memory64, initialPages, shared);
+    this.stopped = this.interruptView();
     this.allocator = new Allocator(this.memory);
     if (threads > 1) this.pool = new ThreadPool(this.memory.memory, this.alloc(CONTROL_BYTES), threads, options.spawn);
   }
@@ -74,6 +78,25 @@ export class WasmDevice {
   /** Threads that run programs now: workers start in the background. */
   get threads(): number {
     return this.pool?.ready ? this.pool.threads : 1;
+  }
+
+  /**
+   * The word that another thread makes other than 0 (`Atomics.store(view, 0, 1)`) to end the program that runs, which
+   * then throws WeftInterrupted and makes it 0 again; null where memory can't be shared, so that nobody can stop one.
+   * Growth of the memory leaves it as it is: it may be kept, and sent to the page.
+   */
+  interruptView(): Int32Array | null {
+    return this.memory.shared ? new Int32Array(this.memory.buffer, STOP, 1) : null;
+  }
+
+  /** Whether somebody has asked for a stop since the last one, or the last `clearInterrupt`. */
+  get interrupted(): boolean {
+    return this.stopped !== null && Atomics.load(this.stopped, 0) !== 0;
+  }
+
+  /** Forgets that somebody has asked for a stop: before a run begins. */
+  clearInterrupt(): void {
+    if (this.stopped) Atomics.store(this.stopped, 0, 0);
   }
 
   /** Ends the workers; programs go on with one thread. */
@@ -257,6 +280,10 @@ export class WasmDevice {
       } catch (error) {
         for (let i = 0; i < made; i++) if (takes[i]! < 0) this.allocator.free(results[i]!);
         if (scratch) this.allocator.free(scratch);
+        if (this.interrupted && (error instanceof WebAssembly.RuntimeError || error instanceof WeftInterrupted)) {
+          this.clearInterrupt();
+          throw new WeftInterrupted(`program ${metadata.name} was stopped`);
+        }
         if (!isOurs(error)) {
           throw new WeftProgramError(
             `program ${metadata.name} trapped: ${(error as Error).message}; this is a bug of the compiler`,
@@ -310,11 +337,11 @@ export class WasmDevice {
     host?: HostCall,
   ): Pick<Program, "main" | "shared"> {
     const { name, calls, tasks } = metadata;
-    if (this.pool) {
+    if (this.memory.shared) {
       if (code instanceof WebAssembly.Module) {
         throw new WeftRuntimeError(
-          `program ${name} is a module already, for a memory of one thread; ` +
-            "give its bytes, or make the device with threads: 1",
+          `program ${name} is a module already, for a memory that nobody shares; ` +
+            "give its bytes, or make the device with threads: 1 and shared: false",
         );
       }
       const bytes = (code = code.slice());

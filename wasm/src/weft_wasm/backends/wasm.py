@@ -54,6 +54,13 @@ class WasmDevice:
         """
         return self.backend.runtime.threads
 
+    @property
+    def interruptible(self) -> bool:
+        """Whether a program can be stopped while it runs. In a page only if it is cross-origin isolated, since the page
+        has to reach the device's memory.
+        """
+        return self.backend.runtime.interruptible
+
     def memory_stats(self) -> dict[str, int]:
         """Bytes in use, their peak, and bytes that can still be allocated."""
         return self.backend.runtime.stats()

@@ -81,6 +81,7 @@ def _plain() -> dict[str, bytes]:
         "i64.trunc_sat_f32_u i64.trunc_sat_f64_s i64.trunc_sat_f64_u",
         b"\xfc",
     )
+    table["i32.atomic.load"] = b"\xfe\x10"
     table["memory.copy"] = b"\xfc\x0a\x00\x00"
 
     simd = b"\xfd"
@@ -153,6 +154,10 @@ ALIGN = {1: b"\x00", 2: b"\x01", 4: b"\x02", 8: b"\x03", 16: b"\x00"}
 def memarg(width: int, offset: int) -> bytes:
     """Immediates of a load or store."""
     return ALIGN[width] + unsigned(offset)
+
+
+# Traps unless the word at the address on the stack is 0.
+POLL = OP["i32.atomic.load"] + memarg(4, 0) + OP["if"] + bytes((VOID,)) + OP["unreachable"] + OP["end"]
 
 
 def i32_const(value: int) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from weft_wasm.binary import encode
 from weft_wasm.binary.encode import I32, I64, OP, Module, unsigned
+from weft_wasm.ir.addresses import STOP
 from weft_wasm.ir.nodes import wrap
 
 # Instructions by the number of the local: most of what functions are made of.
@@ -70,6 +71,13 @@ class Function:
     def const(self, value: int) -> None:
         """Pushes an i32."""
         self.code += encode.i32_const(value)
+
+    def poll(self) -> None:
+        """Traps where the host has put something into its word. An atomic load: engines must not take it out of a
+        loop.
+        """
+        self.bytes_const(STOP)
+        self.code += encode.POLL
 
     # ---- numbers of the size of an address
 

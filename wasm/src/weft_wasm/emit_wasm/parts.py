@@ -21,7 +21,7 @@ from weft_wasm.emit_wasm.loop_invariants import LoopInvariants
 from weft_wasm.emit_wasm.storage import Overlap, Storage
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.ir.nodes import Barrier
+from weft_wasm.ir.nodes import Barrier, Poll
 
 
 class Parts:
@@ -53,6 +53,7 @@ class Parts:
             Loops(fn, scope, scalars, counted, in_lanes, functions, simd=in_kernel and "simd128" in features).kinds
         )
         blocks.add(Branches(fn, scope, scalars, blocks).kinds)
+        blocks.add({Poll: lambda s: fn.poll()})
         if in_kernel:
             blocks.add(Simple(fn, scope, storage, shared, scalars, vectors).kinds)
             blocks.add({Interleaved: interleaving.store, Barrier: lambda s: None})

@@ -26,6 +26,7 @@ from weft_wasm.ir.nodes import (
     Kernel,
     Let,
     Load,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -152,6 +153,8 @@ class _Legalizer:
                         [self.buffers[b] for b in s.results],
                     )
                 ]
+            case Poll():
+                return []  # what waits for a plan looks between its submits
             case Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} is not a statement of the program level")
             case _:
@@ -308,7 +311,7 @@ class Rewriter:
                 return Assign(s.local, assigned(s, self.expr))
             case Store():
                 return Store(self.buffers.get(s.buffer, s.buffer), self.expr(s.index), self.expr(s.value))
-            case Barrier():
+            case Barrier() | Poll():
                 return s
             case Kernel() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")

@@ -24,6 +24,7 @@ from weft_wasm.ir.nodes import (
     If,
     Kernel,
     Let,
+    Poll,
     Program,
     Stmt,
     Store,
@@ -262,7 +263,7 @@ class _Module:
             case HostCall():
                 arguments, results = ([self.place(b) for b in group] for group in (s.arguments, s.results))
                 yield {"op": "call", "number": s.number, "arguments": arguments, "results": results}
-            case If() | Fail() | Let() | Declare() | Assign() | Store() | Barrier():
+            case If() | Fail() | Poll() | Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} has no step in a plan")
             case _:
                 assert_never(s)

@@ -41,6 +41,7 @@ from weft_wasm.ir.nodes import (
     Load,
     Local,
     MulAdd,
+    Poll,
     Select,
     Stmt,
     Store,
@@ -276,7 +277,7 @@ class Shader:
                 self.assign(s)
             case Store():
                 self.store(s)
-            case Barrier():
+            case Barrier() | Poll():
                 pass  # the invocations of a dispatch do not share anything
             case Kernel() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")

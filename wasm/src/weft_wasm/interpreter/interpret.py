@@ -38,6 +38,7 @@ from weft_wasm.ir.nodes import (
     Local,
     MulAdd,
     Node,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -203,7 +204,7 @@ class _Machine:
                 raise InterpretError(f"call {s.number}: there is no host")
             case Fail():
                 raise InterpretError(f"fail {s.code}")
-            case Barrier():
+            case Barrier() | Poll():
                 pass
             case _:
                 assert_never(s)

@@ -30,6 +30,7 @@ from weft_wasm.ir.nodes import (
     Local,
     MulAdd,
     Node,
+    Poll,
     Select,
     Stmt,
     Store,
@@ -136,7 +137,7 @@ def fingerprint(body: list[Stmt], buffers: Sequence[Buffer], variables: Sequence
                 expression(s.index)
                 for branch in s.branches:
                     block(branch)
-            case Barrier():
+            case Barrier() | Poll():
                 words.append(kind)
             case Kernel() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{kind} is not a statement of a kernel")

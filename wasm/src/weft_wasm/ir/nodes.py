@@ -470,6 +470,12 @@ class Barrier:
 
 @final
 @dataclass(slots=True, eq=False)
+class Poll:
+    """Ends the program where its host has asked for that (the word at STOP, docs/artifact.md). Nothing in WGSL."""
+
+
+@final
+@dataclass(slots=True, eq=False)
 class Kernel:
     """A piece of work without host control flow: one Wasm function, one WGSL dispatch (its outermost parallel loops are
     the grid). It may use the variables of the program-level loops around it. `workgroup` declares workgroup buffers.
@@ -527,7 +533,9 @@ class HostCall:
     results: list[Buffer]
 
 
-Stmt: TypeAlias = For | While | If | Switch | Let | Declare | Assign | Store | Barrier | Kernel | Copy | Fail | HostCall
+Stmt: TypeAlias = (
+    For | While | If | Switch | Let | Declare | Assign | Store | Barrier | Poll | Kernel | Copy | Fail | HostCall
+)
 
 
 class Called(Protocol):
@@ -546,8 +554,8 @@ class Called(Protocol):
 @final
 @dataclass(slots=True, eq=False, repr=False)
 class Program:
-    """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, and For (sequential), While, If,
-    Switch around them.
+    """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, Poll, and For (sequential), While,
+    If, Switch around them.
 
     donated: {output index: input index}; the output may be the very storage of the input, so the program must be right
     when it is (the planner never checks it). An output may also be read back by later kernels.

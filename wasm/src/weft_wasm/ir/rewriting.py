@@ -21,6 +21,7 @@ from weft_wasm.ir.nodes import (
     Let,
     Local,
     Node,
+    Poll,
     Program,
     Stmt,
     Store,
@@ -73,7 +74,7 @@ def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, 
                 out.append(Assign(local, assigned(s, new)))
             case Store():
                 out.append(Store(s.buffer, new(s.index), new(s.value)))
-            case Barrier():
+            case Barrier() | Poll():
                 out.append(s)
             case Kernel() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
@@ -113,7 +114,7 @@ def map_blocks(body: list[Stmt], change: Callable[[list[Stmt]], list[Stmt]]) -> 
                 out.append(If(s.test, map_blocks(s.then, change), map_blocks(s.orelse, change)))
             case Switch():
                 out.append(Switch(s.index, [map_blocks(b, change) for b in s.branches]))
-            case Kernel() | Copy() | HostCall() | Fail():
+            case Kernel() | Copy() | HostCall() | Fail() | Poll():
                 out.append(s)
             case Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} is not a statement of the program level")

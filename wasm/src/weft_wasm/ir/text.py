@@ -30,6 +30,7 @@ from weft_wasm.ir.nodes import (
     Local,
     MulAdd,
     Node,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -180,6 +181,8 @@ def lines(body: Sequence[Stmt], depth: int) -> Iterator[str]:
                 yield f"{pad}copy {s.count} of {s.src.name}[{text(s.src_index)}:] to {s.dst.name}[{text(s.dst_index)}:]"
             case Barrier():
                 yield f"{pad}barrier"
+            case Poll():
+                yield f"{pad}poll"
             case HostCall():
                 yield (
                     f"{pad}call {s.number}({', '.join(b.name for b in s.arguments)}) ->"

@@ -30,6 +30,7 @@ from weft_wasm.ir.nodes import (
     Local,
     MulAdd,
     Node,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -156,7 +157,7 @@ _BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(
         **of(While, lambda s: (s.cond, s.body)),
         **of(If, lambda s: (s.then, s.orelse)),
         **of(Switch, lambda s: tuple(s.branches)),
-        **same((), Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall),
+        **same((), Let, Declare, Assign, Store, Barrier, Poll, Copy, Fail, HostCall),
     },
 )
 
@@ -180,7 +181,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(
         **of(Declare, lambda s: (s.init,)),
         **of(Store, lambda s: (s.index, s.value)),
         **of(Copy, lambda s: _no_ints(s.dst_index, s.src_index)),
-        **same((), Barrier, Kernel, Fail, HostCall),
+        **same((), Barrier, Poll, Kernel, Fail, HostCall),
     },
 )
 
@@ -202,7 +203,7 @@ _EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(
         **of(Store, lambda s: ((), (s.buffer,))),
         **of(Copy, lambda s: ((s.src,), (s.dst,))),
         **of(HostCall, lambda s: (s.arguments, (s.table, *s.results))),
-        **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail),
+        **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Poll, Kernel, Fail),
     },
 )
 

@@ -42,6 +42,7 @@ from weft_wasm.ir.nodes import (
     Local,
     MulAdd,
     Node,
+    Poll,
     Program,
     Select,
     Stmt,
@@ -240,6 +241,10 @@ class _Verifier:
     def barrier(self, s: Barrier, top: bool) -> None:
         if self.vector:
             self.fail("a barrier in a vector loop", s)
+
+    def poll(self, s: Poll, top: bool) -> None:
+        if self.vector:
+            self.fail("a poll in a vector loop", s)
 
     def failure(self, s: Fail, top: bool) -> None:
         if s.code not in self.program.errors:
@@ -575,9 +580,10 @@ _CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = cove
         **method(Assign, _Verifier.assign),
         **method(Store, _Verifier.store),
         **method(Barrier, _Verifier.barrier),
+        **method(Poll, _Verifier.poll),
         **method(Fail, _Verifier.failure),
         **method(HostCall, _Verifier.host_call),
     },
 )
-_TOP = (Kernel, Copy, HostCall, Fail, For, While, If, Switch)
-_INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier)
+_TOP = (Kernel, Copy, HostCall, Fail, Poll, For, While, If, Switch)
+_INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier, Poll)

@@ -24,6 +24,7 @@ from weft_wasm.ir.nodes import (
     Kernel,
     Let,
     Load,
+    Poll,
     Program,
     Stmt,
     Store,
@@ -67,7 +68,7 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
                 case Kernel():
                     reads, writes = touched(s.body)
                     use((*writes, *reads, *s.workgroup))
-                case Copy() | HostCall() | Fail():
+                case Copy() | HostCall() | Fail() | Poll():
                     use_expressions(s)
                     use([b for group in effects(s) for b in group])
                 case _:
@@ -146,7 +147,7 @@ class _Summaries:
                 case HostCall():
                     needs |= set(s.arguments) - filled
                     filled |= {s.table, *s.results}
-                case Fail():
+                case Fail() | Poll():
                     pass
                 case _:
                     raise TypeError(f"{type(s).__name__} is not a statement of the program level")

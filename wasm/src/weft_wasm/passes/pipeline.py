@@ -11,7 +11,7 @@ from typing import TypeAlias
 from weft_wasm.ir.nodes import Program
 from weft_wasm.ir.attributes import VerifyError
 from weft_wasm.ir.verify import verify
-from weft_wasm.passes import kernel_fusion, prefetch, schedule, threads
+from weft_wasm.passes import kernel_fusion, polls, prefetch, schedule, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ AFTER_PLANNING = (
         prefetch.fetch_ahead,
         "buffers have their places: rows are loaded that another buffer may take over, which planning must not see",
     ),
+    Pass("polls.place", polls.place, "loops are as they will run: what takes long is found by their cost"),
 )
 
 

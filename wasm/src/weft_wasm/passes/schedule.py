@@ -31,6 +31,7 @@ from weft_wasm.ir.nodes import (
     Let,
     Load,
     MulAdd,
+    Poll,
     Program,
     Stmt,
     Store,
@@ -84,7 +85,7 @@ class _Chooser:
                 return [If(s.test, self.block(s.then), self.block(s.orelse))]
             case Switch():
                 return [Switch(s.index, [self.block(b) for b in s.branches])]
-            case Let() | Declare() | Assign() | Store() | Barrier():
+            case Let() | Declare() | Assign() | Store() | Barrier() | Poll():
                 return [s]
             case Kernel() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")

@@ -8,16 +8,32 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from weft_wasm.ir.nodes import ITEMSIZE, Assign, Buffer, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var
+from weft_wasm.ir.nodes import (
+    ITEMSIZE,
+    Assign,
+    Buffer,
+    Call,
+    Declare,
+    Expr,
+    For,
+    Let,
+    Load,
+    Node,
+    Program,
+    Stmt,
+    Store,
+    Var,
+)
 from weft_wasm.ir.traversal import blocks, expressions, touched, walk_expr
 from weft_wasm.ir.rewriting import fresh, map_kernels
 
 WORTH = 150_000  # ns: a loop that takes less stays on one thread
 GRAIN = 20_000  # ns: the shortest run of iterations that a thread takes at once
-RUNS = 64  # and the most runs of one loop
+RUNS = 64  # and the most runs of one loop,
+LONGEST = 10_000_000  # ns: where none takes longer than this, so that a program can be stopped between them
 UNIT = 64  # runs of vector loops are multiples of this many elements
 NODE, CALL, BYTE = 0.25, 4.0, 0.06  # ns for a scalar operation, a function such as exp, a byte of memory
 LANES = 3  # about how many times faster a vector loop is
@@ -57,7 +73,8 @@ def shared(s: For, around: frozenset[Buffer]) -> list[Stmt]:
     each = cost(s.body) / (LANES if s.vector else 1)
     extent = s.count
     if s.vector:
-        size = max(1, -(-int(max(GRAIN / max(each, 1e-3), extent / RUNS)) // UNIT)) * UNIT
+        longest = LONGEST / max(each, 1e-3)
+        size = max(1, -(-int(max(GRAIN / max(each, 1e-3), min(extent / RUNS, longest))) // UNIT)) * UNIT
         count = extent // size
         if count < 2:
             return [s]
@@ -77,8 +94,10 @@ def grain(extent: int, each: float) -> int:
     return max(1, int(GRAIN / max(each, 1e-3)), extent // RUNS)
 
 
-def cost(body: list[Stmt]) -> float:
-    """An estimate of the time of statements, in ns. Loops of unknown extent count once, branches as the dearest."""
+def cost(body: Sequence[Stmt], most: Callable[[Expr], int] = lambda extent: 1) -> float:
+    """An estimate of the time of statements, in ns. Branches count as the dearest, a loop as often as it runs or, where
+    that is not known, as `most` says of its extent.
+    """
     total = 0.0
     seen: set[Expr] = set()
     for s in body:
@@ -87,10 +106,10 @@ def cost(body: list[Stmt]) -> float:
         if type(s) is Store:
             total += BYTE * ITEMSIZE[s.buffer.dtype]
         elif type(s) is For:
-            inner = cost(s.body) * (s.extent if type(s.extent) is int else 1)
+            inner = cost(s.body, most) * (most(s.extent) if isinstance(s.extent, Node) else s.extent)
             total += inner / LANES if s.vector else inner
         elif type(s) not in (Let, Assign, Declare):
-            total += max((cost(b) for b in blocks(s)), default=0.0)
+            total += max((cost(b, most) for b in blocks(s)), default=0.0)
     return total
 
 

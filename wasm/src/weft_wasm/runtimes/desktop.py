@@ -12,7 +12,7 @@ from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 class DesktopRuntime:
     """What `WasmBackend` asks of a runtime, on wasmtime: memory, and programs as calls."""
 
-    kind = "wasmtime"
+    kind, interruptible = "wasmtime", True
 
     def __init__(
         self, threads: int = 1, limit: int | None = None, memory64: bool = False, patience: float | None = None

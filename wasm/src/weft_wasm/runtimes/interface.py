@@ -63,6 +63,10 @@ class WasmRuntime(Memory, Protocol):
     def threads(self) -> int:
         """How many threads share long loops now."""
 
+    @property
+    def interruptible(self) -> bool:
+        """Whether a program can be stopped while it runs: by the page, or by Ctrl-C."""
+
     def peek(self, pointer: int, nbytes: int, /) -> bytes:
         """`read` of what lies inside a running program's buffers."""
 

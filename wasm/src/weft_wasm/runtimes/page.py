@@ -6,6 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any, Sequence
 
 import _weft_page as page
+import pyodide_js
 from pyodide.ffi import JsException, create_proxy, to_js
 
 from weft.base.errors import JaxRuntimeError
@@ -74,6 +75,10 @@ class PyodideRuntime:
     @property
     def threads(self) -> int:
         return int(self.device.threads)
+
+    @property
+    def interruptible(self) -> bool:
+        return bool(self.device.interruptView())
 
     def stats(self) -> dict[str, int]:
         counts: dict[str, int] = self.device.stats().to_py()
@@ -161,8 +166,21 @@ def kept_programs() -> Store | None:
     return Store(kept) if kept else None
 
 
-def failure(name: str, e: Any) -> Exception:
+def interrupt() -> KeyboardInterrupt:
+    """The exception of a stop. Where the page has also interrupted Python, that is taken back: one stop is one
+    exception.
+    """
+    try:
+        pyodide_js.checkInterrupt()
+    except KeyboardInterrupt:
+        pass
+    return KeyboardInterrupt()
+
+
+def failure(name: str, e: Any) -> BaseException:
     """The Python exception for what a call of the page's device threw."""
+    if getattr(e, "name", "") == "WeftInterrupted":
+        return interrupt()
     classes: dict[str, type[Exception]] = {
         "WeftMemoryError": DeviceMemoryError,
         "WeftProgramError": JaxRuntimeError,

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import wasmtime
 
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.ir.addresses import LIMIT, LIMIT_64
+from weft_wasm.binary.encode import POLL
+from weft_wasm.ir.addresses import LIMIT, LIMIT_64, STOP
+from weft_wasm.runtimes import interrupts
 from weft_wasm.runtimes.memory import FIRST, Allocator, DeviceMemoryError, Turns, exclusive
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Loaded:
     input_bytes: list[int]
     outputs: list[tuple[int, int | None]]
     scratch: int
+    polls: bool  # whether it looks while it runs, so that it can be ended
 
 
 class WasmtimeDevice:
@@ -219,6 +222,7 @@ class WasmtimeDevice:
             [spec["bytes"] for spec in meta["inputs"]],
             [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
             meta["scratch"] + (self.threads - 1) * shared["private"] if shared else meta["scratch"],
+            POLL in artifact.code,
         )
 
     def _instance(
@@ -320,11 +324,14 @@ class WasmtimeDevice:
                 )
             self.running += 1
             try:
-                code = self._call(loaded.main)
+                code = self._call(loaded)
             except wasmtime.Trap as e:
+                if self._stop_word.value:
+                    raise KeyboardInterrupt from None
                 raise ProgramError(f"{loaded.artifact.name} trapped: {e}") from None
             finally:
                 self.running -= 1
+                self._stop_word.value = 0
                 if scratch:
                     self.free(scratch)
             if code == HOST_FAILED and self.raised is not None:
@@ -342,18 +349,26 @@ class WasmtimeDevice:
                 self.free(inputs[k])
         return outputs
 
-    def _call(self, main: wasmtime.Func) -> int:
-        """Runs a program that the table is ready for; where there is a limit, until its time is up."""
-        code: int
+    def stop(self) -> None:
+        """Ends the program that runs, from another thread, where it next looks; `run` raises KeyboardInterrupt."""
+        if self.running:
+            self._stop_word.value = 1
+
+    @property
+    def _stop_word(self) -> ctypes.c_uint32:
+        return ctypes.c_uint32.from_address(self.base + STOP)
+
+    def _call(self, loaded: Loaded) -> int:
+        """Runs a program that the table is ready for; where there is a limit, until its time is up. Ctrl-C ends it."""
+        main = loaded.main
+        run: Callable[[], int] = lambda: main(self.store, self.table)
         if self.patience is None:
-            code = main(self.store, self.table)
-            return code
+            return interrupts.until_one(self.stop, run) if loaded.polls and interrupts.come_here() else run()
         self.store.set_epoch_deadline(1)
         alarm = threading.Timer(self.patience, self.engine.increment_epoch)
         alarm.start()
         try:
-            code = main(self.store, self.table)
-            return code
+            return run()
         finally:
             alarm.cancel()
 
