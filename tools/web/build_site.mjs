@@ -234,7 +234,10 @@ async function bundle(config) {
     builds.push(made);
     return made;
   };
-  const worker = output(await run({ entryPoints: { worker: "web/src/kernel/worker.ts" } }), /^worker.*\.js$/);
+  const worker = output(
+    await run({ entryPoints: { worker: "web/src/kernel/worker.ts" }, inject: ["web/src/kernel/fetch.ts"] }),
+    /^worker.*\.js$/,
+  );
   /** @type {import("esbuild").Plugin} */
   const site = {
     name: "site",
@@ -332,6 +335,10 @@ const config = {
   ...placePackages(compiled),
   later: placeLater(archives),
   docstrings: placeDocstrings(archives),
+  bootBytes: [path.join(pyodideDir, "pyodide.asm.wasm"), ...archives].reduce(
+    (sum, file) => sum + fs.statSync(file).size,
+    0,
+  ),
   ...placeExamples(),
 };
 const { start, main, style, worker, builds } = await bundle(config);

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import sys
 from collections.abc import Mapping
 from itertools import count
+from json import dumps  # by itself: a program may patch its json
 from typing import Any
 
 import _weft_page
@@ -94,7 +94,7 @@ def send(name: str, data: Mapping[str, Any], buffers: list[Any], update: bool) -
         if view.nbytes:
             array.assign(view)
         arrays.push(array)
-    _weft_page.display(name, json.dumps(data), arrays, bool(update))
+    _weft_page.display(name, dumps(data), arrays, bool(update))
 
 
 def bundle(value: Any) -> tuple[dict[str, Any], list[Any]]:

@@ -3,12 +3,12 @@
 import ast
 import asyncio
 import gc
-import json
 import linecache
 import sys
 import time
 import traceback
 import types
+from json import dumps, loads  # by themselves: a program may patch its json
 from typing import Any
 
 from pyodide.code import CodeRunner
@@ -38,7 +38,7 @@ def warm_up() -> str:
         stream.reconfigure(line_buffering=True)
     python = ".".join(map(str, sys.version_info[:3]))
     weft_state.remember()
-    return json.dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
+    return dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
 
 
 _sleep_blind = time.sleep
@@ -187,7 +187,7 @@ async def execute(request: str) -> str:
         How it ended, as JSON (`Outcome`). The value of a last expression is shown, as an interactive interpreter does.
     """
     global _task, _stopped
-    asked: dict[str, Any] = json.loads(request)
+    asked: dict[str, Any] = loads(request)
     source, filename, options = asked["source"], asked["filename"], asked["options"]
     outcome: dict = {"status": "ok"}
     _stopped = False
@@ -203,7 +203,7 @@ async def execute(request: str) -> str:
     finally:
         _task = None
         _finish()
-    return json.dumps(outcome)
+    return dumps(outcome)
 
 
 def _outcome(error: BaseException | None, filename: str) -> dict:

@@ -5,6 +5,7 @@ warnings, files. `remember` notes what these were when Python was ready, and `re
 """
 
 import asyncio
+import builtins
 import logging
 import os
 import random
@@ -98,7 +99,7 @@ def _restore_definitions() -> None:
         for key in [key for key in now if key not in held and not key.startswith("__")]:
             # What came since is the program's, or a name that its module finds again when it is next asked for.
             of_program = getattr(now[key], "__module__", None) == "__main__"
-            if of_program or "__getattr__" in held and not isinstance(now[key], types.ModuleType):
+            if of_program or module is builtins or "__getattr__" in held and not isinstance(now[key], types.ModuleType):
                 del now[key]
     for cls, held in _classes:
         now = vars(cls)

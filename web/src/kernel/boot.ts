@@ -12,6 +12,15 @@ export interface Booting {
   early: MessageEvent<FromWorker>[];
 }
 
+/** Whether Python has been ready here before, so that the browser may have kept its files. */
+function visitedBefore(): boolean {
+  try {
+    return localStorage.getItem("weft:visited") !== null;
+  } catch {
+    return false;
+  }
+}
+
 export function bootWorker(): Booting {
   const signals = Signals.create();
   const worker = new Worker(site.worker, { type: "module", name: "weft-python" });
@@ -19,6 +28,7 @@ export function bootWorker(): Booting {
   worker.addEventListener("message", (event: MessageEvent<FromWorker>) => early.push(event));
   const base = new URL("./", location.href).href;
   const message: BootMessage = { type: "boot", site, base, signals: signals && signals.shared };
+  if (!visitedBefore()) message.report = true;
   const asked = new URLSearchParams(location.search);
   const threads = Number(asked.get("threads")); // ?threads=1: none but Python's own
   if (threads === 1 || (threads > 1 && signals)) message.threads = threads;

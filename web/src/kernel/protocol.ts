@@ -6,6 +6,8 @@ export interface SiteConfig {
   stdLibURL: string;
   lockFile: string;
   packages: string[];
+  /** The size of what a first visit loads of Python, before compression. */
+  bootBytes: number;
   /** Archives that are fetched, and unpacked into a folder, when a program imports one of their modules. */
   later: { url: string; folder: string; modules: string[] }[];
   /** The language's docstrings, which are fetched when a program first asks for help. */
@@ -30,6 +32,8 @@ export interface BootMessage {
   threads?: number;
   /** Addresses of 64 bits, for more than 4 GiB. */
   memory64?: boolean;
+  /** Say how far downloads have come: on a first visit they take long. */
+  report?: boolean;
 }
 
 /** What a run needs besides its source. */

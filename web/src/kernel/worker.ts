@@ -4,6 +4,7 @@
  */
 import { createPage, type Page } from "@weft/runtime";
 import { loadPyodide, type PyodideAPI } from "pyodide";
+import { watchDownloads, type Watcher } from "./fetch.js";
 import { OutputQueue } from "./output_queue.js";
 import type {
   AskMessage,
@@ -120,8 +121,25 @@ function offerLater(pyodide: PyodideAPI, site: SiteConfig, base: string): void {
   pyodide.pyimport("weft_docstrings").install("weft", () => fetchNow(base + site.docstrings, "text"));
 }
 
-async function boot({ site, base, signals: shared, threads, memory64 }: BootMessage): Promise<Session> {
+/** Says how far the first visit's downloads have come. */
+function counter(total: number): NonNullable<Watcher["bytes"]> {
+  let loaded = 0;
+  let said = 0;
+  return (bytes) => {
+    loaded += bytes;
+    if (loaded - said < total / 100) return;
+    said = loaded;
+    post({ type: "progress", what: "Loading Python", loaded, total });
+  };
+}
+
+async function boot({ site, base, signals: shared, threads, memory64, report }: BootMessage): Promise<Session> {
   const started = performance.now();
+  const failed = (message: string): void => {
+    watchDownloads(null); // one message is enough
+    post({ type: "failed", message });
+  };
+  watchDownloads({ failed, ...(report && { bytes: counter(site.bootBytes) }) });
   signals = shared && new Signals(shared);
   const own = hooks();
   const [page, pyodide] = await Promise.all([
@@ -134,6 +152,7 @@ async function boot({ site, base, signals: shared, threads, memory64 }: BootMess
       packages: site.packages,
     }),
   ]);
+  watchDownloads(null);
   pyodide.registerJsModule("_weft_page", { ...page, ...own });
   offerLater(pyodide, site, base);
   forward(pyodide);

@@ -129,7 +129,7 @@ export class Text {
     if (line.includes("\x1b")) {
       const parts = colours.ansiToJson(overwritten(line), { use_classes: true, remove_empty: true, json: true });
       block.append(...parts.map(span), end);
-    } else block.append(cut(line) + end);
+    } else block.append(cut(overwritten(line)) + end);
     this.blockLength += line.length + 1;
     this.kept += line.length + 1;
   }
