@@ -10,6 +10,7 @@ import { BackendChoice } from "./host.js";
 import { LibraryPanel } from "./library_panel.js";
 import { useMenu } from "./menu.js";
 import { Notices } from "./notices.js";
+import { useRenderers } from "./renderers.js";
 import { PageRunner } from "./run.js";
 import { Shelf } from "./shelf.js";
 import { settings } from "./settings.js";
@@ -66,6 +67,8 @@ const python = new Python(firstWorker, {
 });
 
 // ---- Documents ----
+
+useRenderers();
 
 const choice = new BackendChoice(
   () => desk.runAll(),

@@ -126,6 +126,8 @@ export interface ReadyMessage {
   hasGpu: boolean;
   canWait: boolean;
   bootMs: number;
+  /** A word in the device's memory that ends the compiled program that runs; null where memory can't be shared. */
+  deviceStop: Int32Array | null;
 }
 
 /** How a run ended, and what it cost. */

@@ -122,6 +122,8 @@ export class Python {
 
   private interrupt(): void {
     this.signals?.raise();
+    // A compiled program looks at a word of its own.
+    if (this.ready?.deviceStop) Atomics.store(this.ready.deviceStop, 0, 1);
     this.send({ type: "stop" });
   }
 

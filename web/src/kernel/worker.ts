@@ -164,6 +164,7 @@ async function boot({ site, base, signals: shared, threads, memory64, report }: 
     ...(JSON.parse(described) as Pick<ReadyMessage, "python" | "weft" | "canWait">),
     features: [...page.features],
     hasGpu: page.gpu !== null,
+    deviceStop: page.device.interruptView(),
     bootMs: performance.now() - started,
   });
   return { pyodide, kernel, page, site, base, fetched: new Set() };
@@ -199,6 +200,7 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
   try {
     await fetchAssets(current, message.source);
     signals?.clear();
+    page.device.clearInterrupt();
     running = true;
     outcome = JSON.parse(await kernel.execute.callPromising(JSON.stringify(message))) as Outcome;
   } catch (error) {

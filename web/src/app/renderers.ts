@@ -1,0 +1,42 @@
+/** What shows values of other rooms: figures, Markdown, formulas. */
+import { FigureView, type FigureSpec } from "../figures/index.js";
+import { FIGURE } from "../kernel/protocol.js";
+import { register, type Make } from "../output/values.js";
+import { onTheme } from "./theme.js";
+
+const figure: Make = () => {
+  const element = document.createElement("div");
+  const view = new FigureView(element);
+  const forget = onTheme(() => view.recolour());
+  return {
+    element,
+    show: (spec, buffers) => view.update(spec as FigureSpec, buffers),
+    dispose() {
+      forget();
+      view.dispose();
+    },
+  };
+};
+
+function prose(source: (data: unknown) => string): Make {
+  return () => {
+    const element = document.createElement("div");
+    element.className = "prose";
+    return {
+      element,
+      async show(data) {
+        const { renderMarkdown } = await import("../documents/markdown.js");
+        element.innerHTML = await renderMarkdown(source(data)); // made safe there: no HTML of the source comes through
+      },
+    };
+  };
+}
+
+const text = (data: unknown): string => (Array.isArray(data) ? data.join("") : String(data));
+const formula = (data: unknown): string => `$$\n${text(data).replace(/^\s*\$+|\$+\s*$/g, "")}\n$$`;
+
+export function useRenderers(): void {
+  register(FIGURE, figure);
+  register("text/markdown", prose(text));
+  register("text/latex", prose(formula));
+}
