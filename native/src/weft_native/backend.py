@@ -291,11 +291,17 @@ class XlaBackend:
         """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds
         the user's lines and scopes.
         """
-        return executable.module_text(self.lower(jaxpr, device, options).module, dialect, debug_info)
+        lowered = self.lower(jaxpr, device, options)
+        with lowered.home.lock:
+            return executable.module_text(lowered.module, dialect, debug_info)
 
     def lowered_ir(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None):
         """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
-        return executable.module_ir(self.lower(jaxpr, device, options).module, dialect)
+        from .lower.builder import dialects
+
+        with dialects() as home:
+            home.give_away()  # nobody knows in which thread the caller looks at the module
+            return executable.module_ir(self.lower(jaxpr, device, options).module, dialect)
 
     def computation(
         self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence, donated: Sequence[bool], tuple_args: bool
@@ -307,7 +313,8 @@ class XlaBackend:
             lowered = module.lower(
                 closed.jaxpr, name, donated, True, platform, axes=axes, symbol=name, consts=closed.consts
             )
-        return executable.computation(lowered.module, tuple_args)
+        with lowered.home.lock:
+            return executable.computation(lowered.module, tuple_args)
 
     def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
         """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a
@@ -316,16 +323,25 @@ class XlaBackend:
         from .lower import module
 
         lowered = module.lower(jaxpr, name, platform=platform)
-        return executable.module_text(lowered.module), lambda: compat.portable_artifact(lowered.module)
+
+        def artifact() -> bytes:
+            with lowered.home.lock:
+                return compat.portable_artifact(lowered.module)
+
+        with lowered.home.lock:
+            return executable.module_text(lowered.module), artifact
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device, or for those of a Partition."""
+        from .lower.builder import dialects
+
         pairs = {k: v for k, v in options.options if k != "keep_unused"}
         client = device.devices[0].client if type(device) is Partition else device.client
-        with timed(LOWER, f"jit({options.name})"):
-            lowered = self.lower(jaxpr, device, options)
-        with timed(COMPILE, f"jit({options.name})"):
-            return executable.compile_lowered(client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
+        with dialects():
+            with timed(LOWER, f"jit({options.name})"):
+                lowered = self.lower(jaxpr, device, options)
+            with timed(COMPILE, f"jit({options.name})"):
+                return executable.compile_lowered(client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
 
     def jit(
         self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str

@@ -60,9 +60,10 @@ class XlaExecutable:
         if stage in (None, "hlo"):
             return "\n\n".join(m.to_string() for m in self.loaded.hlo_modules())
         if stage == "stablehlo":
-            from .lower.builder import parse  # not before a program was lowered
+            from .lower.builder import dialects, parse  # not before a program was lowered
 
-            return module_text(parse(self._bytecode))
+            with dialects() as home:
+                return module_text(parse(self._bytecode, home))
         raise ValueError(f"XLA programs have the stages {', '.join(map(repr, STAGES))}; got {stage!r}.")
 
     def cost_analysis(self) -> dict:
@@ -149,7 +150,7 @@ def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: S
             + ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse."
         )
     try:
-        with lowered.home.context:
+        with lowered.home.lock, lowered.home.context:
             devices = list(device.devices) if type(device) is Partition else [device]
             loaded = cache.compile_module(
                 client, lowered, devices, compile_options(devices, options), _bound(lowered.callbacks, device), name

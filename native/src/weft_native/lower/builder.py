@@ -5,8 +5,10 @@ Operations are made with `ir.Operation.create`, which costs less than half of wh
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from functools import partial
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -54,28 +56,58 @@ class Dialects:
         _stablehlo.register_dialect(self.context)
         self.context.load_all_available_dialects()
         self.used = 0
+        self.lock = threading.RLock()  # of the thread that builds, prints or compiles a module of this context
         self.types: dict = {}
         self.attributes: dict = {}
         self.locations: dict = {}
         self.elements: dict = {}
         self.kept: list = []  # what C++ has a bare pointer to
 
-
-_current: list[Dialects] = []
-
-
-def dialects() -> Dialects:
-    """The context to build the next module in."""
-    if not _current or _current[0].used >= Dialects.MODULES:
-        _current[:] = [Dialects()]
-    found = _current[0]
-    found.used += 1
-    return found
+    def give_away(self) -> None:
+        """No further module is built here."""
+        self.used = self.MODULES
 
 
-def parse(bytecode: bytes):
+class _Own(threading.local):
+    dialects: Dialects | None = None
+
+
+_known: list[Dialects] = []
+_own = _Own()
+
+
+@contextlib.contextmanager
+def dialects() -> Iterator[Dialects]:
+    """The context to build the next module in, which no other thread uses before the block ends.
+
+    XLA loads dialects into a module's context while it compiles, and Python's other threads run meanwhile: what they
+    did in the same context ended the process. Inside of a block the same thread gets the same context.
+    """
+    if _own.dialects is not None:
+        _own.dialects.used += 1
+        yield _own.dialects
+        return
+    for mine in tuple(_known):
+        if mine.lock.acquire(blocking=False):
+            break
+    else:
+        mine = Dialects()
+        mine.lock.acquire()
+        _known.append(mine)
+    try:
+        _own.dialects = mine
+        mine.used += 1
+        yield mine
+    finally:
+        _own.dialects = None
+        if mine.used >= Dialects.MODULES and mine in _known:
+            _known.remove(mine)
+        mine.lock.release()
+
+
+def parse(bytecode: bytes, home: Dialects):
     """A module from its bytecode."""
-    return ir.Module.parse(bytecode, context=dialects().context)
+    return ir.Module.parse(bytecode, context=home.context)
 
 
 # NumPy's stubs say from Python 3.12 on only that an array is a buffer, hence Any.

@@ -317,14 +317,13 @@ def lower(
     `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part. `consts`
     become part of the program.
     """
-    home = dialects()
     kept = kept_arguments(jaxpr, keep_unused)
     donated = tuple(donated) or (False,) * len(jaxpr.invars)
     invars = [v for v, k in zip(jaxpr.invars, kept) if k]
     alias, unusable = assign_donations(
         [v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k]
     )
-    with home.context, ir.Location.unknown(home.context):
+    with dialects() as home, home.context, ir.Location.unknown(home.context):
         state = Lowering(home, re.sub(r"[^\w.]", "_", symbol or f"jit_{name}"), platform)
         if partition is not None:
             state.place = NamedSharding(partition.mesh, P())
