@@ -83,8 +83,44 @@ def clear_output(wait: bool = False) -> None:
     _weft_page.clear(bool(wait))
 
 
+class Place:
+    """A place on the page: what is shown while it is entered replaces, one by one, what was shown there before."""
+
+    def __init__(self) -> None:
+        self.name = f"place-{next(_names)}"
+        self.names: dict[str, str] = {}
+        self.shown = self.most = 0
+
+    def __enter__(self) -> Place:
+        _places.append(self)
+        self.names, self.shown = {}, 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        plot: Any = sys.modules.get("weft.plot")
+        if plot is not None:
+            plot.flush()
+        _places.remove(self)
+        for k in range(self.shown, self.most):
+            send(f"{self.name}/{k}", {"text/plain": ""}, [], update=True)
+        self.most = self.shown
+
+    def rename(self, name: str) -> str:
+        """The name under which the page knows what a program shows as `name`."""
+        if name not in self.names:
+            self.names[name] = f"{self.name}/{self.shown}"
+            self.shown += 1
+        return self.names[name]
+
+
+_places: list[Place] = []
+
+
 def send(name: str, data: Mapping[str, Any], buffers: list[Any], update: bool) -> None:
     """Sends a bundle of MIME types and its buffers (of bytes) to the page."""
+    if _places:
+        # What is new here may be the next picture of what stands there.
+        name, update = _places[-1].rename(name), True
     sys.stdout.flush()
     sys.stderr.flush()
     arrays = js.Array.new()
@@ -211,3 +247,7 @@ def forget() -> None:
     """Starts anew: the next program has shown nothing."""
     global _names
     _names = count(1)
+    _places.clear()
+    widgets = sys.modules.get("weft_widgets")
+    if widgets is not None:
+        widgets.forget()

@@ -68,7 +68,7 @@ const python = new Python(firstWorker, {
 
 // ---- Documents ----
 
-useRenderers();
+useRenderers(python);
 
 const choice = new BackendChoice(
   () => desk.runAll(),

@@ -1,7 +1,9 @@
 /** What shows values of other rooms: figures, Markdown, formulas. */
 import { FigureView, type FigureSpec } from "../figures/index.js";
-import { FIGURE } from "../kernel/protocol.js";
+import { FIGURE, WIDGET } from "../kernel/protocol.js";
+import type { Python } from "../kernel/python.js";
 import { register, type Make } from "../output/values.js";
+import { widgets } from "../widgets/index.js";
 import { onTheme } from "./theme.js";
 
 const figure: Make = () => {
@@ -35,7 +37,11 @@ function prose(source: (data: unknown) => string): Make {
 const text = (data: unknown): string => (Array.isArray(data) ? data.join("") : String(data));
 const formula = (data: unknown): string => `$$\n${text(data).replace(/^\s*\$+|\$+\s*$/g, "")}\n$$`;
 
-export function useRenderers(): void {
+export function useRenderers(python: Python): void {
+  register(
+    WIDGET,
+    widgets((run, name, event, buffers) => python.tellWidget(run, name, event, buffers)),
+  );
   register(FIGURE, figure);
   register("text/markdown", prose(text));
   register("text/latex", prose(formula));

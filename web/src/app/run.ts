@@ -29,7 +29,7 @@ export class PageRunner implements Runner {
             area.write(stream, text);
             if (!performance.getEntriesByName("weft:first-output").length) performance.mark("weft:first-output");
           },
-          display: ({ name, bundle, update }) => area.display(name, bundle, update),
+          display: ({ name, bundle, update, run }) => area.display(name, bundle, update, run),
           clear: (wait) => area.clear(wait),
           input: () => area.ask((line) => this.python.giveLine(line)),
           done: (message) => {

@@ -73,6 +73,8 @@ export interface AskMessage {
 export interface WidgetMessage {
   type: "widget";
   widget: string;
+  /** The run that showed it. */
+  run: number;
   /** JSON; bulk data stands in `buffers`. */
   event: string;
   buffers: ArrayBuffer[];
@@ -154,4 +156,6 @@ export type FromWorker =
   /** `input()` waits for a line, which goes into `signals`. */
   | { type: "input"; run: number }
   | { type: "answer"; question: number; json: string }
+  /** Handlers of a widget have run: it may send what was done with it since. */
+  | { type: "handled"; widget: string }
   | DoneMessage;

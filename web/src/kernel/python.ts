@@ -29,6 +29,9 @@ const AGAIN_MS = 100;
 /** How long a stop may take before the worker is replaced, which costs seconds and all of Python's state. */
 const GRACE_MS = 2000;
 
+/** Runs whose widgets are still heard. */
+const MOST_PAST = 200;
+
 type Request = Omit<ExecuteMessage, "type" | "run">;
 
 interface Run {
@@ -46,6 +49,9 @@ export class Python {
   private stopping: { again: ReturnType<typeof setInterval>; grace: ReturnType<typeof setTimeout> } | null = null;
   private questions = 0;
   private taken = 0;
+  private readonly handled = new Map<string, () => void>();
+  /** Runs that have ended, but may have widgets whose handlers show something. */
+  private readonly past = new Map<number, RunEvents>();
   private readonly asked = new Map<number, (json: string | null) => void>();
 
   constructor(
@@ -99,8 +105,10 @@ export class Python {
     this.send({ type: "file", name, data }, [data]);
   }
 
-  tellWidget(widget: string, event: unknown, buffers: ArrayBuffer[] = []): void {
-    this.send({ type: "widget", widget, event: JSON.stringify(event), buffers }, buffers);
+  /** Sends what the reader did with a widget; resolves once its handlers have run. */
+  tellWidget(run: number, widget: string, event: unknown, buffers: ArrayBuffer[] = []): Promise<void> {
+    this.send({ type: "widget", widget, run, event: JSON.stringify(event), buffers }, buffers);
+    return new Promise((resolve) => this.handled.set(widget, resolve));
   }
 
   /** Replaces the worker: all of Python's state is gone. */
@@ -111,9 +119,17 @@ export class Python {
     this.current = null;
     for (const resolve of this.asked.values()) resolve(null);
     this.asked.clear();
+    this.past.clear();
+    for (const resolve of this.handled.values()) resolve();
+    this.handled.clear();
     this.attach(bootWorker());
     ended?.events.done(notRun({ status: "stopped" }));
     this.events.restarted();
+  }
+
+  private keep(run: number, events: RunEvents): void {
+    this.past.set(run, events);
+    if (this.past.size > MOST_PAST) this.past.delete(this.past.keys().next().value!);
   }
 
   private send(message: ToWorker, transfer: Transferable[] = []): void {
@@ -184,17 +200,24 @@ export class Python {
         this.asked.get(message.question)?.(message.json);
         this.asked.delete(message.question);
         return;
+      case "handled":
+        this.handled.get(message.widget)?.();
+        this.handled.delete(message.widget);
+        return;
       case "done": {
         if (this.current?.number !== message.run) return;
         this.endStop();
         const { events } = this.current;
+        this.keep(message.run, events);
         this.current = null;
         this.next();
         return events.done(message);
       }
-      default:
+      default: {
         if (message.type === "output") this.take(message.text.length);
-        if (this.current?.number === message.run) tell(this.current.events, message);
+        const events = this.current?.number === message.run ? this.current.events : this.past.get(message.run);
+        if (events) tell(events, message);
+      }
     }
   }
 }

@@ -32,6 +32,11 @@ interface Kernel {
   answer(topic: string, about: string): string;
 }
 
+/** A Python function that may wait. */
+interface Promising {
+  callPromising(...arguments_: unknown[]): Promise<unknown>;
+}
+
 interface Session {
   pyodide: PyodideAPI;
   kernel: Kernel;
@@ -233,9 +238,19 @@ function ask({ kernel }: Session, { question, topic, about }: AskMessage): void 
   post({ type: "answer", question, json });
 }
 
-function widget({ pyodide }: Session, { widget: name, event, buffers }: WidgetMessage): void {
-  const widgets = pyodide.pyimport("weft_widgets");
-  widgets.receive(name, event, pyodide.toPy(buffers.map((buffer) => new Uint8Array(buffer))));
+/** Runs the handlers of a widget; what they show belongs to the run that showed the widget. */
+async function widget({ pyodide }: Session, { widget: name, run: of, event, buffers }: WidgetMessage): Promise<void> {
+  const now = run;
+  queue.flush();
+  run = of;
+  try {
+    const { receive } = pyodide.pyimport("weft_widgets") as { receive: Promising };
+    await receive.callPromising(name, event, pyodide.toPy(buffers.map((buffer) => new Uint8Array(buffer))));
+  } finally {
+    queue.flush();
+    run = now;
+    post({ type: "handled", widget: name });
+  }
 }
 
 function receive(current: Session, message: Exclude<ToWorker, BootMessage>): void {
@@ -247,7 +262,7 @@ function receive(current: Session, message: Exclude<ToWorker, BootMessage>): voi
     case "ask":
       return ask(current, message);
     case "widget":
-      return widget(current, message);
+      return void widget(current, message);
     case "file":
       return give(current.pyodide, (message satisfies FileMessage).name, message.data);
   }

@@ -57,8 +57,9 @@ export class OutputArea {
     this.schedule();
   }
 
-  display(name: string, bundle: Bundle, update: boolean): void {
-    this.later(() => this.show(name, bundle, update));
+  /** Shows a value that a run gives; it replaces what the run showed under this name, if it is an update. */
+  display(name: string, bundle: Bundle, update: boolean, run: number): void {
+    this.later(() => this.show(name, bundle, update, run));
   }
 
   error(error: ProgramError, goto: (line: number) => void): void {
@@ -158,12 +159,12 @@ export class OutputArea {
     this.element.append(element);
   }
 
-  private show(name: string, bundle: Bundle, update: boolean): void {
+  private show(name: string, bundle: Bundle, update: boolean, run: number): void {
     const { mime, make } = choose(bundle);
     const held = this.shown.get(name);
     if (held && update && held.mime === mime) {
       held.bundle = bundle;
-      void held.renderer.show(bundle.data[mime], bundle.buffers);
+      void held.renderer.show(bundle.data[mime], bundle.buffers, run);
       return;
     }
     const renderer = make();
@@ -176,7 +177,7 @@ export class OutputArea {
       this.elsewhere.element.append(renderer.element);
     } else this.append(renderer.element);
     this.shown.set(name, { mime, renderer, bundle });
-    void renderer.show(bundle.data[mime] ?? bundle.data["text/plain"] ?? "", bundle.buffers);
+    void renderer.show(bundle.data[mime] ?? bundle.data["text/plain"] ?? "", bundle.buffers, run);
     if (this.shown.size > MOST_VALUES) this.dropOldest();
   }
 

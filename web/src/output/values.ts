@@ -4,7 +4,7 @@ import { ARRAY, FIGURE, TREE, WIDGET, type Bundle } from "../kernel/protocol.js"
 /** Shows one kind of value. `show` is called again when a value with the same name replaces it. */
 export interface Renderer {
   element: HTMLElement;
-  show(data: unknown, buffers: ArrayBuffer[]): void | Promise<void>;
+  show(data: unknown, buffers: ArrayBuffer[], run: number): void | Promise<void>;
   dispose?(): void;
 }
 
