@@ -2,12 +2,7 @@
 
 import weft
 import weft.numpy as jnp
-from weft import random
-
-try:
-    from weft_page import line, scatter  # figures beside the output of the playground
-except ImportError:
-    line = scatter = lambda *args, **kwargs: None
+from weft import plot, random
 
 
 def init(key, hidden=32):
@@ -40,14 +35,15 @@ def step(params, momentum, x, y):
 key_x, key_noise, key_params = random.split(random.key(0), 3)
 x = random.uniform(key_x, (200,), minval=-2.0, maxval=2.0)
 y = jnp.sin(2.5 * x) * jnp.exp(-0.2 * x**2) + 0.1 * random.normal(key_noise, (200,))
-scatter(x, y, label="wave: data")
+plot.scatter(x, y, label="data", title="a noisy wave")
 
 params = init(key_params)
 momentum = weft.tree.map(jnp.zeros_like, params)
 for i in range(1001):
     params, momentum, value = step(params, momentum, x, y)
     if i % 20 == 0:
+        plot.curve("loss", i, value, xlabel="step", yscale="log")
         print(f"step {i:4d}  loss {float(value):.5f}")
 
 grid = jnp.linspace(-2.0, 2.0, 200)
-line(grid, predict(params, grid), label="wave: fit")
+plot.line(grid, predict(params, grid), label="fit")

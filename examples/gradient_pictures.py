@@ -2,11 +2,7 @@
 
 import weft
 import weft.numpy as jnp
-
-try:
-    from weft_page import image  # figures beside the output of the playground
-except ImportError:
-    image = lambda *args, **kwargs: None
+from weft import plot
 
 
 def height(p):
@@ -30,15 +26,25 @@ def picture(f):
 z = picture(height)
 g = picture(slope)
 
-image(z, label="height")
-image(g[..., 0], label="slope to the right")
-image(g[..., 1], label="slope upwards")
-image(jnp.sqrt(jnp.sum(g**2, axis=-1)), label="steepness")
+figure = plot.figure(title="Two hills and a ripple", columns=2, height=240, aspect="equal")
+extent = (-2, 2, -2, 2)  # row 0 of the pictures is where y is -2: at the bottom
+figure.panel(title="height").image(z, origin="lower", extent=extent)
+most = float(jnp.max(jnp.abs(g)))  # so that level ground is grey
+for k, direction in enumerate(("to the right", "upwards")):
+    panel = figure.panel(title=f"slope {direction}")
+    panel.image(g[..., k], origin="lower", extent=extent, cmap="coolwarm", vmin=-most, vmax=most)
+uphill = figure.panel(title="uphill").contour(axis, axis, z, levels=10)
+few = slice(4, None, 8)
+uphill.quiver(axis[few], axis[few], g[few, few, 0], g[few, few, 1])
 
 # Walk uphill from one point, following the gradient.
 p = jnp.array([-0.2, 0.6])
+path = [p]
 for _ in range(60):
     p = p + 0.1 * slope(p)
+    path.append(p)
+path = jnp.stack(path)
+uphill.line(path[:, 0], path[:, 1], label="a walk", color="C1", width=3)
 print("a summit is at", p)
 print("its height is ", height(p))
 print("its slope is  ", slope(p))

@@ -2,12 +2,7 @@
 
 import weft
 import weft.numpy as jnp
-from weft import random
-
-try:
-    from weft_page import curve, line  # figures beside the output of the playground
-except ImportError:
-    curve = line = lambda *args, **kwargs: None
+from weft import plot, random
 
 
 # How far does a walk of n steps get? About the square root of n.
@@ -19,8 +14,11 @@ def walks(key):
 
 paths = walks(random.key(1))
 steps = jnp.arange(1, 401)
-line(steps, paths[0], label="walks: one of them")
-line(steps, jnp.sqrt(jnp.mean(paths**2, axis=0)), label="walks: typical distance")
+figure = plot.figure(title="500 random walks", columns=2)
+figure.panel(xlabel="step").line(steps, paths[:5].T, color="C7", width=1)
+typical = jnp.sqrt(jnp.mean(paths**2, axis=0))
+figure.band(steps, -typical, typical, label="typical distance").line(steps, typical, label="typical distance")
+figure.panel(title="where they end").histogram(paths[:, -1])
 print("distance after 400 steps:", jnp.sqrt(jnp.mean(paths[:, -1] ** 2)), "(the square root is 20)")
 
 
@@ -35,6 +33,6 @@ hits = 0
 for i in range(1, 51):
     hits += int(inside(random.fold_in(random.key(2), i)))
     estimate = 4 * hits / (20000 * i)
-    curve("pi", i, estimate)
+    plot.curve("pi", 20000 * i, estimate, xlabel="points")
     if i % 10 == 0:
         print(f"{20000 * i:8d} points: pi is about {estimate:.5f}")

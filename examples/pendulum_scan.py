@@ -2,11 +2,7 @@
 
 import weft
 import weft.numpy as jnp
-
-try:
-    from weft_page import line  # figures beside the output of the playground
-except ImportError:
-    line = lambda *args, **kwargs: None
+from weft import plot
 
 G = 9.81
 DT = 0.01
@@ -49,10 +45,14 @@ starts = jnp.array([[2.0, 2.5], [2.001, 2.5]])
 paths = weft.vmap(simulate)(starts)
 
 seconds = jnp.arange(2000) * DT
-line(seconds, paths[0, :, 1], label="second angle: one start")
-line(seconds, paths[1, :, 1], label="second angle: 0.001 away")
+plot.line(seconds, {"one start": paths[0, :, 1], "0.001 away": paths[1, :, 1]}, title="second angle", xlabel="seconds")
 distance = jnp.sqrt(jnp.sum((paths[0] - paths[1]) ** 2, axis=-1))
-line(seconds, jnp.log10(distance + 1e-9), label="log10 of their distance")
+plot.figure(title="their distance", xlabel="seconds", yscale="log").line(seconds, distance)
+
+# The second mass, on its way through the plane.
+x = jnp.sin(paths[0]).sum(axis=-1)
+y = -jnp.cos(paths[0]).sum(axis=-1)
+plot.figure(title="the path of the second mass", aspect="equal").line(x, y, width=1)
 
 for t in (1, 5, 10, 15):
     print(f"after {t:2d} s they are {float(distance[t * 100 - 1]):.4f} apart")

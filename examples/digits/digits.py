@@ -5,12 +5,7 @@ import time
 
 import weft
 import weft.numpy as jnp
-from weft import random
-
-try:
-    from weft_page import curve  # a live curve beside the output of the playground
-except ImportError:
-    curve = lambda *args: None
+from weft import plot, random
 
 HIDDEN, BATCH, RATE, STEPS, TRAIN = 128, 64, 2e-3, 700, 1500
 
@@ -85,7 +80,7 @@ def train(steps=STEPS, watch=lambda i, value, seconds: None):
 
 def show(i, value, seconds):
     if i % 10 == 0:
-        curve("loss", i, value)
+        plot.curve("loss", i, value, xlabel="step", yscale="log")
     if i % 100 == 0 or i == STEPS - 1:
         print(f"step {i:4d}  loss {float(value):.4f}  {seconds:6.2f} s")
 

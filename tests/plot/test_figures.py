@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -341,7 +342,7 @@ def test_a_live_curve_sends_only_new_points(seen, monkeypatch):
     now = iter(k / 100 for k in range(10**6))  # 100 points a second: some wait for the next frame
     monkeypatch.setattr("weft.plot.session.perf_counter", lambda: next(now))
     for step in range(50):
-        plot.curve("loss", step, 1 / (step + 1))
+        plot.curve("loss", step, 1 / (step + 1), xlabel="step")
     first, *appended = seen
     assert first[3] is False and first[1]["title"] == "loss"
     points = [0]
@@ -373,7 +374,7 @@ def test_curves_by_name(seen):
     plot.flush()
     last = {spec["title"]: spec for _, spec, _, _ in seen if "panels" in spec}
     labels = {title: [m["label"] for m in spec["panels"][0]["marks"]] for title, spec in last.items()}
-    assert labels == {"loss": ["train", "test a", "test b"], "accuracy": ["accuracy"]}
+    assert labels == {"loss": ["train", "test a", "test b"], "accuracy": [""]}
 
 
 def test_a_figure_that_is_shown_again_and_again(seen):
@@ -384,6 +385,23 @@ def test_a_figure_that_is_shown_again_and_again(seen):
     assert seen[0][3] is False and all(update for _, _, _, update in seen[1:])
     assert np.frombuffer(seen[-1][2][0])[0] == 199  # the last frame
     assert len(seen) < 200
+
+
+def test_an_animation_shows_whole_frames(seen, monkeypatch):
+    now = iter(k / 50 for k in range(10**6))
+    monkeypatch.setattr("weft.plot.session.perf_counter", lambda: next(now))
+    figure = plot.figure()
+    for frame in range(20):
+        figure.clear().line([frame, 1], label="a").line([frame, 2], label="b").remove("a").line([3, frame]).show()
+    frames = [[m["label"] for m in spec["panels"][0]["marks"]] for _, spec, _, _ in seen[1:]]
+    assert len(frames) >= 19 and all(labels == ["b", ""] for labels in frames)
+
+
+def test_a_figure_that_waits_is_shown_when_another_is_drawn(seen):
+    first = plot.figure().line([1]).line([2])
+    time.sleep(0.02)
+    plot.figure().line([3])
+    assert [len(spec["panels"][0]["marks"]) for name, spec, _, _ in seen if name == first.name] == [1, 2]
 
 
 def test_the_value_of_a_cell_is_shown_once(seen):

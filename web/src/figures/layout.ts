@@ -161,9 +161,10 @@ function equalArea(area: Rectangle, window: Window, picture: { columns: number; 
   const [across, up] = [window.x.high - window.x.low, window.y.high - window.y.low];
   let unit = Math.min(area.width / across, area.height / up);
   if (picture) {
-    // pixels of a picture that is enlarged take a whole number of the screen's
+    // pixels of a picture that is enlarged take a whole number of the screen's, unless it would become much smaller
     const each = (unit * across * picture.ratio) / picture.columns;
-    if (each >= 1) unit *= Math.floor(each + 1e-9) / each;
+    const whole = Math.floor(each + 1e-9);
+    if (whole >= 0.8 * each) unit *= whole / each;
   }
   const [width, height] = [across * unit, up * unit];
   const snap = (v: number) => (picture ? Math.round(v * picture.ratio) / picture.ratio : v);

@@ -79,7 +79,7 @@ function linearTicks({ low, high }: Range, count: number): Tick[] {
   const plain =
     largest >= 1e15 || digits > 20 ? null : places.map((at) => (at === 0 ? "0" : minus(at.toFixed(digits))));
   const longest = (texts: string[]) => Math.max(0, ...texts.map((text) => text.length));
-  const usual = largest < 1e6 && largest >= 1e-3;
+  const usual = largest < 1e7 && largest >= 1e-3;
   const texts = plain && (usual || longest(plain) <= longest(powers)) ? plain : powers;
   return places.map((at, k) => ({ at, text: texts[k]! }));
 }

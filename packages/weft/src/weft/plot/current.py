@@ -154,7 +154,7 @@ def curve(label: str, x: Any, y: Any, *, color: str | None = None, **axes: Unpac
     found = session.named.get(title)
     if found is None:
         found = session.keep(title, Figure(session.new_name(), {}, title))
-    return found.curve(name if name or isinstance(y, dict) else title, x, y, color=color, **axes)
+    return found.curve(name, x, y, color=color, **axes)
 
 
 def _on_current(method: Callable[Concatenate[Drawing, Args], Drawing]) -> Callable[Args, Figure]:

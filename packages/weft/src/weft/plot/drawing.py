@@ -25,7 +25,10 @@ def _columns(what: str, given: object, label: str) -> list[tuple[str, Values]]:
             rows, count = values.shape
             numbers = values.numbers()
             found += [
-                (f"{name or label} {k}".strip(), of_floats(numbers[k + count * i] for i in range(rows)))
+                (
+                    f"{name or label} {k}" if name or label else "",
+                    of_floats(numbers[k + count * i] for i in range(rows)),
+                )
                 for k in range(count)
             ]
         elif len(values.shape) == 1:

@@ -98,8 +98,6 @@ class Figure(Drawing):
             >>> plot.flush()
         """
         panel = self._panel(axes)
-        if axes:
-            self.whole = True
         place = number("plot.curve: x", x)
         if is_tree(y):
             for name, values in series("plot.curve: y", y):
@@ -108,7 +106,7 @@ class Figure(Drawing):
                 panel.live(f"{label} {name}".strip(), place, float(values.numbers()[0]), color)
         else:
             panel.live(label, place, number("plot.curve: y", y), color)
-        session.touch(self)
+        session.touch(self, True)
         return self
 
     def remove(self, label: str) -> Figure:
@@ -142,13 +140,18 @@ class Figure(Drawing):
         """
         for panel in self.panels:
             panel.marks.clear()
-        self.whole = True
+        self.emptied()
         return self
 
     def changed(self) -> None:
         """A mark or an option is another now: a page shows it."""
         self.whole = True
-        session.touch(self)
+        session.touch(self, False)
+
+    def emptied(self) -> None:
+        """Marks are gone, for others to take their place."""
+        self.whole = True
+        session.wait(self)
 
     # What renderers get -----------------------------------------------------------------------------------------------
 
@@ -218,7 +221,7 @@ class Figure(Drawing):
         if session.renderer is None:
             _matplotlib().show(self)
         elif self.whole:
-            session.touch(self)
+            session.touch(self, True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the figure to a file, with matplotlib.

@@ -70,7 +70,10 @@ class Panel(Drawing):
 
     @override
     def _panel(self, axes: Axes) -> Panel:
-        self.options |= check_axes(dict(axes))
+        for name, value in check_axes(dict(axes)).items():
+            if self.options.get(name) != value:
+                self.options[name] = value
+                self.figure.whole = True
         return self
 
     def set(self, **axes: Unpack[Axes]) -> Panel:
@@ -102,7 +105,7 @@ class Panel(Drawing):
     def remove(self, label: str) -> None:
         """Removes the marks of a label."""
         self.marks = [mark for mark in self.marks if label_of(mark) != label]
-        self.figure.changed()
+        self.figure.emptied()
 
     def live(self, label: str, x: float, y: float, color: str | None) -> None:
         """Adds a point to the live curve of a label."""

@@ -47,14 +47,24 @@ class Session:
         if self.current is figure:
             self.current = None
 
-    def touch(self, figure: Figure) -> None:
-        """Draws a figure that has changed, unless it was drawn just now; and others that have waited for that."""
+    def touch(self, figure: Figure, show: bool) -> None:
+        """Notes that a figure has changed. It is drawn now if nobody has seen it yet, or if `show` says so; otherwise
+        it may be in the making, and waits to be shown. Others that wait are drawn too. None is drawn twice within the
+        time of a frame.
+        """
         if self.renderer is None:
             return
         self.changed[figure.name] = figure
         now = perf_counter()
-        for each in [each for each in self.changed.values() if now - each.drawn_at >= FRAME]:
-            self.draw(each, now)
+        for each in list(self.changed.values()):
+            unseen = each.drawn_at == float("-inf")
+            if now - each.drawn_at >= FRAME and (show or unseen or each is not figure):
+                self.draw(each, now)
+
+    def wait(self, figure: Figure) -> None:
+        """Notes that a figure has changed that is about to change more."""
+        if self.renderer is not None and figure.drawn_at > float("-inf"):
+            self.changed[figure.name] = figure
 
     def draw(self, figure: Figure, now: float) -> None:
         self.changed.pop(figure.name, None)
