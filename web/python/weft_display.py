@@ -28,6 +28,7 @@ __all__ = ["Shown", "clear_output", "display"]
 
 FIGURE = "application/vnd.weft.figure+json"
 ARRAY = "application/vnd.weft.array+json"
+WIDGET = "application/vnd.weft.widget+json"
 TREE = "application/vnd.weft.tree+json"
 
 _METHODS = {
@@ -72,7 +73,9 @@ def display(*values: Any, name: str | None = None) -> Shown | None:
     """
     for value in values:
         data, buffers = bundle(value)
-        send(name or f"display-{next(_names)}", data, buffers, update=name is not None)
+        # A widget has a name of its own, under which it changes.
+        own = getattr(value, "name", None) if WIDGET in data else None
+        send(name or own or f"display-{next(_names)}", data, buffers, update=name is not None)
     return None if name is None else Shown(name)
 
 

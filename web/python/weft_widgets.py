@@ -46,8 +46,6 @@ __all__ = [
     "text",
 ]
 
-WIDGET = "application/vnd.weft.widget+json"
-
 _widgets: dict[str, Widget] = {}
 _names = count(1)
 
@@ -68,6 +66,7 @@ class Widget:
         self.label = label
         self.options = options
         self._value = value
+        self._shown = False
         self._handlers: list[Callable[[Any], object]] = []
         _widgets[self.name] = self
 
@@ -79,7 +78,8 @@ class Widget:
     @value.setter
     def value(self, value: Any) -> None:
         self._value = value
-        weft_display.send(self.name, self._repr_mimebundle_(), [], update=True)
+        if self._shown:
+            weft_display.send(self.name, self._repr_mimebundle_(), [], update=True)
         self._changed()
 
     def observe(self, handler: Callable[[Any], object]) -> Callable[[Any], object]:
@@ -92,9 +92,10 @@ class Widget:
             handler(self._value)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        self._shown = True
         plain = self._value if isinstance(self._value, (bool, int, float, str, type(None))) else None
         described = {"kind": self.kind, "name": self.name, "value": plain, "label": self.label, **self.options}
-        return {WIDGET: described, "text/plain": f"{self.kind} {self.label}".strip()}
+        return {weft_display.WIDGET: described, "text/plain": f"{self.kind} {self.label}".strip()}
 
 
 def slider(low: float, high: float, value: float | None = None, step: float | None = None, label: str = "") -> Widget:
@@ -158,7 +159,9 @@ def file(label: str = "", accept: str = "") -> Widget:
 
 
 def canvas(width: int = 28, height: int = 28, label: str = "", scale: int = 8) -> Widget:
-    """A field to draw on: its value is a float32 array of shape (height, width), 0 where nothing is drawn, 1 at most."""
+    """A field to draw on: its value is a float32 array of shape (height, width), 0 where nothing is drawn, 1 at
+    most.
+    """
     return Widget("canvas", None, label, width=int(width), height=int(height), scale=int(scale))
 
 
