@@ -16,7 +16,11 @@ export default defineConfig({
   reporter: [["list"]],
   use: { headless: true, viewport: { width: 1280, height: 800 }, screenshot: "only-on-failure" },
   projects: [
-    { name: "page", testMatch: /(playground|runs|notebook|widgets|runtime|exported|figures)\.spec/, use: launch() },
+    {
+      name: "page",
+      testMatch: /(playground|documents|runs|notebook|widgets|runtime|exported|figures)\.spec/,
+      use: launch(),
+    },
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
     { name: "weft", testMatch: /\/(weft|micropip|cache|visit|stop|language)\.spec/, use: launch() },
     { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },

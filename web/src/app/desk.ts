@@ -78,6 +78,12 @@ export class Desk {
     this.show(document, true);
   }
 
+  /** Shows the title of the open document, which was given another one. */
+  retitle(): void {
+    this.options.title.value = this.document?.title ?? "";
+    this.name();
+  }
+
   runAll(): void {
     void this.view?.runAll();
   }

@@ -105,7 +105,7 @@ const desk = new Desk({
 });
 
 const examples = site.examples.map(({ id, title, summary, source }) => ({ id, title, summary, source }));
-const shelf = await Shelf.open(notices, (document) => desk.show(document));
+const shelf = await Shelf.open(notices, desk);
 
 function exampleDocument(id: string): Document | null {
   const example = examples.find((each) => each.id === id);

@@ -4,7 +4,7 @@
  * What a link or an example shows is a loose document until the reader changes it; then it becomes a document of the
  * library. So looking leaves nothing behind, and nobody's own text is ever written over.
  */
-import { Library, type Entry } from "../documents/library.js";
+import { Library, type Entry, type Opened } from "../documents/library.js";
 import type { Document } from "../documents/model.js";
 import { fromFragment, toFragment } from "../documents/share.js";
 import type { Notices } from "./notices.js";
@@ -14,19 +14,28 @@ export type { Entry };
 
 const SAVE_AFTER_MS = 400;
 
+/** What shows the open document. */
+interface Page {
+  show(document: Document): void;
+  /** The open document has another title. */
+  retitle(): void;
+}
+
 const said = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export class Shelf {
   private document: Document | null = null;
-  /** Null for a loose document. */
-  private revision: number | null = null;
+  /** The revisions that documents of the library have here; a loose document has none. */
+  private readonly revisions = new WeakMap<Document, number>();
+  /** Documents with edits that no finished save has, and how many. */
+  private readonly edits = new Map<Document, number>();
   private timer: ReturnType<typeof setTimeout> | null = null;
   private saving: Promise<void> = Promise.resolve();
 
   private constructor(
     private readonly library: Library,
     private readonly notices: Notices,
-    private readonly show: (document: Document) => void,
+    private readonly page: Page,
   ) {
     for (const { message } of library.notices) notices.show(message);
     library.subscribe((event) => {
@@ -34,18 +43,19 @@ export class Shelf {
       else if (event.byOtherTab && event.id === this.document?.id) void this.changedElsewhere();
     });
     window.addEventListener("pagehide", () => {
-      const edited = this.timer !== null && this.document !== null;
-      library.hide(edited ? { document: this.document!, revision: this.revision ?? 0 } : null);
+      const edited = [...this.edits.keys()];
+      library.hide(edited.map((document) => ({ document, revision: this.revisions.get(document) ?? 0 })));
     });
+    // A page that comes back as it was has not heard of other tabs meanwhile.
+    window.addEventListener("pageshow", ({ persisted }) => persisted && void this.changedElsewhere());
     // A tab in the background may be ended without further notice.
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) void this.save();
     });
   }
 
-  /** @param show Puts a document on the page. */
-  static async open(notices: Notices, show: (document: Document) => void): Promise<Shelf> {
-    return new Shelf(await Library.open(), notices, show);
+  static async open(notices: Notices, page: Page): Promise<Shelf> {
+    return new Shelf(await Library.open(), notices, page);
   }
 
   /**
@@ -55,7 +65,8 @@ export class Shelf {
   async first(last: string | null, otherwise: () => Document): Promise<Document> {
     const linked = await this.fromLink(location.hash);
     if (linked) return linked;
-    const recent = last ?? (await this.list())[0]?.id;
+    const entries = await this.list();
+    const recent = entries.some(({ id }) => id === last) ? last : entries[0]?.id;
     const kept = recent ? await this.load(recent) : null;
     return kept ?? this.loose(otherwise());
   }
@@ -64,41 +75,41 @@ export class Shelf {
   async openLink(hash: string): Promise<void> {
     await this.save();
     const linked = await this.fromLink(hash);
-    if (linked) this.show(linked);
+    if (linked) this.page.show(linked);
   }
 
   /** Shows a document that is not in the library: it will be, once the reader changes it. */
   loose(document: Document): Document {
     void this.save();
     this.document = document;
-    this.revision = null;
     if (document.origin) void this.offerCopy(document.origin);
     return document;
   }
 
   /** Whether the library has the document that is open. */
   isKept(document: Document): boolean {
-    return this.document === document && this.revision !== null;
+    return this.revisions.has(document);
   }
 
   /** Makes a document one of the library. */
   async adopt(document: Document): Promise<Document> {
     await this.save();
-    const opened = await this.library.create(document);
-    this.document = opened.document;
-    this.revision = opened.revision;
-    return opened.document;
+    return this.begin(await this.library.create(document));
+  }
+
+  /** Goes on with a document of the library. */
+  private begin({ document, revision }: Opened): Document {
+    this.document = document;
+    this.revisions.set(document, revision);
+    return document;
   }
 
   async load(id: string): Promise<Document | null> {
     await this.save();
     try {
-      const opened = await this.library.open(id);
-      this.document = opened.document;
-      this.revision = opened.revision;
-      return opened.document;
+      return this.begin(await this.library.open(id));
     } catch (error) {
-      this.notices.show(said(error));
+      this.fail(error);
       return null;
     }
   }
@@ -106,6 +117,7 @@ export class Shelf {
   /** The reader has changed the open document. */
   changed(document: Document): void {
     this.document = document;
+    this.edits.set(document, (this.edits.get(document) ?? 0) + 1);
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.save(), SAVE_AFTER_MS);
     // From now on a reload opens the reader's document, not the link again.
@@ -144,9 +156,9 @@ export class Shelf {
   }
 
   async remove(id: string): Promise<void> {
+    await this.save();
+    // What is open stays open; the next change brings it back.
     await this.library.remove(id);
-    // What is open stays open; the next change brings it back as a document.
-    if (this.document?.id === id) this.revision = null;
     this.notices.show("The document was deleted.", { text: "Undo", run: () => void this.library.undelete(id) }, 20_000);
   }
 
@@ -155,8 +167,14 @@ export class Shelf {
   }
 
   async restore(id: string, time: number): Promise<Document | null> {
-    const opened = await this.library.open(id);
-    await this.library.restore(id, time, opened.revision);
+    await this.save();
+    try {
+      const { revision } = await this.library.open(id);
+      await this.library.restore(id, time, revision);
+    } catch (error) {
+      this.fail(error);
+      return null;
+    }
     return this.load(id);
   }
 
@@ -165,45 +183,50 @@ export class Shelf {
   }
 
   private async write(document: Document): Promise<void> {
-    if (this.revision === null) {
+    const edits = this.edits.get(document);
+    const revision = this.revisions.get(document);
+    if (revision === undefined) {
       const opened = await this.library.create(document);
       // The page goes on with its own object, which the reader may have changed meanwhile.
       document.id = opened.document.id;
-      settings.set("document", document.id);
-      if (this.document === document) this.revision = opened.revision;
-      return;
+      this.revisions.set(document, opened.revision);
+    } else {
+      const saved = await this.library.save(document, revision);
+      if (saved.outcome === "conflict") this.goOnWith(saved.copy, document);
+      else this.revisions.set(document, saved.revision);
     }
-    const saved = await this.library.save(document, this.revision);
-    if (saved.outcome === "conflict") {
-      const { copy } = saved;
-      const other = document.id;
-      document.id = copy.document.id;
-      document.title = copy.document.title;
-      settings.set("document", document.id);
-      if (this.document === document) {
-        this.revision = copy.revision;
-        this.show(document);
-      }
-      const text = "Another tab changed this document too. What you wrote here is now a document of its own.";
-      const open = async (): Promise<void> => {
-        const theirs = await this.load(other);
-        if (theirs) this.show(theirs);
-      };
-      this.notices.show(text, { text: "Open the other", run: () => void open() });
-    } else if (this.document === document) this.revision = saved.revision;
+    if (this.edits.get(document) === edits) this.edits.delete(document);
+    if (this.document === document) settings.set("document", document.id);
+  }
+
+  /** Another tab has saved the document too: what is open here becomes the copy that the library made of it. */
+  private goOnWith(copy: Opened, document: Document): void {
+    const other = document.id;
+    document.id = copy.document.id;
+    document.title = copy.document.title;
+    this.revisions.set(document, copy.revision);
+    if (this.document === document) this.page.retitle();
+    const text = "Another tab changed this document too. What you wrote here is now a document of its own.";
+    const open = async (): Promise<void> => {
+      const theirs = await this.load(other);
+      if (theirs) this.page.show(theirs);
+    };
+    this.notices.show(text, { text: "Open the other", run: () => void open() });
   }
 
   /** Another tab saved the open document: shows its text, unless there are edits here, which then become a copy. */
   private async changedElsewhere(): Promise<void> {
-    if (this.timer !== null || !this.document) return;
-    const { id } = this.document;
+    const { document } = this;
+    if (!document || !this.revisions.has(document)) return;
     await this.saving;
-    const opened = await this.library.open(id).catch(() => null);
-    if (!opened || this.document?.id !== id || opened.revision === this.revision) return;
-    this.document = opened.document;
-    this.revision = opened.revision;
-    this.show(opened.document);
-    this.notices.show("Another tab changed this document; this is its text now.", undefined, 6000);
+    const opened = await this.library.open(document.id).catch(() => null);
+    if (this.document !== document || this.edits.has(document)) return;
+    if (opened?.revision === this.revisions.get(document)) return;
+    if (opened) this.page.show(this.begin(opened));
+    const text = opened
+      ? "Another tab changed this document; this is its text now."
+      : "Another tab deleted this document. It comes back when you change it.";
+    this.notices.show(text, undefined, 6000);
   }
 
   private async fromLink(hash: string): Promise<Document | null> {
@@ -222,7 +245,7 @@ export class Shelf {
     if (!copy) return;
     const open = async (): Promise<void> => {
       const document = await this.load(copy.id);
-      if (document) this.show(document);
+      if (document) this.page.show(document);
     };
     const text = `You have changed this before: “${copy.title}” is in your documents.`;
     this.notices.show(text, { text: "Open it", run: () => void open() }, 20_000);

@@ -268,20 +268,6 @@ export class Library {
   }
 
   /**
-   * Opens the copy of a document's origin that changed last, or makes one.
-   *
-   * @returns the copy; `existing` is true if it was there, so that the page can offer a new one (`create`).
-   */
-  async openCopy(document: Document): Promise<{ opened: Opened; existing: boolean }> {
-    const copies = document.origin === null ? [] : await this.copiesOf(document.origin);
-    for (const { id } of copies) {
-      const opened = await this.open(id).catch(() => null);
-      if (opened) return { opened, existing: true };
-    }
-    return { opened: await this.create({ ...document, id: newId() }), existing: false };
-  }
-
-  /**
    * Saves a document that was opened or last saved at `revision`.
    *
    * Saves of one tab may overlap: each counts as made on top of the one before it. A document that was deleted
@@ -328,10 +314,15 @@ export class Library {
     if (outcome === "same") return { outcome: "saved", revision: stored.revision };
     this.changed(stored.id, stored.revision);
     if (outcome === "conflict") return { outcome, copy: openedFrom(stored) };
-    const own = this.own.get(stored.id);
-    if (own?.to === stored.revision - 1) own.to = stored.revision;
-    else this.own.set(stored.id, { from: stored.revision - 1, to: stored.revision });
+    this.wrote(stored.id, stored.revision);
     return { outcome, revision: stored.revision };
+  }
+
+  /** Notes that this tab has written a revision on top of the one before it. */
+  private wrote(id: string, revision: number): void {
+    const own = this.own.get(id);
+    if (own?.to === revision - 1) own.to = revision;
+    else this.own.set(id, { from: revision - 1, to: revision });
   }
 
   /** Gives a document another title. */
@@ -370,6 +361,7 @@ export class Library {
     const revision = await change.catch((error: unknown) => {
       throw new DocumentError(`The browser refuses the change, because ${whyNot(error)}.`, { cause: error });
     });
+    if (revision) this.wrote(id, revision);
     this.changed(id, revision);
   }
 
@@ -484,17 +476,18 @@ export class Library {
   /**
    * For `pagehide`: keeps at once what the database may not get to write, for the next visit.
    *
-   * @param edited The document with edits that no finished save has, and the revision that they were made on.
+   * @param edited Documents with edits that no finished save has, and the revisions that they were made on.
    */
-  hide(edited: { document: Document; revision: number } | null): void {
+  hide(edited: { document: Document; revision: number }[]): void {
+    const ids = new Set(edited.map(({ document }) => document.id));
     const records = this.memory ? this.memory.documents.values() : this.kept.values();
     let all = true;
     for (const record of records) {
       const { document, revision } = openedFrom(record);
-      if (record.deleted !== null || document.id === edited?.document.id) continue;
+      if (record.deleted !== null || ids.has(document.id)) continue;
       all = this.unsaved.keep(document, revision) && all;
     }
-    if (edited) all = this.unsaved.keep(edited.document, edited.revision) && all;
+    for (const { document, revision } of edited) all = this.unsaved.keep(document, revision) && all;
     if (all) for (const key of this.held.splice(0)) this.unsaved.forget(key);
   }
 
