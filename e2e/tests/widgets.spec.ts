@@ -48,12 +48,7 @@ test("buttons, observers and values set by the program", async ({ playground, pa
 
 test("an error in a handler is printed, and the widget goes on", async ({ playground, page }) => {
   await playground.open();
-  const program = [
-    "from weft_widgets import interact",
-    "@interact(x=(0, 4))",
-    "def inverse(x):",
-    "    return 12 / x",
-  ];
+  const program = ["from weft_widgets import interact", "@interact(x=(0, 4))", "def inverse(x):", "    return 12 / x"];
   await playground.runToEnd(program.join("\n"));
   const slider = page.getByRole("slider", { name: "x" });
   await slider.fill("0");

@@ -566,3 +566,35 @@ def test_ordered_callbacks_in_the_condition_of_a_loop(end, batch):
     np.testing.assert_array_equal(got, np.arange(3) * 2**end)
     steps = [(what, k) for k in range(end) for what in ("going", "body")]
     assert heard == [*steps, ("going", end), ("after", end)]
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4"])
+def test_operations_on_all_numbers_of_few_bits(name):
+    """XLA counted the bits of negative int4 as those of a byte. Whatever an operation gives is cut to its bits."""
+    bits, signed = int(name[-1]), name[0] == "i"
+    low = -(1 << bits - 1) if signed else 0
+    x, y = (v.ravel() for v in np.meshgrid(*[np.arange(low, low + (1 << bits))] * 2))
+    mask = (1 << bits) - 1
+    cut = lambda v: np.where(signed & (v >> bits - 1 & 1).astype(bool), (v & mask) - (1 << bits), v & mask)
+    some = np.where(y == 0, 1, y)
+    operations = {
+        lax.population_count: np.bitwise_count((x & mask).astype(np.uint8)).astype(int),
+        lax.clz: bits - np.array([int(v).bit_length() for v in x & mask]),
+        lax.bitwise_not: ~x,
+        lax.add: x + y,
+        lax.sub: x - y,
+        lax.mul: x * y,
+        lax.max: np.maximum(x, y),
+        lax.min: np.minimum(x, y),
+        lax.bitwise_and: x & y,
+        lax.bitwise_or: x | y,
+        lax.bitwise_xor: x ^ y,
+        lax.div: np.trunc(x / some).astype(int),
+        lax.rem: np.fmod(x, some),
+    }
+    unary = (lax.population_count, lax.clz, lax.bitwise_not)
+    divisions = (lax.div, lax.rem)
+    f = lambda x, y, some: [g(x) if g in unary else g(x, some if g in divisions else y) for g in operations]
+    got = weft.jit(f)(narrow(x, name), narrow(y, name), narrow(some, name))
+    for g, a, want in zip(operations, got, operations.values(), strict=True):
+        np.testing.assert_array_equal(np.asarray(a).astype(int), cut(want), err_msg=g.__name__)

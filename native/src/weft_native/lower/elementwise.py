@@ -45,7 +45,6 @@ _DIRECT = {
     "real": "stablehlo.real",
     "imag": "stablehlo.imag",
     "not": "stablehlo.not",
-    "population_count": "stablehlo.popcnt",
     "add": "stablehlo.add",
     "add_any": "stablehlo.add",
     "sub": "stablehlo.subtract",
@@ -263,15 +262,24 @@ def _abs(b, ins, outs, x):
     return x if dtypes.is_unsigned(ins[0].dtype) else b.op("stablehlo.abs", [x], b.type(outs[0]))
 
 
-@elementwise("clz")
-def _clz(b, ins, outs, x):
-    # on unsigned numbers: XLA folds constants wrongly where the sign is set
-    aval = outs[0]
-    unsigned = b.type(
-        shaped(aval.shape, dtypes.dtype(dtypes.name(aval.dtype).removeprefix("u").replace("int", "uint")))
-    )
-    zeros = b.op("stablehlo.count_leading_zeros", [b.op("stablehlo.bitcast_convert", [x], unsigned)], unsigned)
-    return b.op("stablehlo.bitcast_convert", [zeros], b.type(aval))
+def _of_bits(op: str):
+    """A rule on unsigned numbers: where the sign is set, XLA counts leading zeros of constants wrongly, and bits of
+    int4 as those of the byte that it keeps them in.
+    """
+
+    def lower(b, ins, outs, x):
+        aval = outs[0]
+        unsigned = b.type(
+            shaped(aval.shape, dtypes.dtype(dtypes.name(aval.dtype).removeprefix("u").replace("int", "uint")))
+        )
+        count = b.op(op, [b.op("stablehlo.bitcast_convert", [x], unsigned)], unsigned)
+        return b.op("stablehlo.bitcast_convert", [count], b.type(aval))
+
+    return lower
+
+
+elementwise("clz")(_of_bits("stablehlo.count_leading_zeros"))
+elementwise("population_count")(_of_bits("stablehlo.popcnt"))
 
 
 @elementwise("sign")
