@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+import sys
 from typing import TYPE_CHECKING
 
 from .annotations import override
@@ -29,11 +30,15 @@ else:
 has_numpy: bool = np is not None
 
 
+HAS_BUFFERS = sys.version_info >= (3, 12)  # a class of Python can offer its memory
+
+
 def require_numpy(what: str):
     """NumPy, or an error that names what needs it."""
     if not has_numpy:
         raise ImportError(
-            f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() and memoryview() instead."
+            f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() or"
+            f" {'memoryview()' if HAS_BUFFERS else 'tobytes()'} instead."
         )
     return np
 
@@ -55,6 +60,8 @@ CODES = {
     "complex64": "ff",
     "complex128": "dd",
 }
+# integers that take a byte each, of which the upper bits say nothing
+NARROW = {"int2": "b", "int4": "b", "uint2": "B", "uint4": "B"}
 
 
 def round_bfloat16(value: float) -> int:
@@ -84,9 +91,21 @@ def pack(values, name: str) -> bytearray:
         return bytearray(struct.pack(f"<{n}H", *[round_bfloat16(float(v)) for v in values]))
     if name in ("complex64", "complex128"):
         return _pack_floats([p for v in map(complex, values) for p in (v.real, v.imag)], CODES[name][0])
+    code = _code(name)
     if name.startswith("float"):
-        return _pack_floats(values, CODES[name])
-    return bytearray(struct.pack(f"<{n}{CODES[name]}", *[_wrap(int(v), name) for v in values]))
+        return _pack_floats(values, code)
+    return bytearray(struct.pack(f"<{n}{code}", *[_wrap(int(v), name) for v in values]))
+
+
+def _code(name: str) -> str:
+    """The struct code of a dtype; TypeError for the formats that only NumPy's extensions know."""
+    code = CODES.get(name) or NARROW.get(name)
+    if code is None:
+        raise TypeError(
+            f"without NumPy the host can't read or write {name}: let the device do it, as by x.astype('float32') for"
+            " what is read, and jnp.zeros(…).astype(…) for what is made."
+        )
+    return code
 
 
 def _pack_floats(values: list, code: str) -> bytearray:
@@ -116,7 +135,8 @@ def unpack(data, name: str) -> list:
         return [complex(re, im) for re, im in zip(flat[::2], flat[1::2])]
     if name == "float16":  # memoryviews have no halves
         return list(struct.unpack(f"<{len(data) // 2}e", data))
-    return data.cast(CODES[name]).tolist()
+    values = data.cast(_code(name)).tolist()
+    return [_wrap(v, name) for v in values] if name in NARROW else values
 
 
 def round_narrow(value: float, dtype) -> float:
@@ -213,6 +233,23 @@ def to_bytes(value) -> memoryview:
         return value.data
     value = np.ascontiguousarray(value)
     return memoryview(value.reshape(-1).view(np.uint8)) if value.size else memoryview(b"")
+
+
+def as_view(value) -> memoryview:
+    """A host array as a memoryview of its shape that can't be written, since arrays don't change; BufferError for a
+    dtype that memoryviews have no format for.
+    """
+    if not isinstance(value, HostArray):
+        return memoryview(value).toreadonly()
+    code = CODES.get(value.dtype.name, "")
+    try:
+        whole = value.data.toreadonly()
+        return whole.cast(code, value.shape) if value.size else whole.cast(code)
+    except ValueError:
+        raise BufferError(
+            f"memoryviews have no format for {value.dtype.name}. Convert the array, as by x.astype('float32') or"
+            " lax.real(x), or use tolist() or tobytes()."
+        ) from None
 
 
 def converted(value, dtype):

@@ -11,7 +11,7 @@ from ..base.annotations import override
 from ..base import dtypes, source_info
 from ..base.avals import ShapedArray
 from ..core.trace import Tracer, add_type, array_types
-from ..base.host import from_bytes, np, require_numpy
+from ..base.host import as_view, from_bytes, np, require_numpy
 from ..base.mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
 
@@ -129,6 +129,10 @@ class BufferArray:
                 self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype
             )
         return self._cache
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The value's bytes for memoryview and whatever else reads memory, from Python 3.12 on."""
+        return as_view(self._host())
 
     def is_deleted(self) -> bool:
         return self.handle is None
