@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 import weft
-from hosts import TOKEN
+from hosts import TOKEN, run_host
 from proxy import Proxy
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -77,6 +77,15 @@ async def open_socket(url):
         raise JsException(str(e)) from e
 
 
+class Device:
+    """The part of the page's device by which it stops programs."""
+
+    interrupted = False
+
+    def clearInterrupt(self):
+        self.interrupted = False
+
+
 @pytest.fixture
 def page(monkeypatch):
     """The module `weft_remote.page` in a process that looks like a page's worker; `page.suspends` tells whether it
@@ -94,10 +103,15 @@ def page(monkeypatch):
     ffi.JsException, ffi.run_sync, ffi.can_run_sync = JsException, run_sync, lambda: stand_in.suspends
     js, given = types.ModuleType("js"), types.ModuleType("_weft_page")
     js.Uint8Array, given.open = Uint8Array, open_socket
+    js.navigator = types.SimpleNamespace(onLine=True)
+    given.device = stand_in.device = Device()
+    core = types.ModuleType("pyodide_js")
+    core.checkInterrupt = lambda: None
     for name, module in {
         "pyodide": types.ModuleType("pyodide"),
         "pyodide.ffi": ffi,
         "js": js,
+        "pyodide_js": core,
         "_weft_page": given,
     }.items():
         monkeypatch.setitem(sys.modules, name, module)
@@ -209,12 +223,75 @@ def test_a_lost_connection_is_tried_for_as_long_as_the_host_waits(page, host, mo
     async def nothing_there(url):
         raise JsException("nothing answers")
 
-    monkeypatch.setattr(page.module, "asyncio", types.SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(page.module.asyncio, "sleep", sleep)
     monkeypatch.setattr(page.module.page, "open", nothing_there)
+    monkeypatch.setattr(page.module, "online", lambda: False)  # it is the network that is gone
     page.loop.run_until_complete(session.transport._again("1006"))
-    assert pauses == sorted(pauses) and pauses[0] <= 0.1 and 10 <= sum(pauses) < 20
-    with pytest.raises(errors.ConnectionLost, match=r"is lost \(1006\) and the session with its arrays gone"):
+    monkeypatch.undo()
+    assert pauses[0] <= 0.1 and 10 <= sum(pauses) < 20
+    with pytest.raises(errors.ConnectionLost, match=r"is lost \(1006\), and nothing answers there any more"):
         session.ping()
+
+
+def test_a_host_that_is_killed_is_noticed_soon(page, tmp_path, monkeypatch):
+    """A page that is online gives up long before the time that the host grants."""
+    monkeypatch.setattr(page.module, "REFUSED", 0.3)
+    with pytest.raises(AssertionError, match="the host has ended"), run_host(tmp_path) as mine:
+        session = opened(page, mine.url)
+        x = weft.device_put(np.float32(1), session.devices()[0]) + 1
+        mine.process.kill()
+        mine.process.wait(20)
+        with pytest.raises(errors.ConnectionLost, match="nothing answers there any more") as caught:
+            float(x)
+        assert all(part in str(caught.value) for part in ("Start the host", "arrays are gone", mine.url))
+
+
+def test_a_silent_host_is_taken_for_gone(page, host, monkeypatch):
+    """Nothing closes the connection; but nobody answers any more."""
+    monkeypatch.setattr(page.module, "BEAT", 0.2)
+    monkeypatch.setattr(page.module, "SILENCE", 0.5)
+    session = opened(page, host.url)
+    x = weft.device_put(np.float32(1), session.devices()[0]) + 1
+    first = session.transport.socket
+    first.recv = page.loop.create_future  # what comes is never seen
+    assert float(x) == 2.0
+    assert session.transport.socket is not first and session.stats.connections == 2
+
+
+def test_a_host_that_computes_for_long_is_not_silent(page, host, monkeypatch):
+    monkeypatch.setattr(page.module, "BEAT", 0.1)
+    monkeypatch.setattr(page.module, "SILENCE", 0.4)
+    session = opened(page, host.url)
+    f = weft.jit(lambda n: weft.lax.fori_loop(0, 20_000, lambda k, x: x + k, n))
+    assert float(f(weft.device_put(np.float32(0), session.devices()[0]))) > 0
+    assert session.stats.connections == 1
+
+
+def test_a_stop_ends_the_wait_and_the_session_goes_on(page, host):
+    session = opened(page, host.url)
+    x = weft.device_put(np.float32(1), session.devices()[0])
+    slow = weft.jit(lambda n: weft.lax.fori_loop(0, 60_000, lambda k, x: x + 1, n))
+    y = slow(x)
+    z = y + 1
+    page.loop.call_later(0.3, setattr, page.device, "interrupted", True)
+    with pytest.raises(KeyboardInterrupt):
+        float(z)
+    assert not page.device.interrupted and not session._replies
+    assert float(x + 1) == 2.0
+    with pytest.raises(errors.BackendError, match="stopped by its client before the host began"):
+        float(z)
+
+
+def test_a_stop_ends_attempts_to_connect_again(page, host, monkeypatch):
+    session = opened(page, host.url)
+
+    async def nothing_there(url):
+        page.device.interrupted = True
+        raise JsException("nothing answers")
+
+    monkeypatch.setattr(page.module.page, "open", nothing_there)
+    assert page.loop.run_until_complete(session.transport._again("1006")) is False
+    assert session.failure is None
 
 
 @pytest.mark.parametrize(

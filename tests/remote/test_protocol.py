@@ -29,6 +29,8 @@ EXAMPLES = [
     p.Received(1 << 40),
     p.Settled((1, 2, 3)),
     p.Credit(4, 1 << 33),
+    p.Beat(),
+    p.Cancel(7),
     p.Put(1, 2, F32, 0, ONES),
     p.Part(2, 2, b""),
     p.Program(3, b"h" * 32, 5, b"12345"),
@@ -143,13 +145,53 @@ def test_another_version(host):
     with Raw(host.url, greet=False) as raw:
         raw.frame(p.encode(p.Hello(7, 9, TOKEN, b"", "")))
         end = raw.end()
-    assert end.error == "ProtocolError" and "versions 7 to 9 of the protocol, the host 1 to 1" in end.message
+    assert end.error == "ProtocolError" and "versions 7 to 9 of the protocol, the host 1 to 2" in end.message
 
 
 def test_a_range_of_versions(host):
     with Raw(host.url, greet=False) as raw:
         raw.frame(p.encode(p.Hello(0, 9, TOKEN, b"", "")))
+        assert raw.receive().version == p.VERSION
+
+
+def test_an_older_client(host):
+    """The host speaks its version, and a client of now asks nothing of an older host."""
+    with Raw(host.url, greet=False) as raw:
+        raw.frame(p.encode(p.Hello(1, 1, TOKEN, b"", "")))
         assert raw.receive().version == 1
+    with host.connect() as session:
+        assert session.welcome.version == 2
+        session.granted = dataclasses.replace(session.welcome, version=1)
+        assert not session.ask()
+        session.cancel()
+        assert not session._control
+
+
+def test_a_host_says_that_it_is_there(host):
+    with Raw(host.url) as raw:
+        raw.frame(p.encode(p.Beat()))
+        assert isinstance(raw.receive(), p.Beat)
+
+
+def test_what_is_cancelled_before_it_begins_fails_and_the_rest_is_done():
+    """What the host says of itself goes on meanwhile; operations after the cancelled ones are performed."""
+    with host_here() as made, Raw(made.url) as raw:
+        raw.send(p.Put, 1, F32, 0, ONES)
+        raw.send(p.Ping)
+        raw.until(p.Ready)
+        (session,) = made.sessions.values()
+        begin, going_on = threading.Event(), session._do_begin
+        session._do_begin = lambda: (begin.wait(20), going_on())[1]
+        ping, fetch, wait = raw.send(p.Ping), raw.send(p.Fetch, 1), raw.send(p.Wait, 1)
+        put = raw.send(p.Put, 2, F32, 0, ONES)
+        raw.frame(p.encode(p.Cancel(99), p.Beat()))
+        assert isinstance(raw.until(p.Beat), p.Beat)
+        assert session.cancelled == put
+        begin.set()
+        wanted = raw.send(p.Fetch, 2)
+        replies = {m.op: m for m in (raw.until((p.Data, p.Ready, p.Error)) for _ in range(4))}
+        assert isinstance(replies[ping], p.Ready) and replies[wanted].data == ONES
+        assert all("stopped by its client" in replies[k].message for k in (fetch, wait))
 
 
 def test_a_greeting_may_bring_operations(host):

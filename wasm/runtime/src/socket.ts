@@ -49,6 +49,11 @@ export class Socket {
     this.socket.send(message as Uint8Array<ArrayBuffer>);
   }
 
+  /** Bytes that are sent and have not left yet. */
+  get unsent(): number {
+    return this.socket.bufferedAmount;
+  }
+
   /** The next message, or null once the connection is closed and the queue is empty. */
   recv(): Promise<Uint8Array | null> {
     const message = this.queue.shift();

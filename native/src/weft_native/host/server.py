@@ -165,6 +165,7 @@ class Host:
             session = HostSession(self.programs, self.devices, self.limits, self.memory, name, self.forget)
             self.sessions[session.secret] = session
             log.info("session %s begins", name)
+        session.version = min(hello.highest, p.VERSION)
         return session, list(messages)
 
     def forget(self, session: HostSession) -> None:
@@ -173,10 +174,11 @@ class Host:
             self.abandoned.append(session)
 
     def welcome(self, session: HostSession) -> bytes:
+        """The answer to a greeting."""
         kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]
         return p.encode(
             p.Welcome(
-                p.VERSION,
+                session.version,
                 session.secret,
                 session.received,
                 int(self.limits.grace * 1000),

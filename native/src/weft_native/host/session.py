@@ -77,7 +77,10 @@ class HostSession:
         )
         self.loop = asyncio.get_running_loop()
         self.secret = secrets.token_bytes(32)
+        self.version = p.VERSION  # of the protocol, that both sides speak
         self.received = 0  # the last operation that came
+        self.cancelled = 0  # the last that the client does not want any more
+        self.beat = False  # the client asks whether anybody is there
         self.acknowledged = 0  # the last of which the client was told
         self.unacknowledged = 0  # bytes since then
         self.end: p.End | None = None
@@ -148,6 +151,11 @@ class HostSession:
             if isinstance(transfer, Transfer) and transfer.credited < message.received <= transfer.sent:
                 transfer.credited = message.received
                 self.changed.set()
+        elif isinstance(message, p.Beat):
+            self.beat = True
+            self.changed.set()
+        elif isinstance(message, p.Cancel):
+            self.cancelled = max(self.cancelled, min(message.through, self.received))
         elif isinstance(message, p.Bye):
             self.close(p.End("ConnectionLost", "the client has ended the session."))
         else:
@@ -200,6 +208,9 @@ class HostSession:
         """The next frame for the client; None if there is nothing to send now."""
         parts: list[bytes] = []
         size = 0
+        if self.beat:
+            self.beat = False
+            parts.append(p.encode(p.Beat()))
         while self.outbox and size < 256 << 10:
             parts.append(p.encode(self.outbox.popleft()))
             size += len(parts[-1])
@@ -290,6 +301,8 @@ class HostSession:
 
     def _perform(self, m: p.Operation) -> None:
         match m:
+            case p.Execute() | p.Fetch() | p.Wait() if m.op <= self.cancelled:
+                self._do_cancel(m)
             case p.Put():
                 self._do_put(m)
             case p.Part():
@@ -454,6 +467,15 @@ class HostSession:
             outs = [self._failed(m.op, e)] * len(m.results)
         for handle, value in zip(m.results, outs):
             self._define(handle, value)
+
+    def _do_cancel(self, m: p.Execute | p.Fetch | p.Wait) -> None:
+        """An operation that the client did not want any more before it began."""
+        failed = Failed(m.op, "BackendError", "this was stopped by its client before the host began with it.")
+        if isinstance(m, p.Execute):
+            for handle in m.results:
+                self._define(handle, failed)
+        else:
+            self._fail_op(m.op, failed)
 
     def _execute(self, m: p.Execute) -> list[Stored]:
         executable = self._value(m.program)

@@ -12,9 +12,11 @@ from weft.base.annotations import override
 from weft.serialization.binary import DeserializationError
 from weft.base.errors import BackendError
 
-from .errors import ConnectionLost, LimitError, ProtocolError
+from .errors import ConnectionLost, LimitError, ProtocolError, lost
 from .session import LOG, Session, Transport
 
+BEAT, SILENCE = 5.0, 10.0  # seconds between two pings, and without an answer to one, after which a peer is gone
+REFUSED = 4.0  # seconds after which a host at whose address nothing listens is taken for gone
 TIDY = 0.1  # seconds that freed arrays wait for company
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
 
@@ -123,8 +125,8 @@ class ThreadTransport(Transport):
                         max_size=None,
                         compression=None,
                         open_timeout=None,
-                        ping_interval=20,
-                        ping_timeout=60,
+                        ping_interval=BEAT,
+                        ping_timeout=SILENCE,
                         user_agent_header=None,
                     )
                 async with socket:
@@ -162,13 +164,11 @@ class ThreadTransport(Transport):
                 )
             now = self.loop.time()
             gone = now if gone is None else gone
-            if now - gone > self.session.welcome.grace_ms / 1000:
-                return self._fail(
-                    ConnectionLost(
-                        f"the connection to {self.session.url} is lost: {why}. The session's arrays are gone; "
-                        "connect again with weft.remote.connect."
-                    )
-                )
+            patience = self.session.welcome.grace_ms / 1000
+            if isinstance(why, ConnectionRefusedError):
+                patience = min(patience, REFUSED)
+            if now - gone > patience:
+                return self._fail(lost(self.session.url, str(why)))
             await asyncio.sleep(next(pauses, _PAUSES[-1]))
 
     def _fail(self, error: Exception) -> None:

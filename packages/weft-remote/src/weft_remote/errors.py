@@ -19,6 +19,15 @@ class ConnectionLost(BackendError):
     """
 
 
+def lost(url: str, why: str) -> ConnectionLost:
+    """The error of a session whose host has not come back."""
+    return ConnectionLost(
+        f"the connection to {url} is lost ({why}), and nothing answers there any more: the host has ended, or the"
+        " network to it. The session's arrays are gone. Start the host (`weft-host`) again, or check the network; then"
+        " connect with weft.remote.connect, and compute what you need of the arrays anew."
+    )
+
+
 class AuthenticationError(BackendError):
     """The host does not know the token. Take the one that `weft-host` printed when it started."""
 

@@ -5,19 +5,24 @@ thread.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 import _weft_page as page
-from js import Uint8Array
+import pyodide_js
+from js import Uint8Array, navigator
 from pyodide.ffi import JsException, can_run_sync, run_sync
 from weft.base.annotations import override
 
-from .errors import ConnectionLost
+from .errors import ConnectionLost, lost
 from .session import LOG, Session, Transport
 
 TIDY = 64  # freed arrays that wait for the next operation
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
+REFUSED = 4.0  # seconds after which a host that does not answer is taken for gone, while the page is online
+LOOK = 0.1  # seconds between two looks whether the program is to stop
+BEAT, SILENCE = 2.5, 10.0  # seconds of silence after which the host is asked whether it is there, and taken for gone
 
 
 class Unreachable(ConnectionLost):
@@ -47,6 +52,7 @@ class PageTransport(Transport):
     def __init__(self, session: Session):
         self.session, self.sending = session, False
         self.socket: Socket | None = None
+        self.receiving: asyncio.Future[bytes] | None = None  # the next frame, which somebody has begun to wait for
 
     @override
     def open(self) -> None:
@@ -111,44 +117,94 @@ class PageTransport(Transport):
                     " or the call does not come from the page's event loop. Write `await weft.remote.prefetch_async(x)`"
                     " before x is read, or use a browser with JSPI."
                 )
-            run_sync(self.until(done))
+            if not run_sync(self._until(done)):
+                pyodide_js.checkInterrupt()  # raises where Python has been interrupted too: one stop is one exception
+                raise KeyboardInterrupt
 
     @override
     async def until(self, done: Callable[[], bool]) -> None:
         """Receives until `done()`."""
+        if not await self._until(done):
+            self.session.cancel()
+            raise KeyboardInterrupt
+
+    async def _until(self, done: Callable[[], bool]) -> bool:
+        """Receives until `done()`; False if the program is to stop before. Not an exception: in a task, a
+        KeyboardInterrupt would end the page's event loop too.
+        """
         while not done():
             try:
-                frame = await _next(self.socket)
+                frame = await self._frame()
             except (EOFError, JsException) as e:
-                await self._again(str(e))
+                if not await self._again(str(e)):
+                    return False
                 continue
+            if frame is None:
+                return False
             try:
                 self.session.receive(frame)
             except Exception as e:  # the host has ended the session, or does not speak as a host does
                 self.session.fail(e)
+        return True
 
-    async def _again(self, why: str) -> None:
-        """Takes a lost connection up again, within the time that the host grants."""
+    async def _frame(self) -> bytes | None:
+        """The next frame; None if the program is to stop before. EOFError if the connection is closed, or the host
+        silent.
+        """
+        if self.receiving is None:
+            self.receiving = asyncio.ensure_future(_next(self.socket))
+        quiet, asked, unsent = 0.0, False, 0
+        while not (await asyncio.wait([self.receiving], timeout=LOOK))[0]:
+            if stopped():
+                return None
+            left = getattr(self.socket, "unsent", 0)
+            quiet, unsent = (0.0, left) if left != unsent else (quiet + LOOK, unsent)  # what leaves shows a peer
+            if quiet >= BEAT and not asked:
+                asked = True
+                if not self.session.ask():
+                    quiet = float("-inf")
+            if quiet >= SILENCE:
+                self._hang_up()
+                raise EOFError(f"the host has not answered for {SILENCE:g} s")
+        received, self.receiving = self.receiving, None
+        return received.result()
+
+    def _hang_up(self) -> None:
+        """Forgets a connection, and what was awaited of it."""
+        if self.receiving is not None:
+            self.receiving.cancel()
+            self.receiving = None
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
+
+    async def _again(self, why: str) -> bool:
+        """Takes a lost connection up again, within the time that the host grants; False if the program is to stop
+        before.
+        """
+        self.receiving = None
         left = self.session.welcome.grace_ms / 1000
         code = why.partition(" ")[0]
         if code in ("1002", "1003", "1007", "1008", "1009"):
             self.session.fail(ConnectionLost(f"the host closed the connection: {why}."))
-            return
+            return True
+        began = time.monotonic()
         for pause in (*_PAUSES, *[_PAUSES[-1]] * int(left / _PAUSES[-1])):
             try:
-                await self._connect()
-                return
-            except (Unreachable, EOFError, JsException):
-                await asyncio.sleep(pause)
+                await asyncio.wait_for(self._connect(), REFUSED)
+                return True
+            except (Unreachable, EOFError, JsException, TimeoutError):
+                if online() and time.monotonic() - began > REFUSED:
+                    break
             except Exception as e:  # the host's own word, such as that it does not know the session
                 self.session.fail(e)
-                return
-        self.session.fail(
-            ConnectionLost(
-                f"the connection to {self.session.url} is lost ({why}) and the session with its arrays gone; connect"
-                " again with weft.remote.connect."
-            )
-        )
+                return True
+            for _ in range(max(1, round(pause / LOOK))):
+                await asyncio.sleep(min(pause, LOOK))
+                if stopped():
+                    return False
+        self.session.fail(lost(self.session.url, why))
+        return True
 
     @override
     def relieve(self) -> None:
@@ -160,6 +216,20 @@ class PageTransport(Transport):
         self.wake()
         if self.socket is not None:
             self.socket.close()
+
+
+def stopped() -> bool:
+    """Whether the page has asked for a stop, which is answered by this."""
+    device = page.device
+    asked = bool(device.interrupted)
+    if asked:
+        device.clearInterrupt()
+    return asked
+
+
+def online() -> bool:
+    """Whether the browser has a network at all; without one, it is not the host that is gone."""
+    return navigator.onLine is not False
 
 
 async def _next(socket: Socket | None) -> bytes:

@@ -26,7 +26,7 @@ from weft.serialization.binary import DeserializationError, Reader, Writer
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-LOWEST, VERSION = 1, 1  # the versions of the protocol that this release speaks
+LOWEST, VERSION = 1, 2  # the versions of the protocol that this release speaks; Beat and Cancel came with 2
 CHUNK = 1 << 20  # bytes of bulk data in one message
 HEADER = 4096  # room in a frame beside bulk data
 
@@ -178,6 +178,18 @@ class Credit(Message):
 
     fetch: int
     received: int
+
+
+@_message(8)
+class Beat(Message):
+    """The client is there; the host answers with another, at once, whatever it computes."""
+
+
+@_message(9)
+class Cancel(Message):
+    """The client does not want what operations up to this one give: those that have not begun fail instead."""
+
+    through: int
 
 
 # operations -----------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from weft.base import source_info
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray
+from weft.base.errors import BackendError
 
 from . import protocol as p
 from .errors import ConnectionLost, ProtocolError, rebuild
@@ -31,6 +32,7 @@ Failed = Callable[[Exception], None]
 
 FRAME = 256 << 10  # small messages travel together in frames of about this size
 LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
+CANCELS = 2  # the version of the protocol that has Cancel and Beat
 LINES = 10_000  # operations whose line in the user's program is remembered
 
 
@@ -203,10 +205,26 @@ class Session:
         """The value of a reply, once it is there."""
         if not reply.done:
             self.stats.waits += 1
-            self.transport.wait(lambda: reply.done)
+            try:
+                self.transport.wait(lambda: reply.done)
+            except KeyboardInterrupt:
+                self.cancel()
+                raise
         if reply.error is not None:
             raise reply.error
         return reply.value
+
+    def cancel(self) -> None:
+        """Lets go of all that is under way: the host drops the computations that it has not begun (one that runs on
+        its device runs to its end), and nobody waits for replies any more.
+        """
+        with self._lock:
+            for reply in self._replies.values():
+                reply.error, reply.done = BackendError("nobody waits for this any more: the program was stopped."), True
+            self._replies.clear()
+            if self.granted is not None and self.granted.version >= CANCELS:
+                self._control.append(p.encode(p.Cancel(self._ops)))
+        self.transport.wake()
 
     async def wait_async(self, reply: Reply) -> None:
         """Returns once a reply is there, for programs that await; `wait` gives its value then."""
@@ -319,6 +337,14 @@ class Session:
         for message in p.decode(frame):
             self._handle(message)
 
+    def ask(self) -> bool:
+        """Asks the host whether it is there, with the next frame; False if it is too old to answer."""
+        if self.welcome.version < CANCELS:
+            return False
+        self._control.append(p.encode(p.Beat()))
+        self.transport.wake()
+        return True
+
     def log_bytes(self) -> int:
         return self._log_bytes
 
@@ -353,6 +379,8 @@ class Session:
             self._settle(message.op, message.text)
         elif isinstance(message, p.Error):
             self._error(message)
+        elif isinstance(message, p.Beat):
+            pass
         elif isinstance(message, p.End):
             raise rebuild(message.error, message.message)
         else:
