@@ -10,7 +10,7 @@ import os
 import re
 import struct
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .annotations import override
 
@@ -243,8 +243,9 @@ def as_view(value) -> memoryview:
         return memoryview(value).toreadonly()
     code = CODES.get(value.dtype.name, "")
     try:
-        whole = value.data.toreadonly()
-        return whole.cast(code, value.shape) if value.size else whole.cast(code)
+        whole: Any = value.data.toreadonly()
+        view: memoryview = whole.cast(code, value.shape) if value.size else whole.cast(code)
+        return view
     except ValueError:
         raise BufferError(
             f"memoryviews have no format for {value.dtype.name}. Convert the array, as by x.astype('float32') or"
