@@ -4,6 +4,7 @@ import ast
 import asyncio
 import gc
 import linecache
+import signal
 import sys
 import time
 import traceback
@@ -34,11 +35,26 @@ def warm_up() -> str:
     weft_display.install()
     weft_jax.install()
     time.sleep = _sleep
+    signal.signal(signal.SIGINT, _interrupted)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)
     python = ".".join(map(str, sys.version_info[:3]))
     weft_state.remember()
     return dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
+
+
+def _interrupted(number: int, frame: types.FrameType | None) -> None:
+    """Ends the program. Where the event loop happens to run something of its own, while the program waits, the interrupt
+    is kept for later: a callback that did not end would leave the program waiting for ever.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename in _files:
+            raise KeyboardInterrupt
+        frame = frame.f_back
+    if _task is not None:
+        import _weft_page
+
+        _weft_page.interruptAgain()
 
 
 _sleep_blind = time.sleep
@@ -48,10 +64,10 @@ def _sleep(seconds: float, /) -> None:
     """Sleeps as time.sleep does, in parts, between which it can be stopped."""
     end = time.monotonic() + seconds
     _sleep_blind(min(seconds, 0.05))
-    while (left := end - time.monotonic()) > 0:
-        if _stopped:
-            raise KeyboardInterrupt
+    while not _stopped and (left := end - time.monotonic()) > 0:
         _sleep_blind(min(left, 0.05))
+    if _stopped:
+        raise KeyboardInterrupt
 
 
 def _report_timings() -> None:
@@ -227,7 +243,9 @@ def _finish() -> None:
 
 
 def cancel() -> None:
-    """Ends a program that waits: called by the worker when the page stops it, while Python is suspended."""
+    """Ends a program that awaits something: called by the worker when the page stops it, while Python is suspended. One
+    that waits within a function is interrupted when it goes on.
+    """
     global _stopped
     _stopped = True
     if _task is not None:

@@ -10,6 +10,7 @@ import logging
 import os
 import random
 import shutil
+import signal
 import sys
 import types
 import warnings
@@ -54,6 +55,7 @@ def remember() -> None:
         hooks=(sys.excepthook, sys.displayhook),
         recursion=sys.getrecursionlimit(),
         filters=list(warnings.filters),
+        interrupt=signal.getsignal(signal.SIGINT),
         level=logging.root.level,
         handlers=list(logging.root.handlers),
     )
@@ -123,6 +125,7 @@ def _restore_process() -> None:
     sys.stdin, sys.stdout, sys.stderr = _process["streams"]
     sys.excepthook, sys.displayhook = _process["hooks"]
     sys.setrecursionlimit(_process["recursion"])
+    signal.signal(signal.SIGINT, _process["interrupt"])
     sys.settrace(None)
     sys.setprofile(None)
     warnings.filters[:] = _process["filters"]

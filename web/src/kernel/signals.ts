@@ -43,8 +43,13 @@ export class Signals {
 
   /** Interrupts Python, and ends its wait for a line. */
   raise(): void {
-    Atomics.store(this.interrupt, 0, INTERRUPT);
+    this.interruptAgain();
     this.answer(Line.cancelled);
+  }
+
+  /** Interrupts Python without ending a wait for a line. */
+  interruptAgain(): void {
+    Atomics.store(this.interrupt, 0, INTERRUPT);
   }
 
   clear(): void {

@@ -72,6 +72,7 @@ function hooks() {
       queue.flush();
       post({ type: "clear", run, wait });
     },
+    interruptAgain: () => signals?.interruptAgain(),
     input(): string {
       if (!signals) {
         throw new Error(
@@ -224,7 +225,6 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
 /** Ends a program that waits; one that computes is interrupted through the signals instead. */
 function stop({ kernel }: Session): void {
   if (!running) return;
-  signals?.clear();
   kernel.cancel();
 }
 
