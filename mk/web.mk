@@ -33,19 +33,19 @@ $(WHEELS_STAMP): $(WHEEL_SOURCES) $(EXPORTED) | $(VENV_STAMP)
 	done
 	@rm -f build/wheels/build.log && touch $@
 
-# The page's installer, which tests put into a page.
-MICROPIP_STAMP := build/micropip/.stamp
-$(MICROPIP_STAMP): e2e/requirements-page.txt | $(VENV_STAMP)
-	@rm -rf build/micropip
+# Pure wheels that the site serves: they are the same for every Python, but resolved for the page's.
+PACKAGES_STAMP := build/packages/.stamp
+$(PACKAGES_STAMP): web/packages.txt | $(VENV_STAMP)
+	@rm -rf build/packages
 	@$(VENV)/bin/python -m pip --disable-pip-version-check download -q --no-deps --require-hashes \
-	  --python-version 3.14 --only-binary=:all: -d build/micropip -r $<
+	  --python-version 3.14 --only-binary=:all: -d build/packages -r $<
 	@touch $@
 
 .PHONY: web play test-web test-runtime test-e2e browser
 
 ##@ build
 ## web: build the playground into build/site (nothing happens when nothing has changed)
-web: $(NPM_STAMP) $(WHEELS_STAMP)
+web: $(NPM_STAMP) $(WHEELS_STAMP) $(PACKAGES_STAMP)
 	@$(NODE) tools/web/build_site.mjs --wheels build/wheels --out build/site --python $(VENV)/bin/python
 
 ##@ run
@@ -69,7 +69,7 @@ browser: $(NPM_STAMP)
 
 ##@ test
 ## test-e2e: the page in Chromium
-test-e2e: web browser $(MICROPIP_STAMP)
+test-e2e: web browser
 	@PYTHON=$(abspath $(VENV))/bin/python $(NPM) test --silent -w @weft/e2e
 
 ## test-web: both: everything about the browser side

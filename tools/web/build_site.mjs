@@ -1,6 +1,11 @@
 // Builds the playground as a static site whose files, but for the entry pages, are named by their content.
 //
 //   node tools/web/build_site.mjs [--wheels build/wheels] [--out build/site] [--examples examples] [--force]
+//     [--packages build/packages] [--distribution ADDRESS-OR-FOLDER] [--index ADDRESS]
+//
+// Programs load packages from `packages`, wheels that the site serves; from Pyodide's distribution, by default at the
+// address that Pyodide itself uses, or from a folder with its lock file, which is copied; and from a package index, by
+// default micropip's.
 //
 // Nothing is done when nothing that goes in has changed since the last time.
 import { spawnSync } from "node:child_process";
@@ -17,6 +22,9 @@ const { values: options } = parseArgs({
     wheels: { type: "string", default: path.join(root, "build/wheels") },
     out: { type: "string", default: path.join(root, "build/site") },
     examples: { type: "string", default: path.join(root, "examples") },
+    packages: { type: "string", default: path.join(root, "build/packages") },
+    distribution: { type: "string" },
+    index: { type: "string" },
     python: { type: "string", default: process.env.PYTHON ?? path.join(root, ".venv/bin/python") },
     force: { type: "boolean", default: false },
   },
@@ -147,19 +155,49 @@ function placePyodide() {
   return `${folder}/`;
 }
 
+/** Where Pyodide's loader itself finds the distribution of its version. */
+function ownDistribution() {
+  const loader = fs.readFileSync(path.join(pyodideDir, "pyodide.mjs"), "utf8");
+  const { version } = JSON.parse(fs.readFileSync(path.join(pyodideDir, "package.json"), "utf8"));
+  const found = /`(https:\/\/[^`]+\/v)\$\{\w+\}(\/full\/)`/.exec(loader);
+  if (!found) throw new Error("Pyodide's loader no longer says where its distribution lies: give --distribution");
+  return `${found[1]}${version}${found[2]}`;
+}
+
+/** The options of make_lock.py for the distribution; one in a folder is copied into the site. */
+function placeDistribution() {
+  const { distribution = ownDistribution() } = options;
+  if (/^https?:/.test(distribution)) return ["--distribution", distribution.replace(/\/?$/, "/")];
+  const lock = path.join(distribution, "pyodide-lock.json");
+  const data = fs.readFileSync(lock, "utf8");
+  const folder = `distribution-${short(data)}/`;
+  for (const { file_name: name } of Object.values(JSON.parse(data).packages)) {
+    if (path.basename(name) !== name) throw new Error(`${lock} names a file outside of its folder: ${name}`);
+    const file = path.join(distribution, name);
+    if (fs.existsSync(file)) write(`packages/${folder}${name}`, fs.readFileSync(file));
+  }
+  return ["--distribution", folder, "--distribution-lock", lock];
+}
+
 /** @param {string[]} wheels */
 function placePackages(wheels) {
+  const own = path.join(stage, "own");
   for (const wheel of wheels) {
-    const data = fs.readFileSync(wheel);
-    write(`packages/${short(data)}/${path.basename(wheel)}`, data);
+    const name = `${short(fs.readFileSync(wheel))}/${path.basename(wheel)}`;
+    for (const folder of ["own", "packages"]) write(`${folder}/${name}`, fs.readFileSync(wheel));
   }
+  const bundled = filesUnder(options.packages).filter((name) => name.endsWith(".whl"));
   const lock = path.join(stage, "lock.json");
-  python("make_lock.py", "--pyodide", pyodideDir, "--wheels", path.join(stage, "packages"), "--out", lock);
+  const more = [...(bundled.length ? ["--bundled", options.packages] : []), ...placeDistribution()];
+  python("make_lock.py", "--pyodide", pyodideDir, "--wheels", own, "--out", lock, ...more);
+  for (const wheel of bundled) write(`packages/bundled/${path.basename(wheel)}`, fs.readFileSync(wheel));
   const data = fs.readFileSync(lock, "utf8");
   fs.rmSync(lock);
+  fs.rmSync(own, { recursive: true });
   return {
     lockFile: write(`packages/pyodide-lock-${short(data)}.json`, data),
-    packages: Object.keys(JSON.parse(data).packages),
+    packages: wheels.map((wheel) => path.basename(wheel).replace(/-.*/, "").replaceAll("_", "-").toLowerCase()),
+    index: options.index ?? null,
   };
 }
 
@@ -267,7 +305,7 @@ async function bundle(config) {
 }
 
 /**
- * The licences of everything in the bundles, and of Pyodide.
+ * The licences of everything in the bundles, of Pyodide, and of the packages that the site serves.
  * @param {BuildResult[]} builds
  */
 function placeLicences(builds) {
@@ -285,6 +323,10 @@ function placeLicences(builds) {
       : `Source: ${repository?.url ?? repository ?? name}\n`;
     return `${name} ${version} (${license})\n\n${text}`;
   });
+  const ofWheels = path.join(stage, "wheels.txt");
+  python("wheel_licences.py", options.packages, ofWheels);
+  texts.push(fs.readFileSync(ofWheels, "utf8"));
+  fs.rmSync(ofWheels);
   write("licenses.txt", texts.join(`\n${"-".repeat(78)}\n\n`));
 }
 
@@ -305,13 +347,16 @@ async function compressAll() {
   );
 }
 
-const inputs = hashOf([
+const contents = hashOf([
   ...["web", "wasm/runtime/src", "tools/web", "package-lock.json", "tsconfig.base.json"].map((name) =>
     path.join(root, name),
   ),
   options.examples,
   options.wheels,
+  options.packages,
+  ...(options.distribution && fs.existsSync(options.distribution) ? [options.distribution] : []),
 ]);
+const inputs = sha(`${contents} ${options.distribution} ${options.index}`);
 const stampFile = path.join(options.out, ".inputs");
 if (!options.force && fs.existsSync(stampFile) && fs.readFileSync(stampFile, "utf8") === inputs) {
   console.log(`${path.relative(process.cwd(), options.out)} is up to date`);

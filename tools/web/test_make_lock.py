@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("make_lock.py")
+INFO = {"abi_version": "2026_0", "arch": "wasm32", "platform": "emscripten_5_0_3", "python": "3.14.2"}
 
 
 def wheel(
@@ -35,10 +36,9 @@ def make(tmp_path: Path):
     pyodide = tmp_path / "pyodide"
     pyodide.mkdir()
     (pyodide / "package.json").write_text('{"version": "314.0.7"}')
-    info = {"abi_version": "2026_0", "arch": "wasm32", "platform": "emscripten_5_0_3", "python": "3.14.2"}
-    (pyodide / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {"unknown": {"surprise": 1}}}))
+    (pyodide / "pyodide-lock.json").write_text(json.dumps({"info": INFO, "packages": {"unknown": {"surprise": 1}}}))
 
-    def run():
+    def run(*more: str):
         out = tmp_path / "lock.json"
         command = [
             sys.executable,
@@ -49,6 +49,7 @@ def make(tmp_path: Path):
             str(tmp_path / "wheels"),
             "--out",
             str(out),
+            *more,
         ]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         return process, json.loads(out.read_text()) if out.exists() else None
@@ -111,3 +112,66 @@ def test_two_wheels_of_one_project_are_refused(make, tmp_path):
     assert process.returncode == 1
     assert "two wheels of weft" in process.stderr
     assert lock is None
+
+
+def distribution(folder: Path, **packages: list[str]) -> Path:
+    """A lock file of packages and their dependencies; their files are not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = {
+        name: {
+            "name": name,
+            "version": "1.0",
+            "file_name": f"{name}.whl",
+            "install_dir": "site",
+            "sha256": "0" * 64,
+            "package_type": "package",
+            "imports": [name],
+            "depends": depends,
+            "tool": {},
+        }
+        for name, depends in packages.items()
+    }
+    lock = folder / "pyodide-lock.json"
+    lock.write_text(json.dumps({"packages": entries}))
+    return lock
+
+
+def test_bundled_wheels_may_need_the_distribution_and_what_weft_stands_for(make, tmp_path):
+    wheel(tmp_path / "wheels", "weft")
+    wheel(tmp_path / "bundled", "optax", "jax>=0.5", "jaxlib", "numpy", "absl-py")
+    wheel(tmp_path / "bundled", "absl_py")
+    lock_file = distribution(tmp_path / "pyodide", numpy=[], scipy=["numpy"], optax=[])
+    lock_file.write_text(json.dumps(json.loads(lock_file.read_text()) | {"info": INFO}))
+    process, lock = make("--bundled", str(tmp_path / "bundled"), "--distribution", "https://elsewhere/full/")
+    assert process.returncode == 0, process.stderr
+    entries = lock["packages"]
+    assert entries["optax"]["depends"] == ["absl-py", "numpy"]
+    assert entries["optax"]["file_name"] == "bundled/optax-1.0-py3-none-any.whl"  # not the distribution's
+    assert entries["scipy"]["file_name"] == "https://elsewhere/full/scipy.whl"
+    assert set(entries) == {"weft", "optax", "absl-py", "numpy", "scipy"}
+
+
+def test_a_part_of_the_distribution_has_what_is_complete_in_it(make, tmp_path):
+    wheel(tmp_path / "wheels", "weft")
+    wheel(tmp_path / "bundled", "optax", "numpy")
+    lock_file = distribution(tmp_path / "part", six=[], scipy=["numpy"], numpy=[])
+    for name in ("six", "scipy"):
+        (tmp_path / f"part/{name}.whl").touch()
+    process, lock = make(
+        "--bundled", str(tmp_path / "bundled"), "--distribution", "part-1/", "--distribution-lock", str(lock_file)
+    )
+    assert process.returncode == 0, process.stderr
+    assert set(lock["packages"]) == {"weft", "optax", "six"}
+    assert lock["packages"]["six"]["file_name"] == "part-1/six.whl"
+
+
+def test_licences_of_wheels_are_collected_and_a_wheel_without_one_is_refused(tmp_path):
+    path = wheel(tmp_path, "optax")
+    command = [sys.executable, str(SCRIPT.with_name("wheel_licences.py")), str(tmp_path), str(tmp_path / "out")]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert "optax-1.0-py3-none-any.whl has no licence text" in process.stderr
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("optax-1.0.dist-info/licenses/LICENSE", "Do as you like.")
+    subprocess.run(command, check=True)
+    assert (tmp_path / "out").read_text() == "optax 1.0\n\nDo as you like."
