@@ -1,5 +1,7 @@
 /** Documents on the page: nothing that a reader has typed is lost. */
 import type { Locator, Page } from "@playwright/test";
+import fs from "node:fs";
+import { pathToFileURL } from "node:url";
 import zlib from "node:zlib";
 import { expect, Playground, test } from "../fixtures/site.js";
 
@@ -316,4 +318,125 @@ test("a full disk is said, and the text survives a reload all the same", async (
   await expect(notices(page)).toContainText("“Mine” is not saved: the browser refuses, because its storage is full");
   await page.reload();
   await expect(source(page)).toHaveText("x = 1");
+});
+
+/** Chooses an entry of the menu, and gives the file that it downloads. */
+async function download(page: Page, text: string): Promise<{ name: string; file: string; data: Buffer }> {
+  const coming = page.waitForEvent("download");
+  await page.locator("#menu-button").click();
+  await page.locator("#menu").getByText(text, { exact: true }).click();
+  const arrived = await coming;
+  const name = arrived.suggestedFilename();
+  const file = test.info().outputPath(name);
+  await arrived.saveAs(file);
+  return { name, file, data: fs.readFileSync(file) };
+}
+
+async function openFile(page: Page, name: string, data: Buffer | string): Promise<void> {
+  const buffer = Buffer.from(data);
+  await page.locator("#open-file").setInputFiles({ name, mimeType: "application/octet-stream", buffer });
+}
+
+const REPORT = `class Table:
+    def _repr_html_(self):
+        return "<table><tr><td>cell</td></tr></table><script>document.title = 'acted'</script>"
+
+print("a < b")
+Table()`;
+
+test("a document goes out as .py, .ipynb and .html with its outputs, and comes back", async ({
+  page,
+  site,
+  visitor,
+}) => {
+  const playground = new Playground(page, site);
+  await playground.open();
+  await openFile(page, "report.py", `# %% [markdown]\n# # Report\n#\n# $x^2$\n\n# %%\n${REPORT}\n\n# %%\n1 / 0\n`);
+  await expect(page.locator("#title")).toHaveValue("report");
+  await expect(page.locator(".notebook .rendered h1")).toHaveText("Report");
+  await page.locator("#run").click();
+  await expect(page.locator(".failure")).toContainText("ZeroDivisionError");
+
+  const script = await download(page, "Download .py");
+  expect(script.name).toBe("report.py");
+  expect(script.data.toString()).toContain("# %% [markdown]\n# # Report\n");
+
+  const notebook = JSON.parse((await download(page, "Download .ipynb")).data.toString());
+  const [stream, value] = notebook.cells[1].outputs;
+  expect(stream).toEqual({ name: "stdout", output_type: "stream", text: ["a < b\n"] });
+  expect(value.data["text/html"].join("")).toContain("<table>");
+  expect(notebook.cells[2].outputs[0]).toMatchObject({ output_type: "error", ename: "ZeroDivisionError" });
+
+  const html = await download(page, "Download .html with outputs");
+  expect(html.name).toBe("report.html");
+  const reader = await visitor.newPage();
+  const asked: string[] = [];
+  reader.on("request", (request) => asked.push(request.url()));
+  await reader.goto(pathToFileURL(html.file).href);
+  await expect(reader.locator("h1")).toHaveText("Report");
+  await expect(reader.locator("math")).toBeVisible();
+  await expect(reader.locator("pre.stdout")).toHaveText("a < b");
+  await expect(reader.frameLocator("iframe").locator("td")).toHaveText("cell");
+  await expect(reader.locator("pre.error")).toContainText("ZeroDivisionError");
+  expect(await reader.title()).toBe("report");
+  expect(asked.filter((url) => !/^(?:file|data):/.test(url))).toEqual([]);
+  const link = await reader.locator("a.open").getAttribute("href");
+  await visit(reader, link!);
+  await expect(reader.locator(".notebook .rendered h1")).toHaveText("Report");
+  await reader.close();
+
+  const sources = () => page.locator(".notebook .cm-content").allInnerTexts();
+  const before = await sources();
+  for (const [name, data] of [
+    [script.name, script.data],
+    ["report.ipynb", JSON.stringify(notebook)],
+    [html.name, html.data],
+  ] as const) {
+    await openFile(page, name, data);
+    await expect(page.locator(".failure")).toHaveCount(0);
+    await expect(page.locator(".notebook .rendered h1")).toHaveText("Report");
+    expect(await sources()).toEqual(before);
+  }
+});
+
+test("all documents go into one file, and come back into another browser", async ({ page, site, browser }) => {
+  await visit(page, site);
+  await newScript(page, "One", "x = 1");
+  await newScript(page, "Two", "x = 2");
+  const { name, data } = await download(page, "Download all documents");
+  expect(name).toBe("weft-documents.json");
+  const context = await browser.newContext();
+  const other = await context.newPage();
+  await visit(other, site);
+  await openFile(other, name, data);
+  await expect(notices(other)).toContainText("Documents added from weft-documents.json: 2.");
+  expect(await titles(other)).toEqual(["One", "Two"]);
+  await openFile(other, name, data);
+  await expect(notices(other)).toContainText("Documents added from weft-documents.json: 0; 2 were there already.");
+  await context.close();
+});
+
+test("files that are damaged are said to be, by name, and change nothing", async ({ page, site }) => {
+  await visit(page, site);
+  await newScript(page, "Mine", "mine = 1");
+  for (const [name, data, message] of [
+    ["a.ipynb", "{", "a.ipynb is not JSON, so it is no notebook"],
+    ["b.ipynb", '{"nbformat": 3}', "old notebook format 3"],
+    ["c.py", "# ---\n# weft:\n#   backend: abacus\n# ---\n", "must be one of"],
+    ["d.json", '{"format": "weft-library", "version": 9}', "has version 9"],
+    ["e.html", '<script type="application/vnd.weft.document+json">{', "ends within the document"],
+  ] as const) {
+    await openFile(page, name, data);
+    await expect(notices(page)).toContainText(message);
+  }
+  await expect(source(page)).toHaveText("mine = 1");
+  expect(await titles(page)).toEqual(["Mine"]);
+});
+
+test("what a notebook had of IPython's is said", async ({ page, site }) => {
+  await visit(page, site);
+  const cells = [{ cell_type: "code", metadata: {}, source: "%matplotlib inline\n!pip install optax", outputs: [] }];
+  await openFile(page, "magic.ipynb", JSON.stringify({ cells, metadata: {}, nbformat: 4, nbformat_minor: 5 }));
+  await expect(notices(page)).toContainText("Cell 1, line 1: “%matplotlib inline” is now a comment");
+  await expect(page.locator(".notebook .cm-content")).toHaveText("# %matplotlib inline# !pip install optax");
 });

@@ -1,5 +1,6 @@
 /** The document that is open, and its view. */
 import { newCell, type Document } from "../documents/model.js";
+import type { Outputs } from "../documents/outputs.js";
 import { fromPercent, toPercent } from "../documents/percent.js";
 import type { Asker, IndexSource } from "../editor/index.js";
 import { NotebookView } from "../notebook/notebook.js";
@@ -90,6 +91,10 @@ export class Desk {
 
   runCurrent(): void {
     void this.view?.runCurrent();
+  }
+
+  async outputs(): Promise<Outputs> {
+    return (await this.view?.outputs()) ?? new Map();
   }
 
   clearOutputs(): void {

@@ -28,14 +28,31 @@ export class Files {
     }
   }
 
-  async save(form: "py" | "ipynb"): Promise<void> {
+  /** Downloads the open document; "all" is the whole library. */
+  async save(form: "py" | "ipynb" | "html" | "all"): Promise<void> {
+    try {
+      await this.write(form);
+    } catch (error) {
+      this.notices.show(`The file could not be made: ${(error as Error).message}`);
+    }
+  }
+
+  private async write(form: "py" | "ipynb" | "html" | "all"): Promise<void> {
     const document = this.desk.open;
-    if (!document) return;
-    if (form === "py") {
+    if (form === "all") {
+      await this.shelf.save();
+      download("weft-documents.json", await this.shelf.exportAll(), "application/json");
+    } else if (!document) {
+      return;
+    } else if (form === "py") {
       download(percentName(document), toPercent(document), "text/x-python");
-    } else {
+    } else if (form === "ipynb") {
       const { ipynbName, toIpynb } = await import("../documents/ipynb.js");
-      download(ipynbName(document), toIpynb(document), "application/x-ipynb+json");
+      download(ipynbName(document), toIpynb(document, await this.desk.outputs()), "application/x-ipynb+json");
+    } else {
+      const { htmlName, toHtml } = await import("../documents/html.js");
+      const address = location.origin + location.pathname;
+      download(htmlName(document), await toHtml(document, await this.desk.outputs(), address), "text/html");
     }
   }
 
@@ -48,6 +65,17 @@ export class Files {
       const { fromIpynb } = await import("../documents/ipynb.js");
       const { document, notices } = fromIpynb(await file.text(), file.name);
       return this.show(document, notices);
+    }
+    if (file.name.endsWith(".html")) {
+      const { fromHtml } = await import("../documents/html.js");
+      const document = fromHtml(await file.text(), file.name);
+      if (document) return this.show(document, []);
+    }
+    if (file.name.endsWith(".json") && (await file.slice(0, 100).text()).includes('"weft-library"')) {
+      const { added, skipped } = await this.shelf.importAll(await file.text());
+      const there = skipped ? `; ${skipped} were there already` : "";
+      this.notices.show(`Documents added from ${file.name}: ${added}${there}.`, undefined, 8000);
+      return;
     }
     this.python.giveFile(file.name, await file.arrayBuffer());
     const use = file.name.endsWith(".whl")

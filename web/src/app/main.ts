@@ -184,6 +184,8 @@ useMenu(byId("menu"), () => [
     entries: [
       { text: "Download .py", run: () => void files.save("py") },
       { text: "Download .ipynb", run: () => void files.save("ipynb") },
+      { text: "Download .html with outputs", run: () => void files.save("html") },
+      { text: "Download all documents", run: () => void files.save("all") },
     ],
   },
   {

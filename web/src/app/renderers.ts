@@ -2,6 +2,7 @@
 import { FigureView, type FigureSpec } from "../figures/index.js";
 import { FIGURE, WIDGET } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
+import { showMarkdown } from "../output/prose.js";
 import { register, type Make } from "../output/values.js";
 import { widgets } from "../widgets/index.js";
 import { onTheme } from "./theme.js";
@@ -13,6 +14,15 @@ const figure: Make = () => {
   return {
     element,
     show: (spec, buffers) => view.update(spec as FigureSpec, buffers),
+    async svg(dark) {
+      // The colours follow the scheme of the element that they stand in.
+      element.style.colorScheme = dark ? "dark" : "light";
+      try {
+        return await view.svg();
+      } finally {
+        element.style.colorScheme = "";
+      }
+    },
     dispose() {
       forget();
       view.dispose();
@@ -24,13 +34,7 @@ function prose(source: (data: unknown) => string): Make {
   return () => {
     const element = document.createElement("div");
     element.className = "prose";
-    return {
-      element,
-      async show(data) {
-        const { renderMarkdown } = await import("../documents/markdown.js");
-        element.innerHTML = await renderMarkdown(source(data)); // made safe there: no HTML of the source comes through
-      },
-    };
+    return { element, show: (data) => showMarkdown(element, source(data)) };
   };
 }
 

@@ -178,6 +178,11 @@ export class Shelf {
     return this.load(id);
   }
 
+  async importAll(text: string): Promise<{ added: number; skipped: number }> {
+    const { added, skipped } = await this.library.importAll(text);
+    return { added: added.length, skipped };
+  }
+
   exportAll(): Promise<string> {
     return this.library.exportAll();
   }

@@ -10,13 +10,11 @@ import { escapeHtml, highlightPython } from "./highlight.js";
 import { mathStyles, renderMarkdown } from "./markdown.js";
 import { contentOf, DocumentError, fileStem, fromContent } from "./model.js";
 import type { Cell, Document } from "./model.js";
-import type { Output, Outputs } from "./outputs.js";
+import { DARK_SVG, type Output, type Outputs } from "./outputs.js";
 import { LinkError, toFragment } from "./share.js";
 
 const TYPE = "application/vnd.weft.document+json";
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
-/** What a figure of a display may have beside its SVG: the same for a dark page. */
-export const DARK_SVG = "image/svg+xml;theme=dark";
 /** Files with outputs, images among them. */
 const CHARACTERS = 256 * 2 ** 20;
 

@@ -29,7 +29,8 @@ function linesOf(text: string): string[] {
 
 function writeData(data: Record<string, unknown>): Record<string, unknown> {
   const isText = (type: string) => type.startsWith("text/") || type === "image/svg+xml";
-  const entries = Object.entries(data);
+  // Types with parameters are ours alone.
+  const entries = Object.entries(data).filter(([type]) => !type.includes(";"));
   return Object.fromEntries(
     entries.map(([type, value]) => [type, typeof value === "string" && isText(type) ? linesOf(value) : value]),
   );

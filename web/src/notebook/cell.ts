@@ -3,6 +3,7 @@ import type { Cell } from "../documents/model.js";
 import { createEditor, type Editor } from "../editor/index.js";
 import { milliseconds } from "../numbers.js";
 import { OutputArea } from "../output/area.js";
+import { showMarkdown } from "../output/prose.js";
 import type { ViewOptions } from "./script.js";
 
 /** What a cell asks of the notebook that it is in. */
@@ -95,9 +96,7 @@ export class CellView {
 
   /** Shows a Markdown cell as text. */
   async render(): Promise<void> {
-    const { renderMarkdown } = await import("../documents/markdown.js");
-    const html = await renderMarkdown(this.cell.source || "*Nothing here yet*");
-    this.rendered.innerHTML = html; // made safe by renderMarkdown: no HTML of the source comes through
+    await showMarkdown(this.rendered, this.cell.source || "*Nothing here yet*");
     this.rendered.hidden = false;
     this.source.hidden = true;
   }

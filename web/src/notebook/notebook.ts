@@ -1,6 +1,7 @@
 /** A notebook: cells of Python and Markdown, each with its output below it. */
 import { newCell, type Cell } from "../documents/model.js";
 import type { Outcome } from "../kernel/protocol.js";
+import type { Output, Outputs } from "../documents/outputs.js";
 import { CellView, type Neighbours } from "./cell.js";
 import type { DocumentView } from "./runner.js";
 import type { ViewOptions } from "./script.js";
@@ -57,6 +58,12 @@ export class NotebookView implements DocumentView {
 
   clearOutputs(): void {
     for (const { area } of this.cells) area?.clear();
+  }
+
+  async outputs(): Promise<Outputs> {
+    const outputs = new Map<Cell["id"], Output[]>();
+    for (const { area, cell } of this.cells) if (area) outputs.set(cell.id, await area.outputs());
+    return outputs;
   }
 
   /** The next run starts anew: Python was started again, or another document ran. */

@@ -1,5 +1,6 @@
 /** What views of a document need of the page to run their cells. */
 import type { DoneMessage, Outcome } from "../kernel/protocol.js";
+import type { Outputs } from "../documents/outputs.js";
 import type { OutputArea } from "../output/area.js";
 
 export interface CellRun {
@@ -30,6 +31,8 @@ export interface DocumentView {
   /** Runs the cell that has the focus, or all where there is one. */
   runCurrent(): Promise<void>;
   clearOutputs(): void;
+  /** What each cell shows, for files. */
+  outputs(): Promise<Outputs>;
   focus(): void;
   /** Removes what it has put on the page. */
   dispose(): void;

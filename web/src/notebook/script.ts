@@ -1,5 +1,6 @@
 /** A script beside its output. */
 import type { Document } from "../documents/model.js";
+import type { Outputs } from "../documents/outputs.js";
 import { createEditor, type Asker, type Editor, type IndexSource } from "../editor/index.js";
 import { FIGURE } from "../kernel/protocol.js";
 import { OutputArea } from "../output/area.js";
@@ -92,6 +93,10 @@ export class ScriptView implements DocumentView {
   clearOutputs(): void {
     this.area.clear();
     this.editor.markError(null);
+  }
+
+  async outputs(): Promise<Outputs> {
+    return new Map([[this.options.document.cells[0]!.id, await this.area.outputs()]]);
   }
 
   focus(): void {

@@ -1,4 +1,5 @@
 /** What a run gives, in the order in which it comes: text, values, errors. Collected, and shown once for each frame. */
+import { DARK_SVG, type Output } from "../documents/outputs.js";
 import type { Bundle, ProgramError } from "../kernel/protocol.js";
 import { failure } from "./failure.js";
 import { Text, type Stream } from "./text.js";
@@ -21,6 +22,7 @@ export class OutputArea {
   private clearFirst = false;
   private current: Text | null = null;
   private readonly shown = new Map<string, Shown>();
+  private readonly errors = new WeakMap<Element, ProgramError>();
 
   /**
    * @param element holds what is shown, and scrolls.
@@ -35,9 +37,21 @@ export class OutputArea {
     return this.element.childElementCount === 0 && this.shown.size === 0;
   }
 
-  /** What is shown, by the bundle, in order; for files that keep outputs. */
-  bundles(): Bundle[] {
-    return [...this.shown.values()].map(({ bundle }) => bundle);
+  /** What is shown, in order, as files keep it. */
+  async outputs(): Promise<Output[]> {
+    this.flush();
+    const values = new Map([...this.shown.values()].map((shown) => [shown.renderer.element as Element, shown]));
+    const outputs: Output[] = [];
+    for (const child of [...(this.elsewhere?.element.children ?? []), ...this.element.children]) {
+      const value = values.get(child);
+      const error = this.errors.get(child);
+      if (value) outputs.push({ type: "display", data: await dataOf(value) });
+      else if (error) {
+        const { type, message, full, short } = error;
+        outputs.push({ type: "error", name: type, message, traceback: full ?? short });
+      } else if (child.classList.contains("text")) outputs.push(...streamsOf(child));
+    }
+    return outputs;
   }
 
   clear(wait = false): void {
@@ -63,7 +77,11 @@ export class OutputArea {
   }
 
   error(error: ProgramError, goto: (line: number) => void): void {
-    this.later(() => this.append(failure(error, goto)));
+    this.later(() => {
+      const element = failure(error, goto);
+      this.errors.set(element, error);
+      this.append(element);
+    });
   }
 
   note(text: string): void {
@@ -187,4 +205,26 @@ export class OutputArea {
     oldest.renderer.element.remove();
     this.shown.delete(name);
   }
+}
+
+/** What a file can keep of a value: the types that others know, and what is drawn as SVG. */
+async function dataOf({ bundle, renderer }: Shown): Promise<Record<string, unknown>> {
+  const kept = Object.entries(bundle.data).filter(([type]) => !type.startsWith("application/vnd.weft."));
+  const data: Record<string, unknown> = Object.fromEntries(kept);
+  if (renderer.svg) {
+    data["image/svg+xml"] = await renderer.svg(false);
+    data[DARK_SVG] = await renderer.svg(true);
+  }
+  return data;
+}
+
+function streamsOf(text: Element): Output[] {
+  const outputs: Extract<Output, { type: "stream" }>[] = [];
+  for (const block of text.querySelectorAll(".block")) {
+    const name = block.classList.contains("stderr") ? "stderr" : "stdout";
+    const last = outputs.at(-1);
+    if (last?.name === name) last.text += block.textContent;
+    else outputs.push({ type: "stream", name, text: block.textContent ?? "" });
+  }
+  return outputs;
 }

@@ -5,6 +5,8 @@ import { ARRAY, FIGURE, TREE, WIDGET, type Bundle } from "../kernel/protocol.js"
 export interface Renderer {
   element: HTMLElement;
   show(data: unknown, buffers: ArrayBuffer[], run: number): void | Promise<void>;
+  /** What is shown, as SVG for a file, in the colours of a light or a dark page. */
+  svg?(dark: boolean): Promise<string>;
   dispose?(): void;
 }
 

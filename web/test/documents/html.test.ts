@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { DARK_SVG, fromHtml, htmlName, toHtml } from "../../src/documents/html.js";
+import { fromHtml, htmlName, toHtml } from "../../src/documents/html.js";
 import { newCell, newDocument } from "../../src/documents/model.js";
-import type { Output } from "../../src/documents/outputs.js";
+import { DARK_SVG, type Output } from "../../src/documents/outputs.js";
 import { fromFragment } from "../../src/documents/share.js";
 import { documents, said, text } from "./arbitrary.js";
 import { tagsOf } from "./safe_html.js";
