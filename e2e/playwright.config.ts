@@ -18,11 +18,11 @@ export default defineConfig({
   projects: [
     {
       name: "page",
-      testMatch: /(playground|documents|runs|notebook|widgets|runtime|exported|figures)\.spec/,
+      testMatch: /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures)\.spec/,
       use: launch(),
     },
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
-    { name: "weft", testMatch: /\/(weft|micropip|cache|visit|stop|language)\.spec/, use: launch() },
+    { name: "weft", testMatch: /\/(weft|micropip|cache|visit|stop|language|intelligence)\.spec/, use: launch() },
     { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },
   ],
 });

@@ -145,6 +145,35 @@ function placeDocstrings(compiled) {
   return write(`later/docstrings-${short(data)}.json`, data);
 }
 
+/**
+ * What the editor knows of modules, and the sources that it can open. They are of the language that is installed here,
+ * also beside a stand-in for it.
+ */
+async function placeLanguage() {
+  const { indexPython } = await import("./index_python.mjs");
+  const parts = ["packages/weft/src/weft", "tools/web/make_index.py", "tools/web/index_names.py", "web/python"];
+  const folder = path.join(cache, `index-${hashOf(parts.map((name) => path.join(root, name))).slice(0, 16)}`);
+  const [index, sources] = ["index.json", "sources.json"].map((name) => path.join(folder, name));
+  if (!fs.existsSync(folder)) {
+    const made = `${folder}.new`;
+    fs.mkdirSync(made, { recursive: true });
+    python("make_index.py", path.join(made, "index.json"), path.join(made, "sources.json"));
+    fs.renameSync(made, folder);
+  }
+  /**
+   * @param {string} name
+   * @param {string | undefined} file
+   */
+  const place = (name, file) => {
+    const data = fs.readFileSync(String(file));
+    return write(`later/${name}-${short(data)}.json`, data);
+  };
+  return {
+    index: [place("index", index), place("python-index", await indexPython())],
+    sources: place("sources", sources),
+  };
+}
+
 function placePyodide() {
   const files = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => ({
     name,
@@ -254,6 +283,7 @@ async function bundle(config) {
     logLevel: "warning",
     // Pyodide's loader has branches for Node; a page never takes them.
     external: ["node:*", "ws"],
+    loader: { ".wasm": "file" },
   });
   /**
    * @param {BuildResult} build
@@ -384,6 +414,7 @@ const config = {
     (sum, file) => sum + fs.statSync(file).size,
     0,
   ),
+  language: await placeLanguage(),
   ...placeExamples(),
 };
 const { start, main, style, worker, builds } = await bundle(config);

@@ -1,5 +1,6 @@
 /** The playground page: ties documents, Python and controls together. */
 import { newCell, newDocument, type Document } from "../documents/model.js";
+import { loadIndex, showSource, type LanguageIndex } from "../editor/index.js";
 import { firstWorker, site } from "../kernel/boot.js";
 import type { ReadyMessage } from "../kernel/protocol.js";
 import { Python } from "../kernel/python.js";
@@ -85,12 +86,26 @@ const runner = new PageRunner(python, status, () => ({
   x64: desk.open?.options.x64 ?? false,
 }));
 
+/** What the editors know of modules: fetched once, and again where that failed. */
+let index: Promise<LanguageIndex> | null = null;
+
+async function language(): Promise<LanguageIndex> {
+  const { index: parts, sources } = site.language;
+  const at = (url: string): string => new URL(url, document.baseURI).href;
+  try {
+    return await loadIndex(parts.map(at), at(sources));
+  } catch (error) {
+    index = null;
+    throw error;
+  }
+}
+
 const desk = new Desk({
   parent: byId("document"),
   title: byId<HTMLInputElement>("title"),
   runner,
   asker: { ask: (topic, about) => python.ask(topic, about) },
-  index: () => Promise.resolve(null),
+  index: () => (index ??= language()),
   changed: (document) => shelf.changed(document),
   opened(document) {
     choice.backend = document.options.backend;
@@ -100,7 +115,7 @@ const desk = new Desk({
     // A loose document has no place yet that a reload could open.
     if (!document.origin || shelf.isKept(document)) settings.set("document", document.id);
   },
-  openSource: () => undefined,
+  openSource: showSource,
   welcome: ["Python runs in this page; nothing you write leaves it.", `Press ${modifier}-Enter to run the program.`],
 });
 

@@ -1,64 +1,58 @@
-/** The program's editor: CodeMirror with Python, in the page's colours. */
-import { indentWithTab } from "@codemirror/commands";
+/** The editor of a cell or a script: CodeMirror, and what it knows of Python and weft. */
+import {
+  acceptCompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  startCompletion,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentLess, indentMore, toggleComment } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
-import { HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, EditorView, keymap, type DecorationSet } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
-import { basicSetup } from "codemirror";
+import {
+  bracketMatching,
+  foldGutter,
+  foldKeymap,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { lintKeymap } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
+import {
+  drawSelection,
+  dropCursor,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+  rectangularSelection,
+} from "@codemirror/view";
+import { signatureHelp } from "./arguments.js";
+import { completion } from "./complete.js";
+import { errorField, markLine } from "./errors.js";
+import { formatted } from "./format.js";
+import { hover } from "./hover.js";
+import { Knowledge, knowledge, type Surroundings } from "./knowledge.js";
+import { undefinedNames } from "./lint.js";
+import { navigation } from "./navigate.js";
+import { notes, say } from "./notes.js";
+import { colours } from "./theme.js";
 
-const colours = HighlightStyle.define([
-  { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self], color: "var(--syntax-keyword)" },
-  { tag: [tags.string, tags.special(tags.string)], color: "var(--syntax-string)" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--syntax-number)" },
-  {
-    tag: [tags.function(tags.definition(tags.variableName)), tags.definition(tags.className)],
-    color: "var(--syntax-name)",
-    fontWeight: "600",
-  },
-  { tag: [tags.function(tags.variableName), tags.function(tags.propertyName), tags.meta], color: "var(--syntax-name)" },
-  { tag: tags.comment, color: "var(--syntax-comment)", fontStyle: "italic" },
-]);
+export type { Asker, IndexSource, Topic } from "./knowledge.js";
+export { loadIndex, type LanguageIndex } from "./language.js";
+export { showSource } from "./source.js";
 
-const markLine = StateEffect.define<number | null>();
-const errorLine = Decoration.line({ class: "cm-error-line" });
-
-/** The marked line moves with the text and goes once the text changes in it. */
-const errorField = StateField.define<DecorationSet>({
-  create: () => Decoration.none,
-  update(marks, transaction) {
-    let next = transaction.docChanged ? Decoration.none : marks;
-    for (const effect of transaction.effects) {
-      if (!effect.is(markLine)) continue;
-      const known = effect.value !== null && effect.value >= 1 && effect.value <= transaction.state.doc.lines;
-      next = known
-        ? Decoration.set([errorLine.range(transaction.state.doc.line(effect.value!).from)])
-        : Decoration.none;
-    }
-    return next;
-  },
-  provide: (field) => EditorView.decorations.from(field),
-});
-
-/** Answers questions about the program; null while Python is busy or not ready. */
-export interface Asker {
-  ask(topic: "complete" | "hover" | "signature" | "definition" | "shapes", about: unknown): Promise<unknown>;
-}
-
-export type IndexSource = () => Promise<unknown>;
-
-export interface EditorOptions {
+export interface EditorOptions extends Surroundings {
   parent: HTMLElement;
   text: string;
   language: "python" | "markdown";
+  /** What it is called for those who can't see it. */
   label: string;
   onRun(how: "stay" | "advance"): void;
   onChange(text: string): void;
-  asker: Asker | null;
-  index: IndexSource;
-  /** Sources of the cells before this one, whose names it may use. */
-  before?(): string[];
-  openSource?(module: string, line: number, text: string): void;
 }
 
 export interface Editor {
@@ -68,18 +62,82 @@ export interface Editor {
   markError(line: number | null): void;
   goto(line: number): void;
   focus(): void;
+  view: EditorView;
+  /** Lays the program out as ruff does. */
+  format(): Promise<void>;
   destroy(): void;
 }
 
-export function createEditor({ parent, text, language, label, onRun, onChange }: EditorOptions): Editor {
+/** Tab takes what completion offers, asks it after a name, and indents otherwise. */
+function tab(view: EditorView): boolean {
+  if (acceptCompletion(view)) return true;
+  const { main } = view.state.selection;
+  const before = view.state.sliceDoc(Math.max(0, main.head - 1), main.head);
+  const after = view.state.sliceDoc(main.head, main.head + 1);
+  if (main.empty && /[\p{L}\p{N}_.]/u.test(before) && !/[\p{L}\p{N}_]/u.test(after)) return startCompletion(view);
+  return indentMore(view);
+}
+
+// Shared by all editors: they are made once.
+const common: Extension = [
+  highlightSpecialChars(),
+  history(),
+  drawSelection(),
+  dropCursor(),
+  EditorState.allowMultipleSelections.of(true),
+  rectangularSelection({ eventFilter: (event) => event.altKey && event.shiftKey && event.button === 0 }),
+  indentOnInput(),
+  indentUnit.of("    "),
+  EditorState.tabSize.of(4),
+  bracketMatching(),
+  closeBrackets(),
+  highlightActiveLine(),
+  highlightSelectionMatches(),
+  search({ top: true }),
+  syntaxHighlighting(colours),
+  notes(),
+];
+
+const keys: Extension = [
+  keymap.of([
+    { key: "Tab", run: tab, shift: indentLess },
+    { key: "Mod-/", run: toggleComment },
+  ]),
+  keymap.of([
+    ...closeBracketsKeymap,
+    ...defaultKeymap,
+    ...searchKeymap,
+    ...historyKeymap,
+    ...foldKeymap,
+    ...completionKeymap,
+    ...lintKeymap,
+  ]),
+];
+
+const forPython: Extension = [
+  lineNumbers(),
+  highlightActiveLineGutter(),
+  foldGutter(),
+  python().language,
+  errorField,
+  completion(),
+  hover(),
+  signatureHelp(),
+  navigation(),
+  undefinedNames(),
+];
+
+export function createEditor(options: EditorOptions): Editor {
+  const { parent, label, language, onRun, onChange } = options;
+  const later = new Compartment();
   const run = (how: "stay" | "advance") => () => {
     onRun(how);
     return true;
   };
-  const view = new EditorView({
+  const view: EditorView = new EditorView({
     parent,
     state: EditorState.create({
-      doc: text,
+      doc: options.text,
       extensions: [
         Prec.highest(
           keymap.of([
@@ -87,12 +145,11 @@ export function createEditor({ parent, text, language, label, onRun, onChange }:
             { key: "Shift-Enter", run: run("advance") },
           ]),
         ),
-        basicSetup,
-        keymap.of([indentWithTab]),
-        indentUnit.of("    "),
-        language === "python" ? python() : [],
-        syntaxHighlighting(colours),
-        errorField,
+        knowledge.of(new Knowledge(options)),
+        language === "python" ? [forPython, keymap.of([{ key: "Shift-Alt-f", run: () => (void format(), true) }])] : [],
+        later.of(language === "markdown" ? EditorView.lineWrapping : []),
+        common,
+        keys,
         EditorView.contentAttributes.of({ "aria-label": label }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) onChange(update.state.doc.toString());
@@ -100,11 +157,31 @@ export function createEditor({ parent, text, language, label, onRun, onChange }:
       ],
     }),
   });
+  if (language === "markdown")
+    void import("./markdown.js").then(
+      ({ markdownWithMath }) =>
+        view.dispatch({ effects: later.reconfigure([EditorView.lineWrapping, markdownWithMath()]) }),
+      () => undefined, // offline: without colours
+    );
+
+  async function format(): Promise<void> {
+    if (language !== "python") return;
+    const before = view.state.doc;
+    let text: string;
+    try {
+      text = await formatted(before.toString());
+    } catch (error) {
+      return say(view, view.state.selection.main.head, error instanceof Error ? error.message : String(error));
+    }
+    if (view.state.doc === before) replaceChanged(view, text);
+  }
+
   return {
+    view,
     text: () => view.state.doc.toString(),
-    replace: (next) =>
+    replace: (text) =>
       view.dispatch({
-        changes: { from: 0, to: view.state.doc.length, insert: next },
+        changes: { from: 0, to: view.state.doc.length, insert: text },
         selection: { anchor: 0 },
         scrollIntoView: true,
       }),
@@ -115,6 +192,26 @@ export function createEditor({ parent, text, language, label, onRun, onChange }:
       view.focus();
     },
     focus: () => view.focus(),
+    format,
     destroy: () => view.destroy(),
   };
+}
+
+/** Replaces the lines that differ; the cursor stays in its line and column. */
+function replaceChanged(view: EditorView, text: string): void {
+  const old = view.state.doc.toString();
+  if (old === text) return;
+  let start = 0;
+  while (start < old.length && start < text.length && old[start] === text[start]) start++;
+  let end = 0;
+  while (end < Math.min(old.length, text.length) - start && old[old.length - 1 - end] === text[text.length - 1 - end])
+    end++;
+  const head = view.state.selection.main.head;
+  const line = view.state.doc.lineAt(head);
+  view.dispatch({
+    changes: { from: start, to: old.length - end, insert: text.slice(start, text.length - end) },
+    userEvent: "format",
+  });
+  const target = view.state.doc.line(Math.min(line.number, view.state.doc.lines));
+  view.dispatch({ selection: { anchor: Math.min(target.from + head - line.from, target.to) } });
 }

@@ -17,6 +17,8 @@ export interface SiteConfig {
 
 export interface SiteData extends SiteConfig {
   worker: string;
+  /** What the editor knows of modules, which it fetches when it is first asked, and the language's sources. */
+  language: { index: string[]; sources: string };
   examples: { id: string; title: string; summary: string; source: string }[];
 }
 

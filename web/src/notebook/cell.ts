@@ -15,8 +15,8 @@ export interface Neighbours {
   remove(cell: CellView): void;
   insert(after: CellView, kind: Cell["kind"]): void;
   setKind(cell: CellView, kind: Cell["kind"]): void;
-  /** Sources of the cells before this one. */
-  before(cell: CellView): string[];
+  /** The editors of all code cells, in order. */
+  editors(): Editor[];
 }
 
 function button(label: string, text: string, action: () => void): HTMLButtonElement {
@@ -32,7 +32,7 @@ function button(label: string, text: string, action: () => void): HTMLButtonElem
 export class CellView {
   readonly element = document.createElement("section");
   readonly area: OutputArea | null = null;
-  private editor: Editor | null = null;
+  editor: Editor | null = null;
   private readonly source = document.createElement("div");
   private readonly rendered = document.createElement("div");
   private readonly count = document.createElement("span");
@@ -88,7 +88,7 @@ export class CellView {
       },
       asker: this.cell.kind === "code" ? this.options.asker : null,
       index: this.options.index,
-      before: () => this.neighbours.before(this),
+      cells: () => this.neighbours.editors(),
       openSource: this.options.openSource,
     });
     if (focus) this.editor.focus();

@@ -89,11 +89,7 @@ export class NotebookView implements DocumentView {
     remove: (cell) => this.remove(cell),
     insert: (after, kind) => this.insert(after, kind).focus(),
     setKind: (cell, kind) => this.setKind(cell, kind),
-    before: (cell) =>
-      this.cells
-        .slice(0, this.cells.indexOf(cell))
-        .filter((each) => each.cell.kind === "code")
-        .map((each) => each.cell.source),
+    editors: () => this.cells.flatMap(({ cell, editor }) => (cell.kind === "code" && editor ? [editor] : [])),
   };
 
   private make(cell: Cell): CellView {

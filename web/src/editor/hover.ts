@@ -1,0 +1,99 @@
+/** What a name is, when the pointer rests on it or Mod-K I asks: its documentation, and after a run its shape. */
+import { StateEffect, StateField, type Extension } from "@codemirror/state";
+import { EditorView, hoverTooltip, keymap, showTooltip, type Tooltip } from "@codemirror/view";
+import { descriptionElement, element, type Description } from "./describe.js";
+import type { Inference } from "./infer.js";
+import { describe, isGlobal, knowledge, placeAt, type Knowledge, type Place } from "./knowledge.js";
+import { signatureOf } from "./calls.js";
+import { parameterDoc } from "./docstring.js";
+
+/** As Python describes a value; `origin` is where the language's index has it. */
+export interface Live extends Description {
+  origin?: { module: string; name: string };
+}
+
+/** What Python says, with the docstring that its bytecode leaves out. */
+export function completed(live: Live, inference: Inference): Description {
+  const entry = live.origin ? inference.index?.entryAt(live.origin.module, live.origin.name) : null;
+  return entry ? { ...live, doc: live.doc || (entry.doc ?? ""), signature: entry.signature ?? live.signature } : live;
+}
+
+/** All that is known of what lies at a place. */
+export async function descriptionAt(of: Knowledge, inference: Inference, place: Place): Promise<Description | null> {
+  const { name, value, entry, path, callee } = place;
+  if (callee) return parameterDescription(name, place, inference);
+  const still =
+    entry && entry.kind !== "value"
+      ? describe({ kind: "entry", entry }, name, inference)
+      : describe(value, name, inference);
+  const plain = path?.length === 1;
+  if (path && isGlobal(place) && (!still || !still.signature) && value?.kind !== "module") {
+    if (plain) {
+      const shapes = await of.ask<Record<string, string>>("shapes", { names: [name] });
+      if (shapes?.[name]) return { name, kind: "", signature: "", doc: still?.doc ?? "", value: shapes[name] };
+    }
+    const live = await of.ask<Live>("hover", { path });
+    if (live) return { ...completed(live, inference), doc: live.doc || (still?.doc ?? "") };
+  }
+  if (still) return still;
+  const origin = place.binding?.definitions[0]?.origin.kind;
+  return origin === "parameter" ? { name, kind: "parameter", signature: "", doc: "" } : null;
+}
+
+/** A keyword argument's name: as the signature has it, and what the docstring says of it. */
+function parameterDescription(name: string, { callee }: Place, inference: Inference): Description | null {
+  const called = signatureOf(callee, inference);
+  const parameter = called?.parsed.parameters.find((one) => one.keyword && one.name === name);
+  return parameter
+    ? { name: parameter.text, kind: "parameter", signature: "", doc: parameterDoc(called!.doc, name) }
+    : null;
+}
+
+async function tooltipAt(view: EditorView, pos: number): Promise<Tooltip | null> {
+  const of = view.state.facet(knowledge);
+  await of.indexSoon();
+  const inference = of.inference(view.state);
+  const place = placeAt(inference, pos);
+  const description = place && (await descriptionAt(of, inference, place));
+  if (!description) return null;
+  const dom = descriptionElement(description);
+  dom.setAttribute("role", "tooltip");
+  return { pos: place.from, end: place.to, above: true, create: () => ({ dom: element("div", "", dom) }) };
+}
+
+const show = StateEffect.define<Tooltip | null>();
+
+/** What was asked for by the keyboard, until the next key. */
+const asked = StateField.define<Tooltip | null>({
+  create: () => null,
+  update(tooltip, transaction) {
+    for (const effect of transaction.effects) if (effect.is(show)) return effect.value;
+    return transaction.docChanged || transaction.selection ? null : tooltip;
+  },
+  provide: (field) => showTooltip.from(field),
+});
+
+function showHere(view: EditorView): boolean {
+  const { doc, selection } = view.state;
+  void tooltipAt(view, selection.main.head).then((tooltip) => {
+    if (view.state.doc === doc) view.dispatch({ effects: show.of(tooltip) });
+  });
+  return true;
+}
+
+function hide(view: EditorView): boolean {
+  if (!view.state.field(asked)) return false;
+  view.dispatch({ effects: show.of(null) });
+  return true;
+}
+
+export function hover(): Extension {
+  return [
+    hoverTooltip((view, pos) => tooltipAt(view, pos), { hoverTime: 350 }),
+    asked,
+    keymap.of([
+      { key: "Mod-k Mod-i", run: showHere },
+      { key: "Escape", run: hide },
+    ]),
+  ];
+}
