@@ -79,3 +79,21 @@ test("what WebGPU lacks is refused with the dtype's name", async ({ playground, 
   await expect(page.locator(".failure")).toContainText("float64");
   expect(await playground.runToEnd("1 + 1", "Done on WebGPU")).toBe("2\n");
 });
+
+test("a stop ends a loop whose condition the GPU computes, and the device goes on", async ({ playground, page }) => {
+  await playground.open();
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  const source = [
+    "import weft, weft.numpy as jnp, _weft_page as page",
+    "from js import Atomics, setTimeout",
+    "from pyodide.ffi import create_once_callable",
+    "f = weft.jit(lambda n: weft.lax.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 7, n)).lower(jnp.int32(0)).compile()",
+    "n, view = jnp.int32(0), page.device.interruptView()",
+    "setTimeout(create_once_callable(lambda: Atomics.store(view, 0, 1)), 300)",
+    "try:",
+    "    f(n)",
+    "except KeyboardInterrupt:",
+    "    print('stopped', page.device.interrupted, n + 1)",
+  ].join("\n");
+  expect(await playground.runToEnd(source, "Done on WebGPU")).toBe("stopped False 1\n");
+});

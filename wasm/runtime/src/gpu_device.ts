@@ -2,7 +2,7 @@
 import type { MemoryStats } from "./allocator.js";
 import { parseArtifact } from "./container.js";
 import type { Metadata } from "./contents.js";
-import { WeftRuntimeError } from "./errors.js";
+import { WeftInterrupted, WeftRuntimeError } from "./errors.js";
 import { checkPlan } from "./plan_contents.js";
 import { GpuBuffers } from "./gpu_buffers.js";
 import {
@@ -66,6 +66,14 @@ interface Run {
   pass: GPUComputePassEncoder | null;
 }
 
+/** How a page stops what waits for the GPU: `WasmDevice` is one. */
+export interface Stops {
+  readonly interrupted: boolean;
+  clearInterrupt(): void;
+}
+
+const LOOK = 50; // ms between two looks whether to stop
+
 export class GpuDevice {
   readonly features: readonly string[];
   readonly limits: GpuLimits;
@@ -79,7 +87,10 @@ export class GpuDevice {
   /** 0, 1, 2 … as i32: loop counters are copied from it. */
   private iota: GPUBuffer | null = null;
 
-  private constructor(readonly device: GPUDevice) {
+  private constructor(
+    readonly device: GPUDevice,
+    private readonly stops: Stops | null,
+  ) {
     this.features = [...device.features].sort();
     this.limits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, device.limits[name]])) as GpuLimits;
     this.buffers = new GpuBuffers(device);
@@ -93,14 +104,14 @@ export class GpuDevice {
   }
 
   /** The device of the best adapter, or null where there is none (the API alone may exist without one). */
-  static async create(): Promise<GpuDevice | null> {
+  static async create(stops: Stops | null = null): Promise<GpuDevice | null> {
     const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
     const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
     if (!adapter) return null;
     const requiredFeatures = WANTED_FEATURES.filter((name) => adapter.features.has(name)) as GPUFeatureName[];
     const requiredLimits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, adapter.limits[name]]));
     const device = await adapter.requestDevice({ requiredFeatures, requiredLimits }).catch(() => null);
-    return device && new GpuDevice(device);
+    return device && new GpuDevice(device, stops);
   }
 
   alloc(bytes: number): number {
@@ -127,7 +138,7 @@ export class GpuDevice {
     if (bytes > this.buffers.size(handle)) {
       throw new WeftRuntimeError(`read(${handle}, ${bytes}): the buffer has ${this.buffers.size(handle)} bytes`);
     }
-    return this.readback(this.buffers.get(handle), bytes);
+    return this.orStopped(this.readback(this.buffers.get(handle), bytes));
   }
 
   /** `host` is what a program calls whose metadata has `calls`. */
@@ -213,7 +224,7 @@ export class GpuDevice {
 
   async synchronize(): Promise<void> {
     this.checkAlive();
-    await this.device.queue.onSubmittedWorkDone();
+    await this.orStopped(this.device.queue.onSubmittedWorkDone());
     this.checkAlive();
   }
 
@@ -366,8 +377,29 @@ export class GpuDevice {
   /** Submits what is encoded so far and reads the first u32 of a buffer of the plan. */
   private async word(run: Run, id: number): Promise<number> {
     this.flush(run);
-    const bytes = await this.readback(run.buffers[id]!, 4);
+    const bytes = await this.orStopped(this.readback(run.buffers[id]!, 4));
     return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  }
+
+  /**
+   * What a promise gives, or WeftInterrupted once a stop is asked for. Commands that the GPU has run on; nobody waits
+   * for them, and what comes later is queued behind them.
+   */
+  private async orStopped<T>(work: Promise<T>): Promise<T> {
+    const { stops } = this;
+    if (!stops) return work;
+    let timer: ReturnType<typeof setInterval> | undefined;
+    const stop = new Promise<never>((_, reject) => {
+      const look = (): void => {
+        if (!stops.interrupted) return;
+        stops.clearInterrupt();
+        reject(new WeftInterrupted("stopped while the GPU computes; what it has begun, it ends"));
+      };
+      timer = setInterval(look, LOOK);
+      look();
+    });
+    work.catch(() => {}); // where the stop came first
+    return Promise.race([stop, work]).finally(() => clearInterval(timer));
   }
 
   private async readback(buffer: GPUBuffer, bytes: number, offset = 0): Promise<Uint8Array> {

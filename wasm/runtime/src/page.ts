@@ -32,11 +32,8 @@ const nothing = (): void => {};
 
 export async function createPage(hooks: PageHooks = {}): Promise<Page> {
   const { threads = threadsHere(), memory64 = false } = hooks;
-  const [cache, device, gpu] = await Promise.all([
-    ProgramCache.open(),
-    WasmDevice.create({ threads, memory64, shared: isolatedHere() }),
-    GpuDevice.create(),
-  ]);
+  const device = await WasmDevice.create({ threads, memory64, shared: isolatedHere() });
+  const [cache, gpu] = await Promise.all([ProgramCache.open(), GpuDevice.create(device)]);
   return {
     version: 1,
     features: device.features,

@@ -12,7 +12,7 @@ from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync, to_js
 from weft.base.errors import BackendError
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.runtimes.page import kept_programs
+from weft_wasm.runtimes.page import interrupt, kept_programs
 from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def wait_for(promise: Any, what: str) -> Any:
     try:
         return run_sync(promise)
     except JsException as e:
+        if getattr(e, "name", "") == "WeftInterrupted":
+            raise interrupt() from None
         raise RuntimeError(f"{what}: {e.message}") from None
 
 
