@@ -229,3 +229,14 @@ def test_policies_at_depth_change_no_derivative(f, policy):
         rtol=5e-5,
         atol=1e-5,
     )
+
+
+def test_another_program_in_its_place_brings_its_constants():
+    """As when a transformation rebuilds the equation: constants of an open jaxpr lead the operands."""
+    x, constant = np.arange(3.0, dtype=np.float32), jnp.array([5.0, 7.0, 9.0], "float32")
+    (eqn,) = weft.make_jaxpr(weft.checkpoint(lambda x: x * 2))(x).jaxpr.eqns
+    other = weft.make_jaxpr(lambda x: x + constant)(x)
+    assert len(other.consts) == 1
+    params, operands = eqn.primitive.carries.rebuilt(eqn.params, [x], [other])
+    (got,) = eqn.primitive.bind(*operands, **params)
+    np.testing.assert_array_equal(got, x + np.asarray(constant))

@@ -361,3 +361,8 @@ def test_rows_fetched_before_their_turn_are_there_and_stay(program, fetched):
         after = fetch_ahead(program)
     assert sum(type(s) is nodes.Let for s in traversal.walk(after.body)) == fetched
     assert interpret.run(after, inputs, strict=True) == interpret.run(program, inputs, strict=True)
+
+
+def test_one_pass_alone_may_round_otherwise():
+    inexact = [step.name for step in (LOWERING, *BEFORE_PLANNING, *AFTER_PLANNING) if not step.exact]
+    assert inexact == ["schedule.schedule_loops"]

@@ -629,3 +629,12 @@ def test_wrong_arguments(call, error, words):
 def test_no_backend_ignores_that_eigenvalues_are_to_be_sorted(platform):
     with on(platform), pytest.raises(NotImplementedError, match="[Ll]eave sort_eig_vals and select_callable out"):
         linalg.schur(jnp.eye(3), sort_eig_vals=True)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_the_reference_of_eigh_reads_the_triangle_that_is_named(lower):
+    a = np.array([[1, 2], [5, 3]], np.float32)
+    v, w = lax.linalg.eigh_p.reference(a, lower=lower, sort_eigenvalues=True, subset_by_index=None, algorithm=None)
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(a, "L" if lower else "U"), rtol=1e-6)
+    whole = np.array([[1, 5], [5, 3]] if lower else [[1, 2], [2, 3]], np.float32)
+    np.testing.assert_allclose(whole @ v, v * w, rtol=1e-5, atol=1e-5)

@@ -34,3 +34,18 @@ def test_decompositions_of_what_is_no_matrix_of_numbers(decompose):
 def test_decompositions_of_integers(decompose):
     with pytest.raises(TypeError, match="does not accept dtype int32"):
         weft.make_jaxpr(decompose)(jnp.ones((3, 3), "int32"))
+
+
+@pytest.mark.parametrize(
+    "dims, message", [((2,), r"\(2,\) must be distinct and lie in 0 … 1"), ((-1,), r"\(-1,\) must be distinct")]
+)
+def test_batching_dimensions_of_indices_that_a_gather_has_not(dims, message):
+    numbers = lax.GatherDimensionNumbers((2,), (), (1,), (0,), dims)
+    gather = lambda x, i: lax.gather(x, i, numbers, (1, 1))
+    with pytest.raises(TypeError, match="start_indices_batching_dims " + message):
+        weft.make_jaxpr(gather)(jnp.ones((3, 4)), jnp.zeros((3, 2, 1), "int32"))
+
+
+def test_functions_that_are_not_linear_are_not_transposed():
+    with pytest.raises(NotImplementedError, match=r"^sin is not linear, so it can't be transposed\. weft\.linear_tr"):
+        weft.linear_transpose(jnp.sin, np.float32(1))(np.float32(1))

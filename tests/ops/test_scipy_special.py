@@ -84,3 +84,8 @@ def test_derivatives_are_mpmath_s():
             slope, [float(mpmath.diff(lambda t: mpmath.exp(-t) * mpmath.besseli(1, t), q)) for q in x], rtol=1e-9
         )
         assert float(weft.grad(special.i1e)(0.0)) == 0.5
+
+
+def test_the_reference_of_zeta_at_its_pole():
+    x, q = np.float32([1, 1, 2]), np.float32([2, 0.5, 1])
+    np.testing.assert_allclose(lax.zeta_p.reference(x, q), [np.inf, np.inf, np.pi**2 / 6], rtol=1e-6)

@@ -663,8 +663,6 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
         def flat(*cts: Value) -> list[Value]:
             back = pullback(tree_unflatten(tree, cts))
             back = tuple(back) if isinstance(back, (tuple, list)) else (back,)
-            if len(back) == 1 and len(args) == 1 and not isinstance(args[0], (tuple, list)):
-                back = (back[0],)
             xs, box_tree = tree_flatten(back)
             box.append(box_tree)
             return xs
