@@ -44,8 +44,8 @@ def warm_up() -> str:
 
 
 def _interrupted(number: int, frame: types.FrameType | None) -> None:
-    """Ends the program. Where the event loop happens to run something of its own, while the program waits, the interrupt
-    is kept for later: a callback that did not end would leave the program waiting for ever.
+    """Ends the program. Where the event loop runs something of its own, while the program waits, the interrupt is kept
+    for later: a callback that did not end would leave the program waiting for ever.
     """
     while frame is not None:
         if frame.f_code.co_filename in _files:
