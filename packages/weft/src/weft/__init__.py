@@ -187,8 +187,14 @@ _lazy = _LazyNames(
     ),
 )
 
+# Packages that are no part of what users see; Python binds them here when it loads them.
+_ROOMS = (
+    "api base compat decompositions effects higher_order primitives runtime serialization symbolic testing transforms"
+).split()
+
 if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
     __getattr__ = _lazy.find
 
     def __dir__():
-        return sorted({*globals(), *_lazy.names()} - {"TYPE_CHECKING"})
+        public = {name for name in globals() if name[0] != "_"} - {"TYPE_CHECKING", "annotations", *_ROOMS}
+        return sorted({*public, *_lazy.names(), "__version__", "__version_info__"})

@@ -20,3 +20,26 @@ from .base.monitoring import (
     unregister_event_time_span_listener as unregister_event_time_span_listener,
     unregister_scalar_listener as unregister_scalar_listener,
 )
+
+__all__ = [
+    "COMPILE",
+    "LOWER",
+    "TRACE",
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

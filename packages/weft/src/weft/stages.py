@@ -14,6 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from .runtime.aot import ArgInfo as ArgInfo, Compiled as Compiled, Lowered as Lowered, Traced as Traced
 
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+
 CompilerOptions = dict[str, str | bool]
 
 
@@ -29,3 +31,7 @@ class Wrapped(Protocol):
 
     def lower(self, *args, **kwargs) -> Lowered:
         """Traces and lowers for arguments."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -48,3 +48,7 @@ Mode: TypeAlias = str | GatherScatterMode | None  # what becomes of indices out 
 Tree = TypeVar("Tree")  # a pytree, where the result has the same structure
 
 __all__ = ["ArrayLike", "DTypeLike"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

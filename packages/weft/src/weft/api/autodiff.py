@@ -215,6 +215,18 @@ def value_and_grad(
     `fun` must return a scalar (with `has_aux`, a pair of a scalar and anything). Raises TypeError otherwise, and for
     integer arguments unless `allow_int`.
 
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        argnums: int or sequence of ints: with respect to which arguments; a sequence gives a tuple.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+        holomorphic: bool: arguments and result are complex, and `fun` is holomorphic.
+        allow_int: bool: take integers; their derivatives have the dtype float0.
+        reduce_axes: (), the only value that is taken.
+
+    Returns:
+        function of the same arguments that returns (value, gradient): the gradient has the structure, dtypes and shapes
+        of the arguments `argnums`.
+
     Example:
         >>> import weft
         >>> weft.value_and_grad(lambda x: x ** 2)(3.0)
@@ -277,6 +289,20 @@ def grad(
 ) -> Function[Args, Any]:
     """A function that returns the gradient of `fun`; with `has_aux`, (gradient, aux).
 
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        argnums: int or sequence of ints: with respect to which arguments; a sequence gives a tuple.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+        holomorphic: bool: arguments and result are complex, and `fun` is holomorphic.
+        allow_int: bool: take integers; their derivatives have the dtype float0.
+        reduce_axes: (), the only value that is taken.
+
+    Returns:
+        function of the same arguments that returns a pytree like the arguments `argnums`, of their dtypes and shapes.
+
+    Raises:
+        TypeError: if `fun` returns no scalar, or for integer arguments unless `allow_int`.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.grad(jnp.tanh)(0.2)
@@ -311,6 +337,18 @@ def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[P
 @api_boundary
 def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and its derivative along `tangents`: (out, out_tangent), with `has_aux` also aux.
+
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        primals: sequence of pytrees of arrays: the arguments of `fun`.
+        tangents: sequence of pytrees of arrays, of the dtypes and shapes of the primals; float0 for integers.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+
+    Returns:
+        (out, out_tangent): pytrees of one structure, of the same dtypes and shapes.
+
+    Raises:
+        TypeError: if primals and tangents differ in structure, dtype or shape.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -385,6 +423,14 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool) -> Any: 
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and the linear function from tangents there to tangents of the result.
 
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        *primals: pytrees of arrays: the arguments of `fun`.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+
+    Returns:
+        (out, f_jvp): f_jvp takes tangents of the dtypes and shapes of the primals, and returns one of those of `out`.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> y, f_lin = weft.linearize(jnp.sin, 0.0)
@@ -438,6 +484,18 @@ def linear_transpose(
 
     `primals` need only shapes and dtypes.
 
+    Args:
+        fun: linear function of pytrees of arrays of floats or complex numbers.
+        *primals: pytrees of arrays, or of `ShapeDtypeStruct`s: only shape and dtype are read.
+        reduce_axes: (), the only value that is taken.
+
+    Returns:
+        function of a pytree like the result of `fun` that returns a tuple of pytrees, of the dtypes and shapes of the
+        primals.
+
+    Raises:
+        TypeError: for a function that is not linear, or arguments of other dtypes.
+
     Example:
         >>> import weft
         >>> weft.linear_transpose(lambda x: 3 * x, 1.0)(2.0)
@@ -480,6 +538,15 @@ def fwd_and_bwd(
     """`fun` as two functions: `fwd(*args) -> (out, residuals)` (with `has_aux` also aux) and `bwd(residuals, ct) ->
     cotangents` of the arguments `argnums`.
 
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        argnums: int or sequence of ints: with respect to which arguments; a sequence gives a tuple.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+        jitted: bool: compile both functions.
+
+    Returns:
+        (fwd, bwd): two functions; cotangents have the dtypes and shapes of the arguments.
+
     Example:
         >>> import weft
         >>> fwd, bwd = weft.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
@@ -513,6 +580,19 @@ def jacfwd(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function[Args, Any]:
     """The Jacobian of `fun`, column by column in forward mode: good for few inputs.
+
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        argnums: int or sequence of ints: with respect to which arguments; a sequence gives a tuple.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+        holomorphic: bool: arguments and result are complex, and `fun` is holomorphic.
+
+    Returns:
+        function of the same arguments that returns a pytree of arrays: the shape of each is that of the result, then
+        that of the argument.
+
+    Raises:
+        TypeError: for arguments of another dtype than floats, or complex numbers if `holomorphic`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -568,6 +648,20 @@ def jacrev(
 ) -> Function[Args, Any]:
     """The Jacobian of `fun`, row by row in reverse mode: good for few outputs.
 
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        argnums: int or sequence of ints: with respect to which arguments; a sequence gives a tuple.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+        holomorphic: bool: arguments and result are complex, and `fun` is holomorphic.
+        allow_int: bool: take integers; their derivatives have the dtype float0.
+
+    Returns:
+        function of the same arguments that returns a pytree of arrays: the shape of each is that of the result, then
+        that of the argument.
+
+    Raises:
+        TypeError: for arguments of another dtype than floats, or complex numbers if `holomorphic`.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.jacrev(lambda x: (x ** 2).sum())(jnp.array([1., 2.]))
@@ -610,6 +704,19 @@ def hessian(
 ) -> Function[Args, Any]:
     """The matrix (or tree of arrays) of second derivatives.
 
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        argnums: int or sequence of ints: with respect to which arguments; a sequence gives a tuple.
+        has_aux: bool: `fun` returns a pair, the second part of which is handed on as it is.
+        holomorphic: bool: arguments and result are complex, and `fun` is holomorphic.
+
+    Returns:
+        function of the same arguments that returns a pytree of arrays: the shape of each is that of the result, then
+        those of two arguments.
+
+    Raises:
+        TypeError: for arguments of another dtype than floats, or complex numbers if `holomorphic`.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.hessian(lambda x: (x ** 3).sum())(jnp.array([1., 2.]))
@@ -629,6 +736,13 @@ def hessian(
 
 def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Callable[..., Any], list[Array]]:
     """`fun` with the traced values it closes over as explicit arguments: (converted, those values).
+
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        *example_args: pytrees of arrays, or of `ShapeDtypeStruct`s: only shape and dtype are read.
+
+    Returns:
+        (converted, values): a function of the arguments followed by the values, and a list of arrays of floats.
 
     Example:
         >>> import weft

@@ -53,6 +53,15 @@ def make_mesh(
     """A mesh of the first devices, as many as the sizes ask for. Its axes are `AxisType.Auto`: the compiler lays values
     out.
 
+    Args:
+        axis_shapes: sequence of ints, the sizes of the axes.
+        axis_names: sequence of names, one for each axis.
+        axis_types: sequence of `AxisType`, one for each axis; None for `Auto`.
+        devices: sequence of devices; None for all.
+
+    Returns:
+        `Mesh`, whose shape is `axis_shapes`.
+
     Raises: ValueError if there are fewer devices.
 
     Example:
@@ -117,11 +126,15 @@ def shard_map(
     """`f`, a program of what each device does with its parts of the arguments, over all devices of a mesh.
 
     Args:
-        in_specs, out_specs: pytree prefixes of `weft.P`: which axes of arguments and results are cut along which axes
+        f: function of pytrees of arrays: of the parts that one device has.
+        out_specs, in_specs: pytree prefixes of `weft.P`: which axes of arguments and results are cut along which axes
             of the mesh.
         mesh: the mesh (default: the one that `weft.set_mesh` has set).
         axis_names: the axes of the mesh that `f` sees; the compiler takes care of the others. Default: all.
         check_vma: check that results which `out_specs` calls copies are the same on all devices.
+
+    Returns:
+        function of whole arrays, of the same dtypes; along a cut axis they are as many times larger as the mesh.
 
     Raises: ValueError for axes that can't be cut evenly, and for results that may differ where `out_specs` says they
         are copies.
@@ -263,6 +276,18 @@ def smap(
     """`shard_map` over one axis of the mesh that is set, in the manner of `vmap`: `in_axes` and `out_axes` say which
     axis is cut, None for none.
 
+    Args:
+        f: function of pytrees of arrays: of the parts that one device has.
+        in_axes: int, None, or pytree of them: the axis of each argument that is cut.
+        out_axes: int, None, or pytree of them: the axis of each result along which parts are put together.
+        axis_name: name of an axis of the mesh.
+
+    Returns:
+        function of whole arrays, of the same dtypes.
+
+    Raises:
+        ValueError: for axes that can't be cut evenly.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
@@ -312,17 +337,22 @@ def pmap(
     """`fun` over an axis of its arguments, one device for each entry, as one program.
 
     Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
         axis_name: a name by which collectives (`weft.lax.psum` and its siblings) refer to the axis.
         in_axes, out_axes: which axis of each argument and result is mapped; None for arguments that all devices get
             whole and results that are the same.
         static_broadcasted_argnums: arguments that are Python values, part of the program; they must hash.
         devices: the devices, as many as the axis has entries; default: the first ones.
+        backend: name of a platform, such as 'cpu'; None for the default one.
+        axis_size: int, the size of the axis, where no argument says it; None for that of the arguments.
         donate_argnums: arguments whose memory the program may reuse.
 
-    A pmap inside a pmap runs over the product of both axes, if there are as many devices. Returns arrays that lie over
-    the devices.
+    Returns:
+        function of the same arguments; mapped arrays have the number of devices along an axis, and results the same
+        dtypes.
 
-    Raises: ValueError if there are fewer devices than entries, and for axes that do not exist or whose sizes differ.
+    Raises:
+        ValueError: for axes of different sizes, and for more entries than devices.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -532,6 +562,13 @@ def reshard(xs: Tree, out_shardings: Sharding | PartitionSpec | PyTree) -> Tree:
     """The arrays of a pytree, laid out as `out_shardings` (a pytree prefix of shardings or specs) says; the same as
     `weft.lax.with_sharding_constraint`, as weft has no shardings in types.
 
+    Args:
+        xs: pytree of arrays, of any dtype and shape.
+        out_shardings: pytree of shardings or `weft.P`s: how each array lies.
+
+    Returns:
+        pytree like xs, of the same dtypes and shapes.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.reshard(jnp.ones(2), weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))).sharding.spec
@@ -543,6 +580,13 @@ def reshard(xs: Tree, out_shardings: Sharding | PartitionSpec | PyTree) -> Tree:
 def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> Any:
     """Stacks one value for each device, which stays there: like `weft.numpy.stack` on pytrees, laid out over the
     devices.
+
+    Args:
+        shards: sequence of pytrees of arrays, of one structure, one dtype and one shape for each leaf.
+        devices: sequence of as many devices.
+
+    Returns:
+        pytree like the shards, of the same dtypes; each shape has the number of devices in front.
 
     Raises: ValueError if there are not as many values as devices, or they differ in shape, dtype or structure.
 
@@ -575,6 +619,13 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> A
 def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> Any:
     """Copies of `x` (a pytree) on each device, stacked along a new first axis that lies over the devices.
 
+    Args:
+        x: pytree of arrays, of any dtype and shape.
+        devices: sequence of devices.
+
+    Returns:
+        pytree like x, of the same dtypes; each shape has the number of devices in front.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.device_put_replicated(jnp.ones(2), weft.devices()[:1]).shape
@@ -595,6 +646,15 @@ def make_array_from_single_device_arrays(
     shape: Shape, sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
 ) -> Array:
     """An array whose parts are arrays that lie on the devices of a sharding already, one on each.
+
+    Args:
+        shape: int or sequence of ints, the shape of the whole.
+        sharding: `weft.sharding.Sharding`: how the whole lies over devices.
+        arrays: sequence of arrays of one dtype, one on each device.
+        dtype: dtype of the whole; None for that of the parts.
+
+    Returns:
+        array of that dtype and shape.
 
     Raises: ValueError if there is not one array of the right shape on each device, TypeError for what is no array on a
         device, BackendError where the sharding is over several devices of a backend whose arrays lie on one (Wasm,
@@ -656,6 +716,15 @@ def make_array_from_callback(
 ) -> Array:
     """An array whose parts `data_callback(index)` gives, for the index (a tuple of slices) of each part.
 
+    Args:
+        shape: int or sequence of ints, the shape of the whole.
+        sharding: `weft.sharding.Sharding`: how the whole lies over devices.
+        data_callback: function of a tuple of slices that returns an array.
+        dtype: dtype of the whole; None for that of the parts.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft, numpy as np
         >>> where = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
@@ -688,6 +757,14 @@ def make_array_from_process_local_data(
     sharding: Sharding, local_data: PyTree, global_shape: Shape | None = None
 ) -> Any:
     """An array from the data of this process, which, as the only one, has all of it.
+
+    Args:
+        sharding: `weft.sharding.Sharding`: how the whole lies over devices.
+        local_data: pytree of host arrays, of any dtype.
+        global_shape: shape of the whole; None for that of the data.
+
+    Returns:
+        pytree of arrays of the same dtypes, laid out over devices.
 
     Example:
         >>> import weft, numpy as np

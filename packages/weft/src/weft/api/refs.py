@@ -28,8 +28,12 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     are seen outside.
 
     Args:
+        init_val: array or number, of any dtype and shape.
         memory_space: where the memory is; None, the device's own, is all there is.
         kind: a note that jaxprs show.
+
+    Returns:
+        `Ref` to an array of the dtype and shape of `init_val`.
 
     Raises: TypeError for what is no array.
 
@@ -58,6 +62,13 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
 def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
     """A reference to new memory for an array of type `ty` (a `ShapeDtypeStruct`), which must be written before it is
     read; zeros until then.
+
+    Args:
+        ty: `ShapeDtypeStruct` or array: its dtype and shape.
+        memory_space: None, the device's own memory.
+
+    Returns:
+        `Ref` to an array of that dtype and shape.
     """
     _own_memory(memory_space)
     if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
@@ -73,6 +84,12 @@ def _own_memory(space) -> None:
 def freeze(ref: Ref) -> Array:
     """The array that a reference holds, which is not to be used any more.
 
+    Args:
+        ref: `Ref`, to an array of any dtype and shape.
+
+    Returns:
+        array of the dtype and shape of what the reference holds.
+
     Example:
         >>> import weft
         >>> weft.freeze(weft.new_ref(3.0))
@@ -82,7 +99,14 @@ def freeze(ref: Ref) -> Array:
 
 
 def free_ref(ref: Ref) -> None:
-    """Says that a reference is not used any more."""
+    """Says that a reference is not used any more.
+
+    Args:
+        ref: `Ref`, to an array of any dtype and shape.
+
+    Returns:
+        None.
+    """
     references.free_ref_p.bind(_checked(ref, "free_ref"))
 
 
@@ -251,6 +275,14 @@ class Slice(NamedTuple):
 
 def ds(start: ArrayLike | slice, size: int | None = None, stride: int | None = None) -> slice | Slice:
     """A slice for indexing references: `size` elements from `start`, which may be traced; `ds(size)` begins at 0.
+
+    Args:
+        start: int or scalar array of integers; or the size, where that is missing.
+        size: int, how many elements.
+        stride: int, the distance of elements; None for 1.
+
+    Returns:
+        slice, or `Slice` for a traced start.
 
     Example:
         >>> import weft, weft.numpy as jnp

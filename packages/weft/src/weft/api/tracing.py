@@ -97,9 +97,13 @@ def make_jaxpr(
     """A function that returns the jaxpr of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
     Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
         static_argnums: arguments that are Python values, part of the program; they must hash.
         axis_env: pairs (name, size) of mapped axes that collectives in `fun` refer to.
         return_shape: return also the shapes and dtypes of the results.
+
+    Returns:
+        function of the same arguments that returns a `ClosedJaxpr`, whose variables have dtypes and shapes.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -138,6 +142,17 @@ def make_jaxpr(
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Any:
     """The shapes and dtypes of the results of `fun`, without computing them. Arguments need only `.shape` and `.dtype`.
+
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        *args: pytrees of arrays, or of `ShapeDtypeStruct`s: only shape and dtype are read.
+        **kwargs: likewise, by name.
+
+    Returns:
+        pytree of `ShapeDtypeStruct`s, with the shape and dtype of each result.
+
+    Raises:
+        TypeError: for arguments that are no arrays, and what `fun` raises.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -180,10 +195,14 @@ def device_put(
     """`x` (a pytree) as arrays on `device`, committed to it; without a device, on the default one and uncommitted.
 
     Args:
+        x: pytree of arrays, of any dtype and shape.
         device: a device, a sharding or a `weft.P` (which refers to the mesh that is set), or a pytree prefix of these.
         src: where the values come from; to there the cotangents go back.
         donate: the array's memory may be taken; `x` is then deleted.
         may_alias: False asks for memory of its own; True and None allow the array to share it.
+
+    Returns:
+        pytree like x, its arrays of the same dtypes and shapes on `device`.
 
     Raises: ValueError where an axis can't be cut evenly, or if both `donate` and `may_alias` are True.
 
@@ -231,6 +250,12 @@ def _put(v, where, src, donate, may_alias):
 def copy_to_host_async(x: Tree) -> Tree:
     """Starts copying the arrays of a pytree to the host, so that `device_get` need not wait as long later; returns `x`.
 
+    Args:
+        x: pytree of arrays, of any dtype and shape.
+
+    Returns:
+        x itself, its arrays of the same dtypes and shapes.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.copy_to_host_async([jnp.ones(2), 3])
@@ -245,6 +270,12 @@ def copy_to_host_async(x: Tree) -> Tree:
 
 def device_get(x: PyTree) -> Any:
     """`x` (a pytree) with its arrays copied to the host as NumPy arrays (without NumPy: as nested lists).
+
+    Args:
+        x: pytree of arrays, of any dtype and shape.
+
+    Returns:
+        pytree of `numpy.ndarray`s, of the same dtypes and shapes.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -267,7 +298,14 @@ def _get_all(x):
 
 
 def block_until_ready(x: Tree) -> Tree:
-    """Waits until all arrays in the pytree `x` are computed, and returns it."""
+    """Waits until all arrays in the pytree `x` are computed, and returns it.
+
+    Args:
+        x: pytree of arrays, of any dtype and shape.
+
+    Returns:
+        x itself, its arrays of the same dtypes and shapes.
+    """
     for v in tree_leaves(x):
         if hasattr(v, "block_until_ready"):
             v.block_until_ready()
@@ -307,7 +345,15 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 
 def named_call(fun: Callable[Args, Result], *, name: str | None = None) -> Function[Args, Result]:
-    """`fun` under a named scope."""
+    """`fun` under a named scope.
+
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        name: str; None for that of `fun`.
+
+    Returns:
+        function of the same arguments and results.
+    """
     from_name = name or name_of(fun)
 
     @like(fun)

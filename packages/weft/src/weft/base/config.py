@@ -614,6 +614,12 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
 
     Values must be hashable. Make contexts when a program starts: a new one makes all programs trace again.
 
+    Args:
+        default_value: hashable value outside of all blocks.
+
+    Returns:
+        `UserContext`: called with a value it is a context manager; its `value` is that which holds.
+
     Example:
         >>> import weft
         >>> context = weft.make_user_context(default_value=1)
@@ -629,6 +635,12 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
 
 def disable_jit(disable: bool = True) -> ContextManager[None]:
     """Runs jitted functions op by op in a block, in this thread.
+
+    Args:
+        disable: bool: or compile again, inside of such a block.
+
+    Returns:
+        context manager.
 
     Example:
         >>> import weft

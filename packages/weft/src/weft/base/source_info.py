@@ -154,7 +154,14 @@ def current(depth: int = 1) -> SourceInfo:
 
 @contextmanager
 def named_scope(name: str) -> Iterator[str]:
-    """Adds `name` to the scope under which operations are traced; it shows in compiled programs and profiles."""
+    """Adds `name` to the scope under which operations are traced; it shows in compiled programs and profiles.
+
+    Args:
+        name: str.
+
+    Returns:
+        context manager.
+    """
     if not isinstance(name, str):
         raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")
     token = _name_stack.set((*_name_stack.get(), name))

@@ -402,6 +402,15 @@ def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf
 
     Raises ValueError where a tree of `rest` does not have `tree`'s structure as a prefix.
 
+    Args:
+        f: function of leaves.
+        tree: pytree of any values.
+        *rest: pytrees that have the structure of `tree` as a prefix.
+        is_leaf: function of a node: whether it is a leaf; None for those that have no children.
+
+    Returns:
+        pytree of the structure of `tree`.
+
     Example:
         >>> import weft
         >>> weft.tree.map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})

@@ -244,7 +244,17 @@ def add_type(cls: type[Any], aval: Callable[[Any], AbstractValue]) -> None:
 
 
 def get_aval(x: object) -> AbstractValue:
-    """The abstract value of an array, a tracer, a Python scalar or a host array."""
+    """The abstract value of an array, a tracer, a Python scalar or a host array.
+
+    Args:
+        x: array, tracer, number or host array, of any dtype and shape.
+
+    Returns:
+        `AbstractValue`, with its dtype and shape.
+
+    Raises:
+        TypeError: for any other value.
+    """
     handler = aval_of.get(type(x))
     if handler is not None:
         return handler(x)

@@ -514,3 +514,7 @@ def clip_grads(grad_tree, max_norm):
     """
     norm = l2_norm(grad_tree)
     return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

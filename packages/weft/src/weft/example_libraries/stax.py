@@ -52,7 +52,10 @@ __all__ = [
     "SumPool",
     "Tanh",
     "elementwise",
+    "glorot",
+    "logsoftmax",
     "parallel",
+    "randn",
     "serial",
     "shape_dependent",
 ]
@@ -398,3 +401,7 @@ def shape_dependent(make_layer: Callable):
         lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
         lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

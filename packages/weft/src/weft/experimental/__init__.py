@@ -4,6 +4,7 @@ why not, and what to use.
 
 import sys
 from importlib.abc import MetaPathFinder
+from types import ModuleType
 
 from ..base.annotations import override
 from ..effects.callback import io_callback as io_callback
@@ -71,6 +72,11 @@ def __getattr__(name: str):
     raise AttributeError(
         f"module 'weft.experimental' has no attribute {name!r}" + (f": {ABSENT[name]}." if name in ABSENT else "")
     )
+
+
+def __dir__() -> list[str]:
+    loaded = [name for name, value in globals().items() if isinstance(value, ModuleType) and name != "sys"]
+    return sorted([*loaded, "io_callback"])
 
 
 sys.meta_path.append(_Absent())

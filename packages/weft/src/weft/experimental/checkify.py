@@ -29,6 +29,31 @@ from ..transforms.stage import hoist_tracers, stage, stage_closed
 from ..base.tree import tree_flatten, tree_unflatten
 from ..base.registration import register_pytree_node
 
+__all__ = [
+    "DivisionByZeroError",
+    "Error",
+    "ErrorCategory",
+    "FailedCheckError",
+    "Failure",
+    "JaxException",
+    "JaxRuntimeError",
+    "NaNError",
+    "OOBError",
+    "all_checks",
+    "automatic_checks",
+    "check",
+    "check_error",
+    "check_p",
+    "checkify",
+    "debug_check",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]
+
 
 class JaxRuntimeError(ValueError):
     """What `Error.throw` raises: a check failed while a program ran. The message says which, with the values it was
@@ -618,3 +643,7 @@ def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tupl
         return error, tree_unflatten(box[0], [jnp.asarray(x) for x in outs])
 
     return checked
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

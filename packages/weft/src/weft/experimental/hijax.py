@@ -14,6 +14,25 @@ from ..base.errors import at_user_line
 from ..transforms.jvp import instantiate
 from ..compat.core import Primitive
 
+__all__ = [
+    "AbstractRef",
+    "AbstractValue",
+    "AvalMutableQDD",
+    "AvalQDD",
+    "HiPrimitive",
+    "HiType",
+    "MutableHiType",
+    "ShapedArray",
+    "VJPHiPrimitive",
+    "Zero",
+    "aval_method",
+    "aval_property",
+    "control_flow_allowed_effects",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "register_hitype",
+]
+
 
 class HiType(AbstractValue):
     """Base of the types of such values."""
@@ -110,3 +129,7 @@ class aval_method:
 
     def __get__(self, instance, owner=None):
         return self if instance is None else self.fun.__get__(instance, owner)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -40,6 +40,8 @@ from ..transforms.jvp import instantiate
 from ..transforms.stage import JaxprTrace
 from ..base.tree import tree_flatten, tree_unflatten, treedef_is_leaf
 
+__all__ = ["JetTrace", "JetTracer", "deflinear", "defzero", "jet", "jet2", "jet_rules"]
+
 
 class JetTracer(Tracer):
     """A value with the coefficients of t, t², … of its Taylor polynomial; a coefficient may be `Zero`."""
@@ -430,3 +432,7 @@ def _from_term(t, k: int, factorial_scaled: bool):
 def jet2(fun: Callable, primals: Sequence, series: Sequence[Sequence], *, factorial_scaled: bool = False, **_):
     """`jet` on the coefficients of Taylor polynomials unless `factorial_scaled` says otherwise."""
     return jet(fun, primals, series, factorial_scaled)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

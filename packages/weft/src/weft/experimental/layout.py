@@ -7,6 +7,8 @@ from typing import Any
 
 from ..base.annotations import override
 
+__all__ = ["AutoLayout", "Format", "Layout"]
+
 
 class AutoLayout:
     """The compiler chooses."""
@@ -52,3 +54,7 @@ class Format:
 
     layout: Any = None
     sharding: Any = None
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

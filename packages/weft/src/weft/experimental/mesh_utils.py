@@ -8,6 +8,8 @@ from typing import Any, Sequence
 from ..base.host import np, require_numpy
 from ..runtime.device import devices as all_devices
 
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+
 
 def create_device_mesh(
     mesh_shape: Sequence[int],
@@ -85,3 +87,7 @@ def create_hybrid_device_mesh(
     stacked = np.stack(grids).reshape((*dcn_mesh_shape, *mesh_shape))
     order = [axis for i in range(rank) for axis in (i, rank + i)]
     return stacked.transpose(order).reshape([m * n for m, n in zip(dcn_mesh_shape, mesh_shape)])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -150,3 +150,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """The part of arrays over a mesh that lies on this process's devices: all of them."""
     return _each_spec("global_array_to_host_local_array", global_inputs, pspecs, lambda x, spec: asarray(x))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

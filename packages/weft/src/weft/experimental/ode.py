@@ -23,6 +23,8 @@ from ..runtime.jit import jit
 from ..base.source_info import api_boundary
 from ..base.tree import tree_flatten, tree_unflatten
 
+__all__ = ["initial_step_size", "mean_error_ratio", "odeint", "optimal_step_size", "runge_kutta_step", "tree_where"]
+
 _ORDER = 5
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _STAGES = (
@@ -276,3 +278,7 @@ def odeint(
     converted, closed_over = closure_convert(flat_func, flat_y0, ts[0], *leaves)
     ys = _odeint(converted, rtol, atol, mxstep, hmax, flat_y0, ts, *leaves, *closed_over)
     return vmap(unravel)(ys)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -101,3 +101,7 @@ def stateful_rng(seed=None, *, impl: Any = None) -> StatefulPRNG:
     if seed is None:
         seed = int.from_bytes(os.urandom(4), "little")
     return StatefulPRNG(random.key(seed, impl=impl), new_ref(0))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -210,3 +210,7 @@ def lstm(
     return lstm_ref(
         x, h_0, c_0, *parts, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -110,3 +110,7 @@ def deserialize_and_load(
         else None
     )
     return traced.lower().compile(device_assignment=device)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -56,3 +56,7 @@ def make_mesh(
         1
     """
     return Mesh(create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes), axis_names)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -34,3 +34,24 @@ from .trees import (
     register_namedtuple_serialization as register_namedtuple_serialization,
     register_pytree_node_serialization as register_pytree_node_serialization,
 )
+
+__all__ = [
+    "DisabledSafetyCheck",
+    "Exported",
+    "SymbolicScope",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_shape",
+    "web",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

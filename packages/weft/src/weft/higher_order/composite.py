@@ -64,6 +64,14 @@ def composite(decomposition: Callable[Args, Result], name: str, version: int = 0
     """`decomposition` as one operation that programs show by name: a function of arrays (positional) and attributes
     (keywords).
 
+    Args:
+        decomposition: function of arrays of any dtype and shape, and of attributes by keyword.
+        name: str, with a namespace, such as 'my.double'.
+        version: int.
+
+    Returns:
+        function of the same arguments and results, of the same dtypes and shapes.
+
     Raises:
         UnexpectedTracerError: if it closes over traced values; they must be arguments.
 

@@ -297,6 +297,19 @@ def switch(
 
     All branches take the same operands and return pytrees of one structure, shapes and dtypes.
 
+    Args:
+        index: integer scalar.
+        branches: sequence of functions of the operands, whose results have one structure, the same dtypes and shapes.
+        *operands: pytrees of arrays, of any dtype and shape.
+        operand: as the only one of `operands`, by its old name.
+
+    Returns:
+        pytree of the dtypes and shapes that the branches return.
+
+    Raises:
+        TypeError: for an index that is no integer scalar, and branches whose results differ. ValueError: without
+            branches.
+
     Example:
         >>> import weft
         >>> weft.lax.switch(1, [lambda x: x + 1, lambda x: x * 10], 3.0)
@@ -333,6 +346,16 @@ def cond(
 
     Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun,
     false_operand, false_fun).
+
+    Args:
+        pred: array of one boolean or number, a scalar.
+        true_fun: function of the operands.
+        false_fun: function of the operands, whose results have the same structure, dtypes and shapes.
+        *operands: pytrees of arrays, of any dtype and shape.
+        operand: as the only one of `operands`, by its old name.
+
+    Returns:
+        pytree of the dtypes and shapes that both functions return.
 
     Raises:
         TypeError: if `pred` is no scalar, the functions are none, or their results have different types.

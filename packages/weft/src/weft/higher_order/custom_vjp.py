@@ -640,6 +640,12 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
 
     The pullback returns a tuple with a cotangent for each argument, or one cotangent where there is one argument.
 
+    Args:
+        fun: function that returns (out, pullback).
+
+    Returns:
+        function of the same arguments that returns `out`, pytrees of arrays of any dtype and shape.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> @weft.custom_gradient

@@ -49,9 +49,10 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
         fn: (a, b) -> combination, elementwise over the axis; a and b are pytrees like `elems`.
         elems: pytree of arrays with one size along `axis`.
         reverse: combine from the end.
+        axis: int, the axis.
 
-    The algorithm is the work-efficient one of Blelloch, "Prefix sums and their applications" (1990): neighbours are
-    combined, the half as long problem is solved, and the elements between are filled in.
+    Returns:
+        pytree like elems, of the same dtypes and shapes.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -113,6 +114,17 @@ def map_(f: Callable[[_X], _Y], xs: _X, *, batch_size: int | None = None) -> _Y:
 
     Elements are taken one after another, or `batch_size` at a time under `vmap`: less memory than `vmap` over all, more
     speed than one by one.
+
+    Args:
+        f: function of one element that returns a pytree of arrays.
+        xs: pytree of arrays of any dtype, with one leading size n.
+        batch_size: int, how many elements at a time; None for one.
+
+    Returns:
+        pytree of arrays of the dtypes that f returns, each with the leading size n.
+
+    Raises:
+        ValueError: for leading sizes that differ, and without arrays.
 
     Example:
         >>> import weft, weft.numpy as jnp

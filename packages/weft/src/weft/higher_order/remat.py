@@ -234,11 +234,16 @@ def checkpoint(
     """`fun` whose intermediate values are computed again on the way back instead of being kept.
 
     Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
         prevent_cse: keep the compiler from merging the second computation with the first; may be False inside `scan`. A
             sequence says it for each argument.
-        policy: `policy(primitive, *avals, **params)` says which results may be kept all the same; see
-            `weft.checkpoint_policies`.
+        policy: function (primitive, *avals, **params) -> bool: which results may be kept all the same; see
+            `weft.checkpoint_policies`. None for none.
         static_argnums, static_argnames: arguments that are Python values and are not traced.
+        concrete: None; False is taken too.
+
+    Returns:
+        function of the same arguments and results, of the same dtypes and shapes.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -426,6 +426,13 @@ def scan(
         reverse: run from the last element to the first.
         unroll: iterations for each step of the compiled loop; True unrolls all.
 
+    Returns:
+        (carry, ys): the carry has the structure, dtypes and shapes of `init`; ys those of the second result of f, with
+        the leading size in front.
+
+    Raises:
+        TypeError: for a carry that changes its type. ValueError: for leading sizes that differ.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.lax.scan(lambda c, x: (c + x, c * x), 0., jnp.arange(4.))

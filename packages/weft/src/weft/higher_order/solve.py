@@ -229,6 +229,9 @@ def custom_linear_solve(
         symmetric: the system is its own transpose, so `solve` serves for both.
         has_aux: `solve` returns (x, anything); no derivatives flow through the second.
 
+    Returns:
+        pytree like b, of its dtypes and shapes; with `has_aux` a pair.
+
     Raises: TypeError where a function's result is not like `b`, and on the way back without a transposed solve.
 
     Example:
@@ -343,7 +346,13 @@ def custom_root(
             method.
         has_aux: `solve` returns (root, anything); no derivatives flow through the second.
 
+    Returns:
+        pytree like `initial_guess`, of its dtypes and shapes; with `has_aux` a pair.
+
     Raises: TypeError where a function's result is not like `initial_guess`.
+
+    Source: the implicit function theorem, as in Blondel et al., "Efficient and modular implicit differentiation"
+    (2022).
 
     Example:
         >>> import weft

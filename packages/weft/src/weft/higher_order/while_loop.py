@@ -266,6 +266,17 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
     Both take and the body returns pytrees of one structure, with fixed shapes and dtypes. It can be differentiated
     forwards only.
 
+    Args:
+        cond_fun: function of the value that returns a scalar boolean.
+        body_fun: function of the value that returns one of the same structure, dtypes and shapes.
+        init_val: pytree of arrays, of any dtype and shape.
+
+    Returns:
+        pytree like init_val, of its dtypes and shapes.
+
+    Raises:
+        TypeError: for a condition that is no scalar boolean, and a body that returns other types.
+
     Example:
         >>> import weft
         >>> weft.lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
@@ -354,6 +365,19 @@ def fori_loop(
     """`val = body_fun(i, val)` for i from `lower` to `upper` - 1; the last `val`.
 
     With bounds known while tracing it is a `scan` (and so can be differentiated backwards), otherwise a `while_loop`.
+
+    Args:
+        lower: integer scalar: the first i.
+        upper: integer scalar: the end, which is left out.
+        body_fun: function of (i, value) that returns a value of the same structure, dtypes and shapes.
+        init_val: pytree of arrays, of any dtype and shape.
+        unroll: int or bool: how many iterations are written out at once; None for one.
+
+    Returns:
+        pytree like init_val, of its dtypes and shapes.
+
+    Raises:
+        TypeError: for bounds that are no integer scalars, and a body that returns other types.
 
     Example:
         >>> import weft

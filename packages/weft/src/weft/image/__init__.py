@@ -3,3 +3,7 @@
 from .resampling import ResizeMethod, resize, scale_and_translate
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -181,8 +181,21 @@ def resize(image, shape, method: str | ResizeMethod, antialias: bool = True, pre
     'lanczos3', 'lanczos5' or 'area'. 'nearest' keeps the dtype, the others
     make integers floats. `precision` is that of the products.
 
+    Args:
+        image: array of numbers, any shape.
+        shape: sequence of ints, the shape of the result.
+        method: name of the method.
+        antialias: bool: weigh all that falls on a smaller pixel.
+        precision: `lax.Precision` or its name: how exact the products are.
+
+    Returns:
+        array of that shape: of the dtype of the image for 'nearest', else of floats.
+
     Raises:
         ValueError: for another method, or a shape of another rank. TypeError: for no array.
+
+    Source: Keys, "Cubic convolution interpolation for digital image processing" (1981), for 'cubic'; Duchon, "Lanczos
+    filtering in one and two dimensions" (1979), for 'lanczos3' and 'lanczos5'.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -220,8 +233,23 @@ def scale_and_translate(
     `shape` is the result's, with the image's sizes along the other axes; `scale` and `translation` have one element for
     each axis, and derivatives. Methods are `resize`'s but for 'nearest'.
 
+    Args:
+        image: array of numbers, any shape.
+        shape: sequence of ints, the shape of the result.
+        spatial_dims: sequence of ints, the axes.
+        scale, translation: array of floats, one for each of the axes.
+        method: name of the method.
+        antialias: bool: weigh all that falls on a smaller pixel.
+        precision: `lax.Precision` or its name: how exact the products are.
+
+    Returns:
+        array of floats, of that shape.
+
     Raises:
         ValueError: for 'nearest', shapes that do not fit, or axes out of range. TypeError: for no arrays.
+
+    Source: Keys, "Cubic convolution interpolation for digital image processing" (1981), for 'cubic'; Duchon, "Lanczos
+    filtering in one and two dimensions" (1979), for 'lanczos3' and 'lanczos5'.
 
     Example:
         >>> import weft, weft.numpy as jnp

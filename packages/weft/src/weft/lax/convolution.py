@@ -49,6 +49,12 @@ def conv_general_permutations(
     spatial…) of the kernel, (N, C, spatial…) of the result. The spatial axes, any other letters, come in the kernel's
     order.
 
+    Args:
+        dimension_numbers: three strings, such as ('NHWC', 'HWIO', 'NHWC').
+
+    Returns:
+        three tuples of ints, the axes of lhs, rhs and the result; each is as long as the rank.
+
     Raises:
         TypeError: if a letter is missing or repeated, or the spatial letters differ.
 
@@ -80,6 +86,14 @@ def conv_dimension_numbers(
 ) -> ConvDimensionNumbers:
     """Dimension numbers as axes: from None (batch, feature, spatial…; out, in, spatial…) or from three strings such as
     'NHWC', 'HWIO', 'NHWC'.
+
+    Args:
+        lhs_shape: sequence of ints.
+        rhs_shape: sequence of ints, of the same length.
+        dimension_numbers: None, three strings, or `ConvDimensionNumbers`.
+
+    Returns:
+        `ConvDimensionNumbers`: tuples of ints, the axes of lhs, rhs and the result for any dtype.
 
     Raises:
         TypeError: if the ranks differ or the strings do not fit.
@@ -174,15 +188,24 @@ def conv_general_dilated(
     """The convolution (as in learning: the kernel is not reversed) of `lhs` with the kernel `rhs`, of one dtype.
 
     Args:
+        lhs: array of numbers, shape (batch, features, *sizes), or in the order that `dimension_numbers` says.
+        rhs: array of the dtype of lhs, shape (out, in, *sizes): the kernel.
         window_strides: a step for each spatial axis.
         padding: 'VALID', 'SAME', 'SAME_LOWER', or (low, high) for each spatial axis; negative numbers cut.
         lhs_dilation: gaps between the operand's elements: a transposed convolution. rhs_dilation: gaps between the
             kernel's.
+        rhs_dilation: sequence of ints, the distance of the kernel's elements; None for ones.
         dimension_numbers: the order of axes, see `conv_dimension_numbers`; batch, feature, spatial and out, in, spatial
             by default.
         feature_group_count: groups of features, each convolved with its own part of the kernel; batch_group_count:
             groups of images.
+        batch_group_count: int, how many groups of the batch have kernels of their own.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
         preferred_element_type: the dtype of the result.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype, shape (batch, out, *sizes), in the order that `dimension_numbers` says.
 
     Raises:
         TypeError: for ranks, dtypes or dimension numbers that do not fit. ValueError: for sizes that do not fit.
@@ -231,6 +254,20 @@ def conv(
 ) -> Array:
     """A convolution of (batch, feature, spatial…) with (out, in, spatial…).
 
+    Args:
+        lhs: array of numbers, shape (batch, features, *sizes), or in the order that `dimension_numbers` says.
+        rhs: array of the dtype of lhs, shape (out, in, *sizes): the kernel.
+        window_strides: sequence of ints, a step for each spatial axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER', or pairs (low, high) of ints.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that of the arguments.
+
+    Returns:
+        array of that dtype, shape (batch, out, *sizes).
+
+    Raises:
+        TypeError, ValueError: for ranks, sizes and strides that do not fit.
+
     Example:
         >>> from weft import lax
         >>> lax.conv(lax.full((1, 1, 4), 1.0), lax.full((1, 1, 2), 1.0), (1,), 'VALID').tolist()
@@ -252,6 +289,22 @@ def conv_with_general_padding(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """`conv` with dilations and explicit padding.
+
+    Args:
+        lhs: array of numbers, shape (batch, features, *sizes), or in the order that `dimension_numbers` says.
+        rhs: array of the dtype of lhs, shape (out, in, *sizes): the kernel.
+        window_strides: sequence of ints, a step for each spatial axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER', or pairs (low, high) of ints.
+        lhs_dilation: sequence of ints, the distance of lhs's elements; None for ones.
+        rhs_dilation: sequence of ints, the distance of the kernel's elements; None for ones.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that of the arguments.
+
+    Returns:
+        array of that dtype, shape (batch, out, *sizes).
+
+    Raises:
+        TypeError, ValueError: for ranks, sizes and strides that do not fit.
 
     Example:
         >>> from weft import lax
@@ -297,12 +350,24 @@ def conv_transpose(
     """A convolution that makes arrays larger by `strides` where `conv` makes them smaller; channels last by default.
 
     Args:
+        lhs: array of numbers, shape (batch, features, *sizes), or in the order that `dimension_numbers` says.
+        rhs: array of the dtype of lhs, shape (out, in, *sizes): the kernel.
+        strides: sequence of ints, a step for each spatial axis.
         padding: 'SAME' or 'VALID' as of the convolution that this is the transpose of, or (low, high) pairs: the
             padding of the widened operand or, with `use_consistent_padding`, of that convolution.
+        rhs_dilation: sequence of ints, the distance of the kernel's elements; None for ones.
+        dimension_numbers: order of the axes, as `conv_dimension_numbers` takes it; None for channels last.
         transpose_kernel: reverse the kernel and swap its features, so that this is the derivative of a convolution with
             it.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that of the arguments.
+        use_consistent_padding: bool: the pairs of `padding` are those of the convolution that this is the transpose of.
+
+    Returns:
+        array of that dtype, shape (batch, *sizes, out), in the order that `dimension_numbers` says.
 
     Raises:
+        TypeError, ValueError: for ranks, sizes and strides that do not fit.
         TypeError, ValueError: as `conv_general_dilated`.
 
     Example:
@@ -359,6 +424,20 @@ def conv_general_dilated_patches(
     """What each window of a convolution sees, as features: feature c * prod(filter_shape) + k is place k of feature c.
 
     Moving elements is exact: `precision` changes nothing.
+
+    Args:
+        lhs: array of numbers, shape (batch, features, *sizes), or in the order that `dimension_numbers` says.
+        filter_shape: sequence of ints, the spatial shape of windows.
+        window_strides: sequence of ints, a step for each spatial axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER', or pairs (low, high) of ints.
+        lhs_dilation: sequence of ints, the distance of lhs's elements; None for ones.
+        rhs_dilation: sequence of ints, the distance of the kernel's elements; None for ones.
+        dimension_numbers: order of the axes, as `conv_dimension_numbers` takes it; None for batch, feature, spatial.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that of the arguments.
+
+    Returns:
+        array of that dtype, shape (batch, features * prod(filter_shape), *places).
 
     Raises:
         TypeError, ValueError: as `conv_general_dilated`.
@@ -420,6 +499,20 @@ def conv_general_dilated_local(
     """A convolution with a kernel of its own at every place: `rhs` has (out, in * prod(filter_shape), places…) where a
     kernel has (out, in, spatial…).
 
+    Args:
+        lhs: array of numbers, shape (batch, features, *sizes), or in the order that `dimension_numbers` says.
+        rhs: array of the dtype of lhs, shape (out, in * prod(filter_shape), *places).
+        window_strides: sequence of ints, a step for each spatial axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER', or pairs (low, high) of ints.
+        filter_shape: sequence of ints, the spatial shape of windows.
+        lhs_dilation: sequence of ints, the distance of lhs's elements; None for ones.
+        rhs_dilation: sequence of ints, the distance of the kernel's elements; None for ones.
+        dimension_numbers: order of the axes, as `conv_dimension_numbers` takes it; None for batch, feature, spatial.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+
+    Returns:
+        array of the dtype of lhs, shape (batch, out, *places).
+
     Raises:
         TypeError, ValueError: as `conv_general_dilated`.
 
@@ -460,6 +553,19 @@ def conv_shape_tuple(
 ) -> tuple[Size, ...]:
     """The shape of a convolution of (batch, feature, spatial…) with (out, in, spatial…).
 
+    Args:
+        lhs_shape: sequence of ints.
+        rhs_shape: sequence of ints, of the same length.
+        strides: sequence of ints, a step for each spatial axis.
+        pads: pairs (low, high) of ints.
+        batch_group_count: int.
+
+    Returns:
+        tuple of ints.
+
+    Raises:
+        TypeError, ValueError: for ranks, sizes and strides that do not fit.
+
     Example:
         >>> from weft import lax
         >>> lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), 'SAME')
@@ -483,6 +589,19 @@ def conv_general_shape_tuple(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[Size, ...]:
     """The shape of a convolution with dimension numbers.
+
+    Args:
+        lhs_shape: sequence of ints.
+        rhs_shape: sequence of ints, of the same length.
+        window_strides: sequence of ints, a step for each spatial axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER', or pairs (low, high) of ints.
+        dimension_numbers: order of the axes, as `conv_dimension_numbers` takes it; None for batch, feature, spatial.
+
+    Returns:
+        tuple of ints.
+
+    Raises:
+        TypeError, ValueError: for ranks, sizes and strides that do not fit.
 
     Example:
         >>> from weft import lax
@@ -513,6 +632,19 @@ def conv_transpose_shape_tuple(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[Size, ...]:
     """The shape of `conv_transpose`.
+
+    Args:
+        lhs_shape: sequence of ints.
+        rhs_shape: sequence of ints, of the same length.
+        window_strides: sequence of ints, a step for each spatial axis.
+        padding: 'VALID', 'SAME', 'SAME_LOWER', or pairs (low, high) of ints.
+        dimension_numbers: order of the axes, as `conv_dimension_numbers` takes it; None for batch, feature, spatial.
+
+    Returns:
+        tuple of ints.
+
+    Raises:
+        TypeError, ValueError: for ranks, sizes and strides that do not fit.
 
     Example:
         >>> from weft import lax

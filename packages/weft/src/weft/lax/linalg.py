@@ -122,8 +122,17 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Where x is not positive-definite the result is NaN. With `symmetrize_input` (x + xᴴ) / 2 is factored, and so
     derivatives are symmetric; without, only the lower triangle is read.
 
+    Args:
+        x: array of floats or complex numbers, shape (..., n, n).
+        symmetrize_input: bool.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Raises:
         TypeError: if x is not square. NotImplementedError: for 16-bit floats.
+
+    Source: Murray, "Differentiation of the Cholesky decomposition" (2016), for derivatives.
 
     Example:
         >>> import weft.numpy as jnp
@@ -148,6 +157,16 @@ def triangular_solve(
 
     op transposes and conjugates as asked; a vector b ([..., n], one dimension less than a) is one column (row). With
     `unit_diagonal` the diagonal of a counts as ones.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        b: array of the dtype of a, shape (..., n, k), (..., k, n) on the right, or (..., n).
+        left_side: bool.
+        lower: bool: the lower triangle is read.
+        transpose_a, conjugate_a, unit_diagonal: bool.
+
+    Returns:
+        array of the dtype and shape of b.
 
     Raises:
         TypeError: if dtypes differ or a is not square. ValueError: if sizes do not fit.
@@ -180,6 +199,18 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     LU holds L below its diagonal (L has ones there) and U on and above it; pivots[i] is the row swapped with row i.
     Singular matrices have zeros on the diagonal of U.
 
+    Args:
+        x: array of floats or complex numbers, shape (..., m, n).
+
+    Returns:
+        (LU, pivots, permutation): LU has the dtype and shape of x, the others are int32 of shape (..., min(m, n)) and
+        (..., m).
+
+    Raises:
+        TypeError: for rank 0 and 1, or another dtype.
+
+    Source: de Hoog et al., "Sensitivity of the LU factorisation" (2011), for derivatives.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
@@ -191,6 +222,16 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of `permutation_size` rows that the swaps `pivots` ([..., k], int32) make.
+
+    Args:
+        pivots: array of int32, shape (..., k).
+        permutation_size: int, at least k.
+
+    Returns:
+        array of int32, shape (..., permutation_size).
+
+    Raises:
+        ValueError: for a size below k.
 
     Example:
         >>> import weft.numpy as jnp
@@ -212,6 +253,14 @@ def qr(
     Q is [..., m, m] and R [..., m, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). P is
     int32, [..., n]. `use_magma` says whether a GPU pivots with MAGMA's kernel; None leaves it to the size. Derivatives
     need m >= n, and full_matrices=False unless m = n.
+
+    Args:
+        x: array of floats or complex numbers, shape (..., m, n).
+        pivoting, full_matrices: bool.
+        use_magma: bool or None.
+
+    Returns:
+        (Q, R), of the dtype of x; with `pivoting` also P, int32.
 
     Raises:
         TypeError: if x has no rows and columns, or for a dtype that is not float or complex.
@@ -237,6 +286,16 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first n columns of H₁ H₂ … H_k, reflections 1 - tau v vᴴ whose v stand in the columns of a ([..., m, n], m >=
     n) below the diagonal.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        taus: array of the dtype of a, shape (..., k) with k at most n.
+
+    Returns:
+        array of the dtype and shape of a.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
@@ -255,6 +314,15 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
     mode='raw')` gives them (a transposed); c has m rows, or m columns where the result is c Q (`left` False).
     `transpose` takes Qᴴ for Q.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        taus: array of the dtype of a, shape (..., k).
+        c: array of the dtype of a, shape (..., m, p), or (..., p, m) on the right.
+        left, transpose: bool.
+
+    Returns:
+        array of the dtype and shape of c.
+
     Raises:
         ValueError: if sizes do not fit. TypeError: if dtypes or batch dimensions differ.
 
@@ -271,9 +339,18 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular R' with R'ᵀ R' = Rᵀ R + w wᵀ, for upper triangular R [n, n] and w [n], in O(n²).
 
+    Args:
+        r_matrix: array of floats, shape (n, n), upper triangular.
+        w_vector: array of the same dtype, shape (n,).
+
+    Returns:
+        array of the dtype and shape of r_matrix.
+
     Raises:
         TypeError: for complex numbers, or an R of another rank than 2. ValueError: if R is not square or w not of its
             size.
+
+    Source: Golub and Van Loan, "Matrix computations" (2013), 6.5.4.
 
     Example:
         >>> import weft.numpy as jnp
@@ -303,6 +380,18 @@ def symmetric_product(
 ) -> Array:
     """alpha A Aᵀ + beta C, for A [..., m, k] and symmetric C [..., m, m].
 
+    Args:
+        a_matrix: array of floats or complex numbers, shape (..., m, k).
+        c_matrix: array of the same dtype, shape (..., m, m).
+        alpha, beta: number.
+        symmetrize_output: bool: both triangles are written; else one alone is defined.
+
+    Returns:
+        array of the dtype and shape of c_matrix.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
@@ -331,6 +420,17 @@ def eigh(
     `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with
     NaN gives NaN. The CPU has the `implementation` QR, a GPU that and JACOBI; others are NotImplementedErrors when the
     program is compiled.
+
+    Args:
+        x: array of floats or complex numbers, shape (..., n, n).
+        lower: bool: the lower triangle is read.
+        symmetrize_input: bool: compute with (x + xᴴ) / 2.
+        sort_eigenvalues: bool.
+        subset_by_index: two ints; None for all.
+        implementation: `lax.linalg.EighImplementation`; None for the backend's own.
+
+    Returns:
+        (eigenvectors, eigenvalues): of the dtype and shape of x; floats of shape (..., n).
 
     Example:
         >>> import weft.numpy as jnp
@@ -366,6 +466,17 @@ def svd(
     DIVIDE_AND_CONQUER (its default), a GPU QR, JACOBI and POLAR; others are NotImplementedErrors when the program is
     compiled.
 
+    Args:
+        x: array of floats or complex numbers, shape (..., m, n).
+        full_matrices, compute_uv: bool.
+        subset_by_index: two ints; None for all.
+        algorithm: `lax.linalg.SvdAlgorithm`; None for the backend's own.
+
+    Returns:
+        (U, s, Vᴴ): of the dtype of x, and s of floats, shape (..., k).
+
+    Source: Townsend, "Differentiating the singular value decomposition" (2016), for derivatives.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
@@ -399,6 +510,15 @@ def eig(
     that they are. The CPU has the `implementation` LAPACK; a GPU runs that on the host, or MAGMA's. `use_magma` is the
     old way to ask for one of these two.
 
+    Args:
+        x: array of floats or complex numbers, shape (..., n, n).
+        compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs: bool.
+        implementation: `lax.linalg.EigImplementation`; None for the backend's own.
+        use_magma: bool or None, for GPUs.
+
+    Returns:
+        list of arrays of complex numbers, shape (..., n) and (..., n, n).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
@@ -424,6 +544,17 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """(H, taus): a = Q H Qᴴ with H zero below its first subdiagonal, and Q's reflections stored there as for
     `householder_product`.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+
+    Returns:
+        (H, taus): of the dtype and shape of a; of that dtype and shape (..., n - 1).
+
+    Raises:
+        ValueError: if a is not square.
+
+    Source: Golub and Van Loan, "Matrix computations" (2013), 7.4.2.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft import lax
@@ -446,6 +577,17 @@ def schur(
 
     No backend sorts eigenvalues: with `sort_eig_vals` the program can be traced, and compiling it is a
     NotImplementedError.
+
+    Args:
+        x: array of floats or complex numbers, shape (..., n, n).
+        compute_schur_vectors, sort_eig_vals: bool.
+        select_callable: None: no backend sorts.
+
+    Returns:
+        (T, Z), of the dtype and shape of x.
+
+    Raises:
+        ValueError: if x is not square.
 
     Example:
         >>> import weft.numpy as jnp
@@ -470,8 +612,17 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     Only the lower (or upper) triangle of a is read. a' holds d and e, and beyond them the reflections whose factors are
     taus.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        lower: bool: the lower triangle is read.
+
+    Returns:
+        (a', d, e, taus): a' has the dtype and shape of a, d and e are real, taus has shape (..., n - 1).
+
     Raises:
         ValueError: if a is not square, or has no rows. TypeError: for a dtype that is not float or complex.
+
+    Source: Golub and Van Loan, "Matrix computations" (2013), 8.3.1.
 
     Example:
         >>> import weft.numpy as jnp
@@ -490,8 +641,19 @@ def tridiagonal_solve(
 
     Singular matrices give NaN, or with `perturb_singular` what a tiny change of their zero pivots gives.
 
+    Args:
+        dl: array of floats or complex numbers, shape (..., m).
+        d, du: array of the same dtype, shape (..., m).
+        b: array of the same dtype, shape (..., m, n).
+        perturb_singular: bool.
+
+    Returns:
+        array of the dtype and shape of b.
+
     Raises:
         TypeError: if shapes do not fit or dtypes differ.
+
+    Source: Golub and Van Loan, "Matrix computations" (2013), 4.3.6.
 
     Example:
         >>> import weft.numpy as jnp
@@ -502,3 +664,7 @@ def tridiagonal_solve(
     """
     dl, d, du, b = [on_device(operand("tridiagonal_solve", v)) for v in (dl, d, du, b)]
     return _tridiagonal.tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -141,6 +141,16 @@ def qdwh(
     `dynamic_shape` (rows, columns) says what part of x counts; the rest of u is zero. `is_hermitian` changes nothing:
     the iteration is the same for all matrices.
 
+    Args:
+        x: array of floats or complex numbers, shape (m, n) with m >= n.
+        is_hermitian: bool.
+        max_iterations: int; None for 10.
+        eps: number; None for that of the dtype.
+        dynamic_shape: two integer scalars; None for the shape of x.
+
+    Returns:
+        (u, h, iterations, converged): u and h have the dtype of x; an integer and a boolean, both scalars.
+
     Raises:
         ValueError: if x is no matrix with m >= n, or for a dtype that is not float or complex.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..base.lazy import LazyNames as _LazyNames
 from . import initializers
 from .activations import *
+from .normalization import *
 
 if TYPE_CHECKING:  # what loads when it is first used
     from .attention import *
@@ -59,4 +60,4 @@ if not TYPE_CHECKING:  # which would take any name that this module lacks for on
     __getattr__ = _lazy.find
 
     def __dir__():
-        return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})
+        return sorted(__all__)

@@ -6,27 +6,20 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..base import dtypes
-from ..base.avals import as_size
 from ..runtime.jit import inner_jit
 from ..higher_order.custom_jvp import custom_jvp
-from ..core.trace import axis_size_of, get_aval
-from ..base.errors import at_user_line, type_error
-from ..lax.collectives import axis_index, pmax
-from ..numpy import comparisons, elementary, reductions, ufuncs
-from ..numpy.creation import asarray
+from ..numpy import comparisons, elementary, ufuncs
 from ..numpy.selecting import where
-from ..numpy.util import canonical_axis, on_device, operand, promote_inexact, split_names
+from ..numpy.util import canonical_axis, on_device, operand, promote_inexact
 from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
-from ..primitives.reduce import reduce_max
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..primitives.shape import iota, slice_
+from ..primitives.shape import slice_
 from ..scipy.special import logsumexp as logsumexp
-from ..typing import Array, ArrayLike, Axis, AxisName, DTypeLike
+from ..typing import Array, ArrayLike
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..base.dtypes import ElementType
 
 __all__ = [
     "celu",
@@ -41,23 +34,18 @@ __all__ = [
     "leaky_relu",
     "log1mexp",
     "log_sigmoid",
-    "log_softmax",
-    "logmeanexp",
     "logsumexp",
     "mish",
-    "one_hot",
     "relu",
     "relu6",
     "selu",
     "sigmoid",
     "silu",
     "soft_sign",
-    "softmax",
     "softplus",
     "sparse_plus",
     "sparse_sigmoid",
     "squareplus",
-    "standardize",
     "swish",
     "tanh",
 ]
@@ -71,6 +59,12 @@ def _float(name: str, x: Value) -> Value:
 def identity(x: ArrayLike) -> Array:
     """x itself.
 
+    Args:
+        x: array of any dtype, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Example:
         >>> import weft
         >>> weft.nn.identity(1.5)
@@ -83,6 +77,12 @@ def identity(x: ArrayLike) -> Array:
 @inner_jit(name="relu")
 def relu(x: ArrayLike) -> Array:
     """max(x, 0), whose derivative at 0 is 0.
+
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -100,6 +100,14 @@ relu.defjvps(lambda t, out, x: el.select(el.gt(x, scalar_like(x, 0)), t, scalar_
 def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Krizhevsky, "Convolutional deep belief networks on CIFAR-10" (2010).
+
     Example:
         >>> import weft
         >>> float(weft.nn.relu6(7.0))
@@ -116,6 +124,12 @@ relu6.defjvps(
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
+    Args:
+        x: array of floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Raises:
         TypeError: for integers and booleans.
 
@@ -130,6 +144,12 @@ def sigmoid(x: ArrayLike) -> Array:
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
 
+    Args:
+        x: array of numbers, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats or complex numbers, the shape of x.
+
     Example:
         >>> import weft
         >>> float(weft.nn.tanh(0.0))
@@ -140,6 +160,14 @@ def tanh(x: ArrayLike, /) -> Array:
 
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)).
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Dugas et al., "Incorporating second-order functional knowledge for better option pricing" (2001).
 
     Example:
         >>> import weft
@@ -153,6 +181,14 @@ def softplus(x: ArrayLike) -> Array:
 def soft_sign(x: ArrayLike) -> Array:
     """x / (1 + |x|).
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010).
+
     Example:
         >>> import weft
         >>> import weft.numpy as jnp
@@ -165,6 +201,15 @@ def soft_sign(x: ArrayLike) -> Array:
 @inner_jit(name="silu")
 def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x), also called swish.
+
+    Args:
+        x: array of floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Source: Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation in reinforcement
+    learning" (2018).
 
     Example:
         >>> import weft
@@ -181,6 +226,14 @@ swish = silu
 def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x)).
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Misra, "Mish: a self regularized non-monotonic activation function" (2019).
+
     Example:
         >>> import weft
         >>> import weft.numpy as jnp
@@ -193,6 +246,12 @@ def mish(x: ArrayLike) -> Array:
 @inner_jit(name="log_sigmoid")
 def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)).
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
 
     Example:
         >>> import weft
@@ -207,6 +266,15 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x above 0, alpha * (exp(x) - 1) below.
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+        alpha: number or array: the bound below, negated.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Clevert et al., "Fast and accurate deep network learning by exponential linear units (ELUs)" (2015).
+
     Example:
         >>> import weft
         >>> float(weft.nn.elu(2.0))
@@ -220,6 +288,15 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x above 0, negative_slope * x below.
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+        negative_slope: number or array.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Maas et al., "Rectifier nonlinearities improve neural network acoustic models" (2013).
+
     Example:
         >>> import weft
         >>> float(weft.nn.leaky_relu(2.0))
@@ -231,6 +308,12 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
 @inner_jit(name="hard_tanh")
 def hard_tanh(x: ArrayLike) -> Array:
     """x limited to [-1, 1].
+
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Example:
         >>> import weft
@@ -244,6 +327,15 @@ def hard_tanh(x: ArrayLike) -> Array:
 @inner_jit(name="celu")
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0).
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+        alpha: number or array.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Barron, "Continuously differentiable exponential linear units" (2017).
 
     Example:
         >>> import weft
@@ -259,6 +351,14 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 @inner_jit(name="selu")
 def selu(x: ArrayLike) -> Array:
     """The scaled exponential linear unit.
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Klambauer et al., "Self-normalizing neural networks" (2017).
 
     Example:
         >>> import weft
@@ -276,6 +376,15 @@ def _gelu_exact(x: Value, _: object) -> Value:
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the probability that a normal number lies below x (by default through tanh, approximately).
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+        approximate: bool: through tanh; else by the error function.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Hendrycks and Gimpel, "Gaussian error linear units (GELUs)" (2016).
 
     Example:
         >>> import weft
@@ -305,6 +414,18 @@ def _glu(x: Value, axis: Any) -> Value:
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of an axis times the sigmoid of the second.
 
+    Args:
+        x: array of floats, of even size along the axis.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        array of the dtype of x, half as long along the axis.
+
+    Raises:
+        ValueError: for an odd size.
+
+    Source: Dauphin et al., "Language modeling with gated convolutional networks" (2017).
+
     Example:
         >>> import weft
         >>> import weft.numpy as jnp
@@ -321,6 +442,15 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x² + b)) / 2.
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+        b: number or array, not negative.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Barron, "Squareplus: a softplus-like algebraic rectifier" (2021).
+
     Example:
         >>> import weft
         >>> import weft.numpy as jnp
@@ -334,6 +464,14 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6.
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Howard et al., "Searching for MobileNetV3" (2019).
+
     Example:
         >>> import weft
         >>> import weft.numpy as jnp
@@ -345,6 +483,14 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 
 def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x).
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Howard et al., "Searching for MobileNetV3" (2019).
 
     Example:
         >>> import weft
@@ -360,6 +506,12 @@ hard_swish = hard_silu
 
 def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, a parabola between.
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
 
     Example:
         >>> import weft
@@ -377,6 +529,12 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 below -1, 1 above 1, a line between.
 
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
     Example:
         >>> import weft
         >>> import weft.numpy as jnp
@@ -388,6 +546,14 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 
 def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for x > 0, exact at both ends.
+
+    Args:
+        x: array of floats, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Mächler, "Accurately computing log(1 - exp(-
 
     Example:
         >>> import weft
@@ -404,29 +570,6 @@ def log1mexp(x: ArrayLike) -> Array:
     )
 
 
-def _logits(name: str, x: Value) -> Any:
-    if dtypes.is_bool(dtype_of(operand(name, x))):
-        raise type_error(f"{name} takes numbers, got bool. Convert the array with astype(float).")
-    return on_device(_float(name, x))
-
-
-def _shifted(x: Value, axes: tuple[int, ...], where_: Value, names: tuple[Any, ...] = ()) -> Value:
-    """(x minus its maximum without derivative)."""
-    top = (
-        reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_)
-        if where_ is not None
-        else _max_with_floor(x, axes)
-    )
-    if where_ is not None:  # what is masked gives no derivative, even where nothing is left
-        x = where(where_, x, -math.inf)
-    top = linear.stop_gradient_p.bind(linear.expand_dims(top, axes))
-    return el.sub(x, pmax(top, names) if names else top)
-
-
-def _max_with_floor(x: Value, axes: tuple[int, ...]) -> Value:
-    return el.max_(scalar_like(x, -math.inf), reduce_max(x, axes))
-
-
 def _of_rank(name: str, axis: Any, rank: int) -> tuple[Any, ...]:
     """Axes whose sizes are needed; IndexError where there are fewer."""
     try:
@@ -439,144 +582,3 @@ def _axes(axis: Any, rank: int) -> tuple[Any, ...]:
     if axis is None:
         return tuple(range(rank))
     return tuple(sorted(canonical_axis(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
-
-
-@inner_jit(name="log_softmax", static_argnums=(1, 2))
-def _log_softmax(x: Value, axes: tuple[int, ...], names: tuple[Any, ...], where_: Value = None) -> Value:
-    shifted = _shifted(x, axes, where_, names)
-    total = reductions.sum(transcendental.exp(shifted), (*axes, *names), keepdims=True, where=where_)
-    out = el.sub(shifted, transcendental.log(total))
-    return out if where_ is None else where(where_, out, -math.inf)
-
-
-def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """log(softmax(x)).
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> float(weft.nn.log_softmax(jnp.zeros(1))[0])
-        0.0
-    """
-    x = _logits("log_softmax", x)
-    axis, names = split_names(axis)
-    return _log_softmax(x, _axes(axis, len(shape_of(x))), names, *(() if where is None else (where,)))
-
-
-def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """exp(x) divided by its sum over an axis.
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> weft.nn.softmax(jnp.zeros(2))
-        Array([0.5, 0.5], dtype=float32)
-    """
-    x = _logits("softmax", x)
-    axis, names = split_names(axis)
-    axes = _axes(axis, len(shape_of(x)))
-    exps = transcendental.exp(_shifted(x, axes, where, names))
-    total = reductions.sum(exps, (*axes, *names), keepdims=True, where=where)
-    out = el.div(exps, total)
-    return out if where is None else _where(where, out, 0.0)
-
-
-_where = where
-
-
-def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
-    """log of the mean of exp(x).
-
-    Example:
-        >>> import weft
-        >>> import weft.numpy as jnp
-        >>> weft.nn.logmeanexp(jnp.array([1., 1., 1.]))
-        Array(1., dtype=float32)
-    """
-    out = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
-    count = reductions.count_nonzero(
-        linear.full(shape_of(x), True, dtypes.bool_) if where is None else where, axis, keepdims
-    )
-    return ufuncs.subtract(out, elementary.log(linear.convert(count, dtype_of(out))))
-
-
-@inner_jit(name="standardize", static_argnums=(1, 2, 3))
-def _standardize(
-    x: Value,
-    axes: tuple[int, ...],
-    epsilon: float,
-    algorithm: str,
-    mean: Value = None,
-    variance: Value = None,
-    where_: Value = None,
-) -> Value:
-    mean = reductions.mean(x, axes, keepdims=True, where=where_) if mean is None else mean
-    if variance is None and algorithm == "stable":
-        variance = reductions.mean(ufuncs.square(ufuncs.subtract(x, mean)), axes, keepdims=True, where=where_)
-    elif variance is None:
-        variance = ufuncs.subtract(
-            reductions.mean(ufuncs.square(x), axes, keepdims=True, where=where_), ufuncs.square(mean)
-        )
-    return ufuncs.multiply(ufuncs.subtract(x, mean), transcendental.rsqrt(ufuncs.add(variance, epsilon)))
-
-
-def standardize(
-    x: ArrayLike,
-    axis: Axis = -1,
-    mean: ArrayLike | None = None,
-    variance: ArrayLike | None = None,
-    epsilon: float = 1e-5,
-    where: ArrayLike | None = None,
-    *,
-    algorithm: str = "fast",
-) -> Array:
-    """x with mean 0 and variance 1 along an axis.
-
-    The variance is the mean of x² less the square of the mean, or with `algorithm='stable'` the mean of (x - mean)²,
-    exact where the mean is large.
-
-    Raises:
-        ValueError: for another algorithm. IndexError: for an axis out of range.
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> weft.nn.standardize(jnp.array([1., 3.])).shape
-        (2,)
-    """
-    if algorithm not in ("fast", "stable"):
-        raise ValueError(at_user_line(f"standardize: algorithm is 'fast' or 'stable', got {algorithm!r}."))
-    x = on_device(_float("standardize", x))
-    if dtypes.is_complex(dtype_of(x)):
-        raise ValueError(
-            at_user_line(f"standardize takes real numbers, got {get_aval(x)}. Pass real and imaginary parts.")
-        )
-    axis, names = split_names(axis)
-    return _standardize(
-        x, (*_of_rank("standardize", axis, len(shape_of(x))), *names), float(epsilon), algorithm, mean, variance, where
-    )
-
-
-@inner_jit(name="_one_hot", static_argnums=(1, 2, 3))
-def _one_hot(x: Value, num_classes: int, dtype: ElementType, axis: Any) -> Value:
-    rank = len(shape_of(x)) + 1
-    lhs = linear.expand_dims(x, (axis,))
-    shape = tuple(num_classes if d == axis else 1 for d in range(rank))
-    classes = iota(dtype_of(x), shape, axis)
-    return linear.convert(el.eq(lhs, classes), dtype)
-
-
-def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int | AxisName = -1) -> Array:
-    """For each integer a vector with a one at its place (all zeros where it is out of range).
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> weft.nn.one_hot(jnp.array([0, 2]), 3).tolist()
-        [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    x = asarray(x)
-    x = linear.convert(x, dtype_of(x))
-    dt = dtypes.canonicalize(float if dtype is None else dtype)
-    if isinstance(axis, str):  # a mapped axis: each member gets its own class
-        if axis_size_of(axis) != num_classes:
-            raise ValueError(f"one_hot: axis {axis!r} has size {axis_size_of(axis)}, not num_classes={num_classes}.")
-        here = linear.convert(axis_index(axis), dtype_of(x))
-        return linear.convert(el.eq(x, here), dt)
-    return _one_hot(x, as_size(num_classes), dt, canonical_axis(axis, len(shape_of(x)) + 1))

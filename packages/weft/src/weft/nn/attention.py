@@ -18,7 +18,7 @@ from ..primitives.rules import dtype_of, shape_of
 from ..primitives.shape import iota
 from ..scipy.special import logsumexp
 from ..typing import Array, ArrayLike
-from .activations import softmax
+from .normalization import softmax
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -101,9 +101,27 @@ def dot_product_attention(
     their sequences; queries beyond theirs give zeros. `scale` is 1/√size by default. With `return_residual`, the log of
     each softmax's denominator (batch, queries, heads) comes with the result, without derivative.
 
+    Args:
+        query: array of floats, shape (batch, queries, heads, size), or without batch.
+        key, value: array of floats, shape (batch, keys, key heads, size).
+        bias: array of floats that broadcasts to (batch, heads, queries, keys), added to the products; None for none.
+        mask: array of booleans that broadcasts to (batch, heads, queries, keys): which keys count; None for all.
+        scale: number, the factor of the products; None for 1 / √size.
+        is_causal: bool: a query sees no key behind its own place.
+        query_seq_lengths: array of integers, shape (batch,): how many queries count; None for all.
+        key_value_seq_lengths: array of integers, shape (batch,): how many keys count; None for all.
+        local_window_size: int, or two ints: how many keys to the left and right a query sees; None for all.
+        implementation: None or 'xla': the way that every backend has.
+        return_residual: bool: return the logarithms of the sums of exponentials too.
+
+    Returns:
+        array of the dtype and shape of query; with `return_residual` a pair.
+
     Raises:
         ValueError: for shapes or dtypes that do not fit, or an unknown implementation. TypeError: for a bias or mask
             that does not broadcast. RuntimeError: for 'cudnn', which is not there.
+
+    Source: Vaswani et al., "Attention is all you need" (2017).
 
     Example:
         >>> import weft

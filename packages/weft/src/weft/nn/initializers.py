@@ -61,6 +61,15 @@ def _dtype(dtype: DTypeLike | None) -> ElementType:
 def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
     """Zeros.
 
+    Args:
+        key: ignored.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of the result.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft
         >>> weft.nn.initializers.zeros(weft.random.key(0), (2,))
@@ -72,6 +81,15 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_shar
 def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
     """Ones.
 
+    Args:
+        key: ignored.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of the result.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft
         >>> weft.nn.initializers.ones(weft.random.key(0), (2,))
@@ -82,6 +100,13 @@ def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_shard
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """One value everywhere.
+
+    Args:
+        value: number or array that broadcasts to the shape.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
 
     Example:
         >>> import weft
@@ -99,6 +124,13 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Uniform numbers in [0, scale).
 
+    Args:
+        scale: number, the upper bound.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
     Example:
         >>> import weft
         >>> weft.nn.initializers.uniform()(weft.random.key(0), (2, 3)).shape
@@ -114,6 +146,13 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Normal numbers with a standard deviation.
+
+    Args:
+        stddev: number, the standard deviation.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
 
     Example:
         >>> import weft
@@ -131,6 +170,15 @@ def truncated_normal(
     stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0, upper: ArrayLike = 2.0
 ) -> Initializer:
     """Normal numbers with a standard deviation, cut at `lower` and `upper` standard deviations.
+
+    Args:
+        stddev: number, the standard deviation.
+        dtype: dtype of floats; the initializer's own default.
+        lower: number, the lower bound in standard deviations.
+        upper: number, the upper bound in standard deviations.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
 
     Example:
         >>> import weft
@@ -167,8 +215,22 @@ def variance_scaling(
 ) -> Initializer:
     """Numbers whose variance is scale / n, where n is the number of inputs, of outputs, or their mean.
 
+    Args:
+        scale: number, n times the variance.
+        mode: 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg': what n is.
+        distribution: 'uniform', 'normal' or 'truncated_normal'.
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
     Raises:
         ValueError: for an unknown mode or distribution, and weights of rank below 2.
+
+    Source: He et al., "Delving deep into rectifiers" (2015).
 
     Example:
         >>> import weft
@@ -233,6 +295,17 @@ def glorot_uniform(
 ) -> Initializer:
     """Glorot and Bengio's uniform initialization (2010).
 
+    Args:
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
+    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010).
+
     Example:
         >>> import weft
         >>> weft.nn.initializers.glorot_uniform()(weft.random.key(0), (2, 3)).shape
@@ -245,6 +318,17 @@ def glorot_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """Glorot and Bengio's normal initialization (2010).
+
+    Args:
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
+    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010).
 
     Example:
         >>> import weft
@@ -259,6 +343,17 @@ def lecun_uniform(
 ) -> Initializer:
     """LeCun's uniform initialization (1998).
 
+    Args:
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
+    Source: LeCun et al., "Efficient backprop" (1998).
+
     Example:
         >>> import weft
         >>> weft.nn.initializers.lecun_uniform()(weft.random.key(0), (2, 3)).shape
@@ -271,6 +366,17 @@ def lecun_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """LeCun's normal initialization (1998).
+
+    Args:
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
+    Source: LeCun et al., "Efficient backprop" (1998).
 
     Example:
         >>> import weft
@@ -285,6 +391,17 @@ def he_uniform(
 ) -> Initializer:
     """He's uniform initialization (2015).
 
+    Args:
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
+    Source: He et al., "Delving deep into rectifiers" (2015).
+
     Example:
         >>> import weft
         >>> weft.nn.initializers.he_uniform()(weft.random.key(0), (2, 3)).shape
@@ -297,6 +414,17 @@ def he_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """He's normal initialization (2015).
+
+    Args:
+        in_axis: int or sequence of ints: the axes of inputs.
+        out_axis: int or sequence of ints: the axes of outputs.
+        batch_axis: int or sequence of ints: the axes that are neither.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
+    Source: He et al., "Delving deep into rectifiers" (2015).
 
     Example:
         >>> import weft
@@ -318,6 +446,14 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
 
     Saxe, McClelland & Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
     (2014).
+
+    Args:
+        scale: number, the factor.
+        column_axis: int, the axis of the columns.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
 
     Raises:
         ValueError: for shapes of rank below 2, or a dtype that is neither float nor complex.
@@ -347,6 +483,14 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
 
     Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
 
+    Args:
+        scale: number, the factor.
+        column_axis: int, the axis of the columns.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        initializer: a function of (key, shape, dtype) that returns an array of that dtype and shape.
+
     Raises:
         ValueError: for shapes of another rank than 3, 4 or 5, or with more inputs than outputs.
 
@@ -373,3 +517,7 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
         )
 
     return init
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

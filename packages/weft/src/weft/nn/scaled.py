@@ -46,6 +46,13 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     'mxfp8': float8_e4m3fn in blocks of 32 with scales of float8_e8m0fnu. 'nvfp4': float4_e2m1fn in blocks of 16 with
     scales of float8_e4m3fn, times `global_scale` (an array of one float32, 1 by default).
 
+    Args:
+        mode: 'nvfp4' or 'mxfp8'.
+        global_scale: array of float32, a scalar; None for 1.
+
+    Returns:
+        `ScaledDotConfig`: the dtype and size of blocks, and of their scales.
+
     Raises:
         ValueError: for another mode.
 
@@ -84,8 +91,20 @@ def scaled_matmul(
 
     The result, of shape (batch, m, n), is accumulated in float32.
 
+    Args:
+        lhs: array of narrow floats, shape (batch, m, k).
+        rhs: array of narrow floats, shape (batch, n, k).
+        lhs_scales: array of floats, shape (batch, m, blocks).
+        rhs_scales: array of floats, shape (batch, n, blocks).
+        preferred_element_type: dtype of the result.
+
+    Returns:
+        array of that dtype, shape (batch, m, n).
+
     Raises:
         ValueError: for arrays of another rank, or sizes that do not fit.
+
+    Source: Open Compute Project, "OCP microscaling formats (MX) specification" (2023).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -187,9 +206,21 @@ def scaled_dot_general(
     `configs` are those of lhs, rhs and the cotangent (get_scaled_dot_general_config): derivatives are products of
     quantized operands too.
 
+    Args:
+        lhs, rhs: array of floats, any shape.
+        dimension_numbers: ((contracted axes of lhs, of rhs), (batch axes of lhs, of rhs)).
+        preferred_element_type: dtype of the result.
+        configs: three configurations, for lhs, rhs and the cotangent; None for plain products.
+        implementation: None or 'xla': the way that every backend has.
+
+    Returns:
+        array of that dtype: the batch axes, then the other axes of lhs and of rhs.
+
     Raises:
         ValueError: for other than three configurations, or another implementation. RuntimeError: for 'cudnn', which is
             not there.
+
+    Source: Open Compute Project, "OCP microscaling formats (MX) specification" (2023).
 
     Example:
         >>> import weft, weft.numpy as jnp

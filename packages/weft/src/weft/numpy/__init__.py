@@ -34,7 +34,9 @@ from . import creation as _creation
 if TYPE_CHECKING:  # what loads when it is first used
     from . import fft, linalg
     from .comparisons import *
+    from .complex_parts import *
     from .creation import *
+    from .cumulative import *
     from .diagonals import *
     from .differences import *
     from .einsum import *
@@ -42,10 +44,12 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .files import *
     from .grids import *
     from .histograms import *
+    from .joining import *
     from .nan_reductions import *
     from .floating_point import *
     from .padding import *
-    from .pieces import *
+    from .packing import *
+    from .piecewise import *
     from .polynomials import *
     from .printing import *
     from .products import *
@@ -54,6 +58,7 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .reductions import *
     from .rounding import *
     from .selecting import *
+    from .sets import *
     from .shapes import *
     from .sorting import *
     from .splitting import *
@@ -86,11 +91,12 @@ _lazy = _LazyNames(
             "equal greater greater_equal isfinite isinf isnan less less_equal logical_not not_equal signbit"
         ),
         "ufuncs": (
-            "abs absolute angle arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not"
-            " bitwise_right_shift clip conj conjugate divide divmod fabs float_power floor_divide fmax fmin fmod hypot"
-            " imag invert left_shift mod nextafter positive pow power real reciprocal remainder right_shift sign"
+            "abs absolute arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not"
+            " bitwise_right_shift clip divide divmod fabs float_power floor_divide fmax fmin fmod hypot"
+            " invert left_shift mod nextafter positive pow power reciprocal remainder right_shift sign"
             " square true_divide"
         ),
+        "complex_parts": "angle conj conjugate imag real",
         "universal": (
             "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum"
             " minimum multiply negative subtract frompyfunc ufunc"
@@ -100,18 +106,17 @@ _lazy = _LazyNames(
             " nan_to_num spacing"
         ),
         "padding": "pad",
-        "reductions": (
-            "all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max"
-            " mean min prod ptp std sum var"
-        ),
+        "reductions": ("all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var"),
+        "cumulative": "cumprod cumsum cumulative_prod cumulative_sum",
         "nan_reductions": (
             "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
         ),
         "shapes": (
-            "append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr"
-            " flipud isscalar matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis"
-            " rot90 shape size squeeze stack swapaxes tile transpose unstack"
+            "astype broadcast_arrays broadcast_shapes broadcast_to expand_dims flip fliplr flipud isscalar"
+            " matrix_transpose moveaxis ndim permute_dims ravel reshape roll rollaxis rot90 shape size squeeze"
+            " swapaxes transpose unstack"
         ),
+        "joining": "append concat concatenate repeat resize stack tile",
         "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
         "splitting": "array_split dsplit hsplit split vsplit",
         "selecting": (
@@ -125,9 +130,9 @@ _lazy = _LazyNames(
         ),
         "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
         "einsum": "einsum einsum_path",
-        "sorting": (
-            "argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort"
-            " sort_complex union1d unique unique_all unique_counts unique_inverse unique_values"
+        "sorting": ("argpartition argsort digitize lexsort partition searchsorted sort sort_complex"),
+        "sets": (
+            "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values"
         ),
         "statistics": "convolve corrcoef correlate cov",
         "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
@@ -139,7 +144,8 @@ _lazy = _LazyNames(
         "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
         "files": "fromfile fromiter fromstring load save savez",
         "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
-        "pieces": "apply_over_axes packbits piecewise place trim_zeros unpackbits",
+        "packing": "packbits unpackbits",
+        "piecewise": "apply_over_axes piecewise place trim_zeros",
         "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
         "window_functions": "bartlett blackman hamming hanning i0 kaiser",
     },

@@ -24,9 +24,12 @@ from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
 from . import (
     comparisons,
+    complex_parts,
     creation,
+    cumulative,
     diagonals,
     indexing,
+    joining,
     products,
     reductions,
     rounding,
@@ -466,9 +469,11 @@ def _methods() -> dict[str, Any]:
     )
     table.update({function.__name__: function for function in plain})
     for module, names in (
-        (reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
-        (shapes, "ravel repeat squeeze swapaxes"),
-        (ufuncs, "conj conjugate"),
+        (reductions, "all any argmax argmin max mean min prod ptp std sum var"),
+        (cumulative, "cumprod cumsum"),
+        (shapes, "ravel squeeze swapaxes"),
+        (joining, "repeat"),
+        (complex_parts, "conj conjugate"),
         (rounding, "round"),
         (products, "dot"),
         (sorting, "argsort sort searchsorted argpartition partition"),
@@ -481,8 +486,8 @@ def _methods() -> dict[str, Any]:
     table.update(
         T=property(lambda self: shapes.transpose(self)),
         mT=property(lambda self: shapes.matrix_transpose(self)),
-        real=property(lambda self: ufuncs.real(self)),
-        imag=property(lambda self: ufuncs.imag(self)),
+        real=property(lambda self: complex_parts.real(self)),
+        imag=property(lambda self: complex_parts.imag(self)),
         at=property(_at),
         itemsize=property(lambda self: dtypes.itemsize(self.dtype)),
     )

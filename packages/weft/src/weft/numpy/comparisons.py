@@ -32,9 +32,9 @@ __all__ = [
     "not_equal",
     "signbit",
 ]
-_example = elementwise_example("jnp.array([5, 3]), 2")
-_logical_example = elementwise_example("jnp.array([5, 0]), 2")
-_unary_example = elementwise_example("jnp.array([5, 3])")
+_example = elementwise_example("jnp.array([5, 3]), 2", "numbers or booleans", "booleans")
+_logical_example = elementwise_example("jnp.array([5, 0]), 2", "numbers or booleans", "booleans")
+_unary_example = elementwise_example("jnp.array([5, 3])", "numbers or booleans", "booleans")
 
 
 def _truths(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
@@ -123,6 +123,12 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is false (zero).
 
+    Args:
+        x: array of any dtype, any shape.
+
+    Returns:
+        array of booleans, the shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.logical_not(jnp.array([0, 2]))
@@ -153,6 +159,12 @@ def isnan(x: ArrayLike, /) -> Array:
 
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set (-0.0 included).
+
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of booleans, the shape of x.
 
     Example:
         >>> import weft.numpy as jnp

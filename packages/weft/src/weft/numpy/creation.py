@@ -196,6 +196,19 @@ def array(
 
     Without `dtype`, Python numbers get the default dtypes (int32, float32) and a lone number is weakly typed.
 
+    Args:
+        object: number, array, or nested sequences of them, of any dtype and shape.
+        dtype: dtype of the result; None for that to which the elements promote.
+        *args: `copy`, `order` and `ndmin` by position, as NumPy takes them.
+        copy: bool: make a copy even where none is needed.
+        order: memory order by NumPy's letter; it does not change the values.
+        ndmin: int, the least rank; axes of size 1 come first.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and the shape of the nesting.
+
     Raises:
         TypeError: for values that are not numbers. ValueError: for ragged lists and None. OverflowError: for an int
             that does not fit.
@@ -287,6 +300,17 @@ def asarray(
 ) -> Array:
     """`a` as an array, without a copy where it is one already.
 
+    Args:
+        a: number, array, or nested sequences of them, of any dtype and shape.
+        dtype: dtype of the result; None for that of a.
+        order: memory order by NumPy's letter; it does not change the values.
+        copy: bool: make a copy even where none is needed.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and the shape of a.
+
     Raises:
         as `array` does.
 
@@ -302,6 +326,13 @@ def asarray(
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of an array.
+
+    Args:
+        a: array of any dtype, any shape.
+        order: memory order by NumPy's letter; it does not change the values.
+
+    Returns:
+        array of the dtype and shape of a.
 
     Example:
         >>> import weft.numpy as jnp
@@ -344,6 +375,15 @@ def zeros(
 ) -> Array:
     """Zeros.
 
+    Args:
+        shape: int or sequence of ints.
+        dtype: dtype of the result; None for float32.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         TypeError: if the shape is not made of concrete integers.
 
@@ -360,6 +400,15 @@ def ones(
 ) -> Array:
     """Ones.
 
+    Args:
+        shape: int or sequence of ints.
+        dtype: dtype of the result; None for float32.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         TypeError: if the shape is not made of concrete integers.
 
@@ -375,6 +424,15 @@ def empty(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None, out_sharding: OutSharding = None
 ) -> Array:
     """An array whose content does not matter: zeros.
+
+    Args:
+        shape: int or sequence of ints.
+        dtype: dtype of the result; None for float32.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
 
     Example:
         >>> import weft.numpy as jnp
@@ -393,6 +451,16 @@ def full(
     out_sharding: OutSharding = None,
 ) -> Array:
     """An array of one value (or of values that broadcast to `shape`).
+
+    Args:
+        shape: int or sequence of ints.
+        fill_value: number or array that broadcasts to the shape.
+        dtype: dtype of the result; None for that of the value.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
 
     Raises:
         TypeError: if the shape is not made of concrete integers. ValueError: if the values do not broadcast to it.
@@ -427,6 +495,16 @@ def zeros_like(
 ) -> Array:
     """Zeros of the shape and dtype of `a`.
 
+    Args:
+        a: array of any dtype, any shape.
+        dtype: dtype of the result; None for that of the argument.
+        shape: int or sequence of ints; None for the shape of a.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.zeros_like(jnp.ones(2))
@@ -445,6 +523,16 @@ def ones_like(
 ) -> Array:
     """Ones of the shape and dtype of `a`.
 
+    Args:
+        a: array of any dtype, any shape.
+        dtype: dtype of the result; None for that of the argument.
+        shape: int or sequence of ints; None for the shape of a.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.ones_like(jnp.zeros(2))
@@ -457,6 +545,15 @@ def empty_like(
     prototype: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Placement = None
 ) -> Array:
     """Zeros of the shape and dtype of `prototype`.
+
+    Args:
+        prototype: array of any dtype, any shape.
+        dtype: dtype of the result; None for that of the argument.
+        shape: int or sequence of ints; None for the shape of the prototype.
+        device: device or sharding: where the result lies; None for the default device.
+
+    Returns:
+        array of that dtype and shape.
 
     Example:
         >>> import weft.numpy as jnp
@@ -477,6 +574,17 @@ def full_like(
 ) -> Array:
     """An array of one value, of the shape and dtype of `a`.
 
+    Args:
+        a: array of any dtype, any shape.
+        fill_value: number or array that broadcasts to the shape.
+        dtype: dtype of the result; None for that of the argument.
+        shape: int or sequence of ints; None for the shape of a.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.full_like(jnp.zeros(2), 3)
@@ -494,6 +602,16 @@ def eye(
     device: Placement = None,
 ) -> Array:
     """A matrix with ones on the `k`-th diagonal.
+
+    Args:
+        N: int, the number of rows.
+        M: int, the number of columns; None for N.
+        k: int: how far the diagonal lies above the main one.
+        dtype: dtype of the result; None for float32.
+        device: device or sharding: where the result lies; None for the default device.
+
+    Returns:
+        array of that dtype and shape (N, M).
 
     Example:
         >>> import weft.numpy as jnp
@@ -515,6 +633,13 @@ def eye(
 def identity(n: SizeLike, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix.
 
+    Args:
+        n: int, the number of rows and of columns.
+        dtype: dtype of the result; None for float32.
+
+    Returns:
+        array of that dtype and shape (n, n).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.identity(1)
@@ -525,6 +650,15 @@ def identity(n: SizeLike, dtype: DTypeLike | None = None) -> Array:
 
 def tri(N: SizeLike, M: SizeLike | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones at and below the `k`-th diagonal.
+
+    Args:
+        N: int, the number of rows.
+        M: int, the number of columns; None for N.
+        k: int: how far the diagonal lies above the main one.
+        dtype: dtype of the result; None for float32.
+
+    Returns:
+        array of that dtype and shape (N, M).
 
     Example:
         >>> import weft.numpy as jnp
@@ -549,6 +683,18 @@ def lower_mask(n: int, m: int, k: int) -> Array:
 def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the elements in a buffer of bytes.
 
+    Args:
+        buffer: object with Python's buffer interface.
+        dtype: dtype of the elements.
+        count: int, how many elements are read; -1 for all.
+        offset: int, the byte at which they begin.
+
+    Returns:
+        array of that dtype and shape (count,).
+
+    Raises:
+        ValueError: if the bytes are no whole number of elements, or too few.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.frombuffer(bytes([1, 2]), 'uint8')
@@ -569,8 +715,12 @@ def from_dlpack(x: object, /, *, device: Placement = None, copy: bool | None = N
     """An array from any object that offers DLPack.
 
     Args:
+        x: array of any library, of any dtype and shape.
         device: where the array shall lie; by default where `x` does, if that is an array of weft's.
         copy: True for a copy of a weft array, too; False to get an error instead of a copy.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Raises:
         TypeError: for an object that does not offer DLPack.

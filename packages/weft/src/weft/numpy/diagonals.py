@@ -63,6 +63,13 @@ def _diag(v: Value, k: int) -> Value:
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with `v` on its k-th diagonal, or the k-th diagonal of a matrix.
 
+    Args:
+        v: array of any dtype, of rank 1 or 2.
+        k: int: how far the diagonal lies above the main one.
+
+    Returns:
+        array of the dtype of v: shape (n + abs(k), n + abs(k)) for n elements, or the vector of a matrix's diagonal.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.diag(jnp.array([1, 2])).tolist()
@@ -80,6 +87,13 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the flattened `v` on its k-th diagonal.
 
+    Args:
+        v: array of any dtype, any shape.
+        k: int: how far the diagonal lies above the main one.
+
+    Returns:
+        array of the dtype of v and shape (n + abs(k), n + abs(k)) for n elements.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.diagflat(jnp.array([1, 2])).tolist()
@@ -90,6 +104,15 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of two axes, as the last axis.
+
+    Args:
+        a: array of any dtype, of rank at least 2.
+        offset: int: how far the diagonal lies above the main one.
+        axis1: int, the first of the two axes.
+        axis2: int, the second of the two axes.
+
+    Returns:
+        array of the dtype of a; its last axis is the diagonal, in place of the two axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -127,6 +150,17 @@ def trace(
     out: None = None,
 ) -> Array:
     """The sum of the diagonal of two axes.
+
+    Args:
+        a: array of numbers, of rank at least 2.
+        offset: int: how far the diagonal lies above the main one.
+        axis1: int, the first of the two axes.
+        axis2: int, the second of the two axes.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of that dtype and the shape of a without the two axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -174,6 +208,13 @@ def _matrix(name: str, m: ArrayLike) -> Any:
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """The array with everything above the k-th diagonal set to zero, over the last two axes.
 
+    Args:
+        m: array of any dtype, of rank at least 2.
+        k: int: how far the diagonal lies above the main one.
+
+    Returns:
+        array of the dtype and shape of m.
+
     Example:
         >>> import weft.numpy as jnp
         >>> y = jnp.tril(jnp.ones((2, 2)))
@@ -183,6 +224,13 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The array with everything below the k-th diagonal set to zero, over the last two axes.
+
+    Args:
+        m: array of any dtype, of rank at least 2.
+        k: int: how far the diagonal lies above the main one.
+
+    Returns:
+        array of the dtype and shape of m.
 
     Example:
         >>> import weft.numpy as jnp
@@ -198,6 +246,14 @@ def _columns(pairs: list[tuple[int, int]]) -> tuple[Array, Array]:
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The positions at and below the k-th diagonal of an n × m matrix.
 
+    Args:
+        n: int, the number of rows.
+        k: int: how far the diagonal lies above the main one.
+        m: int, the number of columns; None for n.
+
+    Returns:
+        (rows, columns), two vectors of integers of one size.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [i.tolist() for i in jnp.tril_indices(2)]
@@ -211,6 +267,14 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The positions at and above the k-th diagonal of an n × m matrix.
 
+    Args:
+        n: int, the number of rows.
+        k: int: how far the diagonal lies above the main one.
+        m: int, the number of columns; None for n.
+
+    Returns:
+        (rows, columns), two vectors of integers of one size.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [i.tolist() for i in jnp.triu_indices(2)]
@@ -222,6 +286,13 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
+
+    Args:
+        arr: array of any dtype, of rank 2.
+        k: int: how far the diagonal lies above the main one.
+
+    Returns:
+        (rows, columns), two vectors of integers of one size.
 
     Example:
         >>> import weft.numpy as jnp
@@ -235,6 +306,13 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
+    Args:
+        arr: array of any dtype, of rank 2.
+        k: int: how far the diagonal lies above the main one.
+
+    Returns:
+        (rows, columns), two vectors of integers of one size.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [i.tolist() for i in jnp.triu_indices_from(jnp.eye(2))]
@@ -247,6 +325,13 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The positions of the main diagonal of an array with `ndim` axes of size n.
 
+    Args:
+        n: int, the size of each axis.
+        ndim: int, the number of axes.
+
+    Returns:
+        tuple of `ndim` vectors of integers, each of shape (n,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> [i.tolist() for i in jnp.diag_indices(2)]
@@ -257,6 +342,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """`diag_indices` for the shape of an array.
+
+    Args:
+        arr: array of any dtype, whose axes, at least 2, have one size n.
+
+    Returns:
+        tuple of vectors of integers, one for each axis, each of shape (n,).
 
     Example:
         >>> import weft.numpy as jnp
@@ -271,6 +362,15 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A new array with `val` on its main diagonal; give inplace=False.
+
+    Args:
+        a: array of any dtype, of rank at least 2.
+        val: number or array: what stands on the diagonal, repeated as often as needed.
+        wrap: bool: begin the diagonal anew below where a tall matrix ends it.
+        inplace: bool, which must be False, since arrays are immutable.
+
+    Returns:
+        array of the dtype and shape of a.
 
     Example:
         >>> import weft.numpy as jnp

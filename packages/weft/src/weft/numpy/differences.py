@@ -16,7 +16,8 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.sort import sort_p
 from ..typing import Array, ArrayLike, Axis
 from .creation import asarray
-from .shapes import concatenate, moveaxis, ravel, take_rows
+from .shapes import moveaxis, ravel, take_rows
+from .joining import concatenate
 from .sorting import searchsorted
 from .ufuncs import where_jit
 from .util import (
@@ -43,6 +44,19 @@ def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
     """The differences of neighbours along an axis, `n` times.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        n: int, how many times.
+        axis: int, the axis; negative ones count from the end.
+        prepend: array or number that stands before a along the axis; None for nothing.
+        append: array or number that stands behind a along the axis; None for nothing.
+
+    Returns:
+        array of the dtype of a (of booleans, for booleans); along the axis it is shorter by n.
+
+    Raises:
+        ValueError: for a negative n, and for a scalar.
 
     Example:
         >>> import weft.numpy as jnp
@@ -84,6 +98,14 @@ def diff(
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbours of the flattened array.
 
+    Args:
+        ary: array of numbers or booleans, any shape.
+        to_end: array of the dtype of ary that follows the differences; None for nothing.
+        to_begin: array of the dtype of ary that precedes the differences; None for nothing.
+
+    Returns:
+        array of the dtype of ary, shape (n,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.ediff1d(jnp.array([1, 4, 9]))
@@ -124,6 +146,15 @@ def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
 ) -> Array | list[Array]:
     """Central differences along axes, one-sided at the ends; spacings are numbers, or the coordinates along an axis.
+
+    Args:
+        f: array of numbers, any shape; at least two elements along each axis.
+        *varargs: one spacing for all axes, or one for each: a number, or the vector of coordinates.
+        axis: int, tuple of ints, or None for all: the axes.
+        edge_order: 1, the order of the differences at the ends.
+
+    Returns:
+        array of floats or complex numbers of the shape of f, or a list of them, one for each axis.
 
     Example:
         >>> import weft.numpy as jnp
@@ -211,6 +242,20 @@ def interp(
     """Linear interpolation through the points (xp, fp), xp increasing; `left` and `right` stand outside of them, or
     'extrapolate' the outermost pieces.
 
+    Args:
+        x: array of real numbers, any shape: where to interpolate.
+        xp: vector of real numbers, ascending, or arrays of shape (..., n).
+        fp: vector of numbers of the size of xp.
+        left: number below the first point, 'extrapolate', or None for fp[0].
+        right: number above the last point, 'extrapolate', or None for fp[-1].
+        period: number, the period of xp, or None.
+
+    Returns:
+        array of the dtype of fp as float or complex number, and the shape of x.
+
+    Raises:
+        ValueError: for arrays of other ranks, and for period 0.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.interp(0.5, jnp.array([0., 1.]), jnp.array([2., 4.])))
@@ -237,6 +282,15 @@ def interp(
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
+    Args:
+        y: array of numbers, any shape.
+        x: array of real numbers, the coordinates along the axis; None for distances `dx`.
+        dx: number, the distance of neighbours.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        array of floats or complex numbers, the shape of y without the axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.trapezoid(jnp.array([1., 2., 3.])))
@@ -258,6 +312,15 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
     """Angles without jumps of more than half a period along an axis.
+
+    Args:
+        p: array of real numbers, any shape.
+        discont: number, the smallest jump that is taken out; None for half a period.
+        axis: int, the axis; negative ones count from the end.
+        period: number, the period.
+
+    Returns:
+        array of floats, the shape of p.
 
     Example:
         >>> import weft.numpy as jnp

@@ -244,6 +244,18 @@ def einsum(
     or the name of a method of opt_einsum, which finds it where it is installed (elsewhere every name means the smallest
     product first).
 
+    Args:
+        subscripts: string such as 'ij,jk->ik'; or the first operand, each followed by its list of axes.
+        *operands: arrays of numbers, with an axis for each letter.
+        out: None, since arrays are immutable.
+        optimize: True, False, 'greedy', 'optimal', 'auto', or a path: the order of contraction.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype to which the operands promote, with an axis for each letter of the result.
+
     Raises:
         ValueError: for malformed subscripts, and sizes of one label that differ. KeyError: for the name of a method
             that does not exist.
@@ -311,6 +323,14 @@ def einsum_path(
 ) -> tuple[list[tuple[int, ...]], Any]:
     """The order in which `einsum` contracts its operands: a list of places, and a text about it (what opt_einsum tells,
     where it is installed).
+
+    Args:
+        subscripts: string such as 'ij,jk->ik'; or the first operand, each followed by its list of axes.
+        *operands: arrays of any dtype, with an axis for each letter.
+        optimize: True, False, 'greedy', 'optimal', 'auto', or a path: the order of contraction.
+
+    Returns:
+        (path, text): the path is a list of tuples, each int of which is the place of an operand.
 
     Example:
         >>> import weft.numpy as jnp

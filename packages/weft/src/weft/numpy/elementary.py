@@ -49,7 +49,9 @@ __all__ = [
     "tanh",
 ]
 _INEXACT = frozenset(dtypes.dtype(n) for n in ("bfloat16", "float16", "float32", "float64", "complex64", "complex128"))
-_example = elementwise_example("jnp.array([0.5, 0.25])")
+_TAKES = "numbers (integers and booleans as floats)"
+_GIVES = "floats (complex numbers for complex ones)"
+_example = elementwise_example("jnp.array([0.5, 0.25])", _TAKES, _GIVES)
 
 
 def _real(name: str, x: ArrayLike) -> Any:
@@ -149,7 +151,7 @@ def arcsinh(x: ArrayLike, /) -> Array:
     return transcendental.asinh(_real("arcsinh", x))
 
 
-@elementwise_example("jnp.array([1.5])")
+@elementwise_example("jnp.array([1.5])", _TAKES, _GIVES)
 def arccosh(x: ArrayLike, /) -> Array:
     """The inverse hyperbolic cosine."""
     return transcendental.acosh(_real("arccosh", x))

@@ -164,6 +164,15 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
     norm 'backward' (or None) divides the inverse by n, 'forward' the transform itself, 'ortho' both by sqrt(n).
 
+    Args:
+        a: array of numbers, rank at least 1.
+        n: int, the size of the transform; None for the size of the axis.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, of size n along the axis.
+
     Raises:
         ValueError: for another norm, an axis out of range, or n < 1.
 
@@ -178,6 +187,18 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
 
+    Args:
+        a: array of numbers, rank at least 1.
+        n: int, the size of the transform; None for the size of the axis.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, of size n along the axis.
+
+    Raises:
+        ValueError: for another norm, an axis out of range, or n < 1.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.ifft(jnp.array([1., 1.])).real.tolist()
@@ -189,6 +210,18 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform of real values: its first n // 2 + 1 terms, the others being their conjugates.
 
+    Args:
+        a: array of real numbers, rank at least 1.
+        n: int, the size of the transform; None for the size of the axis.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, of size n // 2 + 1 along the axis.
+
+    Raises:
+        ValueError: for another norm, an axis out of range, or n < 1.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.rfft(jnp.ones(4)).real.tolist()
@@ -199,6 +232,18 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`, `n` real values (2 (m - 1) by default).
+
+    Args:
+        a: array of numbers, rank at least 1.
+        n: int, the size of the result; None for 2 (m - 1), where the axis has size m.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of floats, of size n along the axis.
+
+    Raises:
+        ValueError: for another norm, an axis out of range, or n < 1.
 
     Example:
         >>> import weft.numpy as jnp
@@ -214,6 +259,18 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform of values that are symmetric up to conjugation, given their first half: real.
 
+    Args:
+        a: array of numbers, rank at least 1.
+        n: int, the size of the result; None for 2 (m - 1), where the axis has size m.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of floats, of size n along the axis.
+
+    Raises:
+        ValueError: for another norm, an axis out of range, or n < 1.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.hfft(jnp.array([1., 0., 0.])).tolist()
@@ -227,6 +284,18 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`.
+
+    Args:
+        a: array of real numbers, rank at least 1.
+        n: int, the size of the transform; None for the size of the axis.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, of size n // 2 + 1 along the axis.
+
+    Raises:
+        ValueError: for another norm, an axis out of range, or n < 1.
 
     Example:
         >>> import weft.numpy as jnp
@@ -245,6 +314,15 @@ def _two(name: str, axes: Sequence[int] | None) -> Sequence[int] | None:
 def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The Fourier transform over several axes (all by default), each cut or padded to its size in `s`.
 
+    Args:
+        a: array of numbers, any shape.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: sequence of ints, the axes; None for all, or the last ones where s is given.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, with the sizes s along the axes.
+
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
 
@@ -259,6 +337,15 @@ def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None
 def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None) -> Array:
     """The Fourier transform over two axes, each cut or padded to its size in `s`.
 
+    Args:
+        a: array of numbers, rank at least 2.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: two ints, the axes.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, with the sizes s along the axes.
+
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
 
@@ -272,6 +359,15 @@ def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2,
 
 def ifftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The inverse Fourier transform over several axes (all by default), each cut or padded to its size in `s`.
+
+    Args:
+        a: array of numbers, any shape.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: sequence of ints, the axes; None for all, or the last ones where s is given.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, with the sizes s along the axes.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
@@ -289,6 +385,15 @@ def ifft2(
 ) -> Array:
     """The inverse Fourier transform over two axes, each cut or padded to its size in `s`.
 
+    Args:
+        a: array of numbers, rank at least 2.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: two ints, the axes.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers, with the sizes s along the axes.
+
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
 
@@ -303,6 +408,15 @@ def ifft2(
 def rfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The Fourier transform of real values, halved along the last axis, over several axes (all by default), each cut or
     padded to its size in `s`.
+
+    Args:
+        a: array of real numbers, any shape.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: sequence of ints, the axes; None for all, or the last ones where s is given.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers: the last of the axes has size n // 2 + 1, the others those of s.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
@@ -321,6 +435,15 @@ def rfft2(
     """The Fourier transform of real values, halved along the last axis, over two axes, each cut or padded to its size
     in `s`.
 
+    Args:
+        a: array of real numbers, rank at least 2.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: two ints, the axes.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of complex numbers: the last of the axes has size n // 2 + 1, the other that of s.
+
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
 
@@ -335,6 +458,15 @@ def rfft2(
 def irfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """The inverse of the transform of real values over several axes (all by default), each cut or padded to its size in
     `s`.
+
+    Args:
+        a: array of numbers, any shape.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: sequence of ints, the axes; None for all, or the last ones where s is given.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of floats, with the sizes s along the axes; the last is 2 (m - 1) without s.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
@@ -352,6 +484,15 @@ def irfft2(
 ) -> Array:
     """The inverse of the transform of real values over two axes, each cut or padded to its size in `s`.
 
+    Args:
+        a: array of numbers, rank at least 2.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of a.
+        axes: two ints, the axes.
+        norm: 'backward', 'ortho' or 'forward': which transform is divided; None for 'backward'.
+
+    Returns:
+        array of floats, with the sizes s along the axes; the last is 2 (m - 1) without s.
+
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
 
@@ -365,6 +506,15 @@ def irfft2(
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Placement = None) -> Array:
     """The frequencies of the terms of `fft` of n samples at distance d: 0, 1, …, -1 over (d n), in `dtype`.
+
+    Args:
+        n: int, the number of samples.
+        d: number, the distance of samples in units of time.
+        dtype: dtype of floats; None for float32.
+        device: device or sharding: where the result lies; None for the default device.
+
+    Returns:
+        array of floats, shape (n,), in cycles per unit of time.
 
     Example:
         >>> import weft.numpy as jnp
@@ -380,6 +530,15 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Placement = None) -> Array:
     """The frequencies of the terms of `rfft` of n samples at distance d. A `dtype` of integers gives floats all the
     same.
+
+    Args:
+        n: int, the number of samples.
+        d: number, the distance of samples in units of time.
+        dtype: dtype of floats; None for float32.
+        device: device or sharding: where the result lies; None for the default device.
+
+    Returns:
+        array of floats, shape (n // 2 + 1,), in cycles per unit of time.
 
     Example:
         >>> import weft.numpy as jnp
@@ -414,6 +573,13 @@ def _shift(name: str, x: Value, axes: Axis, sign: int) -> Value:
 def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """`x` rolled so that the term of frequency zero stands in the middle.
 
+    Args:
+        x: array of any dtype, any shape.
+        axes: int, tuple of ints, or None for all: the axes.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.fftshift(jnp.arange(4)).tolist()
@@ -425,9 +591,20 @@ def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
 def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """The inverse of `fftshift`.
 
+    Args:
+        x: array of any dtype, any shape.
+        axes: int, tuple of ints, or None for all: the axes.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.ifftshift(jnp.arange(5)).tolist()
         [2, 3, 4, 0, 1]
     """
     return _shift("ifftshift", x, axes, -1)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

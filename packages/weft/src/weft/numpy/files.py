@@ -33,6 +33,13 @@ def load(file: IO[bytes] | str | os.PathLike[str], *args: Any, **kwargs: Any) ->
     """The array of a .npy file; of a .npz file its arrays by name, read when they are asked for. Further arguments are
     those of `numpy.load`.
 
+    Args:
+        file: path or open binary file.
+        *args, **kwargs: as `numpy.load` takes them.
+
+    Returns:
+        array of the dtype and shape that the file says; of a .npz file a mapping from names to arrays.
+
     Raises:
         OSError: if the file can't be read. ValueError: if it holds something else.
 
@@ -201,6 +208,17 @@ def _write(file: Any, suffix: str, data: bytes) -> None:
 def save(file: IO[bytes] | str | os.PathLike[str], arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Writes an array to a .npy file (an open file, or a path, to which .npy is added where it does not end so).
 
+    Args:
+        file: path or open binary file.
+        arr: array of any dtype, any shape.
+        allow_pickle: bool, without effect: arrays hold no Python objects.
+
+    Returns:
+        None.
+
+    Raises:
+        OSError: if the file can't be written.
+
     Example:
         >>> import io, weft.numpy as jnp
         >>> f = io.BytesIO()
@@ -219,7 +237,17 @@ def savez(
 ) -> None:
     """Writes arrays to a .npz file: those with a keyword under that name, the others as arr_0, arr_1, …
 
+    Args:
+        file: path or open binary file.
+        *args: arrays of any dtype and shape.
+        allow_pickle: bool, without effect: arrays hold no Python objects.
+        **kwds: arrays by name.
+
+    Returns:
+        None.
+
     Raises:
+        OSError: if the file can't be written.
         ValueError: if a keyword is the name of an array without one.
 
     Example:
@@ -247,6 +275,15 @@ def savez(
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, between separators (spaces in `sep` stand for any white space).
+
+    Args:
+        string: text with numbers.
+        dtype: dtype of the numbers.
+        count: int, how many are read; -1 for all.
+        sep: text that stands between numbers.
+
+    Returns:
+        array of that dtype, shape (count,).
 
     Raises:
         ValueError: for text that is not a number of that dtype, for fewer numbers than `count`, and for an empty

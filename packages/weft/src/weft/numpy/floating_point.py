@@ -16,7 +16,8 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .comparisons import signbit
-from .ufuncs import imag, where_jit
+from .ufuncs import where_jit
+from .complex_parts import imag
 from .util import (
     no_complex,
     no_out,
@@ -53,6 +54,16 @@ __all__ = [
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 below zero, 1 above, x2 at zero.
 
+    Args:
+        x1: array of real numbers, any shape.
+        x2: array of real numbers that broadcasts with x1.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.heaviside(jnp.array([-1., 0.]), 0.5)
@@ -66,6 +77,13 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """|x1| with the sign of x2.
+
+    Args:
+        x1: array of real numbers, any shape.
+        x2: array of real numbers that broadcasts with x1.
+
+    Returns:
+        array of floats, the broadcast shape.
 
     Example:
         >>> import weft.numpy as jnp
@@ -83,6 +101,16 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 * 2**x2.
+
+    Args:
+        x1: array of real numbers, any shape.
+        x2: array of integers that broadcasts with x1.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        ValueError: for an x2 that is no integer, and for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -104,6 +132,13 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is positive infinity.
 
+    Args:
+        x: array of real numbers, any shape.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of booleans, the shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.isposinf(jnp.array([jnp.inf, 1.]))
@@ -114,6 +149,13 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is negative infinity.
+
+    Args:
+        x: array of real numbers, any shape.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of booleans, the shape of x.
 
     Example:
         >>> import weft.numpy as jnp
@@ -145,6 +187,16 @@ def nan_to_num(
 ) -> Array:
     """NaN replaced by `nan`, infinities by the largest finite numbers (or `posinf`, `neginf`).
 
+    Args:
+        x: array of numbers or booleans, any shape.
+        copy: bool, which must be True, since arrays are immutable.
+        nan: number in place of NaN.
+        posinf: number in place of infinity; None for the largest finite one.
+        neginf: number in place of minus infinity; None for the smallest finite one.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.nan_to_num(jnp.array([jnp.nan, 1.]))
@@ -172,6 +224,12 @@ def nan_to_num(
 def iscomplexobj(x: ArrayLike) -> bool:
     """Whether x has a complex dtype.
 
+    Args:
+        x: array of any dtype, any shape.
+
+    Returns:
+        bool.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.iscomplexobj(jnp.ones(2))
@@ -189,6 +247,12 @@ def iscomplexobj(x: ArrayLike) -> bool:
 def isrealobj(x: ArrayLike) -> bool:
     """Whether x has no complex dtype.
 
+    Args:
+        x: array of any dtype, any shape.
+
+    Returns:
+        bool.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.isrealobj(jnp.ones(2))
@@ -199,6 +263,12 @@ def isrealobj(x: ArrayLike) -> bool:
 
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero.
+
+    Args:
+        x: array of numbers or booleans, any shape.
+
+    Returns:
+        array of booleans, the shape of x.
 
     Example:
         >>> import weft.numpy as jnp
@@ -211,6 +281,12 @@ def isreal(x: ArrayLike) -> Array:
 
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero.
+
+    Args:
+        x: array of numbers or booleans, any shape.
+
+    Returns:
+        array of booleans, the shape of x.
 
     Example:
         >>> import weft.numpy as jnp
@@ -227,6 +303,15 @@ def _of_array(x: Value) -> Value:
 
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(mantissa in [0.5, 1), exponent) with x = mantissa * 2**exponent.
+
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        (mantissas, exponents): floats and int32, both of the shape of x.
+
+    Raises:
+        TypeError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -257,6 +342,16 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers.
 
+    Args:
+        x1: array of integers, any shape.
+        x2: array of integers that broadcasts with x1.
+
+    Returns:
+        array of integers, the broadcast shape; never negative.
+
+    Raises:
+        ValueError: for other dtypes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.gcd(jnp.array([12, 7]), 18)
@@ -284,6 +379,16 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers.
+
+    Args:
+        x1: array of integers, any shape.
+        x2: array of integers that broadcasts with x1.
+
+    Returns:
+        array of integers, the broadcast shape; never negative.
+
+    Raises:
+        ValueError: for other dtypes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -318,6 +423,12 @@ def _spacing(x: Value) -> Value:
 
 def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next number away from zero.
+
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of floats, the shape of x.
 
     Raises:
         ValueError: for complex numbers.

@@ -13,7 +13,7 @@ from ..typing import Array, ArrayLike
 from .creation import array, asarray, ones
 from .ranges import arange, linspace, meshgrid
 from .selecting import nonzero
-from .shapes import concatenate, stack
+from .joining import concatenate, stack
 from .util import on_device, operand, promote, static_int
 
 if TYPE_CHECKING:
@@ -132,6 +132,12 @@ s_ = _IndexExpression(False)
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors shaped so that indexing with them picks every combination.
 
+    Args:
+        *args: vectors of any dtype.
+
+    Returns:
+        tuple of arrays, each of the dtype of its vector; the k-th has its size along axis k, and 1 along the others.
+
     Raises:
         ValueError: for arrays that are not vectors. NotImplementedError: for boolean ones.
 
@@ -157,6 +163,15 @@ def mask_indices(
 ) -> tuple[Array, Array]:
     """The positions in an n by n matrix that `mask_func(matrix, k)` leaves nonzero.
 
+    Args:
+        n: int, the number of rows and of columns.
+        mask_func: function of a matrix of shape (n, n) and k, such as `triu`.
+        k: what is passed to the function.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+
+    Returns:
+        (rows, columns), two vectors of integers of one size.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.mask_indices(2, jnp.triu)
@@ -169,6 +184,12 @@ def mask_indices(
 
 def iterable(y: object) -> bool:
     """Whether one can iterate over a value.
+
+    Args:
+        y: any value.
+
+    Returns:
+        bool.
 
     Example:
         >>> import weft.numpy as jnp

@@ -47,8 +47,12 @@ def vectorize(
     """`pyfunc`, written for core arrays (scalars without a signature), over any leading axes of its arguments.
 
     Args:
+        pyfunc: function of arrays or scalars.
         excluded: positions and names of arguments that are passed as they are.
         signature: core dimensions, for example '(n,m),(m)->(n)'.
+
+    Returns:
+        function that takes arrays whose leading axes broadcast, and returns arrays of the dtypes that pyfunc returns.
 
     Raises:
         ValueError: for a malformed signature, or arguments whose core dimensions do not fit it.

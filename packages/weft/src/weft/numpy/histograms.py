@@ -21,7 +21,8 @@ from .differences import diff
 from .grids import ix_
 from .ranges import linspace
 from .selecting import ravel_multi_index, where
-from .shapes import concatenate, ravel
+from .shapes import ravel
+from .joining import concatenate
 from .sorting import searchsorted
 from .util import broadcast_to, flat_host, index_dtype, laid_out, on_device, operand, promote_inexact, static_int
 
@@ -49,6 +50,16 @@ def bincount(
 ) -> Array:
     """How often each of 0, 1, 2, … appears (or the sum of its weights). Under jit `length` fixes the size of the
     result.
+
+    Args:
+        x: array of integers that are not negative, shape (n,).
+        weights: array of numbers, shape (n,); None for ones.
+        minlength: int, the least size of the result.
+        length: int, the size of the result; larger numbers are left out.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of integers, or of the dtype of the weights, shape (length,).
 
     Raises:
         ConcretizationTypeError: for a traced array without `length`.
@@ -92,6 +103,15 @@ def histogram_bin_edges(
 ) -> Array:
     """The edges of evenly spaced bins over the range of `a` (or a given one).
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        bins: int, how many bins; or the vector of their edges, ascending.
+        range: (lowest, highest); None for those of a.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+
+    Returns:
+        array of floats, shape (bins + 1,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), 2).tolist()
@@ -128,6 +148,16 @@ def histogram(
     density: bool | None = None,
 ) -> tuple[Array, Array]:
     """(counts, edges) of values in bins; the last bin includes its upper edge.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        bins: int, how many bins; or the vector of their edges, ascending.
+        range: (lowest, highest); None for those of a.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+        density: bool: divide the counts by their sum and the size of the bins.
+
+    Returns:
+        (counts, edges): floats of shape (bins,) and (bins + 1,).
 
     Example:
         >>> import weft.numpy as jnp
@@ -171,9 +201,14 @@ def histogram2d(
     """(counts, edges along x, edges along y) of points in rectangles.
 
     Args:
+        x, y: array of real numbers, shape (n,).
         bins: a number or edges for both axes, or one of them for each.
         range: (lowest, highest) of each axis, or None for an axis whose points say it.
-        weights: how much each point counts. density: divide by the total and by the area.
+        weights: array of real numbers, shape (n,): how much each point counts; None for all alike.
+        density: bool: divide the counts by their sum and the size of the bins.
+
+    Returns:
+        (counts, edges along x, edges along y): numbers of shape (nx, ny); floats of shape (nx + 1,) and (ny + 1,).
 
     Example:
         >>> import weft.numpy as jnp
@@ -203,9 +238,14 @@ def histogramdd(
     """(counts, list of edges along each axis) of points in boxes; `sample` has a point in each row.
 
     Args:
+        sample: array of real numbers, shape (n, d): a point in each row.
         bins: a number for all axes, or a number or edges for each.
         range: (lowest, highest) of each axis, or None for an axis whose points say it.
-        weights: how much each point counts. density: divide by the total and by the volume.
+        weights: array of real numbers, shape (n,): how much each point counts; None for all alike.
+        density: bool: divide the counts by their sum and the size of the bins.
+
+    Returns:
+        (counts, edges): numbers with an axis for each of the d dimensions, and a list of d vectors of floats.
 
     Raises:
         ValueError: for another rank, and for bins, ranges or weights that do not fit it.

@@ -14,7 +14,8 @@ from ..primitives import reduce as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike
-from .reductions import all, argmax, argmin, cumulative, fit, mask, max, mean, min, prod, running, sum, var
+from .reductions import all, argmax, argmin, fit, mask, max, mean, min, prod, sum, var
+from .cumulative import cumulative, running
 from .ufuncs import where_jit
 from .util import operand
 
@@ -48,6 +49,15 @@ def _nancumsum(x: Any, axis: int, dt: ElementType) -> Array:
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The running sum, NaN counting as 0, along `axis` (None: of the flattened array).
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, the axis; None for the flattened array.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of the shape of a, or (n,) of the flattened one, of its dtype; booleans and narrow integers are widened.
+
     Example:
         >>> import weft.numpy as jnp
         >>> y = jnp.nancumsum(jnp.array([1, 2, 3]))
@@ -62,6 +72,15 @@ def _nancumprod(x: Any, axis: int, dt: ElementType) -> Array:
 
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The running product, NaN counting as 1, along `axis` (None: of the flattened array).
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, the axis; None for the flattened array.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of the shape of a, or (n,) of the flattened one, of its dtype; booleans and narrow integers are widened.
 
     Example:
         >>> import weft.numpy as jnp
@@ -88,6 +107,15 @@ def _nanarg(
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """`argmax` ignoring NaN; -1 where there is nothing else.
 
+    Args:
+        a: array of real numbers, any shape.
+        axis: int, the axis; None for the flattened array.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of integers, the shape of a without the axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> y = jnp.nanargmax(jnp.array([jnp.nan, 5., 3.]))
@@ -97,6 +125,15 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
 
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """`argmin` ignoring NaN; -1 where there is nothing else.
+
+    Args:
+        a: array of real numbers, any shape.
+        axis: int, the axis; None for the flattened array.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of integers, the shape of a without the axis.
 
     Example:
         >>> import weft.numpy as jnp
@@ -116,6 +153,18 @@ def nansum(
 ) -> Array:
     """`sum` with NaN counting as 0.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> y = jnp.nansum(jnp.array([jnp.nan, 5., 3.]))
@@ -133,6 +182,18 @@ def nanprod(
     where: ArrayLike | None = None,
 ) -> Array:
     """`prod` with NaN counting as 1.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -170,6 +231,17 @@ def nanmax(
 ) -> Array:
     """`max` ignoring NaN; NaN where there is nothing else.
 
+    Args:
+        a: array of real numbers, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> y = jnp.nanmax(jnp.array([jnp.nan, 5., 3.]))
@@ -186,6 +258,17 @@ def nanmin(
     where: ArrayLike | None = None,
 ) -> Array:
     """`min` ignoring NaN; NaN where there is nothing else.
+
+    Args:
+        a: array of real numbers, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -213,6 +296,17 @@ def nanmean(
 ) -> Array:
     """The mean ignoring NaN.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of floats or complex numbers, the shape of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.nanmean(jnp.array([jnp.nan, 5., 3.])))
@@ -235,6 +329,19 @@ def nanvar(
     mean: ArrayLike | None = None,
 ) -> Array:
     """The variance ignoring NaN.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        ddof: int, subtracted from the number of elements in the divisor.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+        mean: array of floats, a mean that is known, with the reduced axes of size 1; None to compute it.
+
+    Returns:
+        array of floats, the shape of a without the axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -265,6 +372,19 @@ def nanstd(
     mean: ArrayLike | None = None,
 ) -> Array:
     """The standard deviation ignoring NaN.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        ddof: int, subtracted from the number of elements in the divisor.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+        mean: array of floats, a mean that is known, with the reduced axes of size 1; None to compute it.
+
+    Returns:
+        array of floats, the shape of a without the axes.
 
     Example:
         >>> import weft.numpy as jnp

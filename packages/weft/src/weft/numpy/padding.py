@@ -20,7 +20,8 @@ from .creation import array as _asarray
 from .quantiles import median
 from .reductions import mean
 from .selecting import apply_along_axis
-from .shapes import _part, take_rows
+from .shapes import take_rows
+from .shapes import _part
 from .util import broadcast_to as _broadcast_to
 from .util import canonical_axis, on_device, operand, static_size
 
@@ -80,6 +81,15 @@ def pad(
     Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp
     (`end_values`), maximum, minimum, mean and median (of `stat_length` elements at each end), empty; or a function of
     (vector with zeros at its ends, widths, axis, keywords) that returns the vector.
+
+    Args:
+        array: array of any dtype, any shape.
+        pad_width: int, or pairs (before, after) of ints: one for all axes, or one for each.
+        mode: name of a mode, or a function as `numpy.pad` takes it.
+        **kwargs: the arguments of the mode: `constant_values`, `end_values`, `stat_length`, `reflect_type`.
+
+    Returns:
+        array of the dtype of the argument; each axis is longer by its pair.
 
     Raises:
         ValueError: for negative widths or unknown modes.

@@ -12,7 +12,7 @@ from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
-from . import comparisons, diagonals, elementary, linalg, reductions, selecting, ufuncs
+from . import comparisons, diagonals, elementary, linalg, reductions, cumulative, selecting, ufuncs
 from .products import dot
 from .ranges import arange
 from .shapes import roll
@@ -52,6 +52,12 @@ def _coefficients(name: str, promote: Callable[..., list[Any]], *args: Value) ->
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with the given zeros, or the characteristic polynomial of a square matrix.
 
+    Args:
+        seq_of_zeros: array of numbers, shape (n,) or (n, n).
+
+    Returns:
+        array of floats or complex numbers, shape (n + 1,), the highest power first.
+
     Raises:
         ValueError: for a matrix that is empty or not square.
 
@@ -90,6 +96,12 @@ def _add(a: Value, b: Value) -> Value:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
+    Args:
+        a1, a2: array of numbers, shape (n,): coefficients, the highest power first.
+
+    Returns:
+        array of the dtype to which both promote, shape (n,), where n is the larger size.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([5, 0]))
@@ -100,6 +112,12 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
+
+    Args:
+        a1, a2: array of numbers, shape (n,): coefficients, the highest power first.
+
+    Returns:
+        array of the dtype to which both promote, shape (n,), where n is the larger size.
 
     Example:
         >>> import weft.numpy as jnp
@@ -120,6 +138,13 @@ def _trimmed(x: Value) -> Value:
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials; `trim_leading_zeros` looks at concrete values.
 
+    Args:
+        a1, a2: array of numbers, shape (n,): coefficients, the highest power first.
+        trim_leading_zeros: bool.
+
+    Returns:
+        array of the dtype to which both promote, shape (n + m - 1,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.polymul(jnp.array([1., 2.]), jnp.array([1., 3.]))
@@ -134,6 +159,13 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials; `trim_leading_zeros` shortens the remainder, for concrete values.
+
+    Args:
+        u, v: array of numbers, shape (n,): coefficients, the highest power first.
+        trim_leading_zeros: bool.
+
+    Returns:
+        (quotient, remainder), vectors of floats or complex numbers.
 
     Raises:
         IndexError: for a divisor without coefficients.
@@ -159,6 +191,13 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
+    Args:
+        p: array of numbers, shape (n,): coefficients, the highest power first.
+        m: int, how often.
+
+    Returns:
+        array of floats or complex numbers, shape (n - m,).
+
     Raises:
         ValueError: for m < 0.
 
@@ -181,6 +220,14 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
     """The m-th integral of a polynomial, with the constants of integration `k` (a number, or one for each integral; 0
     by default).
+
+    Args:
+        p: array of numbers, shape (n,): coefficients, the highest power first.
+        m: int, how often.
+        k: number, or array of shape (m,): the constants; None for 0.
+
+    Returns:
+        array of floats or complex numbers, shape (n + m,).
 
     Raises:
         ValueError: for m < 0, or another number of constants.
@@ -210,6 +257,13 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, complex. Leading zeros are taken off, which needs concrete values; with
     strip_zeros=False, as under jit, NaN stands for the zeros that they would have given.
 
+    Args:
+        p: array of numbers, shape (n,): coefficients, the highest power first.
+        strip_zeros: bool: take off leading zeros.
+
+    Returns:
+        array of complex numbers, shape (n - 1,) without the leading zeros.
+
     Raises:
         ValueError: for anything but a vector. ConcretizationTypeError: for a traced one with strip_zeros=True.
 
@@ -231,7 +285,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return _roots(p)
     # leading zeros go to the end, where each gives a root 0; as many of the smallest roots are NaN then
     zero = el.eq(p, scalar_like(p, 0))
-    leading = reductions.sum(reductions.cumprod(linear.convert(zero, dtypes.int32)))
+    leading = reductions.sum(cumulative.cumprod(linear.convert(zero, dtypes.int32)))
     found = _roots(roll(p, el.neg(leading)))
     found = found[argsort(el.abs_(found), descending=True)]
     lost = comparisons.greater_equal(arange(n), ufuncs.subtract(n, leading))
@@ -264,11 +318,17 @@ def polyfit(
     """The polynomial of degree `deg` that is nearest to the points (x, y), by least squares.
 
     Args:
+        x: array of numbers, shape (n,).
         y: a vector, or a matrix with one set of values in each column.
+        deg: int, the degree.
         rcond: singular values below this times the largest count as zero.
         full: return (p, residuals, rank, singular values, rcond).
         w: the weight of each point's distance.
         cov: return (p, covariance of p), scaled by the residuals, or 'unscaled'.
+
+    Returns:
+        array of floats or complex numbers, shape (deg + 1,) or (deg + 1, k): coefficients, the highest power first;
+        with `full` or `cov` a tuple that begins with it.
 
     Raises:
         TypeError: for shapes that do not fit. ValueError: for deg < 0, and for too few points to scale the covariance.
@@ -325,6 +385,14 @@ def polyfit(
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial whose coefficients start with the highest power.
 
+    Args:
+        p: array of numbers, shape (n,): coefficients, the highest power first.
+        x: array of numbers, any shape.
+        unroll: int, how many steps of the loop are written out at once.
+
+    Returns:
+        array of the dtype to which both promote, the shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.polyval(jnp.array([1., 0., 2.]), 3.))
@@ -339,6 +407,17 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector.
+
+    Args:
+        x: array of numbers, shape (n,).
+        N: int, the number of columns; None for n.
+        increasing: bool: the lowest power first.
+
+    Returns:
+        array of the dtype of x, shape (n, N).
+
+    Raises:
+        ValueError: for an x that is no vector, and a negative N.
 
     Example:
         >>> import weft.numpy as jnp

@@ -54,6 +54,9 @@ _DIGITS = {
 def get_printoptions() -> dict[Any, Any]:
     """The options by which arrays print (NumPy's own, where NumPy is there).
 
+    Returns:
+        dict of options by name.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.get_printoptions()["precision"]
@@ -65,6 +68,13 @@ def get_printoptions() -> dict[Any, Any]:
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
     """Changes options by which arrays print: precision, threshold, edgeitems, linewidth, suppress, nanstr, infstr,
     formatter, sign, floatmode.
+
+    Args:
+        *args: as `numpy.set_printoptions` takes them.
+        **kwargs: options by name.
+
+    Returns:
+        None.
 
     Raises:
         TypeError, ValueError: for options that do not exist, and values that they can't have.
@@ -82,6 +92,13 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 @contextlib.contextmanager
 def printoptions(*args: Any, **kwargs: Any) -> Iterator[Any]:
     """A context in which `set_printoptions` holds.
+
+    Args:
+        *args: as `numpy.set_printoptions` takes them.
+        **kwargs: options by name.
+
+    Returns:
+        context manager; inside of it, the options by name.
 
     Example:
         >>> import weft.numpy as jnp
@@ -430,6 +447,15 @@ def array_repr(
 ) -> str:
     """An array as text with its class and dtype, as NumPy writes it (its own default dtypes are left out).
 
+    Args:
+        arr: array of any dtype, any shape.
+        max_line_width: int, characters in a line; None for the option.
+        precision: int, digits behind the point; None for the option.
+        suppress_small: bool: numbers near zero as 0; None for the option.
+
+    Returns:
+        str.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.array_repr(jnp.array([0.5, 0.25]), precision=1).endswith("([0.5, 0.2], dtype=float32)")
@@ -456,6 +482,15 @@ def array_str(
     a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """The elements of an array as text.
+
+    Args:
+        a: array of any dtype, any shape.
+        max_line_width: int, characters in a line; None for the option.
+        precision: int, digits behind the point; None for the option.
+        suppress_small: bool: numbers near zero as 0; None for the option.
+
+    Returns:
+        str.
 
     Example:
         >>> import weft.numpy as jnp

@@ -14,7 +14,8 @@ from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
-from .shapes import moveaxis, stack, unstack
+from .shapes import moveaxis, unstack
+from .joining import stack
 from .ufuncs import multiply, subtract
 from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote, strong
 
@@ -58,6 +59,16 @@ def dot(
 ) -> Array:
     """The product over the last axis of `a` and the second to last of `b` (its only one, if it is a vector).
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        b: array of numbers or booleans, any shape whose size fits.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype to which both promote; the axes of a that are left come first.
+
     Raises:
         TypeError: if those sizes differ.
 
@@ -86,6 +97,16 @@ def matmul(
     out_sharding: OutSharding = None,
 ) -> Array:
     """The matrix product; vectors are rows on the left and columns on the right, leading axes broadcast.
+
+    Args:
+        a: array of numbers, shape (..., n, k) or (k,).
+        b: array of numbers, shape (..., k, m) or (k,).
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype to which both promote, shape (..., n, m), without the axis of a vector.
 
     Raises:
         TypeError: if the contracted sizes differ. ValueError: for scalars, or leading axes that do not broadcast.
@@ -152,6 +173,18 @@ def vdot(
 ) -> Array:
     """The sum of conj(a) * b over all elements.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        b: array of numbers or booleans, as many elements as a.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+
+    Returns:
+        array of the dtype to which both promote, a scalar.
+
+    Raises:
+        TypeError: if the numbers of elements differ.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.vdot(jnp.ones(2), jnp.ones(2))
@@ -175,6 +208,19 @@ def vecdot(
 ) -> Array:
     """The sum of conj(x1) * x2 along one axis, the others broadcasting.
 
+    Args:
+        x1: array of numbers or booleans, any shape.
+        x2: array of numbers or booleans that broadcasts with x1, and has the same size along the axis.
+        axis: int, the axis; negative ones count from the end.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape without the axis.
+
+    Raises:
+        ValueError: if the sizes along the axis differ.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.vecdot(jnp.ones((2, 3)), jnp.ones(3))
@@ -193,6 +239,13 @@ def vecdot(
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices times vectors.
 
+    Args:
+        x1: array of numbers, shape (..., m, n).
+        x2: array of numbers, shape (..., n).
+
+    Returns:
+        array of the dtype to which both promote, shape (..., m).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.matvec(jnp.ones((2, 3)), jnp.ones(3))
@@ -209,6 +262,13 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Conjugated vectors times matrices.
+
+    Args:
+        x1: array of numbers, shape (..., n).
+        x2: array of numbers, shape (..., n, m).
+
+    Returns:
+        array of the dtype to which both promote, shape (..., m).
 
     Example:
         >>> import weft.numpy as jnp
@@ -233,6 +293,15 @@ def inner(
 ) -> Array:
     """The product over the last axes of both.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        b: array of numbers or booleans, any shape, whose last axis has the size of a's.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+
+    Returns:
+        array of the dtype to which both promote; the other axes of a come first.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.inner(jnp.ones((2, 3)), jnp.ones(3))
@@ -246,6 +315,13 @@ def inner(
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """All products of elements of two flattened arrays, as a matrix.
+
+    Args:
+        a, b: array of numbers or booleans, any shape.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of the dtype to which both promote, shape (n, m) for n and m elements.
 
     Example:
         >>> import weft.numpy as jnp
@@ -272,6 +348,16 @@ def tensordot(
     out_sharding: OutSharding = None,
 ) -> Array:
     """The product over the last `axes` axes of `a` and the first of `b`, or over two lists of axes.
+
+    Args:
+        a, b: array of numbers or booleans, any shape.
+        axes: int, or two sequences of ints: the axes of a, and those of b.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype to which both promote; the axes of a that are left come first.
 
     Raises:
         TypeError: if sizes differ or axes do not match.
@@ -308,6 +394,12 @@ def tensordot(
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product.
 
+    Args:
+        a, b: array of numbers or booleans, any shape.
+
+    Returns:
+        array of the dtype to which both promote; the size of each axis is the product of both sizes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.kron(jnp.ones(2), jnp.ones(3)).shape
@@ -327,6 +419,20 @@ def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
     """The cross product of vectors of 2 or 3 components.
+
+    Args:
+        a: array of numbers, of size 2 or 3 along its axis.
+        b: array of numbers, of size 2 or 3 along its axis; other axes broadcast.
+        axisa: int, the axis of a.
+        axisb: int, the axis of b.
+        axisc: int, the axis of the result.
+        axis: int, in place of the three; None for them.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape; without the axis, where both have 2 components.
+
+    Raises:
+        ValueError: for other sizes along the axis.
 
     Example:
         >>> import weft.numpy as jnp

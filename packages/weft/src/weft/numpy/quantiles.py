@@ -168,6 +168,19 @@ def quantile(
     Between two elements `method` decides: linear, lower, higher, midpoint, nearest or inverted_cdf, which alone takes
     `weights`.
 
+    Args:
+        a: array of real numbers, any shape.
+        q: array of floats from 0 to 1, of rank at most 1.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        overwrite_input: bool, without effect.
+        method: 'linear', 'lower', 'higher', 'midpoint' or 'nearest': what lies between two elements.
+        keepdims: bool: the reduced axes stay, with size 1.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+
+    Returns:
+        array of floats: the shape of q, then that of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.quantile(jnp.array([1., 2., 4.]), 0.5))
@@ -188,6 +201,19 @@ def nanquantile(
     weights: ArrayLike | None = None,
 ) -> Array:
     """`quantile` ignoring NaN.
+
+    Args:
+        a: array of real numbers, any shape.
+        q: array of floats from 0 to 1, of rank at most 1.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        overwrite_input: bool, without effect.
+        method: 'linear', 'lower', 'higher', 'midpoint' or 'nearest': what lies between two elements.
+        keepdims: bool: the reduced axes stay, with size 1.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+
+    Returns:
+        array of floats: the shape of q, then that of a without the axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -210,6 +236,20 @@ def percentile(
     out_sharding: OutSharding = None,
 ) -> Array:
     """`quantile` with q from 0 to 100.
+
+    Args:
+        a: array of real numbers, any shape.
+        q: array of real numbers from 0 to 100, of rank at most 1.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        overwrite_input: bool, without effect.
+        method: 'linear', 'lower', 'higher', 'midpoint' or 'nearest': what lies between two elements.
+        keepdims: bool: the reduced axes stay, with size 1.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of floats: the shape of q, then that of a without the axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -237,6 +277,19 @@ def nanpercentile(
 ) -> Array:
     """`percentile` ignoring NaN.
 
+    Args:
+        a: array of real numbers, any shape.
+        q: array of real numbers from 0 to 100, of rank at most 1.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        overwrite_input: bool, without effect.
+        method: 'linear', 'lower', 'higher', 'midpoint' or 'nearest': what lies between two elements.
+        keepdims: bool: the reduced axes stay, with size 1.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+
+    Returns:
+        array of floats: the shape of q, then that of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.nanpercentile(jnp.array([jnp.nan, 1., 3.]), 50)
@@ -259,6 +312,16 @@ def median(
     keepdims: bool = False,
 ) -> Array:
     """The median over `axis`; NaN if there is one.
+
+    Args:
+        a: array of real numbers, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        overwrite_input: bool, without effect.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of floats, the shape of a without the axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -283,6 +346,16 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Array:
     """The median ignoring NaN.
+
+    Args:
+        a: array of real numbers, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        overwrite_input: bool, without effect.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of floats, the shape of a without the axes.
 
     Example:
         >>> import weft.numpy as jnp

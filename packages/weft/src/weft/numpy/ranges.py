@@ -84,6 +84,17 @@ def arange(
 ) -> Array:
     """start, start + step, … below stop.
 
+    Args:
+        start: number, the first one; with one argument the end, from 0.
+        stop: number, which is left out.
+        step: number, the distance; None for 1.
+        dtype: dtype of the result; None for that to which the numbers promote.
+        device: device or sharding: where the result lies; None for the default device.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype, shape (n,) with n = (stop - start) / step, rounded up.
+
     Raises:
         ConcretizationTypeError: if a bound is traced. ZeroDivisionError: for step 0.
 
@@ -197,6 +208,19 @@ def linspace(
 ) -> Array | tuple[Array, Array]:
     """`num` evenly spaced numbers from start to stop (left out where not `endpoint`); bounds may be arrays.
 
+    Args:
+        start: number or array of numbers.
+        stop: number or array of numbers that broadcasts with start.
+        num: int, how many.
+        endpoint: bool: whether `stop` is the last one.
+        retstep: bool: return the distance too.
+        dtype: dtype of the result; None for floats, or complex numbers.
+        axis: int, the axis of the result along which they lie.
+        device: device or sharding: where the result lies; None for the default device.
+
+    Returns:
+        array of that dtype, with `num` along the axis; with `retstep` also the distance.
+
     Raises:
         ValueError: for a negative `num`.
 
@@ -237,6 +261,18 @@ def logspace(
 ) -> Array:
     """Powers of `base` with evenly spaced exponents.
 
+    Args:
+        start: number or array of numbers: an exponent.
+        stop: number or array of numbers that broadcasts with start: an exponent.
+        num: int, how many.
+        endpoint: bool: whether `stop` is the last one.
+        base: number or array of numbers.
+        dtype: dtype of the result; None for floats, or complex numbers.
+        axis: int, the axis of the result along which they lie.
+
+    Returns:
+        array of that dtype, with `num` along the axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.logspace(0, 2, 3).shape
@@ -262,6 +298,17 @@ def geomspace(
 ) -> Array:
     """Numbers from start to stop, each the same multiple of the one before.
 
+    Args:
+        start: number or array of numbers.
+        stop: number or array of numbers that broadcasts with start.
+        num: int, how many.
+        endpoint: bool: whether `stop` is the last one.
+        dtype: dtype of the result; None for floats, or complex numbers.
+        axis: int, the axis of the result along which they lie.
+
+    Returns:
+        array of that dtype, with `num` along the axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.geomspace(1., 4., 3).shape
@@ -281,6 +328,15 @@ def geomspace(
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """Coordinate arrays over a grid of vectors.
+
+    Args:
+        *xi: arrays of any dtype, of rank at most 1.
+        copy: bool, which must be True.
+        sparse: bool: the axes of other vectors have size 1.
+        indexing: 'xy', where the first two axes are swapped, or 'ij'.
+
+    Returns:
+        list of arrays, each of the dtype of its vector and the shape of the grid.
 
     Example:
         >>> import weft.numpy as jnp
@@ -316,6 +372,14 @@ def indices(
 ) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array for each axis.
 
+    Args:
+        dimensions: sequence of ints, the shape of the grid.
+        dtype: dtype of integers or floats; None for int32.
+        sparse: bool: a tuple of arrays, whose other axes have size 1.
+
+    Returns:
+        array of that dtype and shape (rank, *dimensions).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.indices((2, 3)).shape
@@ -335,6 +399,15 @@ def indices(
 
 def fromfunction(function: Callable[..., _T], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object) -> _T:
     """`function` of the index arrays of a grid.
+
+    Args:
+        function: function of one array for each axis.
+        shape: sequence of ints, the shape of the grid.
+        dtype: dtype of the index arrays.
+        **kwargs: further arguments of the function.
+
+    Returns:
+        what the function returns for elements, with the axes of the grid in front.
 
     Example:
         >>> import weft.numpy as jnp

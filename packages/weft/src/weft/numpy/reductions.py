@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, overload
 
 from ..base import dtypes
 from ..base.avals import Size
-from ..core.primitive import Primitive
 from ..base.dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
@@ -17,7 +16,6 @@ from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives import reduce as ops
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..primitives.shape import concatenate
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .ufuncs import where_jit
 from .util import (
@@ -49,10 +47,6 @@ __all__ = [
     "argmin",
     "average",
     "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
     "max",
     "mean",
     "min",
@@ -152,6 +146,19 @@ def sum(
     Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32
     bits, or 64).
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+        promote_integers: bool: add up narrow integers as the widest ones that are on.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
+
     Raises:
         ValueError: for an axis out of bounds.
 
@@ -178,6 +185,19 @@ def prod(
 
     Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32
     bits, or 64).
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+        promote_integers: bool: add up narrow integers as the widest ones that are on.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
 
     Raises:
         ValueError: for an axis out of bounds.
@@ -233,6 +253,17 @@ def max(
 
     Only elements where `where` is true count. An empty array needs `initial`.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
+
     Raises:
         ValueError: for an axis out of bounds.
 
@@ -254,6 +285,17 @@ def min(
     """The minimum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
 
     Only elements where `where` is true count. An empty array needs `initial`.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        initial: number to start from; None for the identity of the operation.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
 
     Raises:
         ValueError: for an axis out of bounds.
@@ -294,6 +336,16 @@ def all(
 
     Only elements where `where` is true count.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of booleans, the shape of a without the axes.
+
     Raises:
         ValueError: for an axis out of bounds.
 
@@ -311,6 +363,16 @@ def any(
     keeps reduced axes with size 1.
 
     Only elements where `where` is true count.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of booleans, the shape of a without the axes.
 
     Raises:
         ValueError: for an axis out of bounds.
@@ -357,6 +419,17 @@ def mean(
 ) -> Array:
     """The mean over `axis`; integers give floats.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of floats or complex numbers, the shape of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.mean(jnp.array([[1, 3], [2, 6]]), axis=1)
@@ -400,6 +473,19 @@ def average(
     a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
 ) -> Array | tuple[Array, Array]:
     """The mean, weighted by `weights` (of the shape of `a`, or of its axis).
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        weights: array of real numbers that broadcasts to a: how much each element counts; None for all alike.
+        returned: bool: return the sum of the weights too.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of floats or complex numbers, the shape of a without the axes; with `returned` a pair.
+
+    Raises:
+        ValueError: for weights of another shape.
 
     Example:
         >>> import weft.numpy as jnp
@@ -501,6 +587,20 @@ def var(
     """The variance over `axis`: the mean of |x - mean|², divided by n - ddof. A `mean` that is known has the reduced
     axes with size 1.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        ddof: int, subtracted from the number of elements in the divisor.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+        mean: array of floats, a mean that is known, with the reduced axes of size 1; None to compute it.
+        correction: number, in place of ddof; None for ddof.
+
+    Returns:
+        array of floats, the shape of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.var(jnp.array([1., 3.]))
@@ -541,6 +641,20 @@ def std(
 ) -> Array:
     """The standard deviation over `axis`: the square root of `var`.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        dtype: dtype of the result; None for that of the argument.
+        out: None, since arrays are immutable.
+        ddof: int, subtracted from the number of elements in the divisor.
+        keepdims: bool: the reduced axes stay, with size 1.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+        mean: array of floats, a mean that is known, with the reduced axes of size 1; None to compute it.
+        correction: number, in place of ddof; None for ddof.
+
+    Returns:
+        array of floats, the shape of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.std(jnp.array([1., 3.]))
@@ -555,6 +669,15 @@ def std(
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Maximum minus minimum over `axis`.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of the dtype of a and its shape without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.ptp(jnp.array([1, 5, 3]))
@@ -567,119 +690,20 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not zero.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes to reduce.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of integers, the shape of a without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.count_nonzero(jnp.array([1, 0, 3]))
         Array(2, dtype=int32)
     """
     return sum(to_bool("count_nonzero", a), axis, dtype=index_dtype(), keepdims=keepdims)
-
-
-def running(primitive: Primitive, x: Any, axis: int, dt: ElementType) -> Array:
-    """Running results along an axis, in a dtype."""
-    return primitive.bind(linear.convert(x, dt), axis=axis, reverse=False)
-
-
-@inner_jit(name="cumsum", static_argnums=(1, 2))
-def _cumsum(x: Any, axis: int, dt: ElementType) -> Array:
-    return running(ops.cumsum_p, x, axis, dt)
-
-
-@inner_jit(name="cumprod", static_argnums=(1, 2))
-def _cumprod(x: Any, axis: int, dt: ElementType) -> Array:
-    return running(ops.cumprod_p, x, axis, dt)
-
-
-def cumulative(
-    name: str,
-    run: Callable[[Any, int, ElementType], Array],
-    a: ArrayLike,
-    axis: int | None,
-    dtype: DTypeLike | None,
-    out: None,
-) -> Array:
-    """`run`, for what users give as axis and dtype."""
-    no_out(name, out)
-    x = operand(name, a)
-    dt = asked_dtype(name, dtype)
-    if dt is None:
-        dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
-    if axis is None:
-        x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
-    if dtypes.is_bool(dt):  # whether the sums (or products) of so many truths are none
-        return to_bool(name, run(to_bool(name, x), canonical_axis(axis, len(shape_of(x))), dtypes.int32))
-    return run(x, canonical_axis(axis, len(shape_of(x))), dt)
-
-
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The running sum along `axis` (None: of the flattened array).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> y = jnp.cumsum(jnp.array([1, 2, 3]))
-    """
-    return cumulative("cumsum", _cumsum, a, axis, dtype, out)
-
-
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The running product along `axis` (None: of the flattened array).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> y = jnp.cumprod(jnp.array([1, 2, 3]))
-    """
-    return cumulative("cumprod", _cumprod, a, axis, dtype, out)
-
-
-def _with_initial(
-    name: str,
-    base: Callable[..., Array],
-    identity: int,
-    x: ArrayLike,
-    axis: int | None,
-    dtype: DTypeLike | None,
-    include_initial: bool,
-) -> Array:
-    x = operand(name, x)
-    rank = len(shape_of(x))
-    if rank == 0:
-        raise ValueError(f"{name} takes arrays of rank 1 or more, got a scalar.")
-    if axis is None:
-        if rank != 1:
-            raise ValueError(f"{name} needs an axis for an array of rank {rank}.")
-        axis = 0
-    axis = canonical_axis(axis, rank)
-    out = base(x, axis, dtype)
-    if not include_initial:
-        return out
-    shape = tuple(1 if d == axis else n for d, n in enumerate(shape_of(out)))
-    return concatenate([linear.full(shape, identity, dtype_of(out)), out], axis)
-
-
-def cumulative_sum(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
-) -> Array:
-    """`cumsum` with the array API's signature; `include_initial` puts the identity in front.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> y = jnp.cumulative_sum(jnp.array([1, 2]), include_initial=True)
-    """
-    if dtype is None:  # the standard asks it of the product too, but JAX does not do it
-        dtype = accumulator(dtype_of(operand("cumulative_sum", x)))
-    return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
-
-
-def cumulative_prod(
-    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
-) -> Array:
-    """`cumprod` with the array API's signature; `include_initial` puts the identity in front.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> y = jnp.cumulative_prod(jnp.array([1, 2]), include_initial=True)
-    """
-    return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
 def _arg(
@@ -706,6 +730,15 @@ def _arg(
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first maximum (NaN counts as one) along `axis` (None: in the flattened array).
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, the axis; None for the flattened array.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of integers, the shape of a without the axis.
+
     Raises:
         ValueError: for an empty array.
 
@@ -718,6 +751,15 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first minimum (NaN counts as one) along `axis` (None: in the flattened array).
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        axis: int, the axis; None for the flattened array.
+        out: None, since arrays are immutable.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of integers, the shape of a without the axis.
 
     Raises:
         ValueError: for an empty array.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 __all__ = ["around", "ceil", "fix", "floor", "modf", "rint", "round", "trunc"]
-_example = elementwise_example("jnp.array([1.5, -0.5])")
+_example = elementwise_example("jnp.array([1.5, -0.5])", "real numbers", "the dtype of x")
 
 
 def _rounded(name: str, op: Callable[[Any], Array], x: ArrayLike) -> Array:
@@ -49,6 +49,15 @@ def _trunc(x: Any) -> Array:
 def trunc(x: ArrayLike) -> Array:
     """x without its fraction.
 
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Raises:
+        TypeError: for complex numbers.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.trunc(jnp.array([1.5, -1.5]))
@@ -62,6 +71,12 @@ fix = trunc
 
 def rint(x: ArrayLike, /) -> Array:
     """The nearest integer as a float, halves to even.
+
+    Args:
+        x: array of numbers or booleans, any shape.
+
+    Returns:
+        array of floats or complex numbers, the shape of x.
 
     Example:
         >>> import weft.numpy as jnp
@@ -101,6 +116,14 @@ def _round_float(x: Value, decimals: int) -> Value:
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounded to a number of decimals (negative ones round to tens, hundreds, …); halves to even.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        decimals: int, how many digits behind the point.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of the dtype and shape of a.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.round(jnp.array([1.25, 2.5]), 1)
@@ -128,6 +151,16 @@ around = round
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """(fraction, integer part), both with the sign of x.
+
+    Args:
+        x: array of real numbers, any shape.
+        out: None, since arrays are immutable.
+
+    Returns:
+        (fractions, whole parts), arrays of floats of the shape of x.
+
+    Raises:
+        TypeError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp

@@ -20,7 +20,8 @@ from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike, ShapeLike
 from .creation import array, asarray
 from .indexing import _nonzero
-from .shapes import concatenate, moveaxis, ravel, take_rows
+from .shapes import moveaxis, ravel, take_rows
+from .joining import concatenate
 from .taking import take
 from .ufuncs import where_jit
 from .util import (
@@ -88,6 +89,15 @@ def where(
     """`x` where the condition is true, else `y`; with the condition alone, the positions where it is true (see
     `nonzero`).
 
+    Args:
+        condition: array of booleans, any shape.
+        x, y: array of any dtype that broadcasts with the others.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+        fill_value: number that fills the result up to `size`.
+
+    Returns:
+        array of the dtype to which x and y promote, the broadcast shape; a tuple of positions with the condition alone.
+
     Raises:
         ValueError: if only one of x and y is given, or shapes do not broadcast.
 
@@ -110,6 +120,17 @@ def where(
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """The first choice whose condition is true, else `default`.
 
+    Args:
+        condlist: sequence of arrays of booleans.
+        choicelist: sequence of arrays of any dtype, as many, which broadcast with the conditions.
+        default: number or array.
+
+    Returns:
+        array of the dtype to which the choices promote, the broadcast shape.
+
+    Raises:
+        ValueError: for lists of different lengths, and for empty ones.
+
     Example:
         >>> import weft.numpy as jnp
         >>> x = jnp.arange(3)
@@ -131,6 +152,14 @@ def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
 ) -> tuple[Array, ...]:
     """The positions of elements that are not zero, one array for each axis. Under jit `size` says how many to return.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+        fill_value: number that fills the result up to `size`.
+
+    Returns:
+        tuple of vectors of integers, one for each axis.
 
     Raises:
         ConcretizationTypeError: for a traced array without `size`.
@@ -180,6 +209,14 @@ def flatnonzero(
 ) -> Array:
     """The positions of elements that are not zero in the flattened array.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+        fill_value: number that fills the result up to `size`.
+
+    Returns:
+        array of integers, shape (size,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.flatnonzero(jnp.array([[0, 5], [6, 0]]))
@@ -190,6 +227,14 @@ def flatnonzero(
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The positions of elements that are not zero, one row for each.
+
+    Args:
+        a: array of numbers or booleans, any shape.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+        fill_value: number that fills the result up to `size`.
+
+    Returns:
+        array of integers, shape (size, rank).
 
     Example:
         >>> import weft.numpy as jnp
@@ -214,6 +259,17 @@ def compress(
     out: None = None,
 ) -> Array:
     """The slices along an axis where the condition is true.
+
+    Args:
+        condition: array of booleans, shape (n,).
+        a: array of any dtype, any shape.
+        axis: int, the axis; None for the flattened array.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+        fill_value: number that fills the result up to `size`.
+        out: None, since arrays are immutable.
+
+    Returns:
+        array of the dtype of a, of size `size` along the axis.
 
     Example:
         >>> import weft.numpy as jnp
@@ -246,6 +302,15 @@ def compress(
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements of the flattened array where the condition is true.
 
+    Args:
+        condition: array of booleans, as many elements as arr.
+        arr: array of any dtype, any shape.
+        size: int, how many are returned, which must be known under jit; None for as many as there are.
+        fill_value: number that fills the result up to `size`.
+
+    Returns:
+        array of the dtype of arr, shape (size,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.extract(jnp.array([True, False]), jnp.array([1, 2]))
@@ -260,6 +325,15 @@ def delete(
     """The array without the slices at concrete positions along an axis (None: of the flattened array).
 
     With `assume_unique_indices` an array of distinct positions may be traced.
+
+    Args:
+        arr: array of any dtype, any shape.
+        obj: int, slice, or array of integers or booleans: the positions.
+        axis: int, the axis; None for the flattened array.
+        assume_unique_indices: bool: promises that no position occurs twice.
+
+    Returns:
+        array of the dtype of arr, shorter along the axis.
 
     Example:
         >>> import weft.numpy as jnp
@@ -304,6 +378,15 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     """The array with `values` put in before positions along an axis (None: of the flattened array); those out of bounds
     mean its ends.
 
+    Args:
+        arr: array of any dtype, any shape.
+        obj: int, slice, or array of integers: the positions.
+        values: array that broadcasts to the places, and converts to the dtype of arr.
+        axis: int, the axis; None for the flattened array.
+
+    Returns:
+        array of the dtype of arr, longer along the axis.
+
     Raises:
         ValueError: for positions that are no integers.
 
@@ -340,6 +423,13 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 
 def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """Flat positions as one position for each axis; those out of bounds are moved inside. Sizes may be traced.
+
+    Args:
+        indices: array of integers, any shape.
+        shape: sequence of ints.
+
+    Returns:
+        tuple of arrays of integers of the shape of `indices`, one for each axis.
 
     Example:
         >>> import weft.numpy as jnp
@@ -379,6 +469,19 @@ def ravel_multi_index(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """One position for each axis as flat positions, of an integer `dtype`.
+
+    Args:
+        multi_index: sequence of arrays of integers, one for each axis, which broadcast.
+        dims: sequence of ints, the shape.
+        mode: 'raise', 'clip' or 'wrap', or one for each axis: what becomes of positions out of bounds.
+        order: 'C' or 'F': whether the last axis or the first one varies fastest.
+        dtype: dtype of integers; None for the default one.
+
+    Returns:
+        array of integers, the broadcast shape.
+
+    Raises:
+        ValueError: for positions out of bounds, with mode 'raise'.
 
     Example:
         >>> import weft.numpy as jnp
@@ -427,6 +530,15 @@ def ravel_multi_index(
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object) -> Array:
     """A function of vectors applied to every vector along an axis.
+
+    Args:
+        func1d: function of a vector.
+        axis: int, the axis; negative ones count from the end.
+        arr: array of any dtype, any shape.
+        *args, **kwargs: further arguments of the function.
+
+    Returns:
+        array of the dtype that the function returns, whose axes stand in place of the axis.
 
     Example:
         >>> import weft.numpy as jnp

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Sequence, TypeAlias
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import Size, SymbolicSize
-from ..base.host import np
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
-from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, at_user_line
+from ..base.errors import InconclusiveDimensionOperation, at_user_line
 from ..primitives import elementwise as el, bitwise
 from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from ..primitives.dynamic_slice import dynamic_slice_p
-from ..primitives.reduce import cumsum_p
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..transforms.stage import concretization_error
-from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding, Placement, Shape, ShapeLike, SizeLike
+from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding, Placement, ShapeLike
 from .creation import array
 from .util import (
     asked_dtype,
@@ -30,7 +27,6 @@ from .util import (
     on_device,
     laid_out,
     operand,
-    promote,
     static_int,
     static_size,
 )
@@ -41,13 +37,10 @@ if TYPE_CHECKING:
     from ..core.types import Value
 
 __all__ = [
-    "append",
     "astype",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
-    "concat",
-    "concatenate",
     "expand_dims",
     "flip",
     "fliplr",
@@ -58,18 +51,14 @@ __all__ = [
     "ndim",
     "permute_dims",
     "ravel",
-    "repeat",
     "reshape",
-    "resize",
     "roll",
     "rollaxis",
     "rot90",
     "shape",
     "size",
     "squeeze",
-    "stack",
     "swapaxes",
-    "tile",
     "transpose",
     "unstack",
 ]
@@ -83,6 +72,16 @@ def reshape(
     a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None, out_sharding: OutSharding = None
 ) -> Array:
     """The same elements with another shape; one size may be -1.
+
+    Args:
+        a: array of any dtype, any shape.
+        shape: int or sequence of ints.
+        order: 'C', 'F' or 'A': whether the last axis or the first one varies fastest.
+        copy: bool: make a copy even where none is needed.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype of a and that shape.
 
     Raises:
         TypeError: if the number of elements differs, or the shape is not concrete.
@@ -147,6 +146,14 @@ def fill_in_shape(mine: tuple[Size, ...], shape: Any) -> tuple[Size, ...]:
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
     """The array flattened to one axis.
 
+    Args:
+        a: array of any dtype, any shape.
+        order: 'C', 'F', 'A' or 'K': whether the last axis or the first one varies fastest.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype of a, shape (n,).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.ravel(jnp.ones((2, 3))).shape
@@ -161,6 +168,16 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The array with its axes in another order (reversed by default).
+
+    Args:
+        a: array of any dtype, any shape.
+        axes: sequence of ints, the axis of a that stands at each place; None to reverse them.
+
+    Returns:
+        array of the dtype of a, its axes in that order.
+
+    Raises:
+        TypeError: for axes that are no permutation.
 
     Example:
         >>> import weft.numpy as jnp
@@ -183,6 +200,16 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The array with its axes in the order `axes`.
 
+    Args:
+        a: array of any dtype, any shape.
+        axes: sequence of ints, the axis of a that stands at each place.
+
+    Returns:
+        array of the dtype of a, its axes in that order.
+
+    Raises:
+        TypeError: for axes that are no permutation.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
@@ -193,6 +220,15 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with its last two axes swapped.
+
+    Args:
+        x: array of any dtype, shape (..., m, n).
+
+    Returns:
+        array of the dtype of x, shape (..., n, m).
+
+    Raises:
+        ValueError: for rank 0 and 1.
 
     Example:
         >>> import weft.numpy as jnp
@@ -208,6 +244,13 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged.
 
+    Args:
+        a: array of any dtype, any shape.
+        axis1, axis2: int, an axis.
+
+    Returns:
+        array of the dtype of a, with both axes exchanged.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.swapaxes(jnp.ones((2, 3)), 0, 1).shape
@@ -222,6 +265,18 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """The array with axes moved to new positions, the others in order.
+
+    Args:
+        a: array of any dtype, any shape.
+        source: int or sequence of ints, axes of a.
+        destination: int or sequence of ints, where they come to stand.
+
+    Returns:
+        array of the dtype of a, with axes in that order.
+
+    Raises:
+        ValueError: for lists of different lengths.
+        TypeError: for an axis named twice.
 
     Example:
         >>> import weft.numpy as jnp
@@ -244,6 +299,14 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """The array with `axis` moved before the position `start`.
 
+    Args:
+        a: array of any dtype, any shape.
+        axis: int, the axis; negative ones count from the end.
+        start: int, the position.
+
+    Returns:
+        array of the dtype of a, with axes in that order.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
@@ -260,6 +323,16 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """The array with axes of size 1 at the positions `axis` of the result.
 
+    Args:
+        a: array of any dtype, any shape.
+        axis: int or tuple of ints, positions in the result.
+
+    Returns:
+        array of the dtype of a, with more axes.
+
+    Raises:
+        ValueError: for a position out of range, or one named twice.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.expand_dims(jnp.ones(2), 0).shape
@@ -274,6 +347,13 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """The array without axes of size 1 (all of them, or those named).
+
+    Args:
+        a: array of any dtype, any shape.
+        axis: int or tuple of ints; None for all axes of size 1.
+
+    Returns:
+        array of the dtype of a, with fewer axes.
 
     Raises:
         ValueError: if a named axis has another size.
@@ -297,6 +377,14 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutSharding = None) -> Array:
     """The array repeated to `shape`.
 
+    Args:
+        array: array of any dtype, any shape.
+        shape: int or sequence of ints.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype of the argument and that shape.
+
     Raises:
         ValueError: if it does not fit.
 
@@ -313,6 +401,12 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutShardin
 def broadcast_shapes(*shapes: ShapeLike) -> tuple[Size, ...]:
     """The shape to which all shapes broadcast.
 
+    Args:
+        *shapes: ints or sequences of ints.
+
+    Returns:
+        tuple of ints.
+
     Raises:
         ValueError: if there is none.
 
@@ -327,6 +421,15 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[Size, ...]:
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """The arrays repeated to one shape.
 
+    Args:
+        *args: arrays of any dtype, whose shapes broadcast.
+
+    Returns:
+        list of arrays of the broadcast shape, each of its dtype.
+
+    Raises:
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(2), jnp.ones((3, 1)))]
@@ -337,110 +440,6 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     return [on_device(_broadcast_to(a, shape)) for a in arrays]
 
 
-Arrays: TypeAlias = "Array | np.ndarray[Any, Any] | Sequence[ArrayLike]"
-
-
-def sequence(name: str, arrays: Arrays) -> list[Any]:
-    """What functions of several arrays take: a sequence of arrays, or the rows of one."""
-    if getattr(arrays, "shape", None) == ():
-        raise (
-            TypeError(f"{name} takes a sequence of arrays, got one of shape ().")
-            if name != "concatenate"
-            else ValueError("a scalar can't be concatenated.")
-        )
-    if hasattr(arrays, "shape"):
-        arrays = [arrays[i] for i in range(shape_of(arrays)[0])]
-    found = [operand(name, a) for a in arrays]
-    if not found:
-        raise ValueError(f"Need at least one array to {name}.")
-    return found
-
-
-def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """The arrays one after another along `axis` (None: flattened first).
-
-    Raises:
-        ValueError: for an empty sequence. TypeError: if other sizes differ.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.concatenate([jnp.arange(2), jnp.arange(1)])
-        Array([0, 1, 0], dtype=int32)
-    """
-    xs = sequence("concatenate", arrays)
-    if any(not shape_of(x) for x in xs) and axis is not None:
-        raise (TypeError if any(map(shape_of, xs)) else ValueError)(
-            "zero-dimensional arrays cannot be concatenated; stack them instead."
-        )
-    if axis is None:
-        xs, axis = [linear.reshape(x, (math.prod(shape_of(x)),)) for x in xs], 0
-    axis = canonical_axis(axis, len(shape_of(xs[0])))
-    dt = asked_dtype("concatenate", dtype)
-    xs = promote("concatenate", *xs) if dt is None else [linear.convert(x, dt) for x in xs]
-    return on_device(ops.concatenate(xs, axis))
-
-
-def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """As `concatenate`, with the array API's name.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.concat([jnp.arange(2), jnp.arange(1)]).shape
-        (3,)
-    """
-    return concatenate(arrays, axis)
-
-
-def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
-    """The arrays along a new axis.
-
-    Raises:
-        ValueError: if their shapes differ.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.stack([jnp.arange(2), jnp.arange(2)]).shape
-        (2, 2)
-    """
-    if out is not None:
-        raise NotImplementedError(
-            "weft.numpy.stack: the 'out' argument is not supported, since arrays are immutable; use the result."
-        )
-    xs = sequence("stack", arrays)
-    shapes = [shape_of(x) for x in xs]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"All input arrays must have the same shape. Got {', '.join(map(str, shapes))}.")
-    axis = canonical_axis(axis, len(shapes[0]) + 1)
-    dt = asked_dtype("stack", dtype)
-    xs = promote("stack", *xs) if dt is None else [linear.convert(x, dt) for x in xs]
-    return on_device(ops.concatenate([linear.expand_dims(x, (axis,)) for x in xs], axis))
-
-
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along an axis.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> [p.tolist() for p in jnp.unstack(jnp.ones((2, 1)))]
-        [[1.0], [1.0]]
-    """
-    x = _array("unstack", x)
-    shape = shape_of(x)
-    if not shape:
-        raise ValueError("unstack takes arrays of rank 1 or more.")
-    axis = canonical_axis(axis, len(shape))
-    return tuple(linear.squeeze(_part(x, axis, i, i + 1), (axis,)) for i in range(shape[axis]))
-
-
-def _part(x: Value, axis: int, lo: int, hi: int) -> Value:
-    shape = shape_of(x)
-    return ops.slice_(
-        x,
-        tuple(lo if d == axis else 0 for d in range(len(shape))),
-        tuple(hi if d == axis else n for d, n in enumerate(shape)),
-    )
-
-
 @inner_jit(name="_flip", static_argnums=(1,))
 def _flip(x: Value, axes: tuple[int, ...]) -> Value:
     return ops.rev(x, axes)
@@ -448,6 +447,13 @@ def _flip(x: Value, axes: tuple[int, ...]) -> Value:
 
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """The array with its elements reversed along axes (None: all).
+
+    Args:
+        m: array of any dtype, any shape.
+        axis: int, tuple of ints, or None for all: the axes.
+
+    Returns:
+        array of the dtype and shape of m.
 
     Example:
         >>> import weft.numpy as jnp
@@ -467,6 +473,15 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """`flip` along the second axis.
 
+    Args:
+        m: array of any dtype, of rank at least 2.
+
+    Returns:
+        array of the dtype and shape of m.
+
+    Raises:
+        ValueError: for rank 0 and 1.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fliplr(jnp.array([[1, 2]])).tolist()
@@ -478,6 +493,15 @@ def fliplr(m: ArrayLike) -> Array:
 def flipud(m: ArrayLike) -> Array:
     """`flip` along the first axis.
 
+    Args:
+        m: array of any dtype, of rank at least 1.
+
+    Returns:
+        array of the dtype and shape of m.
+
+    Raises:
+        ValueError: for a scalar.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.flipud(jnp.array([[1], [2]])).tolist()
@@ -488,6 +512,17 @@ def flipud(m: ArrayLike) -> Array:
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned by k quarters in the plane of two axes.
+
+    Args:
+        m: array of any dtype, of rank at least 2.
+        k: int, how many quarters, from the first axis towards the second.
+        axes: two ints.
+
+    Returns:
+        array of the dtype of m; an odd number of quarters swaps the sizes of both axes.
+
+    Raises:
+        ValueError: for axes that are not two different ones.
 
     Example:
         >>> import weft.numpy as jnp
@@ -516,6 +551,14 @@ def _roll_static(x: Value, shifts: Any, axes: tuple[int, ...]) -> Value:
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """The array with its elements shifted along axes, those that fall off coming in at the other end.
+
+    Args:
+        a: array of any dtype, any shape.
+        shift: int or sequence of ints: how far.
+        axis: int or tuple of ints; None for the flattened array.
+
+    Returns:
+        array of the dtype and shape of a.
 
     Example:
         >>> import weft.numpy as jnp
@@ -558,88 +601,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
     return on_device(x)
 
 
-def tile(A: ArrayLike, reps: SizeLike | Shape) -> Array:
-    """The array repeated as a whole along its axes.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.tile(jnp.arange(2), 2)
-        Array([0, 1, 0, 1], dtype=int32)
-    """
-    x = _array("tile", A)
-    given: Any = reps if isinstance(reps, (list, tuple)) or getattr(reps, "shape", ()) != () else (reps,)
-    times = tuple(static_int("reps", r) for r in given)
-    shape = shape_of(x)
-    rank = max(len(shape), len(times))
-    shape, times = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(times)) + times
-    x = linear.reshape(x, shape)
-    if all(r == 1 for r in times):
-        return x
-    wide = tuple(v for r, n in zip(times, shape) for v in (r, n))
-    out = linear.broadcast_in_dim(x, wide, tuple(range(1, 2 * rank, 2)))
-    return linear.reshape(out, tuple(r * n for r, n in zip(times, shape)))
-
-
-def repeat(
-    a: ArrayLike,
-    repeats: ArrayLike,
-    axis: int | None = None,
-    *,
-    total_repeat_length: int | None = None,
-    out_sharding: OutSharding = None,
-) -> Array:
-    """Each element repeated along an axis (None: of the flattened array).
-
-    An array of repeats must be concrete, or `total_repeat_length` must say the size of the result.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.repeat(jnp.arange(2), 2)
-        Array([0, 0, 1, 1], dtype=int32)
-    """
-    if out_sharding is not None:
-        return laid_out("repeat", repeat(a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding)
-    x, counted = _array("repeat", a), operand("repeat", repeats)
-    if axis is None:
-        x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
-    axis = canonical_axis(axis, len(shape_of(x)))
-    shape = shape_of(x)
-    n = shape[axis]
-    if isinstance(counted, Tracer) or total_repeat_length is not None:
-        if total_repeat_length is None:
-            raise ConcretizationTypeError(
-                concretization_error(
-                    counted,
-                    "repeat needs the numbers of its argument 'repeats', because the result's shape depends "
-                    "on them; or give total_repeat_length",
-                )
-            )
-        return _repeat_dynamic(x, counted, axis, total_repeat_length)
-    counts = [static_int("repeats", c) for c in flat_host(counted)]
-    if any(c < 0 for c in counts):
-        raise ValueError("repeat: counts must not be negative.")
-    if len(counts) == 1:
-        wide = (*shape[: axis + 1], counts[0], *shape[axis + 1 :])
-        out = linear.broadcast_in_dim(x, wide, tuple(d for d in range(len(wide)) if d != axis + 1))
-        return linear.reshape(out, (*shape[:axis], n * counts[0], *shape[axis + 1 :]))
-    if len(counts) != n:
-        raise ValueError(f"repeat: {len(counts)} counts for an axis of size {n}.")
-    return take_rows(x, array([i for i, c in enumerate(counts) for _ in range(c)] or [], dtypes.int32), axis)
-
-
-def _repeat_dynamic(x: Value, repeats: Value, axis: int, length: int) -> Value:
-    n = shape_of(x)[axis]
-    counts = _broadcast_to(linear.convert(operand("repeat", repeats), dtypes.int32), (n,)) if n else None
-    if not n:
-        return x
-    ends = cumsum_p.bind(counts, axis=0, reverse=False)
-    position = ops.iota(dtypes.int32, (length,), 0)
-    # output i comes from the first element whose end lies beyond i
-    passed = el.ge(linear.expand_dims(position, (1,)), linear.expand_dims(ends, (0,)))
-    source = linear.reduce_sum(linear.convert(passed, dtypes.int32), (1,))
-    return take_rows(x, el.min_(source, scalar_like(source, n - 1)), axis)
-
-
 def take_rows(x: Any, rows: Any, axis: int) -> Any:
     """The slices of `x` at int32 positions (inside the bounds) along one axis."""
     shape, rank, extra = shape_of(x), len(shape_of(x)), len(shape_of(rows))
@@ -648,37 +609,17 @@ def take_rows(x: Any, rows: Any, axis: int) -> Any:
     return gather(x, linear.expand_dims(rows, (extra,)), numbers, sizes, mode=GatherScatterMode.CLIP)
 
 
-def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """`values` behind `arr` along an axis (None: both flattened).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.append(jnp.arange(2), 5)
-        Array([0, 1, 5], dtype=int32)
-    """
-    return concatenate([operand("append", arr), operand("append", values)], axis)
-
-
-def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
-    """The flattened array repeated as often as needed to fill `new_shape`.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.resize(jnp.arange(2), (3,))
-        Array([0, 1, 0], dtype=int32)
-    """
-    if any(isinstance(n, int) and n < 0 for n in (new_shape if isinstance(new_shape, (tuple, list)) else [new_shape])):
-        raise ValueError(f"resize: sizes of a shape must not be negative, got {new_shape}.")
-    shape = canonical_shape(new_shape)
-    x = ravel(a)
-    n, size = shape_of(x)[0], math.prod(shape)
-    if n == 0:
-        return linear.full(shape, 0, dtype_of(x))
-    return linear.reshape(_part(tile(x, -(-size // n)), 0, 0, size), shape)
-
-
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Placement = None) -> Array:
     """The array with another dtype.
+
+    Args:
+        x: array of any dtype, any shape.
+        dtype: dtype of the result.
+        copy: bool: make a copy even where none is needed.
+        device: device or sharding: where the result lies; None for the default device.
+
+    Returns:
+        array of that dtype and the shape of x.
 
     Example:
         >>> import weft.numpy as jnp
@@ -692,6 +633,12 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 def ndim(a: ArrayLike | Sequence[Any]) -> int:
     """The number of axes.
 
+    Args:
+        a: array of any dtype, any shape.
+
+    Returns:
+        int.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.ndim(jnp.ones((2, 3)))
@@ -702,6 +649,12 @@ def ndim(a: ArrayLike | Sequence[Any]) -> int:
 
 def shape(a: ArrayLike | Sequence[Any]) -> tuple[Size, ...]:
     """The shape.
+
+    Args:
+        a: array of any dtype, any shape.
+
+    Returns:
+        tuple of ints.
 
     Example:
         >>> import weft.numpy as jnp
@@ -714,6 +667,13 @@ def shape(a: ArrayLike | Sequence[Any]) -> tuple[Size, ...]:
 def size(a: ArrayLike | Sequence[Any], axis: Axis = None) -> Size:
     """The number of elements, or the size of axes.
 
+    Args:
+        a: array of any dtype, any shape.
+        axis: int, tuple of ints, or None for all: the axes.
+
+    Returns:
+        int.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.size(jnp.ones((2, 3)))
@@ -725,6 +685,12 @@ def size(a: ArrayLike | Sequence[Any], axis: Axis = None) -> Size:
 
 def isscalar(element: object) -> bool:
     """Whether something is a number or an array of rank 0.
+
+    Args:
+        element: any value.
+
+    Returns:
+        bool.
 
     Example:
         >>> import weft.numpy as jnp
@@ -779,3 +745,38 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
             raise ValueError(f"view: the last axis of shape {shape} does not divide into elements of {wide} bits.")
         return bitwise.bitcast(linear.reshape(v, (*shape[:-1], shape[-1] * narrow // wide, wide // narrow)), dt)
     return linear.reshape(bitwise.bitcast(v, dt), (*shape[:-1], shape[-1] * narrow // wide))
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an array along an axis.
+
+    Args:
+        x: array of any dtype, of rank at least 1.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        tuple of arrays of the dtype of x and its shape without the axis.
+
+    Raises:
+        ValueError: for a scalar.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [p.tolist() for p in jnp.unstack(jnp.ones((2, 1)))]
+        [[1.0], [1.0]]
+    """
+    x = _array("unstack", x)
+    shape = shape_of(x)
+    if not shape:
+        raise ValueError("unstack takes arrays of rank 1 or more.")
+    axis = canonical_axis(axis, len(shape))
+    return tuple(linear.squeeze(_part(x, axis, i, i + 1), (axis,)) for i in range(shape[axis]))
+
+
+def _part(x: Value, axis: int, lo: int, hi: int) -> Value:
+    shape = shape_of(x)
+    return ops.slice_(
+        x,
+        tuple(lo if d == axis else 0 for d in range(len(shape))),
+        tuple(hi if d == axis else n for d, n in enumerate(shape)),
+    )

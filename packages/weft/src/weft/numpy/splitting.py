@@ -6,7 +6,8 @@ from typing import Sequence
 
 from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike
-from .shapes import _array, _part
+from .shapes import _array
+from .shapes import _part
 from .util import canonical_axis, flat_host, operand, static_int
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "vsplit"]
@@ -14,6 +15,14 @@ __all__ = ["array_split", "dsplit", "hsplit", "split", "vsplit"]
 
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, of nearly equal size or between indices.
+
+    Args:
+        ary: array of any dtype, any shape.
+        indices_or_sections: int, how many parts; or the positions at which parts begin, concrete.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        list of arrays of the dtype of ary.
 
     Example:
         >>> import weft.numpy as jnp
@@ -44,6 +53,14 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, of equal size or between indices.
 
+    Args:
+        ary: array of any dtype, any shape.
+        indices_or_sections: int, how many parts; or the positions at which parts begin, concrete.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        list of arrays of the dtype of ary.
+
     Raises:
         ValueError: if the size is not divisible.
 
@@ -65,6 +82,16 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along the second axis (the first of vectors).
 
+    Args:
+        ary: array of any dtype, any shape.
+        indices_or_sections: int, how many parts; or the positions at which parts begin, concrete.
+
+    Returns:
+        list of arrays of the dtype of ary.
+
+    Raises:
+        ValueError: if the size is not divisible.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), 2)]
@@ -76,6 +103,16 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along the first axis.
 
+    Args:
+        ary: array of any dtype, of rank at least 1.
+        indices_or_sections: int, how many parts; or the positions at which parts begin, concrete.
+
+    Returns:
+        list of arrays of the dtype of ary.
+
+    Raises:
+        ValueError: if the size is not divisible.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
@@ -86,6 +123,16 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along the third axis.
+
+    Args:
+        ary: array of any dtype, of rank at least 3.
+        indices_or_sections: int, how many parts; or the positions at which parts begin, concrete.
+
+    Returns:
+        list of arrays of the dtype of ary.
+
+    Raises:
+        ValueError: if the size is not divisible.
 
     Example:
         >>> import weft.numpy as jnp

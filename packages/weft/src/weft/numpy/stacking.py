@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ..primitives import linear
 from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike, DTypeLike
-from .shapes import Arrays, concatenate, sequence
+from .joining import Arrays, concatenate, sequence
 from .util import on_device, operand
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays of rank 1 or more.
 
+    Args:
+        *arys: arrays of any dtype, any shape.
+
+    Returns:
+        array of the dtype of its argument, or a list of them for several.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.atleast_1d(1.0).shape
@@ -45,6 +51,12 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays of rank 2 or more; vectors become rows.
 
+    Args:
+        *arys: arrays of any dtype, any shape.
+
+    Returns:
+        array of the dtype of its argument, or a list of them for several.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.atleast_2d(jnp.ones(3)).shape
@@ -60,6 +72,12 @@ def atleast_3d(x: ArrayLike, /) -> Array: ...
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays of rank 3 or more; (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
+
+    Args:
+        *arys: arrays of any dtype, any shape.
+
+    Returns:
+        array of the dtype of its argument, or a list of them for several.
 
     Example:
         >>> import weft.numpy as jnp
@@ -80,6 +98,13 @@ def _deep(x: ArrayLike) -> Array:
 def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """The arrays one below another.
 
+    Args:
+        tup: sequence of arrays of any dtype, or an array, whose first axis is taken apart.
+        dtype: dtype of the result; None for that of the argument.
+
+    Returns:
+        array of the dtype to which all promote, of rank at least 2; the first axis is as long as all together.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.vstack([jnp.ones(2), jnp.ones(2)]).shape
@@ -90,6 +115,13 @@ def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 
 def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """The arrays one beside another.
+
+    Args:
+        tup: sequence of arrays of any dtype, or an array, whose first axis is taken apart.
+        dtype: dtype of the result; None for that of the argument.
+
+    Returns:
+        array of the dtype to which all promote; the second axis, or that of vectors, is as long as all together.
 
     Example:
         >>> import weft.numpy as jnp
@@ -103,6 +135,13 @@ def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """The arrays one behind another.
 
+    Args:
+        tup: sequence of arrays of any dtype, or an array, whose first axis is taken apart.
+        dtype: dtype of the result; None for that of the argument.
+
+    Returns:
+        array of the dtype to which all promote, of rank at least 3; the third axis is as long as all together.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.dstack([jnp.ones(2), jnp.ones(2)]).shape
@@ -113,6 +152,12 @@ def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 
 def column_stack(tup: Arrays) -> Array:
     """Vectors as the columns of a matrix.
+
+    Args:
+        tup: sequence of arrays of any dtype, of rank at most 2, or an array, whose first axis is taken apart.
+
+    Returns:
+        array of the dtype to which all promote, of rank 2.
 
     Example:
         >>> import weft.numpy as jnp
@@ -125,6 +170,15 @@ def column_stack(tup: Arrays) -> Array:
 
 def block(arrays: ArrayLike | list[Any]) -> Array:
     """An array from nested lists of blocks.
+
+    Args:
+        arrays: array, or lists of arrays in lists, whose innermost are put together along the last axis.
+
+    Returns:
+        array of the dtype to which all promote, whose shape is that of the blocks together.
+
+    Raises:
+        ValueError: for lists of different depths, and for tuples.
 
     Example:
         >>> import weft.numpy as jnp

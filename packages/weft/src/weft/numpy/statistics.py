@@ -15,7 +15,8 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .products import dot, matmul
 from .reductions import mean
-from .shapes import concatenate, take_rows
+from .shapes import take_rows
+from .joining import concatenate
 from .util import asked_dtype, on_device, operand, promote, promote_inexact
 
 if TYPE_CHECKING:
@@ -35,6 +36,22 @@ def cov(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariance matrix of variables in rows (or columns).
+
+    Args:
+        m: array of numbers, of rank at most 2.
+        y: array of numbers, further variables; None for none.
+        rowvar: bool: variables are rows, observations columns.
+        bias: bool: divide by n, not by n - 1.
+        ddof: int, subtracted from n in the divisor; None for what `bias` says.
+        fweights: array of integers, shape (n,): how often each observation occurs; None for once.
+        aweights: array of floats, shape (n,): how much each observation counts; None for all alike.
+        dtype: dtype of the result; None for floats, or complex numbers.
+
+    Returns:
+        array of that dtype, shape (k, k) for k variables.
+
+    Raises:
+        ValueError: for arrays and weights of other shapes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -96,6 +113,15 @@ def cov(
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The matrix of correlation coefficients of variables in rows (or columns).
 
+    Args:
+        x: array of numbers, of rank at most 2.
+        y: array of numbers, further variables; None for none.
+        rowvar: bool: variables are rows, observations columns.
+        dtype: dtype of the result; None for floats, or complex numbers.
+
+    Returns:
+        array of that dtype, shape (k, k) for k variables.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.corrcoef(jnp.array([[1., 2.], [2., 4.]])).shape
@@ -122,6 +148,19 @@ def convolve(
 ) -> Array:
     """The discrete convolution of two vectors; mode 'full', 'same' or 'valid'.
 
+    Args:
+        a: array of numbers, shape (n,).
+        v: array of numbers, shape (m,).
+        mode: 'full', 'same' or 'valid'.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+
+    Returns:
+        array of the dtype to which both promote, shape (n + m - 1,) in mode 'full'.
+
+    Raises:
+        ValueError: for arrays that are no vectors, empty ones, and another mode.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.convolve(jnp.array([1., 2.]), jnp.array([1., 1.]))
@@ -139,6 +178,19 @@ def correlate(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The cross-correlation of two vectors; mode 'full', 'same' or 'valid'.
+
+    Args:
+        a: array of numbers, shape (n,).
+        v: array of numbers, shape (m,).
+        mode: 'full', 'same' or 'valid'.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+
+    Returns:
+        array of the dtype to which both promote, shape (n + m - 1,) in mode 'full'.
+
+    Raises:
+        ValueError: for arrays that are no vectors, empty ones, and another mode.
 
     Example:
         >>> import weft.numpy as jnp

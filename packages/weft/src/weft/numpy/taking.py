@@ -69,6 +69,22 @@ def take(
     Out of bounds: NaN or the smallest integer (mode "fill", the default), the nearest element ("clip"), or wrapped
     round ("wrap").
 
+    Args:
+        a: array of any dtype, any shape.
+        indices: array of integers, any shape.
+        axis: int, the axis; None for the flattened array.
+        out: None, since arrays are immutable.
+        mode: 'fill', 'clip' or 'wrap', or None: what becomes of positions out of bounds.
+        unique_indices: bool: promises that no position occurs twice.
+        indices_are_sorted: bool: promises that the positions are sorted.
+        fill_value: number for positions out of bounds; None for NaN or the smallest integer.
+
+    Returns:
+        array of the dtype of a; the axes of `indices` stand in place of the axis.
+
+    Raises:
+        ValueError: for positions that are no integers.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.take(jnp.array([10, 20]), jnp.array([1, 0]))
@@ -136,6 +152,20 @@ def take_along_axis(
 
     Negative positions count from the end, but with wrap_negative_indices=False they are out of bounds.
 
+    Args:
+        arr: array of any dtype, any shape.
+        indices: array of integers, of the rank of arr.
+        axis: int, the axis; None for the flattened array.
+        mode: 'fill', 'clip' or 'wrap', or None: what becomes of positions out of bounds.
+        fill_value: number for positions out of bounds; None for NaN or the smallest integer.
+        wrap_negative_indices: bool.
+
+    Returns:
+        array of the dtype of arr, the shape of `indices` broadcast.
+
+    Raises:
+        TypeError: for positions that are no integers. ValueError: for another rank.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.take_along_axis(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), 1).tolist()
@@ -169,6 +199,17 @@ def put_along_axis(
 ) -> Array:
     """A new array with `values` at positions that differ from row to row along an axis; give inplace=False.
 
+    Args:
+        arr: array of any dtype, any shape.
+        indices: array of integers, of the rank of arr.
+        values: array that broadcasts to `indices`, and converts to the dtype of arr.
+        axis: int, the axis; None for the flattened array.
+        inplace: bool, which must be False, since arrays are immutable.
+        mode: 'fill', 'clip' or 'wrap', or None: what becomes of positions out of bounds.
+
+    Returns:
+        array of the dtype and shape of arr.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 9., 1, inplace=False).tolist()
@@ -197,6 +238,16 @@ def put_along_axis(
 
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A new array with `v` at flat positions; give inplace=False.
+
+    Args:
+        a: array of any dtype, any shape.
+        ind: array of integers: positions in the flattened array.
+        v: array, repeated as often as needed, which converts to the dtype of a.
+        mode: 'fill', 'clip' or 'wrap', or None: what becomes of positions out of bounds.
+        inplace: bool, which must be False, since arrays are immutable.
+
+    Returns:
+        array of the dtype and shape of a.
 
     Example:
         >>> import weft.numpy as jnp
@@ -229,6 +280,15 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 
 def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None, mode: str = "raise") -> Array:
     """For each element, that of the array in `choices` which `a` names.
+
+    Args:
+        a: array of integers, any shape.
+        choices: sequence of arrays, which broadcast with a.
+        out: None, since arrays are immutable.
+        mode: 'raise', 'clip' or 'wrap': what becomes of numbers out of bounds.
+
+    Returns:
+        array of the dtype to which the choices promote, the broadcast shape.
 
     Example:
         >>> import weft.numpy as jnp

@@ -40,6 +40,16 @@ def isclose(
 ) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, for each element.
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        b: array of numbers that broadcasts with a.
+        rtol: number or array: the tolerance relative to b.
+        atol: number or array: the absolute tolerance.
+        equal_nan: bool: NaN equals NaN.
+
+    Returns:
+        array of booleans, the broadcast shape.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.isclose(jnp.array([1., 2.]), 1.)
@@ -69,6 +79,16 @@ def allclose(
 ) -> Array:
     """Whether all elements are close (see `isclose`).
 
+    Args:
+        a: array of numbers or booleans, any shape.
+        b: array of numbers that broadcasts with a.
+        rtol: number or array: the tolerance relative to b.
+        atol: number or array: the absolute tolerance.
+        equal_nan: bool: NaN equals NaN.
+
+    Returns:
+        array of one boolean, a scalar.
+
     Example:
         >>> import weft.numpy as jnp
         >>> bool(jnp.allclose(jnp.ones(2), 1.))
@@ -80,6 +100,13 @@ def allclose(
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements.
+
+    Args:
+        a1, a2: array of any dtype, any shape.
+        equal_nan: bool: NaN equals NaN.
+
+    Returns:
+        array of one boolean, a scalar.
 
     Example:
         >>> import weft.numpy as jnp
@@ -98,6 +125,12 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to equal elements.
 
+    Args:
+        a1, a2: array of any dtype, any shape.
+
+    Returns:
+        array of one boolean, a scalar.
+
     Example:
         >>> import weft.numpy as jnp
         >>> bool(jnp.array_equiv(jnp.ones(2), 1.))
@@ -114,6 +147,12 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 def result_type(*args: ArrayLike | DTypeLike) -> ElementType:
     """The dtype to which arrays, numbers and dtypes promote.
+
+    Args:
+        *args: arrays, numbers and dtypes.
+
+    Returns:
+        dtype.
 
     Example:
         >>> import weft.numpy as jnp
@@ -140,6 +179,15 @@ def _kind_of(x: Value) -> tuple[Any, ...]:
 def promote_types(a: DTypeLike, b: DTypeLike) -> ElementType:
     """The dtype to which two dtypes promote.
 
+    Args:
+        a, b: dtype, or its name.
+
+    Returns:
+        dtype.
+
+    Raises:
+        TypeError: for dtypes that do not promote.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.promote_types('int32', 'bfloat16') == jnp.bfloat16
@@ -153,6 +201,14 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> ElementType:
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether one dtype converts to another under a casting rule.
+
+    Args:
+        from_: dtype, or array or number, whose dtype it is.
+        to: dtype, or its name.
+        casting: 'no', 'equiv', 'safe', 'same_kind' or 'unsafe'.
+
+    Returns:
+        bool.
 
     Example:
         >>> import weft.numpy as jnp
@@ -193,6 +249,12 @@ def _safe(a: Value, b: Value) -> bool:
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether a dtype is, or is a kind of, another.
 
+    Args:
+        arg1, arg2: dtype, or an abstract type such as `jnp.floating`.
+
+    Returns:
+        bool.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
@@ -204,6 +266,16 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Whether a dtype is of a kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex
     floating', 'numeric'.
+
+    Args:
+        dtype: dtype, or its name.
+        kind: dtype, name of a kind, or tuple of them.
+
+    Returns:
+        bool.
+
+    Raises:
+        ValueError: for a kind that does not exist.
 
     Example:
         >>> import weft.numpy as jnp

@@ -15,11 +15,9 @@ from ..primitives import elementwise as el, bitwise, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
-from .elementary import rad2deg
 from .util import (
     broadcast_shapes,
     elementwise_example,
-    float_dtype,
     no_complex,
     of_kind,
     on_device,
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "abs",
     "absolute",
-    "angle",
     "arctan2",
     "atan2",
     "bitwise_count",
@@ -48,8 +45,6 @@ __all__ = [
     "bitwise_not",
     "bitwise_right_shift",
     "clip",
-    "conj",
-    "conjugate",
     "divide",
     "divmod",
     "fabs",
@@ -59,7 +54,6 @@ __all__ = [
     "fmin",
     "fmod",
     "hypot",
-    "imag",
     "invert",
     "left_shift",
     "mod",
@@ -67,7 +61,6 @@ __all__ = [
     "positive",
     "pow",
     "power",
-    "real",
     "reciprocal",
     "remainder",
     "right_shift",
@@ -75,9 +68,13 @@ __all__ = [
     "square",
     "true_divide",
 ]
-_example = elementwise_example("jnp.array([5, 3]), 2")
-_float_example = elementwise_example("jnp.array([5., 3.]), 2.")
-_unary_example = elementwise_example("jnp.array([5, 3])")
+_PROMOTED = "the dtype to which the arguments promote"
+_example = elementwise_example("jnp.array([5, 3]), 2", "numbers or booleans", _PROMOTED)
+_integer_example = elementwise_example("jnp.array([5, 3]), 2", "integers or booleans", _PROMOTED)
+_quotient_example = elementwise_example("jnp.array([5., 3.]), 2.", "numbers", "floats or complex numbers")
+_float_example = elementwise_example("jnp.array([5., 3.]), 2.", "real numbers", "floats")
+_unary_example = elementwise_example("jnp.array([5, 3])", "numbers", "the dtype of x")
+_unary_integer_example = elementwise_example("jnp.array([5, 3])", "integers", "integers")
 
 
 def _floats(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
@@ -114,7 +111,7 @@ def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     return el.and_(x, y) if dtypes.is_bool(dtype_of(x)) else el.mul(x, y)
 
 
-@_float_example
+@_quotient_example
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x / y, a float."""
     return el.div(*_floats("divide", x1, x2))
@@ -135,31 +132,31 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return el.min_(*promoted("minimum", x, y))
 
 
-@_example
+@_integer_example
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Bitwise and."""
     return el.and_(*_bits("bitwise_and", x, y))
 
 
-@_example
+@_integer_example
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Bitwise or."""
     return el.or_(*_bits("bitwise_or", x, y))
 
 
-@_example
+@_integer_example
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Bitwise exclusive or."""
     return el.xor(*_bits("bitwise_xor", x, y))
 
 
-@_example
+@_integer_example
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x shifted left by y bits."""
     return bitwise.shift_left(*_bits("left_shift", x, y, True))
 
 
-@_example
+@_integer_example
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 shifted right by x2 bits; signed integers keep their sign."""
     x, y = _bits("right_shift", x1, x2, True)
@@ -195,6 +192,13 @@ def _hypot(x: Any, y: Any) -> Array:
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x² + y²) without overflow.
+
+    Args:
+        x1: array of real numbers, any shape.
+        x2: array of real numbers that broadcasts with x1.
+
+    Returns:
+        array of floats, the broadcast shape.
 
     Raises:
         ValueError: for complex numbers.
@@ -251,7 +255,7 @@ def _logaddexp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple
 _logaddexp.__name__ = "logaddexp"
 
 
-@_float_example
+@_quotient_example
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow."""
     return _logaddexp(*_floats("logaddexp", x1, x2))
@@ -265,6 +269,13 @@ def _logaddexp2(x: Any, y: Any) -> Array:
 
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
+
+    Args:
+        x1: array of numbers, any shape.
+        x2: array of numbers that broadcasts with x1.
+
+    Returns:
+        array of floats or complex numbers, the broadcast shape.
 
     Example:
         >>> import weft.numpy as jnp
@@ -316,7 +327,7 @@ def positive(x: ArrayLike, /) -> Array:
     return on_device(of_kind("positive", x))
 
 
-@_unary_example
+@elementwise_example("jnp.array([5, 3])", "numbers", "real numbers, of the dtype of x where that is real")
 def abs(x: ArrayLike, /) -> Array:
     """The absolute value."""
     x = of_kind("abs", x)
@@ -333,7 +344,7 @@ def square(x: ArrayLike, /) -> Array:
     return el.square(linear.convert(x, dtypes.int32) if dtypes.is_bool(dtype_of(x)) else x)
 
 
-@_unary_example
+@_unary_integer_example
 def invert(x: ArrayLike, /) -> Array:
     """Each bit inverted; logical not for booleans."""
     return el.not_(of_kind("invert", x, "biu"))
@@ -343,7 +354,7 @@ bitwise_invert = invert
 bitwise_not = invert
 
 
-@_unary_example
+@_unary_integer_example
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of bits that are set in |x|."""
     x = of_kind("bitwise_count", x, "biu")
@@ -354,6 +365,15 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 
 def fabs(x: ArrayLike, /) -> Array:
     """The absolute value as a float.
+
+    Args:
+        x: array of real numbers, any shape.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Raises:
+        TypeError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -369,6 +389,12 @@ def fabs(x: ArrayLike, /) -> Array:
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; x/|x| for complex numbers.
 
+    Args:
+        x: array of numbers or booleans, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.sign(jnp.array([-2., 0.]))
@@ -380,6 +406,12 @@ def sign(x: ArrayLike, /) -> Array:
 def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x.
 
+    Args:
+        x: array of numbers or booleans, any shape.
+
+    Returns:
+        array of floats or complex numbers, the shape of x.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.reciprocal(jnp.array([2., 4.]))
@@ -387,68 +419,6 @@ def reciprocal(x: ArrayLike, /) -> Array:
     """
     (x,) = promote_inexact("reciprocal", x)
     return el.integer_pow(x, -1)
-
-
-def conjugate(x: ArrayLike, /) -> Array:
-    """The complex conjugate; real x as it is.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.conj(jnp.array([1 + 2j]))
-        Array([1.-2.j], dtype=complex64)
-    """
-    x = operand("conj", x)
-    return el.conj(x) if dtypes.is_complex(get_aval(x).dtype) else on_device(x)
-
-
-conj = conjugate
-
-
-def real(val: ArrayLike, /) -> Array:
-    """The real part.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.real(jnp.array([1 + 2j]))
-        Array([1.], dtype=float32)
-    """
-    val = operand("real", val)
-    return el.real(val) if dtypes.is_complex(get_aval(val).dtype) else on_device(val)
-
-
-def imag(val: ArrayLike, /) -> Array:
-    """The imaginary part; 0 for real numbers.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.imag(jnp.array([1 + 2j]))
-        Array([2.], dtype=float32)
-    """
-    val = operand("imag", val)
-    aval = get_aval(val)
-    return el.imag(val) if dtypes.is_complex(aval.dtype) else linear.full(aval.shape, 0, aval.dtype, aval.weak_type)
-
-
-def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The angle of complex numbers in the plane, in radians or degrees.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> float(jnp.angle(1j)) > 1.57
-        True
-    """
-    z = operand("angle", z)
-    # of one real number JAX gives the default float
-    if not dtypes.is_inexact(dtype_of(z)) or dtypes.is_float(dtype_of(z)) and not shape_of(z):
-        z = linear.convert(z, float_dtype())
-    z = on_device(z)
-    re, im = (
-        (el.real(z), el.imag(z))
-        if dtypes.is_complex(dtype_of(z))
-        else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
-    )
-    out = transcendental.atan2(im, re)
-    return rad2deg(out) if deg else out
 
 
 @inner_jit(name="floor_divide")
@@ -476,6 +446,16 @@ def _floor_divide_float(x: Value, y: Value) -> Value:
 
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest integer not above x1 / x2; integer division by zero gives -1 (all ones).
+
+    Args:
+        x1: array of numbers or booleans, any shape.
+        x2: array of numbers or booleans that broadcasts with x1.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -539,6 +519,16 @@ def _remainder(x: Value, y: Value) -> Value:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of floor division: it has the sign of x2.
 
+    Args:
+        x1: array of numbers or booleans, any shape.
+        x2: array of numbers or booleans that broadcasts with x1.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.mod(jnp.array([5, -5]), 3)
@@ -556,6 +546,16 @@ mod = remainder
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division towards zero: it has the sign of x1.
 
+    Args:
+        x1: array of numbers or booleans, any shape.
+        x2: array of numbers or booleans that broadcasts with x1.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fmod(jnp.array([5, -5]), 3)
@@ -571,6 +571,16 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide, remainder).
+
+    Args:
+        x1: array of numbers or booleans, any shape.
+        x2: array of numbers or booleans that broadcasts with x1.
+
+    Returns:
+        pair of arrays of the dtype to which both promote, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -598,6 +608,16 @@ def _power_of_integers(x: Value, y: Value) -> Value:
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power x2. A Python int as exponent gives exact repeated products; integers need exponents that are not
     negative.
+
+    Args:
+        x1: array of numbers or booleans, any shape.
+        x2: array of numbers or booleans that broadcasts with x1.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape.
+
+    Raises:
+        TypeError: for negative ints as exponents of integers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -638,6 +658,13 @@ pow = power
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, as floats.
 
+    Args:
+        x: array of numbers or booleans, any shape.
+        y: array of numbers or booleans that broadcasts with x.
+
+    Returns:
+        array of floats or complex numbers, the broadcast shape.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.float_power(2, -1)
@@ -658,6 +685,16 @@ def _clip(x: Value, lo: Value | None, hi: Value | None) -> Value:
 
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x limited to [min, max]; either bound may be None.
+
+    Args:
+        arr: array of numbers or booleans, any shape.
+        min, max: number or array that broadcasts with arr; None for no bound.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape.
+
+    Raises:
+        ValueError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp

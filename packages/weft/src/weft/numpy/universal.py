@@ -18,7 +18,7 @@ from ..primitives.rules import dtype_of, shape_of
 from ..primitives.shape import concatenate, iota, slice_
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike
-from . import comparisons, elementary, reductions, ufuncs
+from . import comparisons, elementary, reductions, cumulative, ufuncs
 from .creation import asarray
 from .indexing import take_index
 from .shapes import ravel
@@ -409,6 +409,15 @@ def frompyfunc(
 ) -> ufunc[..., Any]:
     """A `ufunc` of a function of `nin` scalars that returns `nout`.
 
+    Args:
+        func: function of scalars.
+        nin: int, how many it takes.
+        nout: int, how many it returns.
+        identity: number that does not change the other operand, for reductions of nothing; None for none.
+
+    Returns:
+        `ufunc`, of arrays that broadcast to one shape.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1).outer(jnp.arange(2), jnp.arange(2)).tolist()
@@ -506,9 +515,9 @@ def _of(
     )
 
 
-add = _of(ufuncs.add, 0, reductions.sum, reductions.cumsum, "add")
+add = _of(ufuncs.add, 0, reductions.sum, cumulative.cumsum, "add")
 subtract = _of(ufuncs.subtract, at="subtract")
-multiply = _of(ufuncs.multiply, 1, reductions.prod, reductions.cumprod, "multiply")
+multiply = _of(ufuncs.multiply, 1, reductions.prod, cumulative.cumprod, "multiply")
 negative = _of(ufuncs.negative, nin=1)
 maximum = _of(ufuncs.maximum, reduce=_extremum(reductions.max), at="max")
 minimum = _of(ufuncs.minimum, reduce=_extremum(reductions.min), at="min")

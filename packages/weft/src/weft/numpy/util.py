@@ -326,15 +326,27 @@ def split_names(axis: Any) -> tuple[Any, tuple[Any, ...]]:
     return (tuple(a for a in given if not isinstance(a, str)), names) if names else (axis, ())
 
 
-def elementwise_example(arguments: str) -> Callable[[_F], _F]:
-    """Completes the docstring of an elementwise function by what all of them have in common, and a call with these
-    arguments.
+def elementwise_example(arguments: str, takes: str, gives: str) -> Callable[[_F], _F]:
+    """Completes the docstring of an elementwise function by what all of them have in common.
+
+    Args:
+        arguments: those of a call that its example shows.
+        takes: the dtypes of its arguments, in the plural.
+        gives: the dtypes of its results, in the plural.
     """
 
     def complete(function: _F) -> _F:
+        first, *others = function.__code__.co_varnames[: function.__code__.co_argcount]
+        more = "".join([f"\n        {name}: array of {takes} that broadcasts with {first}." for name in others])
         function.__doc__ = f"""{function.__doc__}
 
-    Works on each element; arguments promote to one dtype and broadcast to one shape, which the result has.
+    Works on each element; arguments promote to one dtype and broadcast to one shape.
+
+    Args:
+        {first}: array of {takes}, any shape.{more}
+
+    Returns:
+        array of {gives}, the {"broadcast shape" if others else f"shape of {first}"}.
 
     Raises:
         TypeError: for lists and other values that are not arrays or numbers, and for dtypes without this operation.

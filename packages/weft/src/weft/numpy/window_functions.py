@@ -32,8 +32,16 @@ def _i0(x: Value) -> Value:
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, order 0.
 
+    Args:
+        x: array of real numbers, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
     Raises:
         ValueError: for complex numbers.
+
+    Source: DLMF 10.25.2.
 
     Example:
         >>> import weft.numpy as jnp
@@ -69,6 +77,14 @@ def _cosines(M: int, *weights: float) -> Array:
 def bartlett(M: int) -> Array:
     """The triangular window of M points (a concrete number).
 
+    Args:
+        M: int, the number of points.
+
+    Returns:
+        array of floats, shape (M,).
+
+    Source: Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.bartlett(5).shape
@@ -84,6 +100,14 @@ def bartlett(M: int) -> Array:
 def blackman(M: int) -> Array:
     """The Blackman window of M points (a concrete number).
 
+    Args:
+        M: int, the number of points.
+
+    Returns:
+        array of floats, shape (M,).
+
+    Source: Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.blackman(5).shape
@@ -94,6 +118,14 @@ def blackman(M: int) -> Array:
 
 def hamming(M: int) -> Array:
     """The Hamming window of M points (a concrete number).
+
+    Args:
+        M: int, the number of points.
+
+    Returns:
+        array of floats, shape (M,).
+
+    Source: Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
 
     Example:
         >>> import weft.numpy as jnp
@@ -106,6 +138,14 @@ def hamming(M: int) -> Array:
 def hanning(M: int) -> Array:
     """The Hann window of M points (a concrete number).
 
+    Args:
+        M: int, the number of points.
+
+    Returns:
+        array of floats, shape (M,).
+
+    Source: Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.hanning(5).shape
@@ -116,6 +156,15 @@ def hanning(M: int) -> Array:
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window of M points (a concrete number), narrower for larger `beta`.
+
+    Args:
+        M: int, the number of points.
+        beta: number, the shape parameter.
+
+    Returns:
+        array of floats, shape (M,).
+
+    Source: Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
 
     Example:
         >>> import weft.numpy as jnp

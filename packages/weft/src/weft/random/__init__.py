@@ -64,4 +64,4 @@ if not TYPE_CHECKING:  # which would take any name that this module lacks for on
     __getattr__ = _lazy.find
 
     def __dir__():
-        return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})
+        return sorted(__all__)

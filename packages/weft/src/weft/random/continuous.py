@@ -95,6 +95,20 @@ def exponential(
 ) -> Array:
     """Numbers of the exponential distribution.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float.
+
+    Source: inversion, -log(1 - u) of a uniform number u (Devroye, "Non-uniform random variate generation", 1986, II.2).
+
     Example:
         >>> import weft
         >>> weft.random.exponential(weft.random.key(0), (2,)).shape
@@ -107,6 +121,20 @@ def laplace(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
     """Numbers of the Laplace distribution.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float.
+
+    Source: inversion (Devroye, "Non-uniform random variate generation", 1986, II.2).
 
     Example:
         >>> import weft
@@ -121,6 +149,20 @@ def cauchy(
 ) -> Array:
     """Numbers of the Cauchy distribution.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float.
+
+    Source: inversion, the tangent of a uniform angle (Devroye, "Non-uniform random variate generation", 1986, II.2).
+
     Example:
         >>> import weft
         >>> weft.random.cauchy(weft.random.key(0), (2,)).shape
@@ -133,6 +175,20 @@ def logistic(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
     """Numbers of the logistic distribution.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float.
+
+    Source: inversion (Devroye, "Non-uniform random variate generation", 1986, II.2).
 
     Example:
         >>> import weft
@@ -152,6 +208,22 @@ def gumbel(
 ) -> Array:
     """Numbers of the standard Gumbel distribution; mode 'high' draws twice as many bits, for more of the rare large
     ones.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        mode: 'low' or 'high'; None for 'low'.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or another mode.
+
+    Source: inversion, -log(-log(u)) of a uniform number u (Devroye, "Non-uniform random variate generation", 1986,
+    II.2).
 
     Example:
         >>> import weft
@@ -194,6 +266,22 @@ def pareto(
 ) -> Array:
     """Numbers of the Pareto distribution with exponent `b`.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        b: array of floats, positive.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: inversion, (1 - u)^(-1/b) of a uniform number u (Devroye, "Non-uniform random variate generation", 1986,
+    II.2).
+
     Example:
         >>> import weft
         >>> weft.random.pareto(weft.random.key(0), 2., (3,)).shape
@@ -222,6 +310,22 @@ def weibull_min(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Numbers of the Weibull distribution.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        scale: array of floats, positive.
+        concentration: array of floats, positive, which broadcasts with the scale.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float.
+
+    Source: inversion (Devroye, "Non-uniform random variate generation", 1986, II.2).
 
     Example:
         >>> import weft
@@ -256,6 +360,21 @@ def rayleigh(
 ) -> Array:
     """Numbers of the Rayleigh distribution.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        scale: array of floats, positive.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: inversion (Devroye, "Non-uniform random variate generation", 1986, II.2).
+
     Example:
         >>> import weft
         >>> weft.random.rayleigh(weft.random.key(0), 2., (3,)).shape
@@ -277,6 +396,23 @@ def triangular(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Numbers of the triangular distribution on [left, right] with its peak at `mode`.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        left: array of floats, the lower bound.
+        mode: array of floats between the bounds.
+        right: array of floats, the upper bound; all three broadcast.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: inversion (Devroye, "Non-uniform random variate generation", 1986, II.2).
 
     Example:
         >>> import weft
@@ -308,6 +444,19 @@ def lognormal(
 ) -> Array:
     """exp of normal numbers with standard deviation `sigma`.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        sigma: array of floats, not negative.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
     Example:
         >>> import weft
         >>> weft.random.lognormal(weft.random.key(0), 1., (3,)).shape
@@ -329,6 +478,18 @@ def maxwell(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
     """Numbers of the one-sided Maxwell distribution.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float.
 
     Example:
         >>> import weft

@@ -109,8 +109,21 @@ def poisson(
 ) -> Array:
     """Integers of the Poisson distribution with mean `lam`; -1 where that is NaN or negative.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        lam: array of floats, not negative.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of integers; None for the default one.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         ValueError: for a dtype that is no integer, or a shape that does not fit.
+
+    Source: Knuth, "The art of computer programming" 2, 3.4.1, for small means; Hörmann, "The transformed rejection
+    method for generating Poisson random variables" (1993), for others.
 
     Example:
         >>> import weft
@@ -221,8 +234,21 @@ def binomial(
     """The number of successes, as floats, in `n` trials of probability `p`; NaN where n is negative, p is not in [0,
     1], or either is NaN.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        n: array of floats: how many trials.
+        p: array of floats from 0 to 1, which broadcasts with n.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: Devroye, "Non-uniform random variate generation" (1986), X.4.3, for small means; Hörmann, "The generation of
+    binomial random variates" (1993), for others.
 
     Example:
         >>> import weft
@@ -250,6 +276,17 @@ def multinomial(
     number, the rest likewise.
 
     `n` broadcasts to shape[:-1] and `p` to `shape`, which is p.shape by default. `unroll` as `lax.scan`'s.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        n: array of numbers: how many trials.
+        p: array of floats, shape (..., classes).
+        shape: int or sequence of ints, the shape of the result; None for that of p.
+        dtype: dtype of floats; the initializer's own default.
+        unroll: int or bool: how many classes are written out at once.
+
+    Returns:
+        array of that dtype and shape.
 
     Raises:
         ValueError: if shapes do not fit, or `p` has no axis.

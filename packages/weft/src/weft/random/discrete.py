@@ -10,7 +10,7 @@ from ..base.dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
-from ..numpy import reductions, sorting, taking, ufuncs
+from ..numpy import reductions, cumulative, sorting, taking, ufuncs
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
 from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
@@ -45,6 +45,16 @@ def permutation(
 ) -> Array:
     """The numbers 0 … x-1, or the slices of an array along an axis, in random order.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        x: int, or array of any dtype.
+        axis: int, the axis; negative ones count from the end.
+        independent: bool: each vector along the axis in an order of its own.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of integers, shape (x,), or of the dtype and shape of the array x.
+
     Example:
         >>> import weft
         >>> sorted(weft.random.permutation(weft.random.key(0), 4).tolist())
@@ -75,6 +85,18 @@ def choice(
     mode: str | None = None,
 ) -> Array:
     """Random elements of `a` (an array, or a number n for 0 … n-1), with probabilities `p`.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        a: int, or array of any dtype.
+        shape: int or sequence of ints, the shape of the result.
+        replace: bool: elements may come several times.
+        p: array of floats, one for each slice; None for all alike.
+        axis: int, the axis of a whose slices are drawn.
+        mode: 'low' or 'high': how many bits are drawn; None for the default.
+
+    Returns:
+        array of the dtype of a; `shape` stands in place of the axis.
 
     Raises:
         ValueError: if there is nothing to choose from, or more is asked for than there is without replacement.
@@ -121,7 +143,7 @@ def choice(
             f" {n}."
         )
     if replace:
-        total = reductions.cumsum(p)
+        total = cumulative.cumsum(p)
         r = ufuncs.multiply(total[-1], ufuncs.subtract(1, uniform(key, shape, dtype=dtype_of(p))))
         return pick(sorting.searchsorted(total, r))
     scores = el.add(gumbel(key, (n,), dtype_of(p), mode), transcendental.log(p))
@@ -147,6 +169,19 @@ def bernoulli(
     out_sharding: OutSharding = None,
 ) -> Array:
     """True with probability `p`; mode 'high' draws twice as many bits, for small probabilities.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        p: array of floats from 0 to 1.
+        shape: int or sequence of ints, the shape of the result; None for that of p.
+        mode: 'low' or 'high': how many bits are drawn.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of booleans, of that shape.
+
+    Raises:
+        ValueError: for a shape to which p does not broadcast, or another mode.
 
     Example:
         >>> import weft
@@ -175,8 +210,23 @@ def categorical(
 ) -> Array:
     """Indices along an axis with probabilities proportional to exp(logits).
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        logits: array of floats, any shape with the axis.
+        axis: int, the axis; negative ones count from the end.
+        shape: int or sequence of ints, the shape of the result, whose last axes are those of the logits without the
+            axis; None for these alone.
+        replace: bool: an index may come several times.
+        mode: 'low' or 'high': how many bits are drawn; None for the default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of integers, of that shape.
+
     Raises:
         ValueError: if the shape does not fit, or more is asked for than there is without replacement.
+
+    Source: the largest of logits plus Gumbel noise (Gumbel, "Statistical theory of extreme values", 1954).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -223,6 +273,15 @@ def rademacher(
 ) -> Array:
     """-1 or 1 with equal probability.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of integers or floats; None for the default integers.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Example:
         >>> import weft
         >>> set(weft.random.rademacher(weft.random.key(0), (9,)).tolist()) <= {-1, 1}
@@ -250,6 +309,21 @@ def geometric(
     out_sharding: OutSharding = None,
 ) -> Array:
     """The number of trials up to the first success of probability `p`.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        p: array of floats, in (0, 1].
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of integers; None for the default one.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no integer, or a shape that does not fit.
+
+    Source: inversion (Devroye, "Non-uniform random variate generation", 1986, X.2).
 
     Example:
         >>> import weft

@@ -178,8 +178,20 @@ def gamma(
 
     `shape` defaults to that of `a`, and must be what both broadcast to.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        a: array of floats, positive: the shape parameter.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables" (2000).
 
     Example:
         >>> import weft
@@ -200,6 +212,21 @@ def loggamma(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Logarithms of gamma random numbers, which do not underflow where `a` is small. Arguments as `gamma`'s.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        a: array of floats, positive: the shape parameter.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables" (2000).
 
     Example:
         >>> import weft
@@ -233,8 +260,21 @@ def beta(
 ) -> Array:
     """Numbers of the beta distribution with parameters `a` and `b`, differentiable in both.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        a: array of floats, positive: the shape parameter.
+        b: array of floats, positive, which broadcasts with a.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         ValueError: for a dtype that is no float, or shapes that do not fit.
+
+    Source: X / (X + Y) of gamma numbers X and Y (Devroye, "Non-uniform random variate generation", 1986, IX.3).
 
     Example:
         >>> import weft
@@ -266,8 +306,21 @@ def dirichlet(
     """Vectors of the Dirichlet distribution: `shape` (alpha.shape[:-1] by default) of them, each of the size of alpha's
     last axis, with the sum 1.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        alpha: array of floats, positive, shape (..., n).
+        shape: int or sequence of ints, the shape of the result without its last axis; None for that of alpha without
+            its own.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape (*shape, n).
+
     Raises:
         ValueError: if alpha has no axis, for a dtype that is no float, or a shape that does not fit.
+
+    Source: gamma numbers divided by their sum (Devroye, "Non-uniform random variate generation", 1986, XI.4).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -309,6 +362,22 @@ def chisquare(
 ) -> Array:
     """Numbers of the chi-squared distribution with `df` degrees of freedom.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        df: array of floats, positive.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: twice a gamma number with shape parameter df / 2 (Devroye, "Non-uniform random variate generation", 1986,
+    IX.3).
+
     Example:
         >>> import weft
         >>> float(weft.random.chisquare(weft.random.key(0), 3)) > 0
@@ -337,6 +406,22 @@ def f(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Numbers of the F distribution with `dfnum` and `dfden` degrees of freedom.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        dfnum: array of floats, positive.
+        dfden: array of floats, positive, which broadcasts with dfnum.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: a quotient of chi-squared numbers (Devroye, "Non-uniform random variate generation", 1986, IX.3).
 
     Example:
         >>> import weft
@@ -368,6 +453,22 @@ def t(
 ) -> Array:
     """Numbers of Student's t distribution with `df` degrees of freedom, differentiable in `df`.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        df: array of floats, positive.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: a normal number over the root of a gamma number (Devroye, "Non-uniform random variate generation", 1986,
+    IX.5).
+
     Example:
         >>> import weft
         >>> weft.random.t(weft.random.key(0), 3, (2,)).shape
@@ -393,6 +494,16 @@ def generalized_normal(
     key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
     """Numbers with the density exp(-|x|**p), up to a factor.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        p: array of floats, positive.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
 
     Raises:
         ValueError: for a dtype that is no float, or a shape of `p` that does not broadcast to `shape`.
@@ -430,8 +541,21 @@ def ball(
 ) -> Array:
     """Vectors of size `d`, uniform in the unit ball of the norm of order `p`; the result has the shape (*shape, d).
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        d: int, the size of the vectors.
+        p: number, the order of the norm, at least 1.
+        shape: int or sequence of ints: how many vectors.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape (*shape, d).
+
     Raises:
         TypeError: for a `d` that is no integer. ValueError: for a dtype that is no float.
+
+    Source: Barthe et al., "A probabilistic approach to the geometry of the ℓp-ball" (2005).
 
     Example:
         >>> import weft

@@ -85,6 +85,14 @@ def _wide_seed(seed: int, impl: Implementation) -> Value:
 def key(seed: int | ArrayLike, *, impl: Implementation = None, dtype: Implementation = None) -> Array:
     """A new-style random key from an integer seed.
 
+    Args:
+        seed: integer, or scalar array of integers.
+        impl: name of a generator: 'threefry2x32', 'rbg' or 'unsafe_rbg'; None for the configured one.
+        dtype: dtype of keys, in place of impl; None for none.
+
+    Returns:
+        array of keys, a scalar.
+
     Raises:
         TypeError: if the seed is not one integer.
 
@@ -98,6 +106,13 @@ def key(seed: int | ArrayLike, *, impl: Implementation = None, dtype: Implementa
 
 def PRNGKey(seed: int | ArrayLike, *, impl: Implementation = None) -> Array:
     """A raw random key (two uint32 words) from an integer seed.
+
+    Args:
+        seed: integer, or scalar array of integers.
+        impl: name of a generator: 'threefry2x32', 'rbg' or 'unsafe_rbg'; None for the configured one.
+
+    Returns:
+        array of uint32, shape (2,), or (4,) of the generators 'rbg' and 'unsafe_rbg'.
 
     Raises:
         TypeError: if the seed is not one integer.
@@ -113,6 +128,17 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Implementation = None) -> Array:
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: Implementation = None, dtype: Implementation = None) -> Array:
     """Raw words (uint32, the last axis of the generator's size) as a new-style key array.
+
+    Args:
+        key_bits_array: array of uint32, shape (..., words).
+        impl: name of a generator: 'threefry2x32', 'rbg' or 'unsafe_rbg'; None for the configured one.
+        dtype: dtype of keys, in place of impl; None for none.
+
+    Returns:
+        array of keys, shape (...).
+
+    Raises:
+        TypeError: for another dtype, or a last axis of another size.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -133,6 +159,12 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Implementation = None, dty
 def key_data(keys: ArrayLike) -> Array:
     """The raw words of keys.
 
+    Args:
+        keys: array of keys, any shape; raw words stay as they are.
+
+    Returns:
+        array of uint32, shape (..., words).
+
     Example:
         >>> import weft
         >>> weft.random.key_data(weft.random.key(3))
@@ -144,6 +176,12 @@ def key_data(keys: ArrayLike) -> Array:
 
 def key_impl(keys: ArrayLike) -> str:
     """The name of the generator of keys.
+
+    Args:
+        keys: array of keys, any shape.
+
+    Returns:
+        str, or the specification of a generator.
 
     Example:
         >>> import weft
@@ -157,6 +195,12 @@ def key_impl(keys: ArrayLike) -> str:
 
 def key_dtype(impl_spec: Implementation = None) -> dtypes.KeyDType:
     """The dtype of keys of a generator: of that name, or of the configured one.
+
+    Args:
+        impl_spec: name of a generator, a key or a specification; None for the configured one.
+
+    Returns:
+        dtype of keys, for arrays of any shape.
 
     Example:
         >>> import weft
@@ -204,6 +248,12 @@ def clone(key: ArrayLike) -> Array:
     """The same key, as one that is not consumed yet where `jax_debug_key_reuse` watches: for numbers that are meant to
     repeat.
 
+    Args:
+        key: array of keys, any shape.
+
+    Returns:
+        array of keys, the shape of key.
+
     Example:
         >>> import weft
         >>> key = weft.random.key(0)
@@ -217,6 +267,13 @@ def clone(key: ArrayLike) -> Array:
 
 def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """`num` new independent keys (a number, or a shape).
+
+    Args:
+        key: random key, a scalar.
+        num: int or sequence of ints: how many.
+
+    Returns:
+        array of keys of that shape; of raw keys their words, with one axis more.
 
     Raises:
         ValueError: for an array of keys.
@@ -240,6 +297,16 @@ def halves(key: Any) -> Any:
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key from a key and an integer.
+
+    Args:
+        key: random key, a scalar.
+        data: integer, or scalar array of integers.
+
+    Returns:
+        array of keys, a scalar.
+
+    Raises:
+        ValueError: for an array of keys.
 
     Example:
         >>> import weft
@@ -270,6 +337,15 @@ def bits(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
     """Uniform random unsigned integers (uint32 by default).
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of unsigned integers; None for uint32.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
 
     Raises:
         ValueError: for other dtypes.

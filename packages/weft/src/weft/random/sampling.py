@@ -102,6 +102,17 @@ def uniform(
 ) -> Array:
     """Uniform numbers in [minval, maxval).
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats; the initializer's own default.
+        minval: array of floats that broadcasts to the shape: the lower bound.
+        maxval: array of floats that broadcasts to the shape: the upper bound, which does not occur.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         ValueError: for a dtype that is no float, or bounds that do not broadcast to the shape.
 
@@ -151,6 +162,20 @@ def normal(
 ) -> Array:
     """Numbers of the standard normal distribution.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        dtype: dtype of floats or complex numbers; None for the default floats.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for another dtype.
+
+    Source: √2 times the inverse error function of a uniform number (Giles, "Approximating the erfinv function", 2012).
+
     Example:
         >>> import weft
         >>> weft.random.normal(weft.random.key(0), (2, 3)).shape
@@ -186,6 +211,23 @@ def truncated_normal(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Normal numbers between two bounds.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        lower: array of floats: the lower bound.
+        upper: array of floats that broadcasts with lower: the upper bound.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: inversion by the error function and its inverse (Devroye, "Non-uniform random variate generation", 1986,
+    II.2).
 
     Example:
         >>> import weft
@@ -253,6 +295,17 @@ def randint(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Uniform integers in [minval, maxval).
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        shape: int or sequence of ints, the shape of the result.
+        minval: array of integers that broadcasts to the shape: the lower bound.
+        maxval: array of integers that broadcasts to the shape: the upper bound, which does not occur.
+        dtype: dtype of integers; None for the default one.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
 
     Raises:
         TypeError: for a dtype that is no integer.

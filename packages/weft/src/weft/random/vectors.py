@@ -55,8 +55,20 @@ def wald(
 ) -> Array:
     """Numbers of the Wald (inverse Gaussian) distribution with the given mean and scale 1.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        mean: array of floats, positive.
+        shape: @shape; None for that to which the parameters broadcast.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape.
+
     Raises:
         ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Source: Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots" (1976).
 
     Example:
         >>> import weft
@@ -90,6 +102,20 @@ def double_sided_maxwell(
 
     The result has the shape (*shape, *parameters) where `parameters` is what loc and scale broadcast to, twice that
     where shape is (): JAX's choice.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        loc: array of floats.
+        scale: array of floats, which broadcasts with loc.
+        shape: int or sequence of ints.
+        dtype: dtype of floats; the initializer's own default.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype, of the shape that is said above.
+
+    Raises:
+        ValueError: for a dtype that is no float.
 
     Example:
         >>> import weft
@@ -134,6 +160,18 @@ def multivariate_normal(
 
     `shape` defaults to what the leading axes of both broadcast to. `method` takes a root of the covariance: 'cholesky'
     is the fastest and needs a definite one (NaN otherwise); 'eigh' and 'svd' take semi-definite ones too.
+
+    Args:
+        key: random key, one or an array of them under vmap.
+        mean: array of floats, shape (..., n).
+        cov: array of floats, shape (..., n, n).
+        shape: int or sequence of ints: how many vectors; None for the leading axes of both.
+        dtype: dtype of floats; the initializer's own default.
+        method: 'cholesky', 'eigh' or 'svd'.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape (*shape, n).
 
     Raises:
         ValueError: for another method, a dtype that is no float, or shapes that do not fit.
@@ -190,8 +228,21 @@ def orthogonal(
 
     With m != n the rows or columns, whichever are fewer, are orthonormal.
 
+    Args:
+        key: random key, one or an array of them under vmap.
+        n: int, the number of rows.
+        shape: int or sequence of ints: how many matrices.
+        dtype: dtype of floats or complex numbers; None for the default floats.
+        m: int, the number of columns; None for n.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of that dtype and shape (*shape, n, m).
+
     Raises:
         TypeError: for an `n` or `m` that is no integer. ValueError: for a dtype that is neither float nor complex.
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups" (2007).
 
     Example:
         >>> import weft, weft.numpy as jnp

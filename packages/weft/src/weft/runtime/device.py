@@ -195,6 +195,15 @@ config.listen(lambda name: forget_default() if name in ("platforms", "platform_n
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a platform (default: the default platform).
 
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        list of devices.
+
+    Raises:
+        BackendError: if the platform is not there.
+
     Example:
         >>> import weft
         >>> len(weft.devices()) >= 1

@@ -34,6 +34,9 @@ def started(token: Any) -> None:
 def effects_barrier() -> None:
     """Waits until all programs that were started have made their callbacks and prints; raises what one of them raised.
 
+    Returns:
+        None.
+
     Example:
         >>> import weft
         >>> weft.jit(lambda x: weft.debug.print("x is {}", x))(1); weft.effects_barrier()

@@ -17,6 +17,12 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     """The arrays of a platform (default: the default one) that are not deleted, to look for what fills a device's
     memory.
 
+    Args:
+        platform: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        list of arrays, of any dtype and shape.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> x = jnp.arange(12345)
@@ -34,6 +40,12 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 def print_environment_info(return_string: bool = False) -> str | None:
     """Prints what a report of a problem should say: versions, devices, the machine and XLA's flags; or returns it.
+
+    Args:
+        return_string: bool.
+
+    Returns:
+        str with `return_string`, else None.
 
     Example:
         >>> import weft

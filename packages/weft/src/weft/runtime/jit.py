@@ -497,6 +497,9 @@ class JitFunction(Generic[Args, Result]):
 def clear_caches() -> None:
     """Forgets all that was traced and compiled, in this process.
 
+    Returns:
+        None.
+
     Example:
         >>> import weft
         >>> f = weft.jit(lambda x: x + 1)
@@ -617,15 +620,19 @@ def jit(
 
     Args:
         fun: a pure function of pytrees of arrays.
-        static_argnums, static_argnames: arguments that are Python values, part of the program; they must hash.
-        donate_argnums, donate_argnames: arguments whose memory the program may reuse; they are deleted by the call.
         in_shardings, out_shardings: how positional arguments and results lie over the devices of a mesh; pytree
             prefixes of shardings.
+        static_argnums, static_argnames: arguments that are Python values, part of the program; they must hash.
+        donate_argnums, donate_argnames: arguments whose memory the program may reuse; they are deleted by the call.
         keep_unused: keep arguments that the program does not use.
         device, backend: where to run, instead of with the arguments.
         inline: write the program in place when called while tracing, instead of as one `jit` equation.
         compiler_options: options of the backend's compiler by name; on XLA its flags, such as
             {"xla_cpu_enable_fast_math": True}.
+
+    Returns:
+        function of the same arguments that returns pytrees of arrays, of the dtypes and shapes that `fun` gives; with
+        the methods `trace`, `lower` and `clear_cache`.
 
     Raises: TypeError for arguments that are no arrays, ValueError for static ones that do not hash.
 

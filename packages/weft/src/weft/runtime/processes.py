@@ -14,25 +14,58 @@ if TYPE_CHECKING:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those of the computation."""
+    """The number of this process among those of the computation.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        int.
+    """
     found, platform = get_backend(backend)
     return found.capabilities.process_index(platform)
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The numbers of all processes that have devices."""
+    """The numbers of all processes that have devices.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        list of ints.
+    """
     return sorted({d.process_index for d in devices(backend)})
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes there are."""
+    """How many processes there are.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        int.
+    """
     return max(process_indices(backend)) + 1
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of one process, this one by default."""
+    """The devices of one process, this one by default.
+
+    Args:
+        process_index: int; None for this process.
+        backend: name of a platform, such as 'cpu'; None for the default one.
+        host_id: as `process_index`, by its old name.
+
+    Returns:
+        list of devices.
+
+    Raises:
+        ValueError: for a process that is not there.
+    """
     if host_id is not None:
         process_index = host_id
     mine = process_index_of(backend) if process_index is None else process_index
@@ -45,12 +78,32 @@ process_index_of = process_index  # `local_devices` has a parameter of that name
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are, in all processes."""
+    """How many devices there are, in all processes.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        int.
+
+    Raises:
+        BackendError: if the platform is not there.
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has."""
+    """How many devices this process has.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        int.
+
+    Raises:
+        BackendError: if the platform is not there.
+    """
     return len(local_devices(backend=backend))
 
 
@@ -59,18 +112,39 @@ def _renamed(old: str, new: str) -> None:
 
 
 def host_id(backend: str | None = None) -> int:
-    """`process_index` under its old name."""
+    """`process_index` under its old name.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        int.
+    """
     _renamed("host_id", "process_index")
     return process_index(backend)
 
 
 def host_ids(backend: str | None = None) -> list[int]:
-    """`process_indices` under its old name."""
+    """`process_indices` under its old name.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        list of ints.
+    """
     _renamed("host_ids", "process_indices")
     return process_indices(backend)
 
 
 def host_count(backend: str | None = None) -> int:
-    """`process_count` under its old name."""
+    """`process_count` under its old name.
+
+    Args:
+        backend: name of a platform, such as 'cpu'; None for the default one.
+
+    Returns:
+        int.
+    """
     _renamed("host_count", "process_count")
     return process_count(backend)

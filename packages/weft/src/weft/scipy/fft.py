@@ -74,9 +74,21 @@ def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None
 
     norm 'ortho' makes it orthogonal. Real x becomes float32 at least.
 
+    Args:
+        x: array of real numbers, rank at least 1.
+        type: int, 2.
+        n: int, the size of the transform; None for the size of the axis.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'ortho'; None or 'backward' for no factor.
+
+    Returns:
+        array of floats, of size n along the axis.
+
     Raises:
         NotImplementedError: for another type. ValueError: for another norm, or an axis out of range. TypeError: for n <
             1.
+
+    Source: Makhoul, "A fast cosine transform in one and two dimensions" (1980).
 
     Example:
         >>> import weft.numpy as jnp
@@ -91,6 +103,18 @@ def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None
 
 def idct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None):
     """The inverse of `dct`, with the same arguments.
+
+    Args:
+        x: array of real numbers, rank at least 1.
+        type: int, 2.
+        n: int, the size of the transform; None for the size of the axis.
+        axis: int, the axis; negative ones count from the end.
+        norm: 'ortho'; None or 'backward' for no factor.
+
+    Returns:
+        array of floats, of size n along the axis.
+
+    Source: Makhoul, "A fast cosine transform in one and two dimensions" (1980).
 
     Example:
         >>> import weft.numpy as jnp
@@ -127,9 +151,21 @@ def _many(name: str, x, type, s, axes, norm, inverse: bool):
 def dctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None):
     """`dct` along several axes (all by default, or the last ones that `s` has lengths for).
 
+    Args:
+        x: array of real numbers, any shape.
+        type: int, 2.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of x.
+        axes: sequence of ints, the axes; None for all.
+        norm: 'ortho'; None or 'backward' for no factor.
+
+    Returns:
+        array of floats, with the sizes s along the axes.
+
     Raises:
         NotImplementedError: for another type. ValueError: for another norm, repeated axes, or lengths that do not fit
             them.
+
+    Source: Makhoul, "A fast cosine transform in one and two dimensions" (1980).
 
     Example:
         >>> import weft.numpy as jnp
@@ -143,6 +179,18 @@ def dctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] |
 def idctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None):
     """The inverse of `dctn`, with the same arguments.
 
+    Args:
+        x: array of real numbers, any shape.
+        type: int, 2.
+        s: sequence of ints, the size of the transform along each of the axes; None for the sizes of x.
+        axes: sequence of ints, the axes; None for all.
+        norm: 'ortho'; None or 'backward' for no factor.
+
+    Returns:
+        array of floats, with the sizes s along the axes.
+
+    Source: Makhoul, "A fast cosine transform in one and two dimensions" (1980).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import fft
@@ -150,3 +198,7 @@ def idctn(x, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] 
         [[1.0, 1.0]]
     """
     return _many("idctn", x, type, s, axes, norm, True)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,6 +13,15 @@ __all__ = ["trapezoid"]
 def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     """The integral of `y` along `axis` by the trapezoidal rule, with samples at `x` or `dx` apart.
 
+    Args:
+        y: array of numbers, any shape.
+        x: array of real numbers, the coordinates along the axis; None for distances `dx`.
+        dx: number, the distance of neighbours.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        array of floats or complex numbers, the shape of y without the axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import integrate
@@ -20,3 +29,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
         Array(2., dtype=float32)
     """
     return jnp.trapezoid(operand("trapezoid", y), x, dx, axis)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -139,3 +139,7 @@ class RegularGridInterpolator:
         i = jnp.clip(jnp.searchsorted(points, x) - 1, 0, max(points.size - 2, 0))
         left, right = points[i], points[jnp.minimum(i + 1, points.size - 1)]
         return i, (x - left) / jnp.where(right == left, 1, right - left)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -98,3 +98,7 @@ def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "const
         total = total + functools.reduce(operator.mul, weights) * value
     found = jnp.asarray(total)
     return (found if dtypes.is_inexact(image.dtype) else _rounded(found)).astype(image.dtype)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -343,3 +343,7 @@ def minimize(
     return OptimizeResults(
         s.x, s.converged & (status == 0), status, s.value, s.gradient, hess_inv, s.evaluations, s.evaluations, s.count
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -74,6 +74,15 @@ def fftconvolve(in1, in2, mode: str = "full", axes: Sequence[int] | None = None)
 
     mode: 'full', the middle of it of in1's shape ('same'), or where the inputs overlap wholly ('valid').
 
+    Args:
+        in1: array of numbers, any shape.
+        in2: array of numbers, of the rank of in1.
+        mode: 'full', 'same' or 'valid'.
+        axes: int or sequence of ints; None for all.
+
+    Returns:
+        array of floats or complex numbers, as large as the mode says.
+
     Raises: ValueError for another mode, and shapes that differ outside of `axes`.
 
     Example:
@@ -127,6 +136,16 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision: Any 
     mode: 'full', the middle of it of in1's shape ('same'), or where the inputs overlap wholly ('valid'). method:
     'direct' (and 'auto') sums products, 'fft' uses `fftconvolve`.
 
+    Args:
+        in1: array of numbers, any shape.
+        in2: array of numbers, of the rank of in1.
+        mode: 'full', 'same' or 'valid'.
+        method: 'auto', 'direct' or 'fft'.
+        precision: `lax.Precision` or its name: how exact the products are.
+
+    Returns:
+        array of the dtype to which both promote, as large as the mode says.
+
     Raises: ValueError for another mode or method, and shapes that do not fit.
 
     Example:
@@ -141,6 +160,16 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision: Any 
 @api_boundary
 def correlate(in1, in2, mode: str = "full", method: str = "auto", precision: Any = None):
     """The cross-correlation of two arrays of one rank; arguments as for `convolve`.
+
+    Args:
+        in1: array of numbers, any shape.
+        in2: array of numbers, of the rank of in1.
+        mode: 'full', 'same' or 'valid'.
+        method: 'auto', 'direct' or 'fft'.
+        precision: `lax.Precision` or its name: how exact the products are.
+
+    Returns:
+        array of the dtype to which both promote, as large as the mode says.
 
     Example:
         >>> import weft.numpy as jnp
@@ -171,6 +200,19 @@ def _plane(name: str, in1, in2, boundary, fillvalue) -> None:
 def convolve2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None):
     """The convolution of two matrices; modes as for `convolve`. Beyond the edges in1 is zero.
 
+    Args:
+        in1, in2: array of numbers, of rank 2.
+        mode: 'full', 'same' or 'valid'.
+        boundary: 'fill': zeros.
+        fillvalue: 0.
+        precision: `lax.Precision` or its name: how exact the products are.
+
+    Returns:
+        array of the dtype to which both promote, as large as the mode says.
+
+    Raises:
+        ValueError: for another mode, and other ranks. NotImplementedError: for another boundary or fillvalue.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import signal
@@ -185,6 +227,19 @@ def convolve2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: 
 @api_boundary
 def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None):
     """The cross-correlation of two matrices; as `convolve2d` with in2 mirrored and conjugated.
+
+    Args:
+        in1, in2: array of numbers, of rank 2.
+        mode: 'full', 'same' or 'valid'.
+        boundary: 'fill': zeros.
+        fillvalue: 0.
+        precision: `lax.Precision` or its name: how exact the products are.
+
+    Returns:
+        array of the dtype to which both promote, as large as the mode says.
+
+    Raises:
+        ValueError: for another mode, and other ranks. NotImplementedError: for another boundary or fillvalue.
 
     Example:
         >>> import weft.numpy as jnp
@@ -201,6 +256,16 @@ def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue:
 def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None):
     """`data` less its best fit along `axis`: a line ('linear') between every two of the breakpoints `bp`, or the mean
     ('constant').
+
+    Args:
+        data: array of numbers, any shape.
+        axis: int, the axis; negative ones count from the end.
+        type: 'linear' or 'constant'.
+        bp: int or sequence of ints: where pieces begin.
+        overwrite_data: bool, without effect.
+
+    Returns:
+        array of floats or complex numbers, the shape of data.
 
     Raises: ValueError for another type, and breakpoints outside of the data.
 
@@ -399,13 +464,20 @@ def stft(
     along `axis`.
 
     Args:
+        x: array of numbers, rank at least 1.
         fs: samples in a unit of time.
         window: a name, (name, parameters…) or an array, by which each segment is multiplied.
-        nperseg, noverlap, nfft: the sizes of segments, of their overlaps (half a segment by default) and of transforms.
+        nperseg: int, the size of segments; None for 256, or that of the window.
+        noverlap: int, how far segments overlap; None for half a segment.
+        nfft: int, the size of transforms; None for nperseg.
         detrend: what is taken from each segment: 'constant', 'linear', a function of it, or False.
         return_onesided: for real x, give non-negative frequencies alone.
         boundary: how x goes on at both ends: 'even', 'odd', 'constant', 'zeros' or None.
         padded: append zeros until a whole number of segments fits.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        (frequencies, times, transforms): vectors of floats, and an array of complex numbers with the axes of both.
 
     Raises: ValueError for unknown windows and boundaries, and sizes that do not fit.
 
@@ -459,6 +531,28 @@ def csd(
     scaling: 'density' (power for each unit of frequency) or 'spectrum' (power). average: over segments, by 'mean' or
         'median'. Others as for `stft`.
 
+    Args:
+        x: array of numbers, rank at least 1.
+        y: array of numbers that broadcasts with x; None for x.
+        fs: number, samples in a unit of time.
+        window: name, (name, parameters…), or array of shape (nperseg,): the factor of each segment.
+        nperseg: int, the size of segments; None for 256, or that of the window.
+        noverlap: int, how far segments overlap; None for half a segment.
+        nfft: int, the size of transforms; None for nperseg.
+        detrend: 'constant', 'linear', a function, or False: what is taken out of each segment.
+        return_onesided: bool: of real data only frequencies that are not negative.
+        scaling: 'density' or 'spectrum'.
+        axis: int, the axis; negative ones count from the end.
+        average: 'mean' or 'median'.
+
+    Returns:
+        (frequencies, densities): a vector of floats, and an array of numbers whose axis is that of the frequencies.
+
+    Raises:
+        ValueError: for sizes of segments that do not fit.
+
+    Source: Welch, "The use of fast Fourier transform for the estimation of power spectra" (1967).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import signal
@@ -498,6 +592,27 @@ def welch(
     """(frequencies, power spectral density of x) by Welch's method: the mean over overlapping segments. Arguments as
     for `csd`.
 
+    Args:
+        x: array of numbers, rank at least 1.
+        fs: number, samples in a unit of time.
+        window: name, (name, parameters…), or array of shape (nperseg,): the factor of each segment.
+        nperseg: int, the size of segments; None for 256, or that of the window.
+        noverlap: int, how far segments overlap; None for half a segment.
+        nfft: int, the size of transforms; None for nperseg.
+        detrend: 'constant', 'linear', a function, or False: what is taken out of each segment.
+        return_onesided: bool: of real data only frequencies that are not negative.
+        scaling: 'density' or 'spectrum'.
+        axis: int, the axis; negative ones count from the end.
+        average: 'mean' or 'median'.
+
+    Returns:
+        (frequencies, densities): a vector of floats, and an array of floats whose axis is that of the frequencies.
+
+    Raises:
+        ValueError: for sizes of segments that do not fit.
+
+    Source: Welch, "The use of fast Fourier transform for the estimation of power spectra" (1967).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import signal
@@ -525,10 +640,21 @@ def istft(
 
     Args:
         Zxx: the transforms; frequencies lie along `freq_axis`, segments along `time_axis`.
+        fs: number, samples in a unit of time.
+        window: name, (name, parameters…), or array of shape (nperseg,): the factor of each segment.
+        nperseg: int, the size of segments; None for 256, or that of the window.
+        noverlap: int, how far segments overlap; None for half a segment.
+        nfft: int, the size of transforms; None for nperseg.
         input_onesided: Zxx has non-negative frequencies alone, and the signal is real.
         boundary: the signal was extended at both ends, which is undone.
+        time_axis, freq_axis: int, the axes of times and of frequencies.
+
+    Returns:
+        (times, signal): a vector of floats, and an array of numbers along whose last axis the times lie.
 
     Raises: ValueError for sizes that do not fit.
+
+    Source: Griffin and Lim, "Signal estimation from modified short-time Fourier transform" (1984).
 
     Example:
         >>> import weft.numpy as jnp
@@ -570,3 +696,7 @@ def istft(
     if out.ndim > 1 and time != Z.ndim - 1:
         out = jnp.moveaxis(out, -1, time - (frequency < time))
     return jnp.arange(out.shape[0], dtype=float_dtype()) / fs, out
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -70,6 +70,66 @@ from .csr import (
 from .random import random_bcoo as random_bcoo
 from .transform import SparseTracer as SparseTracer, sparsify as sparsify, todense_p as todense_p
 
+__all__ = [
+    "BCOO",
+    "BCSR",
+    "COO",
+    "CSC",
+    "CSR",
+    "CuSparseEfficiencyWarning",
+    "JAXSparse",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "SparseTracer",
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_conv_general_dilated",
+    "bcoo_dot_general",
+    "bcoo_dot_general_sampled",
+    "bcoo_dynamic_slice",
+    "bcoo_extract",
+    "bcoo_fromdense",
+    "bcoo_gather",
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_reduce_sum",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_slice",
+    "bcoo_sort_indices",
+    "bcoo_squeeze",
+    "bcoo_sum_duplicates",
+    "bcoo_todense",
+    "bcoo_transpose",
+    "bcoo_update_layout",
+    "bcsr_broadcast_in_dim",
+    "bcsr_concatenate",
+    "bcsr_dot_general",
+    "bcsr_extract",
+    "bcsr_fromdense",
+    "bcsr_sum_duplicates",
+    "bcsr_todense",
+    "coo_fromdense",
+    "coo_matmat",
+    "coo_matvec",
+    "coo_todense",
+    "csr_fromdense",
+    "csr_matmat",
+    "csr_matvec",
+    "csr_todense",
+    "empty",
+    "eye",
+    "grad",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "random_bcoo",
+    "sparsify",
+    "todense",
+    "todense_p",
+    "value_and_grad",
+]
+
 
 def __getattr__(name: str):
     if name.endswith("_p") and name[:-2] in globals():
@@ -78,3 +138,7 @@ def __getattr__(name: str):
             f" and no primitives. Call {name[:-2]}."
         )
     raise AttributeError(f"module 'weft.experimental.sparse' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -101,3 +101,7 @@ def lobpcg_standard(A: Any, X, m: int = 100, tol: float | None = None):
     )
     order = jnp.argsort(-theta)
     return theta[order], u[:, order], i
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

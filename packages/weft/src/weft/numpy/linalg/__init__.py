@@ -7,3 +7,7 @@ from .products import *
 from .solving import *
 
 __all__ = [*_decompositions.__all__, *_norms.__all__, *_products.__all__, *_solving.__all__]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -70,6 +70,17 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """The lower (or upper) triangular factor of Hermitian positive-definite matrices [..., n, n]; NaN where they are
     not positive-definite.
 
+    Args:
+        a: array of numbers, shape (..., n, n): Hermitian, positive-definite.
+        upper: bool: the upper factor, U with a = Uᴴ U.
+        symmetrize_input: bool: compute with (a + aᴴ) / 2.
+
+    Returns:
+        array of floats or complex numbers, the shape of a.
+
+    Raises:
+        TypeError: if a is not square.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 2.]])).tolist()
@@ -96,6 +107,13 @@ def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """(Q, R) with a = Q R; mode 'reduced' (Q is [..., m, k]), 'complete' ([..., m, m]), 'r' (R alone) or 'raw'
     (reflections and their factors).
+
+    Args:
+        a: array of numbers, shape (..., m, n).
+        mode: 'fill', 'clip' or 'wrap', or None: what becomes of positions out of bounds.
+
+    Returns:
+        (Q, R), arrays of floats or complex numbers; R alone for mode 'r'.
 
     Raises:
         ValueError: for another mode.
@@ -124,6 +142,14 @@ def _qr(x: Value, full: bool) -> Value:
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """(eigenvalues, eigenvectors) of Hermitian matrices [..., n, n], eigenvalues ascending, vectors in columns.
 
+    Args:
+        a: array of numbers, shape (..., n, n): Hermitian.
+        UPLO: 'L' or 'U', the triangle that is read; None for 'L'.
+        symmetrize_input: bool: compute with (a + aᴴ) / 2.
+
+    Returns:
+        (eigenvalues, eigenvectors): floats of shape (..., n), and an array of the dtype and shape of a.
+
     Raises:
         ValueError: for a UPLO other than None, 'L' and 'U'.
 
@@ -147,6 +173,17 @@ def _eigh(x: Value, lower: bool, symmetrize: bool) -> Any:
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
+    Args:
+        a: array of numbers, shape (..., n, n): Hermitian.
+        UPLO: 'L' or 'U', the triangle that is read; None for 'L'.
+        symmetrize_input: bool: compute with (a + aᴴ) / 2.
+
+    Returns:
+        array of floats, shape (..., n).
+
+    Raises:
+        ValueError: for a UPLO other than None, 'L' and 'U'.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.eigvalsh(jnp.array([[2., 0.], [0., 1.]])).tolist()
@@ -157,6 +194,15 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 def eig(a: ArrayLike) -> EigResult:
     """(eigenvalues, eigenvectors) of square matrices, complex; vectors in columns of length 1. Computed on the CPU.
+
+    Args:
+        a: array of numbers, shape (..., n, n).
+
+    Returns:
+        (eigenvalues, eigenvectors), complex, of shape (..., n) and (..., n, n).
+
+    Raises:
+        ValueError: if a is not square.
 
     Example:
         >>> import weft.numpy as jnp
@@ -169,6 +215,15 @@ def eig(a: ArrayLike) -> EigResult:
 
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, complex, in no order; differentiable where they are distinct.
+
+    Args:
+        a: array of numbers, shape (..., n, n).
+
+    Returns:
+        array of complex numbers, shape (..., n).
+
+    Raises:
+        ValueError: if a is not square.
 
     Example:
         >>> import weft.numpy as jnp
@@ -213,6 +268,16 @@ def svd(
 ) -> Array | SVDResult:
     """(U, S, Vᴴ) with a = U diag(S) Vᴴ; S alone without `compute_uv`. `hermitian` takes the values from `eigh`.
 
+    Args:
+        a: array of numbers, shape (..., m, n).
+        full_matrices: bool: U and V are square, (m, m) and (n, n); else (m, k) and (k, n) with k = min(m, n).
+        compute_uv: bool: return U and V too.
+        hermitian: bool: a is Hermitian.
+        subset_by_index: (first, last) of the singular values that are returned; None for all.
+
+    Returns:
+        (U, S, Vᴴ): arrays of the dtype of a, and S of floats, shape (..., k).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.svd(jnp.ones((3, 2)), full_matrices=False).U.shape
@@ -246,6 +311,12 @@ def _hermitian_svd(x: Value, compute_uv: bool) -> Any:
 
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, descending.
+
+    Args:
+        x: array of numbers, shape (..., m, n).
+
+    Returns:
+        array of floats, shape (..., min(m, n)).
 
     Example:
         >>> import weft.numpy as jnp

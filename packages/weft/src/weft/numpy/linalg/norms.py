@@ -43,6 +43,13 @@ def _parity(pivots: Value) -> Value:
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """(sign, logabsdet) of determinants of [..., n, n], without overflow; (0, -inf) for singular matrices.
 
+    Args:
+        a: array of numbers, shape (..., n, n).
+        method: 'lu' or 'qr', the factorization; None for 'lu'.
+
+    Returns:
+        (signs, logarithms), of shape (...): the sign has the dtype of a, the logarithm is a float.
+
     Raises:
         ValueError: if a is not square, or for a method other than None, 'lu' or 'qr'.
 
@@ -80,6 +87,15 @@ def _slogdet(x: Value) -> tuple[Value, Value]:
 
 def det(a: ArrayLike) -> Array:
     """The determinants of square matrices [..., n, n].
+
+    Args:
+        a: array of numbers, shape (..., n, n).
+
+    Returns:
+        array of floats or complex numbers, shape (...).
+
+    Raises:
+        ValueError: if a is not square.
 
     Example:
         >>> import weft.numpy as jnp
@@ -170,6 +186,18 @@ def norm(
 
     Over two axes the orders 2, -2 and 'nuc' are the largest, the smallest and the sum of the singular values.
 
+    Args:
+        x: array of numbers or booleans, any shape.
+        ord: number, infinity, 'fro' or 'nuc'; None for the 2-norm of all elements.
+        axis: int for vectors, two ints for matrices; None for all axes.
+        keepdims: bool: the reduced axes stay, with size 1.
+
+    Returns:
+        array of floats, the shape of x without the axes.
+
+    Raises:
+        ValueError: for an order that does not exist, or more than two axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.linalg.norm(jnp.array([3., 4.])))
@@ -200,6 +228,15 @@ def vector_norm(
 ) -> Array:
     """The norm of vectors along axes (None: of the flattened array).
 
+    Args:
+        x: array of numbers or booleans, any shape.
+        axis: int, tuple of ints, or None for all: the axes.
+        keepdims: bool: the reduced axes stay, with size 1.
+        ord: number or infinity.
+
+    Returns:
+        array of floats, the shape of x without the axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.linalg.vector_norm(jnp.array([3., 4.])))
@@ -223,6 +260,17 @@ def vector_norm(
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str = "fro") -> Array:
     """The norm of matrices in the last two axes.
 
+    Args:
+        x: array of numbers, shape (..., m, n).
+        keepdims: bool: the reduced axes stay, with size 1.
+        ord: 1, -1, 2, -2, infinity, -infinity, 'fro' or 'nuc'.
+
+    Returns:
+        array of floats, shape (...).
+
+    Raises:
+        ValueError: for an order that does not exist.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
@@ -235,6 +283,15 @@ def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
     """How many singular values exceed `rtol` times the largest one (by default max(m, n) eps), or `tol` itself.
+
+    Args:
+        M: array of numbers, shape (..., m, n).
+        rtol: number or array of shape (...), relative to the largest singular value; None for max(m, n) eps.
+        hermitian: bool: M is Hermitian.
+        tol: number or array of shape (...), in place of rtol.
+
+    Returns:
+        array of integers, shape (...).
 
     Example:
         >>> import weft.numpy as jnp
@@ -258,6 +315,16 @@ def matrix_rank(
 
 def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """The condition number: the largest singular value over the smallest, or norm(x, p) norm(inv(x), p).
+
+    Args:
+        x: array of numbers, shape (..., m, n).
+        p: order of the norm, as `matrix_norm` takes it; None for 2.
+
+    Returns:
+        array of floats, shape (...).
+
+    Raises:
+        ValueError: if x is not square, for another order than 2 and -2.
 
     Example:
         >>> import weft.numpy as jnp

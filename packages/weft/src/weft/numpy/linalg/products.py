@@ -20,6 +20,18 @@ def matmul(
 ) -> Array:
     """`weft.numpy.matmul`, as the array API standard has it.
 
+    Args:
+        x1: array of numbers, shape (..., n, k) or (k,).
+        x2: array of numbers, shape (..., k, m) or (k,).
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+
+    Returns:
+        array of the dtype to which both promote, shape (..., n, m).
+
+    Raises:
+        TypeError: if the contracted sizes differ.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.matmul(jnp.ones((2, 3)), jnp.ones(3))
@@ -40,6 +52,19 @@ def tensordot(
 ) -> Array:
     """`weft.numpy.tensordot`, as the array API standard has it.
 
+    Args:
+        x1, x2: array of numbers or booleans, any shape.
+        axes: int, or two sequences of ints: the axes of x1, and those of x2.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+        preferred_element_type: dtype of the result; None for that to which the arguments promote.
+        out_sharding: sharding of the result over the devices of a mesh; None to leave it open.
+
+    Returns:
+        array of the dtype to which both promote; the axes of x1 that are left come first.
+
+    Raises:
+        TypeError: if sizes differ or axes do not match.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)))
@@ -52,6 +77,13 @@ def tensordot(
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products x1[i] x2[j] of two vectors.
+
+    Args:
+        x1: array of numbers, shape (n,).
+        x2: array of numbers, shape (m,).
+
+    Returns:
+        array of the dtype to which both promote, shape (n, m).
 
     Raises:
         ValueError: for arrays that are not vectors.
@@ -73,6 +105,14 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three components.
 
+    Args:
+        x1: array of numbers, of size 3 along the axis.
+        x2: array of numbers, of size 3 along the axis; other axes broadcast.
+        axis: int, the axis; negative ones count from the end.
+
+    Returns:
+        array of the dtype to which both promote, the broadcast shape.
+
     Raises:
         ValueError: where the axis has another size.
 
@@ -93,6 +133,13 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of the last two axes.
 
+    Args:
+        x: array of any dtype, shape (..., m, n).
+        offset: int: how far the diagonal lies above the main one.
+
+    Returns:
+        array of the dtype of x, shape (..., size of the diagonal).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
@@ -104,6 +151,14 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of the last two axes.
 
+    Args:
+        x: array of numbers, shape (..., m, n).
+        offset: int: how far the diagonal lies above the main one.
+        dtype: dtype of the result; None for that of the argument.
+
+    Returns:
+        array of that dtype, shape (...).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.trace(jnp.ones((3, 2, 2)))
@@ -114,6 +169,16 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """The product of several matrices, the cheapest order first.
+
+    Args:
+        arrays: sequence of at least two matrices, the first and the last of which may be vectors.
+        precision: `lax.Precision` or its name: how exact the products are; None for the default.
+
+    Returns:
+        array of the dtype to which all promote, the shape of the product.
+
+    Raises:
+        ValueError: for fewer than two arrays.
 
     Example:
         >>> import weft.numpy as jnp

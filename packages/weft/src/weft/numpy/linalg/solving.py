@@ -29,6 +29,13 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
     A singular a gives infinities or NaN, not an error.
 
+    Args:
+        a: array of numbers, shape (..., n, n).
+        b: array of numbers, shape (n,) or (..., n, k).
+
+    Returns:
+        array of floats or complex numbers, the shape of b with the leading axes broadcast.
+
     Raises:
         ValueError: if a is not square, or sizes do not fit.
 
@@ -87,6 +94,15 @@ def _inverse(perm: Value) -> Value:
 def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices [..., n, n]; infinities or NaN where they are singular.
 
+    Args:
+        a: array of numbers, shape (..., n, n).
+
+    Returns:
+        array of floats or complex numbers, the shape of a.
+
+    Raises:
+        ValueError: if a is not square.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]])).tolist()
@@ -102,6 +118,16 @@ def _inv(x: Value) -> Value:
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """A square matrix to a static integer power; negative powers invert it.
+
+    Args:
+        a: array of numbers, shape (..., n, n).
+        n: int, the power.
+
+    Returns:
+        array of the dtype and shape of a.
+
+    Raises:
+        TypeError: for a power that is no int.
 
     Example:
         >>> import weft.numpy as jnp
@@ -132,6 +158,15 @@ def pinv(
     """The Moore-Penrose inverse [..., n, m] of a [..., m, n]; singular values up to `rtol` times the largest (10 max(m,
     n) eps) count as zero.
 
+    Args:
+        a: array of numbers, shape (..., m, n).
+        rtol: number or array of shape (...): singular values below this times the largest count as zero.
+        hermitian: bool: a is Hermitian.
+        rcond: as rtol, by NumPy's older name.
+
+    Returns:
+        array of floats or complex numbers, shape (..., n, m).
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]])).tolist()
@@ -156,6 +191,15 @@ def lstsq(
     """(x, residuals, rank, singular values) of the least-squares problem a x = b, for a [m, n] and b [m] or [m, k].
 
     With `numpy_resid` the residuals are empty where a has not full rank or m <= n, which can't be under jit.
+
+    Args:
+        a: array of numbers, shape (m, n).
+        b: array of numbers, shape (m,) or (m, k).
+        rcond: number: singular values below this times the largest count as zero; None for eps max(m, n).
+        numpy_resid: bool: the residuals as NumPy returns them.
+
+    Returns:
+        (x, residuals, rank, singular values): x has shape (n,) or (n, k), the residuals (k,); the rank is an integer.
 
     Example:
         >>> import weft.numpy as jnp
@@ -193,6 +237,13 @@ def lstsq(
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse with respect to `tensordot(tensorinv(a), a, ind)`: the first `ind` axes against the others.
 
+    Args:
+        a: array of numbers, whose first `ind` axes have as many elements as the others.
+        ind: int, how many axes stand on the left.
+
+    Returns:
+        array of floats or complex numbers, the axes of a with the two groups exchanged.
+
     Raises:
         ValueError: for ind < 1, and where the two groups of axes have different sizes.
 
@@ -216,6 +267,14 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """The x with `tensordot(a, x, x.ndim) == b`; `axes` of `a` are moved behind the others first.
+
+    Args:
+        a: array of numbers, shape (*b.shape, ...).
+        b: array of numbers, any shape.
+        axes: ints, the axes of a that are moved to the end; None for none.
+
+    Returns:
+        array of floats or complex numbers, the shape of the other axes of a.
 
     Raises:
         ValueError: where a's leading axes are not those of b, or its others have another size.

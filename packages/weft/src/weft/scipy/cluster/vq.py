@@ -40,3 +40,7 @@ def vq(obs, code_book, check_finite: bool = True) -> tuple:
     distances = jnp.linalg.norm(obs[:, None] - codes, axis=-1)
     nearest = jnp.argmin(distances, -1)
     return nearest, jnp.min(distances, -1)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

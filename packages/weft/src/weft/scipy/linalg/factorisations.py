@@ -56,6 +56,14 @@ def _inexact(name: str, *args) -> list:
 def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The upper (or lower) triangular factor of Hermitian positive-definite matrices.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        lower: bool: the lower factor.
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        array of the dtype and shape of a.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -68,6 +76,14 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
 def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """(factor, lower), for `cho_solve`.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        lower: bool: the lower factor.
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        (factor, lower): an array of the dtype and shape of a, and a bool.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -79,6 +95,14 @@ def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: 
 
 def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bool = True):
     """x with a x = b, from a's `cho_factor`.
+
+    Args:
+        c_and_lower: what `cho_factor` returns.
+        b: array of numbers, shape (n,) or (..., n, k).
+        overwrite_b, check_finite: bool, without effect.
+
+    Returns:
+        array of floats or complex numbers, the shape of b.
 
     Example:
         >>> import weft.numpy as jnp
@@ -97,12 +121,46 @@ def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bo
 
 
 def det(a, overwrite_a: bool = False, check_finite: bool = True):
-    """The determinants of square matrices; as `weft.numpy.linalg.det`."""
+    """The determinants of square matrices; as `weft.numpy.linalg.det`.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        array of floats or complex numbers, shape (...).
+
+    Raises:
+        ValueError: if a is not square.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> float(linalg.det(jnp.array([[2.0, 0.0], [0.0, 3.0]])))
+        6.0
+    """
     return _np.det(a)
 
 
 def inv(a, overwrite_a: bool = False, check_finite: bool = True):
-    """The inverses of square matrices; as `weft.numpy.linalg.inv`."""
+    """The inverses of square matrices; as `weft.numpy.linalg.inv`.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        array of floats or complex numbers, the shape of a.
+
+    Raises:
+        ValueError: if a is not square.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
+        [[0.5, 0.0], [0.0, 0.25]]
+    """
     return _np.inv(a)
 
 
@@ -119,6 +177,22 @@ def eigh(
     check_finite: bool = True,
 ):
     """(eigenvalues, eigenvectors) of Hermitian matrices; the eigenvalues alone with `eigvals_only`.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        b: None: the problem has no second matrix.
+        lower: bool: the lower triangle is read.
+        eigvals_only: bool.
+        overwrite_a, overwrite_b, turbo: bool, without effect.
+        eigvals: None: all are computed.
+        type: int, 1: the problem a v = w v.
+        check_finite: bool, without effect.
+
+    Returns:
+        (eigenvalues, eigenvectors): floats of shape (..., n), and an array of the dtype and shape of a.
+
+    Raises:
+        NotImplementedError: for b, eigvals and another type.
 
     Example:
         >>> import weft.numpy as jnp
@@ -146,6 +220,19 @@ def svd(
 ):
     """(U, s, Vᴴ); s alone without `compute_uv`. The driver is 'gesdd' (divide and conquer) or 'gesvd' (QR).
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        full_matrices: bool: U and V are square, (m, m) and (n, n); else (m, k) and (k, n) with k = min(m, n).
+        compute_uv: bool.
+        overwrite_a, check_finite: bool, without effect.
+        lapack_driver: 'gesdd' or 'gesvd'.
+
+    Returns:
+        (U, s, Vᴴ): of the dtype of a, and s of floats, shape (..., k).
+
+    Raises:
+        ValueError: for another driver.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -161,6 +248,13 @@ def svd(
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
     """(LU, pivots), for `lu_solve`.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        (LU, pivots): an array of the dtype and shape of a, and int32 of shape (..., min(m, n)).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -175,7 +269,24 @@ def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
 
 
 def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True):
-    """x with a x = b (`trans` 1: aᵀ x = b, 2: aᴴ x = b), from a's `lu_factor`."""
+    """x with a x = b (`trans` 1: aᵀ x = b, 2: aᴴ x = b), from a's `lu_factor`.
+
+    Args:
+        lu_and_piv: what `lu_factor` returns.
+        b: array of numbers, shape (n,) or (n, k).
+        trans: int, 0, 1 or 2.
+        overwrite_b, check_finite: bool, without effect.
+
+    Returns:
+        array of floats or complex numbers, the shape of b.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
+        >>> linalg.lu_solve(linalg.lu_factor(a), jnp.array([2.0, 4.0])).tolist()
+        [1.0, 1.0]
+    """
     factors, pivots = lu_and_piv
     factors, b = _inexact("lu_solve", factors, b)
     if trans not in (0, 1, 2):
@@ -190,6 +301,14 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False, ch
 
 def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """(P, L, U) with a = P L U; (P L, U) with `permute_l`.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        permute_l: bool.
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        (P, L, U), of the dtype of a: shapes (..., m, m), (..., m, k) and (..., k, n) with k = min(m, n).
 
     Example:
         >>> import weft.numpy as jnp
@@ -221,6 +340,21 @@ def qr(
     """(Q, R); mode 'full', 'economic' or 'r' (a tuple of R alone). With `pivoting` the order P of a's columns, a[:, P]
     = Q R, comes last.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        overwrite_a: bool, without effect.
+        lwork: without effect.
+        mode: 'full', 'economic' or 'r'.
+        pivoting: bool.
+        check_finite: bool, without effect.
+
+    Returns:
+        (Q, R), of the dtype of a: shapes (..., m, m) and (..., m, n), or with k = min(m, n) in place of m for
+        'economic'.
+
+    Raises:
+        ValueError: for another mode.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -235,7 +369,25 @@ def qr(
 
 
 def schur(a, output: str = "real"):
-    """(T, Z) with a = Z T Zᴴ; `output` 'complex' makes T triangular for real a too."""
+    """(T, Z) with a = Z T Zᴴ; `output` 'complex' makes T triangular for real a too.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        output: 'real' or 'complex'.
+
+    Returns:
+        (T, Z), of floats or complex numbers, the shape of a.
+
+    Raises:
+        ValueError: for another output.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> T, Z = linalg.schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]))
+        >>> bool(jnp.allclose(Z @ T @ Z.T, jnp.array([[1.0, 2.0], [0.0, 3.0]]), atol=1e-5))
+        True
+    """
     if output not in ("real", "complex"):
         raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output!r}.")
     (x,) = _inexact("schur", a)
@@ -246,6 +398,14 @@ def schur(a, output: str = "real"):
 
 def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """H, zero below its first subdiagonal; (H, Q) with a = Q H Qᴴ with `calc_q`.
+
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        calc_q: bool.
+        overwrite_a, check_finite: bool, without effect.
+
+    Returns:
+        array of the dtype and shape of a, or a pair of them.
 
     Example:
         >>> import weft.numpy as jnp
@@ -282,6 +442,16 @@ def solve(
     """x with a x = b; assume_a 'pos' takes Cholesky's factorisation of the upper (`lower`: lower) triangle, the others
     LU.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        b: array of numbers, shape (n,) or (..., n, k).
+        lower: bool: the lower triangle is read, for 'pos'.
+        overwrite_a, overwrite_b, debug, check_finite: bool, without effect.
+        assume_a: 'gen', 'sym', 'her' or 'pos'.
+
+    Returns:
+        array of floats or complex numbers, the shape of b.
+
     Raises:
         ValueError: for another assume_a than 'gen', 'sym', 'her' and 'pos'.
 
@@ -311,6 +481,20 @@ def solve_triangular(
 ):
     """x with op(a) x = b for triangular a; trans 0 or 'N', 1 or 'T', 2 or 'C' says what op is.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., n, n).
+        b: array of numbers, shape (n,) or (..., n, k).
+        trans: 0, 1, 2, 'N', 'T' or 'C'.
+        lower: bool: a is lower triangular.
+        unit_diagonal: bool: the diagonal counts as ones.
+        overwrite_b, debug, check_finite: bool, without effect.
+
+    Returns:
+        array of floats or complex numbers, the shape of b.
+
+    Raises:
+        ValueError: for another trans.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -335,6 +519,15 @@ def solve_triangular(
 
 def block_diag(*arrs):
     """One matrix with the given ones along its diagonal, zeros elsewhere.
+
+    Args:
+        *arrs: arrays of numbers, of rank at most 2.
+
+    Returns:
+        array of the dtype to which all promote, of rank 2.
+
+    Raises:
+        ValueError: for higher ranks.
 
     Example:
         >>> import weft.numpy as jnp
@@ -377,6 +570,19 @@ _PADE = {
 def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
     """The exponential of square matrices [..., n, n]: scaling, a Padé approximation, and squaring; NaN where more than
     `max_squarings` are needed.
+
+    Args:
+        A: array of floats or complex numbers, shape (..., n, n).
+        upper_triangular: bool: A is.
+        max_squarings: int.
+
+    Returns:
+        array of floats or complex numbers, the shape of A.
+
+    Raises:
+        ValueError: if A is not square.
+
+    Source: Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
 
     Example:
         >>> import weft.numpy as jnp

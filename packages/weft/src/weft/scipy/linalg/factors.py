@@ -36,6 +36,16 @@ def qr_multiply(
     a is [..., m, n]; c is [..., p, m], or [..., k, p] for mode 'left' with k = min(m, n); a vector c is one row
     (column). `conjugate` takes Q's conjugate.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        c: array of numbers: a matrix or vector that fits.
+        mode: 'left' or 'right'.
+        pivoting, conjugate: bool.
+        overwrite_a, overwrite_c: bool, without effect.
+
+    Returns:
+        (product, R), of the dtype to which both promote; with `pivoting` also the order.
+
     Raises:
         ValueError: for another mode, or sizes that do not fit.
 
@@ -77,8 +87,20 @@ def polar(a, side: str = "right", *, method: str = "qdwh", eps: float | None = N
     method 'qdwh' iterates (see `weft.lax.linalg.qdwh` for eps and max_iterations) on one matrix with m >= n (m <= n for
     'left'); 'svd' takes stacks and all shapes.
 
+    Args:
+        a: array of floats or complex numbers, shape (..., m, n).
+        side: 'left' or 'right'.
+        method: 'qdwh' or 'svd'.
+        eps: number, when the iteration has converged.
+        max_iterations: int.
+
+    Returns:
+        (u, p), of the dtype of a.
+
     Raises:
         ValueError: for another side or method. NotImplementedError: for a shape that 'qdwh' does not take.
+
+    Source: Nakatsukasa et al., "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
 
     Example:
         >>> import weft.numpy as jnp
@@ -126,6 +148,18 @@ def eigh_tridiagonal(
 
     `select` 'i' keeps the eigenvalues number select_range[0] to select_range[1]. The matrix is factored whole by
     `eigh`, to rounding, so that `tol` and `key`, which steer iterations, have nothing to do.
+
+    Args:
+        d: array of floats, shape (n,).
+        e: array of floats, shape (n - 1,).
+        eigvals_only: bool.
+        select: 'a', all, 'i', by number, or 'v', by value.
+        select_range: two numbers.
+        tol: number, without effect.
+        key: without effect.
+
+    Returns:
+        (eigenvalues, eigenvectors): floats of shape (k,) and (n, k).
 
     Raises:
         ValueError: for sizes that do not fit, another select, or 'i' without a range. NotImplementedError: for select

@@ -54,9 +54,18 @@ def _quotient(a, b, instead):
 def sqrtm(A, blocksize: int = 1):
     """The principal square root of square matrices [..., n, n]: a complex matrix.
 
+    Args:
+        A: array of floats or complex numbers, shape (..., n, n).
+        blocksize: int, 1.
+
+    Returns:
+        array of complex numbers, the shape of A.
+
     Raises:
         ValueError: if A is not square. NotImplementedError: for another blocksize than 1, and for derivatives, which
             Schur's form has not.
+
+    Source: Björck and Hammarling, "A Schur method for the square root of a matrix" (1983).
 
     Example:
         >>> import weft.numpy as jnp
@@ -89,8 +98,18 @@ def funm(A, func: Callable, disp: bool = True):
     By Schur's form and Parlett's recurrence, which loses accuracy where eigenvalues are close to each other. The result
     is complex.
 
+    Args:
+        A: array of floats or complex numbers, shape (n, n).
+        func: function of an array, elementwise.
+        disp: bool: return the value alone.
+
+    Returns:
+        array of complex numbers, the shape of A.
+
     Raises:
         ValueError: if A is no square matrix. NotImplementedError: for derivatives, which Schur's form has not.
+
+    Source: Golub and Van Loan, "Matrix computations" (2013), 9.1.4.
 
     Example:
         >>> import weft.numpy as jnp
@@ -130,8 +149,17 @@ def funm(A, func: Callable, disp: bool = True):
 def rsf2csf(T, Z, check_finite: bool = True):
     """(T, Z) of the complex Schur form, from that of the real one, whose T has blocks of size 2.
 
+    Args:
+        T, Z: array of floats, shape (n, n).
+        check_finite: bool, without effect.
+
+    Returns:
+        pair of arrays of complex numbers, shape (n, n).
+
     Raises:
         ValueError: unless both are square, of one shape.
+
+    Source: Golub and Van Loan, "Matrix computations" (2013), 7.4.
 
     Example:
         >>> import weft.numpy as jnp
@@ -183,8 +211,20 @@ def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8):
     By Schur's form, or with method 'eigen' by eigenvectors, for matrices that have them. NaN where the sum of an
     eigenvalue of A and one of B is less than `tol`.
 
+    Args:
+        A: array of floats or complex numbers, shape (..., m, m).
+        B: array of floats or complex numbers, shape (..., n, n).
+        C: array of floats or complex numbers, shape (..., m, n).
+        method: 'schur' or 'eigen'.
+        tol: number.
+
+    Returns:
+        array of floats or complex numbers, the shape of C.
+
     Raises:
         ValueError: for another method, or shapes that do not fit.
+
+    Source: Bartels and Stewart, "Solution of the matrix equation AX + XB = C" (1972).
 
     Example:
         >>> import weft.numpy as jnp
@@ -239,8 +279,18 @@ def expm_frechet(A, E, *, method: str | None = None, compute_expm: bool = True):
     `method` None or 'SPS' differentiates the algorithm of `expm`; 'blockEnlarge' takes the exponential of [[A, E], [0,
     A]].
 
+    Args:
+        A, E: array of floats or complex numbers, shape (..., n, n).
+        method: None, 'SPS' or 'blockEnlarge'.
+        compute_expm: bool.
+
+    Returns:
+        pair of arrays of floats or complex numbers, the shape of A.
+
     Raises:
         ValueError: for matrices that are not square, of different shapes, or another method.
+
+    Source: Al-Mohy and Higham, "Computing the Fréchet derivative of the matrix exponential" (2009).
 
     Example:
         >>> import weft.numpy as jnp

@@ -37,6 +37,13 @@ def toeplitz(c, r=None):
     """The matrix [..., m, n] with first column c and first row r (without its first element; by default the conjugate
     of c), constant along diagonals.
 
+    Args:
+        c: array of numbers, shape (..., m).
+        r: array of numbers, shape (..., n); None for the conjugate of c.
+
+    Returns:
+        array of the dtype to which both promote, shape (..., m, n).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -52,6 +59,13 @@ def toeplitz(c, r=None):
 def hankel(c, r=None):
     """The matrix [..., m, n] with first column c and last row r (without its first element; zeros by default), constant
     along antidiagonals.
+
+    Args:
+        c: array of numbers, shape (..., m).
+        r: array of numbers, shape (..., n); None for zeros.
+
+    Returns:
+        array of the dtype to which both promote, shape (..., m, n).
 
     Raises:
         ValueError: for scalars.
@@ -69,6 +83,12 @@ def hankel(c, r=None):
 
 def circulant(c):
     """The matrix [..., n, n] whose columns are c rolled by 0, 1, … places.
+
+    Args:
+        c: array of numbers, shape (..., n).
+
+    Returns:
+        array of the dtype of c, shape (..., n, n).
 
     Example:
         >>> import weft.numpy as jnp
@@ -93,8 +113,16 @@ def companion(a):
     """The matrix [..., n - 1, n - 1] whose eigenvalues are the roots of the polynomial with coefficients a [..., n],
     the highest first.
 
+    Args:
+        a: array of numbers, shape (..., n).
+
+    Returns:
+        array of floats or complex numbers, shape (..., n - 1, n - 1).
+
     Raises:
         ValueError: for fewer than two coefficients.
+
+    Source: Horn and Johnson, "Matrix analysis" (2012), 3.3.
 
     Example:
         >>> import weft.numpy as jnp
@@ -113,6 +141,12 @@ def companion(a):
 def fiedler(a):
     """The matrix [..., n, n] of the distances |a[i] - a[j]|.
 
+    Args:
+        a: array of numbers, shape (..., n).
+
+    Returns:
+        array of the dtype of the distances, integers or floats, shape (..., n, n).
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -126,8 +160,16 @@ def fiedler(a):
 def fiedler_companion(a):
     """A pentadiagonal matrix with the eigenvalues of `companion(a)`.
 
+    Args:
+        a: array of numbers, shape (n,).
+
+    Returns:
+        array of floats or complex numbers, shape (n - 1, n - 1).
+
     Raises:
         ValueError: without coefficients.
+
+    Source: Fiedler, "A note on companion matrices" (2003).
 
     Example:
         >>> import weft.numpy as jnp
@@ -162,6 +204,14 @@ def fiedler_companion(a):
 def convolution_matrix(a, n: int, mode: str = "full"):
     """The matrix A with A @ v = convolve(a, v, mode) for vectors v of length n; of a [..., m].
 
+    Args:
+        a: array of numbers, shape (..., m).
+        n: int, the size of the vectors.
+        mode: 'full', 'valid' or 'same'.
+
+    Returns:
+        array of the dtype of a, shape (..., size of the convolution, n).
+
     Raises:
         ValueError: for empty or scalar a, n < 1, or another mode than 'full', 'valid' and 'same'.
 
@@ -190,8 +240,17 @@ def convolution_matrix(a, n: int, mode: str = "full"):
 def leslie(f, s):
     """The Leslie matrix [..., n, n] of the fecundities f [..., n] and the survival s [..., n - 1] of age groups.
 
+    Args:
+        f: array of numbers, shape (..., n).
+        s: array of numbers, shape (..., n - 1).
+
+    Returns:
+        array of the dtype to which both promote, shape (..., n, n).
+
     Raises:
         ValueError: for other lengths, or n < 2.
+
+    Source: Leslie, "On the use of matrices in certain population mathematics" (1945).
 
     Example:
         >>> import weft.numpy as jnp
@@ -214,6 +273,14 @@ def leslie(f, s):
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None):
     """The matrix of the discrete Fourier transform, divided by n (`scale` 'n') or its root ('sqrtn').
+
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+        scale: None, 'n' or 'sqrtn'.
+        dtype: dtype of complex numbers; None for the default one.
+
+    Returns:
+        array of that dtype, shape (n, n).
 
     Raises:
         ValueError: for another scale, or a dtype that is not complex.
@@ -239,6 +306,13 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None):
 def hadamard(n: int, dtype: Any = int):
     """Sylvester's Hadamard matrix, of 1 and -1 with orthogonal rows, for n a power of 2.
 
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+        dtype: dtype of the result; None for int32.
+
+    Returns:
+        array of that dtype, shape (n, n).
+
     Raises:
         ValueError: for another n.
 
@@ -259,6 +333,13 @@ def hadamard(n: int, dtype: Any = int):
 def helmert(n: int, full: bool = False):
     """The n - 1 orthonormal contrasts of Helmert, the rows of a matrix [n - 1, n]; with `full` after a first row of 1 /
     sqrt(n).
+
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+        full: bool.
+
+    Returns:
+        array of floats, shape (n - 1, n) or (n, n).
 
     Raises:
         ValueError: for n < 1.
@@ -296,6 +377,12 @@ def _exact(n, entry):
 def hilbert(n: int):
     """Hilbert's matrix, 1 / (i + j + 1).
 
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+
+    Returns:
+        array of floats, shape (n, n).
+
     Raises:
         TypeError: if n is negative or no integer.
 
@@ -312,6 +399,17 @@ def hilbert(n: int):
 
 def invhilbert(n: int):
     """The inverse of Hilbert's matrix: whole numbers, computed exactly and rounded to floats.
+
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+
+    Returns:
+        array of floats, shape (n, n).
+
+    Raises:
+        TypeError: if n is no integer.
+
+    Source: Choi, "Tricks or treats with the Hilbert matrix" (1983).
 
     Example:
         >>> from weft.scipy import linalg
@@ -334,6 +432,13 @@ def _pascal(name: str, n, kind: str | None, symmetric, lower):
 def pascal(n: int, kind: str | None = None):
     """Pascal's triangle as a 'symmetric' (the default), 'lower' or 'upper' matrix of floats.
 
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+        kind: 'symmetric', 'lower' or 'upper'.
+
+    Returns:
+        array of floats, shape (n, n).
+
     Raises:
         ValueError: for another kind.
 
@@ -347,6 +452,13 @@ def pascal(n: int, kind: str | None = None):
 
 def invpascal(n: int, kind: str | None = None):
     """The inverse of `pascal(n, kind)`.
+
+    Args:
+        n: int, the size of the transform; None for the size of the axis.
+        kind: 'symmetric', 'lower' or 'upper'.
+
+    Returns:
+        array of floats, shape (n, n).
 
     Raises:
         ValueError: for another kind.

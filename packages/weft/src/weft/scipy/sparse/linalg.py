@@ -328,3 +328,7 @@ def gmres(
     x = _solve("gmres", partial(_gmres, restart=restart, cycle=cycles[solve_method]), A, b, x0, tol, atol, maxiter, M)
     broken = jnp.isnan(sum(jnp.sum(jnp.abs(leaf)) for leaf in tree_flatten(x)[0]))
     return x, jnp.where(broken, -1, 0)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

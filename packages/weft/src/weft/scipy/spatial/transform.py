@@ -315,3 +315,7 @@ class Slerp(NamedTuple):
         k = jnp.clip(jnp.searchsorted(self.times, times, side="right") - 1, 0, self.timedelta.shape[0] - 1)
         part = (times - self.times[k]) / self.timedelta[k]
         return self.rotations[k] * Rotation.from_rotvec(self.rotvecs[k] * part[..., None])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

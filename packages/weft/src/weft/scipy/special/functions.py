@@ -54,30 +54,61 @@ __all__ = [
 ]
 
 
-def _unary(name: str, text: str, op):
+def _unary(name: str, text: str, op, source: str):
     def function(x):
         (x,) = promote_inexact(name, x)
         return op(x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{text}\n\n    Example:\n        >>> from weft.scipy import special\n        >>> y = special.{name}(0.5)\n    "
-    )
+    function.__doc__ = f"""{text}
+
+    Args:
+        x: array of real numbers, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Raises:
+        TypeError: for lists, and for complex numbers unless the function is defined for them.
+
+    Source: {source}.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> y = special.{name}(0.5)
+    """
     return function
 
 
-erf = _unary("erf", "The error function.", transcendental.erf)
-erfc = _unary("erfc", "1 - erf(x), exact in the tail.", transcendental.erfc)
-erfinv = _unary("erfinv", "The inverse of erf.", transcendental.erf_inv)
-gammaln = _unary("gammaln", "log |gamma(x)|.", gammas.lgamma)
-digamma = _unary("digamma", "The derivative of gammaln.", gammas.digamma)
+_BERKSON = 'Berkson, "Application of the logistic function to bio-assay" (1944)'
+erf = _unary("erf", "The error function.", transcendental.erf, "DLMF 7.2.1")
+erfc = _unary("erfc", "1 - erf(x), exact in the tail.", transcendental.erfc, "DLMF 7.2.2")
+erfinv = _unary("erfinv", "The inverse of erf.", transcendental.erf_inv, "DLMF 7.17.1")
+gammaln = _unary("gammaln", "log |gamma(x)|.", gammas.lgamma, "DLMF 5.2.1")
+digamma = _unary("digamma", "The derivative of gammaln.", gammas.digamma, "DLMF 5.2.2")
 psi = digamma
-expit = _unary("expit", "1 / (1 + exp(-x)).", transcendental.logistic)
-logit = _unary("logit", "log(x / (1 - x)).", lambda x: el.sub(transcendental.log(x), transcendental.log1p(el.neg(x))))
+expit = _unary("expit", "1 / (1 + exp(-x)).", transcendental.logistic, _BERKSON)
+logit = _unary(
+    "logit",
+    "log(x / (1 - x)).",
+    lambda x: el.sub(transcendental.log(x), transcendental.log1p(el.neg(x))),
+    _BERKSON,
+)
 
 
 def ndtri(p):
     """The inverse of the normal distribution function.
+
+    Args:
+        p: array of floats from 0 to 1, any shape.
+
+    Returns:
+        array of floats, the shape of p.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: Abramowitz and Stegun, "Handbook of mathematical functions" (1964), 26.2.
 
     Example:
         >>> from weft.scipy import special
@@ -136,6 +167,17 @@ def _ndtri_jvp(primals, tangents):
 def ndtr(x):
     """The normal distribution function.
 
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: Abramowitz and Stegun, "Handbook of mathematical functions" (1964), 26.2.2.
+
     Example:
         >>> from weft.scipy import special
         >>> float(special.ndtr(0.0))
@@ -155,6 +197,17 @@ def ndtr(x):
 
 def gamma(x):
     """The gamma function.
+
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Raises:
+        TypeError: for lists.
+
+    Source: DLMF 5.2.1.
 
     Example:
         >>> from weft.scipy import special
@@ -177,6 +230,18 @@ def _broadcasting(name: str, args: tuple, op):
 def gammainc(a, x):
     """The regularized lower incomplete gamma function.
 
+    Args:
+        a: array of real numbers, not negative: the shape parameter.
+        x: array of real numbers, not negative, which broadcasts with a.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: DLMF 8.2.4.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.gammainc(1.0, 2.0)), 4)
@@ -187,6 +252,18 @@ def gammainc(a, x):
 
 def gammaincc(a, x):
     """The regularized upper incomplete gamma function, 1 - gammainc(a, x).
+
+    Args:
+        a: array of real numbers, not negative: the shape parameter.
+        x: array of real numbers, not negative, which broadcasts with a.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: DLMF 8.2.4.
 
     Example:
         >>> from weft.scipy import special
@@ -199,6 +276,19 @@ def gammaincc(a, x):
 def betainc(a, b, x):
     """The regularized incomplete beta function; differentiable in x.
 
+    Args:
+        a: array of real numbers, positive.
+        b: array of real numbers, positive, which broadcasts with a.
+        x: array of real numbers from 0 to 1, which broadcasts with both.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: DLMF 8.17.2.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.betainc(2.0, 1.0, 0.5)), 4)
@@ -209,6 +299,18 @@ def betainc(a, b, x):
 
 def zeta(x, q=None):
     """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; Riemann's (q = 1) without q. NaN for x < 1.
+
+    Args:
+        x: array of real numbers, at least 1.
+        q: array of real numbers, which broadcasts with x; None for 1.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: DLMF 25.11.1.
 
     Example:
         >>> from weft.scipy import special
@@ -221,6 +323,18 @@ def zeta(x, q=None):
 def polygamma(n, x):
     """The n-th derivative of digamma; NaN unless n is a whole number >= 0.
 
+    Args:
+        n: array of whole numbers, not negative.
+        x: array of real numbers, which broadcasts with n.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for complex numbers and lists.
+
+    Source: DLMF 5.15.1.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.polygamma(1, 1.0)), 4)
@@ -229,17 +343,23 @@ def polygamma(n, x):
     return _broadcasting("polygamma", (n, x), incomplete.polygamma)
 
 
-i0e = _unary("i0e", "exp(-|x|) I0(x), the scaled modified Bessel function of order 0.", gammas.bessel_i0e)
-i1e = _unary("i1e", "exp(-|x|) I1(x), the scaled modified Bessel function of order 1.", gammas.bessel_i1e)
+i0e = _unary(
+    "i0e", "exp(-|x|) I0(x), the scaled modified Bessel function of order 0.", gammas.bessel_i0e, "DLMF 10.25.2"
+)
+i1e = _unary(
+    "i1e", "exp(-|x|) I1(x), the scaled modified Bessel function of order 1.", gammas.bessel_i1e, "DLMF 10.25.2"
+)
 i0 = _unary(
     "i0",
     "The modified Bessel function of order 0.",
     lambda x: el.mul(transcendental.exp(el.abs_(x)), gammas.bessel_i0e(x)),
+    "DLMF 10.25.2",
 )
 i1 = _unary(
     "i1",
     "The modified Bessel function of order 1.",
     lambda x: el.mul(transcendental.exp(el.abs_(x)), gammas.bessel_i1e(x)),
+    "DLMF 10.25.2",
 )
 
 
@@ -270,6 +390,18 @@ def _log1p_ratio_jvp(primals, tangents):
 def betaln(a, b):
     """log of the beta function.
 
+    Args:
+        a: array of real numbers, positive.
+        b: array of real numbers, positive, which broadcasts with a.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for lists.
+
+    Source: DLMF 5.12.1.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.betaln(2.0, 1e6)), 4)
@@ -299,12 +431,48 @@ def betaln(a, b):
 
 
 def beta(a, b):
-    """The beta function of positive numbers."""
+    """The beta function of positive numbers.
+
+    Args:
+        a: array of real numbers, positive.
+        b: array of real numbers, positive, which broadcasts with a.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for lists.
+
+    Source: DLMF 5.12.1.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.beta(2.0, 3.0)), 4)
+        0.0833
+    """
     return transcendental.exp(betaln(a, b))
 
 
 def factorial(n, exact: bool = False):
-    """n! as a float; 0 for negative n."""
+    """n! as a float; 0 for negative n.
+
+    Args:
+        n: array of real numbers, any shape.
+        exact: bool, which must be False: the result is a float.
+
+    Returns:
+        array of floats, the shape of n.
+
+    Raises:
+        NotImplementedError: for exact=True.
+
+    Source: DLMF 5.4.1.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.factorial(4))
+        24.0
+    """
     if exact:
         raise NotImplementedError("factorial: exact=True is not supported; the result is a float.")
     (n,) = promote_inexact("factorial", n)
@@ -337,6 +505,13 @@ _xlog1py = _product_with_log("xlog1py", transcendental.log1p, lambda x, y: ufunc
 def xlogy(x, y):
     """x * log(y), 0 where x is 0 and y a number.
 
+    Args:
+        x: array of numbers, rank at least 1.
+        y: array of real numbers, which broadcasts with x.
+
+    Returns:
+        array of floats, the broadcast shape.
+
     Example:
         >>> from weft.scipy import special
         >>> float(special.xlogy(0.0, 0.0))
@@ -347,6 +522,13 @@ def xlogy(x, y):
 
 def xlog1py(x, y):
     """x * log(1 + y), 0 where x is 0.
+
+    Args:
+        x: array of numbers, rank at least 1.
+        y: array of real numbers, which broadcasts with x.
+
+    Returns:
+        array of floats, the broadcast shape.
 
     Example:
         >>> from weft.scipy import special
@@ -359,6 +541,14 @@ def xlog1py(x, y):
 def entr(x):
     """-x * log(x), 0 at 0 and -inf below.
 
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: Shannon, "A mathematical theory of communication" (1948).
+
     Example:
         >>> from weft.scipy import special
         >>> float(special.entr(1.0))
@@ -370,6 +560,15 @@ def entr(x):
 
 def rel_entr(p, q):
     """p * log(p / q), 0 where p is 0 and inf where it has no value.
+
+    Args:
+        p: array of real numbers, any shape.
+        q: array of real numbers, which broadcasts with p.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: Kullback and Leibler, "On information and sufficiency" (1951).
 
     Example:
         >>> from weft.scipy import special
@@ -385,7 +584,22 @@ def rel_entr(p, q):
 
 
 def kl_div(p, q):
-    """rel_entr(p, q) - p + q."""
+    """rel_entr(p, q) - p + q.
+
+    Args:
+        p: array of real numbers, any shape.
+        q: array of real numbers, which broadcasts with p.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: Kullback and Leibler, "On information and sufficiency" (1951).
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.kl_div(1.0, 1.0))
+        0.0
+    """
     return ufuncs.add(ufuncs.subtract(rel_entr(p, q), p), q)
 
 
@@ -423,6 +637,17 @@ def logsumexp(
     """log(sum(b * exp(a))) without overflow.
 
     With `return_sign` also the sign of the sum, which without it must not be negative (NaN).
+
+    Args:
+        a: array of numbers, any shape.
+        axis: int, tuple of ints, or None for all: the axes.
+        b: array of numbers that broadcasts to a; None for ones.
+        keepdims: bool: the reduced axes stay, with size 1.
+        return_sign: bool.
+        where: array of booleans that broadcasts to a: which elements count; None for all.
+
+    Returns:
+        array of floats or complex numbers, the shape of a without the axes; with `return_sign` a pair.
 
     Example:
         >>> import weft.numpy as jnp
@@ -471,10 +696,38 @@ def logsumexp(
 
 
 def softmax(x, /, *, axis=None):
-    """exp(x) divided by its sum."""
+    """exp(x) divided by its sum.
+
+    Args:
+        x: array of numbers, rank at least 1.
+        axis: int, tuple of ints, or None for all: the axes.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> import weft.numpy as jnp
+        >>> special.softmax(jnp.zeros(2)).tolist()
+        [0.5, 0.5]
+    """
     return transcendental.exp(log_softmax(x, axis=axis))
 
 
 def log_softmax(x, /, *, axis=None):
-    """log(softmax(x))."""
+    """log(softmax(x)).
+
+    Args:
+        x: array of numbers, rank at least 1.
+        axis: int, tuple of ints, or None for all: the axes.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> import weft.numpy as jnp
+        >>> special.log_softmax(jnp.zeros(1)).tolist()
+        [0.0]
+    """
     return ufuncs.subtract(x, logsumexp(x, axis, keepdims=True))

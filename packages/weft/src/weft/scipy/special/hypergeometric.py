@@ -140,6 +140,20 @@ def hyp1f1(a, b, x):
     """Kummer's confluent hypergeometric function 1F1(a; b; x); inf where b = 0, -1, … and the series does not end
     before.
 
+    Args:
+        a: array of real numbers.
+        b: array of real numbers, which broadcasts with a.
+        x: array of real numbers, which broadcasts with both.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        ValueError: for complex numbers.
+        TypeError: for lists.
+
+    Source: DLMF 13.2.2.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.hyp1f1(1., 2., 1.)), 4)
@@ -241,6 +255,21 @@ def _hyp2f1(a, b, c, x):
 def hyp2f1(a, b, c, x):
     """Gauss's hypergeometric function 2F1(a, b; c; x) for x <= 1; inf beyond, and where c = 0, -1, …, unless the series
     ends.
+
+    Args:
+        a: array of real numbers.
+        b: array of real numbers, which broadcasts with a.
+        c: array of real numbers, which broadcasts with both.
+        x: array of real numbers, at most 1, which broadcasts with all.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        ValueError: for complex numbers.
+        TypeError: for lists.
+
+    Source: DLMF 15.2.1.
 
     Example:
         >>> from weft.scipy import special

@@ -101,8 +101,17 @@ _wofz = rule(_wofz_complex, lambda out, z: 2j / math.sqrt(math.pi) - 2 * z * out
 def wofz(z):
     """The Faddeeva function exp(-z**2) erfc(-i z) of complex numbers.
 
+    Args:
+        z: array of complex numbers, any shape.
+
+    Returns:
+        array of complex numbers, the shape of z.
+
     Raises:
         TypeError: for lists.
+
+    Source: DLMF 7.2.3; Al Azah and Chandler-Wilde, "Computation of the complex error function using modified
+    trapezoidal rules" (2021).
 
     Example:
         >>> from weft.scipy import special
@@ -117,6 +126,15 @@ def wofz(z):
 
 def erfcx(x):
     """exp(x**2) erfc(x), which falls like 1 / x, of real or complex numbers.
+
+    Args:
+        x: array of numbers, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats or complex numbers, the shape of x.
+
+    Source: DLMF 7.2.3; Al Azah and Chandler-Wilde, "Computation of the complex error function using modified
+    trapezoidal rules" (2021).
 
     Example:
         >>> from weft.scipy import special
@@ -135,6 +153,15 @@ erfcx = _erfcx_of
 @special(_dawsn, "dawsn")
 def dawsn(x):
     """Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.
+
+    Args:
+        x: array of numbers, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats or complex numbers, the shape of x.
+
+    Source: DLMF 7.2.5; Al Azah and Chandler-Wilde, "Computation of the complex error function using modified
+    trapezoidal rules" (2021).
 
     Example:
         >>> from weft.scipy import special
@@ -218,6 +245,15 @@ def expn(n, x):
     """The integral of exp(-x t) / t**n from t = 1 on, for whole n >= 0 and x >= 0 (else NaN); its derivative with
     respect to n is taken for zero.
 
+    Args:
+        n: array of whole numbers, not negative.
+        x: array of real numbers, not negative, which broadcasts with n.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: DLMF 8.19.2.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.expn(2, 1.)), 4)
@@ -229,6 +265,14 @@ def expn(n, x):
 def exp1(x):
     """The integral of exp(-t) / t from x >= 0 on.
 
+    Args:
+        x: array of real numbers, any shape; integers are converted to floats.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: DLMF 6.2.1.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.exp1(1.)), 4)
@@ -239,6 +283,14 @@ def exp1(x):
 @special(_expi, "expi")
 def expi(x):
     """The integral of exp(t) / t from -inf to x (its principal value).
+
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: DLMF 6.2.5.
 
     Example:
         >>> from weft.scipy import special
@@ -303,6 +355,14 @@ _fresnel = rule(
 def sici(x):
     """(Si, Ci): the integral of sin(t) / t from 0 to x, and minus that of cos(t) / t from |x| on.
 
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        pair of arrays of floats, the shape of x.
+
+    Source: DLMF 6.2.9, 6.2.11.
+
     Example:
         >>> from weft.scipy import special
         >>> [round(float(v), 4) for v in special.sici(1.)]
@@ -313,6 +373,14 @@ def sici(x):
 @special(_fresnel, "fresnel", error=NotImplementedError)
 def fresnel(x):
     """(S, C): the integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to x.
+
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        pair of arrays of floats, the shape of x.
+
+    Source: DLMF 7.2.7, 7.2.8.
 
     Example:
         >>> from weft.scipy import special
@@ -374,6 +442,17 @@ _spence = rule(_spence_real, _spence_slope, name="spence")
 def spence(x):
     """Spence's function, the integral of log(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x. float32 or float64;
     NaN below 0.
+
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Raises:
+        TypeError: for another dtype.
+
+    Source: DLMF 25.12.1.
 
     Example:
         >>> from weft.scipy import special
@@ -438,6 +517,15 @@ _owens_t = rule(
 @special(_owens_t, "owens_t")
 def owens_t(h, a):
     """Owen's T: the probability of X > h and 0 < Y < a X for independent normal X and Y.
+
+    Args:
+        h: array of real numbers, any shape.
+        a: array of real numbers, which broadcasts with h.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: Owen, "Tables for computing bivariate normal probabilities" (1956).
 
     Example:
         >>> from weft.scipy import special

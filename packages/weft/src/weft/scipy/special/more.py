@@ -36,6 +36,14 @@ def _gammasgn(x):
 def gammasgn(x):
     """The sign of the gamma function; NaN at its poles.
 
+    Args:
+        x: array of numbers, rank at least 1.
+
+    Returns:
+        array of floats, the shape of x.
+
+    Source: DLMF 5.2.1.
+
     Example:
         >>> from weft.scipy import special
         >>> float(special.gammasgn(-0.5))
@@ -78,6 +86,14 @@ def loggamma(x):
     """The logarithm of the gamma function on its principal branch, of complex numbers, or of real ones >= 0 (NaN
     below).
 
+    Args:
+        x: array of floats or complex numbers, any shape.
+
+    Returns:
+        array of the dtype and shape of x.
+
+    Source: DLMF 5.4, 5.11.1.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.loggamma(4.)), 4)
@@ -88,8 +104,17 @@ def loggamma(x):
 def multigammaln(a, d):
     """The logarithm of the multivariate gamma function, for a whole number d of dimensions known while tracing.
 
+    Args:
+        a: array of real numbers, larger than (d - 1) / 2.
+        d: int, the number of dimensions.
+
+    Returns:
+        array of floats, the shape of a.
+
     Raises:
         TypeError: if d is no scalar.
+
+    Source: DLMF 35.3.1.
 
     Example:
         >>> from weft.scipy import special
@@ -127,6 +152,15 @@ def _poch(z, m):
 def poch(z, m):
     """The rising factorial gamma(z + m) / gamma(z).
 
+    Args:
+        z: array of real numbers, any shape.
+        m: array of real numbers, which broadcasts with z.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: DLMF 5.2.4.
+
     Example:
         >>> from weft.scipy import special
         >>> round(float(special.poch(3., 2.)), 4)
@@ -137,6 +171,16 @@ def poch(z, m):
 def comb(N, k, *, repetition: bool = False):
     """The number of ways to choose k of N things, as a float; with `repetition` the same one may come twice. 0 where k
     < 0, N < 0 or k > N.
+
+    Args:
+        N: array of real numbers, any shape.
+        k: array of real numbers, which broadcasts with N.
+        repetition: bool.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: DLMF 1.2.1.
 
     Example:
         >>> from weft.scipy import special
@@ -155,8 +199,16 @@ def comb(N, k, *, repetition: bool = False):
 def bernoulli(n: int):
     """Bernoulli's numbers B0 to Bn, as floats of shape (n + 1,).
 
+    Args:
+        n: int, not negative.
+
+    Returns:
+        array of floats, shape (n + 1,).
+
     Raises:
         ValueError: for negative n. TypeError: if n is no integer that is known while tracing.
+
+    Source: DLMF 24.2.1; Brent and Harvey, "Fast computation of Bernoulli, tangent and secant numbers" (2011).
 
     Example:
         >>> from weft.scipy import special
@@ -215,6 +267,15 @@ def _boxcox_of(log, name: str):
 def boxcox(x, lmbda):
     """Box and Cox's transformation (x**lmbda - 1) / lmbda, log(x) for lmbda = 0.
 
+    Args:
+        x: array of real numbers, not negative.
+        lmbda: array of real numbers, which broadcasts with x.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: Box and Cox, "An analysis of transformations" (1964).
+
     Example:
         >>> from weft.scipy import special
         >>> float(special.boxcox(3., 1.))
@@ -225,6 +286,15 @@ def boxcox(x, lmbda):
 @special(_boxcox_of(jnp.log1p, "boxcox1p"), "boxcox1p")
 def boxcox1p(x, lmbda):
     """Box and Cox's transformation of 1 + x.
+
+    Args:
+        x: array of real numbers, at least -1.
+        lmbda: array of real numbers, which broadcasts with x.
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Source: Box and Cox, "An analysis of transformations" (1964).
 
     Example:
         >>> from weft.scipy import special
@@ -260,8 +330,17 @@ def log_ndtr(x, series_order: int = 3):
     """The logarithm of the normal distribution function; far below 0 by `series_order` terms of its asymptotic series.
     float32 or float64.
 
+    Args:
+        x: array of float32 or float64, any shape.
+        series_order: int, from 0 to 30.
+
+    Returns:
+        array of floats, the shape of x.
+
     Raises:
         TypeError: for another dtype, or a series_order that is no int. ValueError: unless 0 <= series_order <= 30.
+
+    Source: Abramowitz and Stegun, "Handbook of mathematical functions" (1964), 26.2.12.
 
     Example:
         >>> from weft.scipy import special
@@ -292,8 +371,18 @@ def bessel_jn(z, *, v: int, n_iter: int = 50):
 
     It must start well beyond |z|: the default suits |z| up to about 30.
 
+    Args:
+        z: array of real numbers, any shape.
+        v: int, the largest order.
+        n_iter: int, where the recurrence starts.
+
+    Returns:
+        array of floats, shape (v + 1, *z.shape).
+
     Raises:
         ValueError: for complex z, negative v, or n_iter below 1. TypeError: if v or n_iter is no integer.
+
+    Source: DLMF 10.2.2, 10.74(iv).
 
     Example:
         >>> from weft.scipy import special
@@ -337,10 +426,22 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
 
     `n_max`, the largest degree, must be given where n is not known while tracing.
 
+    Args:
+        n: array of integers, shape (k,): degrees.
+        m: array of integers, shape (k,): orders.
+        theta, phi: array of real numbers, shape (k,).
+        diff_n: None, or 0: derivatives are not returned.
+        n_max: int, the largest degree.
+
+    Returns:
+        array of complex numbers, shape (k,).
+
     Raises:
         TypeError: for degrees and orders that are no integers, or scalars. ConcretizationTypeError: under jit without
             n_max. NotImplementedError: for diff_n.
         ValueError: for arrays of more axes.
+
+    Source: DLMF 14.30.1.
 
     Example:
         >>> import weft.numpy as jnp

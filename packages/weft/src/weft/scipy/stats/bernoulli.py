@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]
+
 _define = Distribution("one trial that succeeds with probability p", 1, 0.5)
 
 
@@ -30,3 +32,7 @@ def cdf(k, p):
 @_define
 def ppf(q, p):
     return _valid(p, jnp.where((q >= 0) & (q <= 1), (q > 1 - p).astype(q.dtype), math.nan))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

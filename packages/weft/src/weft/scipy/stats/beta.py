@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
 _define = Distribution("the beta distribution", 0.5, 2.0, 3.0, weak=True)
 
 
@@ -30,3 +32,7 @@ def sf(x, a, b, loc=0, scale=1):
 
 
 logcdf, logsf = _define.log(cdf), _define.log(sf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

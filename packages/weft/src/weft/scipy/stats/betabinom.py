@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["logpmf", "pmf"]
+
 _define = Distribution("the beta-binomial distribution", 2, 5, 1.5, 2.5)
 
 
@@ -18,3 +20,7 @@ def logpmf(k, n, a, b, loc=0):
 
 
 pmf = _define.exp(logpmf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution
 
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
 _define = Distribution("Cauchy's distribution", 0.5)
 
 
@@ -37,3 +39,7 @@ def ppf(q, loc=0, scale=1):
 @_define
 def isf(q, loc=0, scale=1):
     return loc + scale * jnp.tan(math.pi * (0.5 - q))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

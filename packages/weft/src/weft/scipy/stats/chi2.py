@@ -5,6 +5,8 @@ scale.
 from . import gamma
 from .define import Distribution
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
 _define = Distribution("the chi-squared distribution with df degrees of freedom", 0.5, 3.0)
 
 
@@ -14,3 +16,7 @@ def _as_gamma(name: str):
 
 
 pdf, logpdf, cdf, logcdf, sf, logsf = map(_as_gamma, ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -48,17 +48,36 @@ class Distribution:
             given = [on_device(x) for x in promote_shapes(title, *promote_inexact(title, *bound.args))]
             return f(*(map(strong, given) if not self.weak and any(x.shape for x in given) else given))
 
-        first = next(iter(signature(f).parameters))
+        parameters = signature(f).parameters
+        first = next(iter(parameters))
         text = _TEXTS[name.removeprefix("log")].format(x=first)
         text = f"The logarithm of {text[0].lower()}{text[1:]}" if name.startswith("log") else text
         call = f"{title}({', '.join(map(str, self.example[name == 'entropy' :]))})"
         update_wrapper(function, f)
         function.__name__ = function.__qualname__ = name
-        function.__doc__ = (
-            f"{text}, of {self.what}.\n\n    Arguments promote to one float dtype and broadcast.\n\n    Raises:\n      "
-            "  TypeError: for lists, and shapes that do not broadcast.\n\n    Example:\n        >>> from"
-            f" weft.scipy.stats import {home}\n        >>> y = {call}\n    "
+        takes = "".join(
+            [
+                f"\n        {n}: array of real numbers that broadcasts with the others"
+                f"{'' if p.default is p.empty else f'; {p.default} by default'}."
+                for n, p in parameters.items()
+            ]
         )
+        function.__doc__ = f"""{text}, of {self.what}.
+
+    Arguments promote to one float dtype and broadcast.
+
+    Args:{takes}
+
+    Returns:
+        array of floats, the broadcast shape.
+
+    Raises:
+        TypeError: for lists, and shapes that do not broadcast.
+
+    Example:
+        >>> from weft.scipy.stats import {home}
+        >>> y = {call}
+    """
         return function
 
     def exp(self, log: Callable) -> Callable:

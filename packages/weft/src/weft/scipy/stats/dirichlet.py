@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from ...numpy.util import on_device, promote_inexact
 from .. import special
 
+__all__ = ["logpdf", "pdf"]
+
 
 def logpdf(x, alpha):
     """The logarithm of the density at x: n values, or n - 1 without the last one, along the first axis.
@@ -47,3 +49,7 @@ def pdf(x, alpha):
         1.0
     """
     return jnp.exp(logpdf(x, alpha))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution, log1mexp
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
 _define = Distribution("the exponential distribution", 0.5, weak=True)
 
 
@@ -37,3 +39,7 @@ sf = _define.exp(logsf)
 @_define
 def ppf(q, loc=0, scale=1):
     return jnp.where((q < 0) | (q > 1), math.nan, loc - scale * jnp.log1p(-q))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,6 +4,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["cdf", "logpdf", "pdf"]
+
 _define = Distribution("the generalized normal distribution", 0.5, 1.5)
 
 
@@ -19,3 +21,7 @@ pdf = _define.exp(logpdf)
 def cdf(x, beta):
     tail = 0.5 * special.gammaincc(1 / beta, jnp.abs(x) ** beta)
     return jnp.where(x < 0, tail, 1 - tail)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

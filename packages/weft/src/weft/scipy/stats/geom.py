@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["logpmf", "pmf"]
+
 _define = Distribution("the geometric distribution", 2, 0.25)
 
 
@@ -16,3 +18,7 @@ def logpmf(k, p, loc=0):
 
 
 pmf = _define.exp(logpmf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution, log1mexp
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
 _define = Distribution("Gumbel's distribution of minima", 0.5)
 
 
@@ -38,3 +40,7 @@ def logcdf(x, loc=0, scale=1):
 @_define
 def ppf(p, loc=0, scale=1):
     return jnp.where((p > 0) & (p < 1) & (scale > 0), loc + scale * jnp.log(-jnp.log1p(-p)), math.nan)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution, log1mexp
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
 _define = Distribution("Gumbel's distribution of maxima", 0.5)
 
 
@@ -38,3 +40,7 @@ def logsf(x, loc=0, scale=1):
 @_define
 def ppf(p, loc=0, scale=1):
     return jnp.where((p > 0) & (p < 1) & (scale > 0), loc - scale * jnp.log(-jnp.log(p)), math.nan)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,6 +3,8 @@
 from ... import numpy as jnp
 from .define import Distribution
 
+__all__ = ["cdf", "logpdf", "pdf"]
+
 _define = Distribution("Laplace's distribution", 0.5)
 
 
@@ -19,3 +21,7 @@ def cdf(x, loc=0, scale=1):
     z = (x - loc) / scale
     tail = 0.5 * jnp.exp(-jnp.abs(z))
     return jnp.where(z <= 0, tail, 1 - tail)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

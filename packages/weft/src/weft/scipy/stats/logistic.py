@@ -4,6 +4,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+
 _define = Distribution("the logistic distribution", 0.5)
 
 
@@ -34,3 +36,7 @@ def ppf(x, loc=0, scale=1):
 @_define
 def isf(x, loc=0, scale=1):
     return -special.logit(x) * scale + loc
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

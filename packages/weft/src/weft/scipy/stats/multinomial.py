@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from ...numpy.util import on_device, operand, promote_inexact
 from .. import special
 
+__all__ = ["logpmf", "pmf"]
+
 
 def logpmf(x, n, p):
     """The logarithm of the probability of the counts x, integers along one axis, in n trials with probabilities p.
@@ -41,3 +43,7 @@ def pmf(x, n, p):
         0.25
     """
     return jnp.exp(logpmf(x, n, p))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from ...lax import linalg
 from ...numpy.util import broadcast_shapes, on_device, promote_inexact
 
+__all__ = ["logpdf", "pdf"]
+
 
 def logpdf(x, mean, cov, allow_singular: None = None):
     """The logarithm of the density at x (..., n) for a mean (..., n) and a positive-definite covariance (..., n, n),
@@ -54,3 +56,7 @@ def pdf(x, mean, cov):
         0.1592
     """
     return jnp.exp(logpdf(x, mean, cov))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

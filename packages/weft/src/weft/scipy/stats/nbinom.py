@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["logpmf", "pmf"]
+
 _define = Distribution("the negative binomial distribution", 2, 3, 0.25)
 
 
@@ -17,3 +19,7 @@ def logpmf(k, n, p, loc=0):
 
 
 pmf = _define.exp(logpmf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
 _define = Distribution("the normal distribution with mean loc and standard deviation scale", 0.5)
 
 
@@ -45,3 +47,7 @@ def ppf(q, loc=0, scale=1):
 @_define
 def isf(q, loc=0, scale=1):
     return loc - special.ndtri(q) * scale
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

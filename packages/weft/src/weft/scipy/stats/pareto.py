@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution, log1mexp
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
 _define = Distribution("Pareto's distribution", 1.5, 2.0)
 
 
@@ -38,3 +40,7 @@ def logcdf(x, b, loc=0, scale=1):
 @_define
 def ppf(q, b, loc=0, scale=1):
     return jnp.where((q < 0) | (q > 1), math.nan, loc + scale * jnp.exp(-jnp.log1p(-q) / b))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

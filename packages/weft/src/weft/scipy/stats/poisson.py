@@ -7,6 +7,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
 _define = Distribution("Poisson's distribution", 2, 1.5)
 
 
@@ -45,3 +47,7 @@ def entropy(mu, loc=0):
     tail = jnp.polyval(jnp.array([-863 / 2520, -9 / 80, -19 / 360, -1 / 24, -1 / 12, 0], small.dtype), 1 / large)
     value = jnp.where(mu < _LARGE, direct, (math.log(2 * math.pi * math.e) + jnp.log(large)) / 2 + tail)
     return jnp.where(mu > 0, value, jnp.where(mu == 0, 0.0, math.nan))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["logpdf", "pdf"]
+
 _define = Distribution("Student's t distribution with df degrees of freedom", 0.5, 3.0)
 
 
@@ -23,3 +25,7 @@ def logpdf(x, df, loc=0, scale=1):
 
 
 pdf = _define.exp(logpdf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

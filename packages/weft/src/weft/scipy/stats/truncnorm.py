@@ -7,6 +7,8 @@ from .. import special
 from . import norm
 from .define import Distribution
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
 _define = Distribution("the normal distribution cut at a and b, in units of scale", 0.5, -1.0, 2.0)
 
 
@@ -55,3 +57,7 @@ def logsf(x, a, b, loc=0, scale=1):
 
 
 cdf, sf = _define.exp(logcdf), _define.exp(logsf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

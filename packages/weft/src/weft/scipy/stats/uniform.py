@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution
 
+__all__ = ["cdf", "logpdf", "pdf", "ppf"]
+
 _define = Distribution("the uniform distribution", 0.5, weak=True)
 
 
@@ -24,3 +26,7 @@ def cdf(x, loc=0, scale=1):
 @_define
 def ppf(q, loc=0, scale=1):
     return jnp.where((q < 0) | (q > 1), math.nan, loc + scale * q)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,8 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
+__all__ = ["logpdf", "pdf"]
+
 _define = Distribution("the distribution of von Mises with concentration kappa", 0.5, 2.0)
 
 
@@ -16,3 +18,7 @@ def logpdf(x, kappa):
 
 
 pdf = _define.exp(logpdf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,8 @@ import math
 from ... import numpy as jnp
 from .define import Distribution
 
+__all__ = ["logpdf", "pdf"]
+
 _define = Distribution("Cauchy's distribution wrapped around the circle", 0.5, 0.25)
 
 
@@ -16,3 +18,7 @@ def logpdf(x, c):
 
 
 pdf = _define.exp(logpdf)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

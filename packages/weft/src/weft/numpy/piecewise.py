@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base import dtypes
 from ..higher_order.cond import switch
-from ..core.trace import Tracer, get_aval
+from ..core.trace import Tracer
 from ..base.errors import ConcretizationTypeError
-from ..primitives import elementwise as el, bitwise
+from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives import shape as ops
-from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.rules import dtype_of, shape_of
 from ..runtime.jit import inner_jit
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, Axis
-from . import reductions
 from .creation import asarray
 from .selecting import nonzero
-from .shapes import ravel, resize
+from .shapes import ravel
+from .joining import resize
 from .ufuncs import where_jit
-from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_device, operand, static_int, to_bool
+from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_device, operand, to_bool
 from .gufuncs import vectorize
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-__all__ = ["apply_over_axes", "packbits", "piecewise", "place", "trim_zeros", "unpackbits"]
+__all__ = ["apply_over_axes", "piecewise", "place", "trim_zeros"]
 
 
 def piecewise(
@@ -41,6 +41,15 @@ def piecewise(
     where none is.
 
     Functions get an element, `args` and `kw`. The result has the shape and dtype of x.
+
+    Args:
+        x: array of numbers or booleans, any shape.
+        condlist: sequence of arrays of booleans that broadcast to x, or one.
+        funclist: sequence of functions and numbers, one for each condition, and perhaps one more.
+        *args, **kw: further arguments of the functions.
+
+    Returns:
+        array of the dtype and shape of x.
 
     Raises:
         ValueError: for another number of functions than conditions, or one more.
@@ -84,6 +93,15 @@ def _place(x: Value, mask: Value, values: Value) -> Value:
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A new array with the elements where `mask` is true replaced by those of `vals` in turn; give inplace=False.
 
+    Args:
+        arr: array of any dtype, any shape.
+        mask: array of booleans, as many elements as arr has.
+        vals: array or number, which converts to the dtype of arr.
+        inplace: bool, which must be False, since arrays are immutable.
+
+    Returns:
+        array of the dtype and shape of arr.
+
     Raises:
         ValueError: with inplace=True, for a mask of another size, and for no values.
 
@@ -108,6 +126,14 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: Sequence[int]) -> Array:
     """`func(a, axis)` for one axis after another; a function that drops the axis has it put back with size 1.
+
+    Args:
+        func: function of an array and an axis.
+        a: array of any dtype, any shape.
+        axes: int or sequence of ints.
+
+    Returns:
+        array of the dtype that the function returns, of the rank of a.
 
     Raises:
         ValueError: for a function whose result has another rank.
@@ -134,6 +160,14 @@ def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: Sequence[int
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """A concrete array without zeros at its front (f) and back (b), along an axis, several, or all of them (None).
+
+    Args:
+        filt: array of numbers, any shape.
+        trim: 'f', 'b' or 'fb'.
+        axis: int, sequence of ints, or None for all: the axes.
+
+    Returns:
+        array of the dtype and rank of filt.
 
     Example:
         >>> import weft.numpy as jnp
@@ -173,77 +207,3 @@ def _nonzero_along(flat: list[Any], shape: tuple[Any, ...], axis: int) -> list[A
         if value != 0:
             flags[k // stride % shape[axis]] = True
     return flags
-
-
-def _shifts(name: str, bitorder: str) -> Value:
-    """How far each bit of a byte is from its lowest, in the order in which the bits stand."""
-    if bitorder not in ("little", "big"):
-        raise ValueError(f"{name}: bitorder must be 'little' or 'big', got {bitorder!r}.")
-    up = ops.iota(dtypes.uint8, (8,), 0)
-    return up if bitorder == "little" else ops.rev(up, (0,))
-
-
-@inner_jit(name="packbits", static_argnums=(1, 2))
-def _pack(bits: Value, axis: Any, bitorder: str) -> Value:
-    bits = linear.moveaxis(bits, axis, len(shape_of(bits)) - 1)
-    *lead, n = shape_of(bits)
-    missing = -n % 8
-    bits = ops.pad(
-        linear.convert(bits, dtypes.uint8),
-        scalar_like(linear.full((), 0, dtypes.uint8), 0),
-        ((0, 0, 0),) * len(lead) + ((0, missing, 0),),
-    )
-    bits = linear.reshape(bits, (*lead, (n + missing) // 8, 8))
-    shifts = linear.broadcast_in_dim(_shifts("packbits", bitorder), shape_of(bits), (len(lead) + 1,))
-    out = reductions.sum(bitwise.shift_left(bits, shifts), -1, dtype=dtypes.uint8)
-    return linear.moveaxis(out, len(lead), axis)
-
-
-def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Whether elements are nonzero, eight to a byte along an axis (None: of the flattened array), zeros behind the
-    last.
-
-    Raises:
-        TypeError: for anything but integers and booleans. ValueError: for an unknown bit order.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.packbits(jnp.array([1, 0, 1]))
-        Array([160], dtype=uint8)
-    """
-    x = on_device(operand("packbits", a))
-    if not (dtypes.is_int(dtype_of(x)) or dtypes.is_bool(dtype_of(x))):
-        raise TypeError(f"packbits takes integers or booleans, got {get_aval(x)}.")
-    x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, len(shape_of(x))))
-    return _pack(to_bool("packbits", x), axis, bitorder)
-
-
-@inner_jit(name="unpackbits", static_argnums=(1, 2, 3))
-def _unpack(x: Value, axis: Any, count: int | None, bitorder: str) -> Value:
-    x = linear.moveaxis(x, axis, len(shape_of(x)) - 1)
-    *lead, n = shape_of(x)
-    wide = (*lead, n, 8)
-    bytes_ = linear.broadcast_in_dim(x, wide, tuple(range(len(lead) + 1)))
-    shifts = linear.broadcast_in_dim(_shifts("unpackbits", bitorder), wide, (len(lead) + 1,))
-    bits = linear.reshape(el.and_(bitwise.shift_right_logical(bytes_, shifts), scalar_like(bytes_, 1)), (*lead, 8 * n))
-    keep = 8 * n if count is None else count if count >= 0 else max(0, 8 * n + count)
-    bits = ops.pad(bits, scalar_like(bits, 0), ((0, 0, 0),) * len(lead) + ((0, keep - 8 * n, 0),))
-    return linear.moveaxis(bits, len(lead), axis)
-
-
-def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
-    """The bits of bytes along an axis (None: of the flattened array): `count` of them, all but the last -count, or all.
-
-    Raises:
-        TypeError: for a dtype other than uint8. ValueError: for an unknown bit order.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.unpackbits(jnp.array([160], 'uint8'), count=3)
-        Array([1, 0, 1], dtype=uint8)
-    """
-    x: Any = on_device(operand("unpackbits", a))
-    if dtype_of(x) != dtypes.uint8:
-        raise TypeError(f"unpackbits takes bytes (uint8), got {get_aval(x)}.")
-    x, axis = (ravel(x), 0) if axis is None else (x, canonical_axis(axis, len(shape_of(x))))
-    return _unpack(x, axis, None if count is None else static_int("count", count), bitorder)
