@@ -462,6 +462,12 @@ def test_prints_under_vmap_of_cond_and_while(capfd):
     assert lines(capfd) == ["0.0", "1.0"]
 
 
+def test_a_pure_callback_that_returns_a_text_is_told_which_dtype_it_must_have():
+    scalar = weft.ShapeDtypeStruct((), jnp.float32)
+    with pytest.raises(TypeError, match=r"result 0 of .* has dtype <U3 where result_shape_dtypes says f32\[\]"):
+        weft.pure_callback(lambda x: "one", scalar, 1.0)
+
+
 def test_unused_io_still_happens_and_unused_pure_callbacks_need_not():
     seen = []
     f = weft.jit(lambda x: (io_callback(lambda v: np.float32(seen.append(float(v)) or 0), scalar(), x), x)[1])

@@ -292,9 +292,19 @@ def pure_callback(
         callback: gets arrays in the structure of `args` and `kwargs`, and returns host arrays of the types of
             `result_shape_dtypes`.
         result_shape_dtypes: pytree of `ShapeDtypeStruct`s.
+        *args: pytrees of arrays, of any dtype and shape.
+        sharding: where the callback runs on one of several devices; None for the first.
         vmap_method: how vmap calls it: "sequential" or "sequential_unrolled" (once for each element), "expand_dims" or
             "broadcast_all" (once, with a leading axis on all arguments, of size 1 or repeated where they have none),
             None (an error).
+        **kwargs: pytrees of arrays by name.
+
+    Returns:
+        pytree of arrays, of the dtypes and shapes of `result_shape_dtypes`.
+
+    Raises:
+        NotImplementedError: under vmap without `vmap_method`.
+        ValueError, TypeError: if the callback returns another shape or dtype; RuntimeError in a compiled program.
 
     Example:
         >>> import math, weft
@@ -393,12 +403,15 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence[Any], who: s
             dtypes.kind(aval.dtype) not in "fc"
             and x.dtype != aval.dtype
             and not np.can_cast(x.dtype, aval.dtype, "same_kind")
-            or dtypes.is_complex(x.dtype)
+            or x.dtype.kind == "c"
             and not dtypes.is_complex(aval.dtype)
+            or x.dtype.kind in "OSUMm"  # objects, texts, times
         ):
             raise TypeError(
-                f"{who}: result {i} of {callback.name} has dtype {x.dtype} where result_shape_dtypes says"
-                f" {aval.str_short()}."
+                at_user_line(
+                    f"{who}: result {i} of {callback.name} has dtype {x.dtype} where result_shape_dtypes says"
+                    f" {aval.str_short()}. Return that, or correct result_shape_dtypes."
+                )
             )
         results.append(np.ascontiguousarray(x, aval.dtype).reshape(aval.shape))
     return results
