@@ -32,7 +32,7 @@ NAMESPACES = (
 )
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example):\n((?:(?: .*)?\n)*)", re.MULTILINE)
 ENTRY = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*):", re.MULTILINE)
-DTYPE = re.compile(r"dtype|integer|float|complex|boolean|\b(bool|u?int)\d*s?\b|token|None")
+DTYPE = re.compile(r"dtype|integer|float|complex|boolean|numbers|\b(bool|u?int)\d*s?\b|token|None")
 SHAPE = re.compile(r"shape|scalar|rank|size|one int|\bint\b|token|None")
 # Functions that take and return no arrays, or none of which dtypes and shapes matter.
 NO_ARRAYS = re.compile(

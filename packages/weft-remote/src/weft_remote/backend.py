@@ -101,7 +101,7 @@ class RemoteBackend:
                 "no accelerator host is connected. Start one (`weft-host`) and connect to it: "
                 "weft.remote.connect('ws://127.0.0.1:8765', token='…')."
             )
-        return [d for s in reversed(self.sessions) for d in s.devices()]
+        return [d for s in reversed(self.sessions) for d in s._devices]
 
     def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
         data: bytes | memoryview = to_bytes(value)

@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.base import source_info
 from weft.base.annotations import override
@@ -25,7 +25,7 @@ from .errors import ConnectionLost, ProtocolError, rebuild
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from .backend import RemoteDevice
+    from weft.base.devices import Device
 
 Make = Callable[[int], p.Message]  # an operation, of its number
 Failed = Callable[[Exception], None]
@@ -101,7 +101,7 @@ class Session:
         self.failure: Exception | None = None
         self.closed = False
         self.on_close: Callable[[], None] | None = None
-        self._devices: list[RemoteDevice] = []
+        self._devices: list[Any] = []
         self._lock = threading.Lock()
         self._ops = 0
         self._log: deque[tuple[int, bytes]] = deque()  # operations that the host has not confirmed
@@ -118,7 +118,7 @@ class Session:
 
     # what users see -------------------------------------------------------------------------------------------------
 
-    def devices(self) -> list[RemoteDevice]:
+    def devices(self) -> list[Device]:
         """The host's devices."""
         return list(self._devices)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Hashable, Protocol, Sequence, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Hashable, Protocol, Sequence, SupportsIndex, TypeAlias
 
+from .base.annotations import Tree as Tree
+from .base.array import Array as Array, ArrayLike as ArrayLike
 from .base.avals import SymbolicSize
+from .base.devices import Device
 from .base.dtypes import SupportsDType
 from .base.host import has_numpy, np
 from .base.mesh import NamedSharding, PartitionSpec, Sharding
 from .primitives.gather import GatherScatterMode
-from .runtime.array import Array as Array
-from .runtime.backend import Device
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -26,13 +27,9 @@ if TYPE_CHECKING:
         """An object that stands for an array."""
 
         def __jax_array__(self) -> Array: ...
-
-    ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
 elif has_numpy:
-    ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
     DTypeLike = str | type[Any] | np.dtype | SupportsDType
 else:
-    ArrayLike = Array | bool | int | float | complex
     DTypeLike = str | type[Any] | SupportsDType
 
 # What becomes an array: one, a number, sequences of these in sequences, a buffer of bytes.
@@ -45,7 +42,6 @@ AxisName: TypeAlias = Hashable | tuple[Hashable, ...]  # the name of a mapped ax
 Placement: TypeAlias = Device | Sharding | None  # where an array goes; None: where it would without
 OutSharding: TypeAlias = NamedSharding | PartitionSpec | None  # how a result lies over the devices of a mesh
 Mode: TypeAlias = str | GatherScatterMode | None  # what becomes of indices out of bounds
-Tree = TypeVar("Tree")  # a pytree, where the result has the same structure
 
 __all__ = ["ArrayLike", "DTypeLike"]
 

@@ -23,7 +23,7 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.backends.wasm import source_lines
 from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
-from weft_wasm.lower.callbacks import HostCall
+from weft_wasm.lower.types import Callback
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.runtimes.host_calls import perform
 from weft_wasm.lower.program import lower
@@ -224,7 +224,7 @@ class WebGpuExecutable:
         }
 
 
-def on_words(call: HostCall, device: WebGpuDevice, words: Sequence[bytes]) -> list[bytes]:
+def on_words(call: Callback, device: WebGpuDevice, words: Sequence[bytes]) -> list[bytes]:
     """What a program calls of the host, on arrays as they lie on the device."""
     size = lambda aval: WORD if dtypes.is_complex(aval.dtype) else dtypes.itemsize(aval.dtype)
     arguments = [from_words(data, size(a)) for data, a in zip(words, call.ins)]

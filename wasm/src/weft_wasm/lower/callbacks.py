@@ -4,10 +4,9 @@ the addresses of arrays; a plan for WebGPU has a step for which its host reads t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Sequence
 
 from weft.base.avals import ShapedArray
-from weft.effects.callback import HostFunction
 from weft.core.jaxpr import JaxprEqn
 from weft.core.primitive import Primitive
 
@@ -16,23 +15,14 @@ from weft_wasm.lower import graph
 from weft_wasm.lower.complexes import apart, joined, rule, stored
 from weft_wasm.lower.loop_nests import GraphLowering, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
-from weft_wasm.lower.types import array_type, storage_dtype
+from weft_wasm.lower.types import Callback, array_type, storage_dtype
 
 NAMES = ("debug_callback", "pure_callback", "io_callback")
 graph.known.add("host_call")
 
 
-class HostCall(NamedTuple):
-    """What a program calls: `name` is the primitive, `ins` and `outs` the avals of the arrays that it hands over."""
-
-    name: str
-    callback: HostFunction
-    ins: tuple[ShapedArray, ...]
-    outs: tuple[ShapedArray, ...]
-
-
-def call_of(name: str, params: dict[str, Any], ins: Sequence[ShapedArray]) -> HostCall:
-    return HostCall(name, params["callback"], tuple(ins), tuple(params.get("result_avals", ())))
+def call_of(name: str, params: dict[str, Any], ins: Sequence[ShapedArray]) -> Callback:
+    return Callback(name, params["callback"], tuple(ins), tuple(params.get("result_avals", ())))
 
 
 # callbacks of complex arrays, on arrays as they lie in memory

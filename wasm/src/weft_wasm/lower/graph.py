@@ -13,7 +13,7 @@ from typing import Any, Callable, Hashable, Sequence, TypeVar
 
 from weft.base.annotations import override
 from weft.base.config import config
-from weft.core.carries import CARRY, Runs
+from weft.core.carries import CARRY, Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported, exact, registry
 from weft.core.trace import is_array
@@ -90,7 +90,7 @@ class Node:
 def carry_of(node: Node) -> list[int]:
     """Which operands of a loop its iterations replace."""
     primitive = registry.get(node.op)
-    carries = None if primitive is None else primitive.carries
+    carries: Carries | None = None if primitive is None else primitive.carries
     if carries is None or carries.runs is not Runs.REPEATED:
         return []
     return carries.split(node.params, range(len(node.inputs)))[CARRY]

@@ -7,7 +7,7 @@ that families put into `OPAQUE`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeVar
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 
 from weft.base import source_info
 from weft.base.errors import BackendError
@@ -37,10 +37,7 @@ from weft_wasm.ir.addresses import LIMIT_64, WIDER, most_bytes
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value, carry_of
-from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, rounded_to_storage, widen
-
-if TYPE_CHECKING:
-    from weft_wasm.lower.callbacks import HostCall
+from weft_wasm.lower.types import Callback, LoweringError, constant, memory_dtype, narrow, rounded_to_storage, widen
 
 # The emitters of opaque operations and of products: (body, node or group) -> statements.
 OPAQUE: dict[str, Callable[[GraphLowering, Any], list[Stmt]]] = {}
@@ -78,7 +75,7 @@ class Module:
         self.features, self.plain = features, plain
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
-        self.calls: list[HostCall] = []  # what the program calls of the host
+        self.calls: list[Callback] = []  # what the program calls of the host
         self.plans: list[tuple[int, fuse.FusionPlan]] = []  # (depth, fuse.FusionPlan), for reading
         self.depth = 0
         self.count = 0

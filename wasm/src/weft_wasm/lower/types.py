@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.base import dtypes
 from weft.base.avals import ShapedArray
@@ -13,6 +13,9 @@ from weft.base.errors import BackendError
 from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Const, Expr
 from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, round_to_format
+
+if TYPE_CHECKING:
+    from weft.effects.callback import HostFunction
 
 _NAMES = {
     "bool": "bool",
@@ -142,3 +145,12 @@ def highest(storage: str) -> Const:
         return Const(True, "bool")
     bits = 8 * nodes.ITEMSIZE[kind]
     return Const((1 << (bits - 1)) - 1 if kind in nodes.SIGNED else (1 << bits) - 1, kind)
+
+
+class Callback(NamedTuple):
+    """What a program calls: `name` is the primitive, `ins` and `outs` the avals of the arrays that it hands over."""
+
+    name: str
+    callback: HostFunction
+    ins: tuple[ShapedArray, ...]
+    outs: tuple[ShapedArray, ...]

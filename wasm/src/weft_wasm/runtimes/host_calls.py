@@ -9,14 +9,14 @@ from weft.base import errors
 from weft.base.host import from_bytes, to_bytes
 from weft.runtime.effects import call_host, host_results
 
-from weft_wasm.lower.callbacks import HostCall
+from weft_wasm.lower.types import Callback
 from weft_wasm.runtimes.interface import WasmRuntime
 
 if TYPE_CHECKING:
     from weft.runtime.partition import Where
 
 
-def perform(call: HostCall, device: Where, arguments: Sequence[bytes]) -> list[bytes]:
+def perform(call: Callback, device: Where, arguments: Sequence[bytes]) -> list[bytes]:
     """Calls the function on arrays, given and returned as their bytes."""
     values = [from_bytes(data, a.shape, a.dtype) for data, a in zip(arguments, call.ins)]
     try:
@@ -29,7 +29,7 @@ def perform(call: HostCall, device: Where, arguments: Sequence[bytes]) -> list[b
     return [bytes(to_bytes(x)) for x in results]
 
 
-def perform_at(call: HostCall, runtime: WasmRuntime, device: Where, addresses: Sequence[int]) -> None:
+def perform_at(call: Callback, runtime: WasmRuntime, device: Where, addresses: Sequence[int]) -> None:
     """The same on what lies at the first addresses; its results go to the others."""
     arguments = [bytes(runtime.peek(p, a.size * a.dtype.itemsize)) for p, a in zip(addresses, call.ins)]
     for pointer, data in zip(addresses[len(call.ins) :], perform(call, device, arguments)):

@@ -39,6 +39,7 @@ _Rest = ParamSpec("_Rest")
 
 # lists, tuples, dicts, None and registered classes of anything, however deep, and what is none of them: a leaf
 PyTree: TypeAlias = object
+Tree = TypeVar("Tree")  # a pytree, where the result has the same structure
 
 
 class Function(Generic[Args, Result]):
@@ -74,4 +75,4 @@ class Decorator(Protocol):
     def __call__(self, fun: Callable[Args, Result], /) -> Function[Args, Result]: ...
 
 
-__all__ = ["Args", "Decorator", "Function", "PyTree", "Result", "like", "override"]
+__all__ = ["Args", "Decorator", "Function", "PyTree", "Result", "Tree", "like", "override"]

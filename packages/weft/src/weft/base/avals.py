@@ -14,8 +14,8 @@ from .errors import BackendError, at_user_line, type_error
 from .mesh import AbstractMesh, NamedSharding, P, Sharding, canonical_sharding
 
 if TYPE_CHECKING:
-    from ..experimental.layout import Format
-    from ..typing import ArrayLike
+    from .array import ArrayLike
+    from .layout import Format
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 

@@ -16,7 +16,7 @@ from .hooks import Hook
 from .host import HostArray, has_numpy, np
 
 if TYPE_CHECKING:
-    from ..runtime.array import Array
+    from .array import Array
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
 _TABLE = {

@@ -21,8 +21,8 @@ from .config import config
 from .host import np, require_numpy
 
 if TYPE_CHECKING:
-    from ..runtime.array import Array, KeyArray
-    from ..runtime.backend import Device
+    from .array import Array
+    from .devices import Device
 
 _context_mesh = config.define("context_mesh", None, traced=True, doc="The mesh that weft.set_mesh has set.")
 _option = _context_mesh.option
@@ -681,9 +681,7 @@ class Shard:
     __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
     data: Any  # an array; None where nothing but the sharding is known
 
-    def __init__(
-        self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | KeyArray | None = None
-    ):
+    def __init__(self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | Any = None):
         self.device, self._sharding, self._global_shape, self.data = device, sharding, tuple(global_shape), data
         indices = sharding.devices_indices_map(self._global_shape)
         self.index = indices[device]

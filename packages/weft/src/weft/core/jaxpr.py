@@ -10,6 +10,7 @@ from ..base.avals import AbstractValue, ShapedArray, scalar_aval
 from ..base.hooks import Hook
 from ..base.host import pack, round_narrow, unpack
 from ..base.source_info import UNKNOWN, SourceInfo
+from .scalars import TypedScalar as TypedScalar
 
 if TYPE_CHECKING:
     from .effects import Effect
@@ -294,38 +295,6 @@ def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
             result.setdefault(i, []).append(var)
         jaxpr.last_uses = result
     return jaxpr.last_uses
-
-
-@final
-class TypedScalar:
-    """A Python scalar that carries a dtype of its own: what a strongly typed literal becomes when a jaxpr is
-    evaluated.
-    """
-
-    __slots__ = ("val", "aval")
-
-    def __init__(self, val: Any, aval: ShapedArray):
-        self.val, self.aval = val, aval
-
-    @property
-    def shape(self) -> tuple[()]:
-        return ()
-
-    @property
-    def ndim(self) -> int:
-        return 0
-
-    @property
-    def dtype(self) -> ElementType:
-        return self.aval.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
-
-    @override
-    def __repr__(self) -> str:
-        return f"{self.val}:{self.aval.str_short()}"
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Value]]:

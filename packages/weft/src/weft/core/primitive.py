@@ -29,17 +29,14 @@ from ..base.host import has_numpy, np
 from .trace import current_trace
 
 if TYPE_CHECKING:
-    from ..transforms.linearize import PartialTrace
-    from ..transforms.stage import JaxprTrace
-    from .carries import Carries
     from .effects import Effect
-    from .jaxpr import JaxprEqn
     from .trace import Axis
     from .types import AbstractValue, Dims, ElementType, Params, Shape, Value
 
 T = TypeVar("T")
 
-# The rules. A primitive's parameters come by name, after what is written here.
+# The rules. A primitive's parameters come by name, after what is written here. Equations (`JaxprEqn`) are Any here,
+# since they stand above the primitives that they apply.
 # abstract(*avals, **params): the type of the result, or an error that names the shapes
 AbstractRule: TypeAlias = "Callable[..., AbstractValue | Sequence[AbstractValue]]"
 # reference(*arrays, **params): its value, in plain NumPy; the oracle
@@ -52,8 +49,8 @@ TransposeRule: TypeAlias = "Callable[..., Sequence[Value | None]]"
 # batch(axis, args, dims, **params): (result, its batch axis); dims hold an axis, or None for what is not batched
 BatchRule: TypeAlias = "Callable[Concatenate[Axis, Sequence[Value], Dims, ...], tuple[Any, Any]]"
 # partial_eval(trace, args, params): the results, where some arguments are unknown; for primitives that carry jaxprs,
-# see transforms.linearize
-PartialEvalRule: TypeAlias = "Callable[[PartialTrace, tuple[Value, ...], Params], Any]"
+# see transforms.linearize, whose `PartialTrace` stands above this module
+PartialEvalRule: TypeAlias = "Callable[[Any, tuple[Value, ...], Params], Any]"
 # decompose(*args, **params): the result in simpler primitives, for backends
 DecomposeRule: TypeAlias = "Callable[..., Any]"
 # impl(*args, **params): the result, where the eager trace does not compile the primitive
@@ -63,13 +60,14 @@ ImplRule: TypeAlias = "Callable[..., Any]"
 # `run(rule, state or None, args)`: (state, results); see experimental.checkify
 StateRule: TypeAlias = "Callable[[Params, int, Callable[..., Any]], Params]"
 # dce(used, eqn): the equation without the results that are not used, or None where it may go
-DceRule: TypeAlias = "Callable[[Sequence[bool], JaxprEqn], JaxprEqn | None]"
-# stage(trace, args, params): the results, where staging is more than recording
-StageRule: TypeAlias = "Callable[[JaxprTrace, Sequence[Value], Params], Any]"
+DceRule: TypeAlias = "Callable[[Sequence[bool], Any], Any]"
+# stage(trace, args, params): the results, where staging is more than recording; the trace is a `JaxprTrace` of
+# transforms.stage
+StageRule: TypeAlias = "Callable[[Any, Sequence[Value], Params], Any]"
 # discharge(eqn, values): (results, what each reference holds afterwards), see transforms.discharge
-DischargeRule: TypeAlias = "Callable[[JaxprEqn, Sequence[Value]], tuple[Sequence[Value], dict[Any, Value]]]"
+DischargeRule: TypeAlias = "Callable[[Any, Sequence[Value]], tuple[Sequence[Value], dict[Any, Value]]]"
 # show(eqn, name of an atom, binder of a variable): text, where a jaxpr shows it in a way of its own
-ShowRule: TypeAlias = "Callable[[JaxprEqn, Callable[[Any], str], Callable[[Any], str]], str]"
+ShowRule: TypeAlias = "Callable[[Any, Callable[[Any], str], Callable[[Any], str]], str]"
 # shown(params): (name, value) of the parameters that jaxprs show, where these are not all, by name
 ShownRule: TypeAlias = "Callable[[Params], Sequence[tuple[str, object]]]"
 # vary(params, vma of each operand): vma of each result, where it is not their union
@@ -156,10 +154,10 @@ class Primitive:
         self.jvp: JvpRule | Unsupported = Missing(name, "jvp")
         self.transpose: TransposeRule | Unsupported = Missing(name, "transpose") if foreign else NotLinear(name)
         self.batch: BatchRule | Unsupported = Missing(name, "batch")
-        self.carries: Carries | None = None  # how it carries jaxprs, if it does
+        self.carries: Any = None  # how it carries jaxprs, if it does: a `Carries` of core.carries
         self.partial_eval: PartialEvalRule | None = None
         self.dce: DceRule | None = None
-        # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
+        # (eqn, apart) -> ..., what checkpoint policies save inside it, see higher_order.remat_split
         self.split_for_remat: Callable[..., Any] | None = None
         # the parameter that may hold a Python function, which may close over tracers
         self.function_form: str | None = None

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, TypeAlias
 
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..base.errors import UnexpectedTracerError, at_user_line
 from ..base.host import HostArray, has_numpy, np
-from .jaxpr import TypedScalar
+from .scalars import TypedScalar
 
 if TYPE_CHECKING:
-    from .primitive import Primitive
     from .types import ElementType, Params, Shape, Size, Value
+
+Operation: TypeAlias = Any  # a `Primitive`, which stands above this module
 
 
 class Trace:
@@ -33,7 +34,7 @@ class Trace:
     def main(self) -> Trace:  # libraries compare these
         return self
 
-    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
+    def process(self, primitive: Operation, args: tuple[Value, ...], params: Params) -> Any:
         raise NotImplementedError
 
 
@@ -42,7 +43,7 @@ class InnerTrace(Trace):
 
     parent: Trace
 
-    def pass_on(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
+    def pass_on(self, primitive: Operation, args: tuple[Value, ...], params: Params) -> Any:
         """The result of a primitive that does not concern this trace: its parent's."""
         with tracing(self.parent):
             return self.parent.process(primitive, args, params)
@@ -60,7 +61,7 @@ class PairTrace(InnerTrace):
         raise NotImplementedError
 
     def by_rule(
-        self, rule: Callable[..., tuple[Any, Any]], primitive: Primitive, args: tuple[Value, ...], params: Params
+        self, rule: Callable[..., tuple[Any, Any]], primitive: Operation, args: tuple[Value, ...], params: Params
     ) -> Any:
         """The result by `rule(firsts, seconds, **params)`, which runs under the parent."""
         pairs = [self.split(x) for x in args]
@@ -117,7 +118,7 @@ class Tracer:
         return True
 
 
-def _no_runtime(primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
+def _no_runtime(primitive: Operation, args: tuple[Value, ...], params: Params) -> Any:
     raise RuntimeError(f"{primitive.name} can't run: weft.runtime, which runs primitives, has not been imported.")
 
 
@@ -125,14 +126,14 @@ class EvalTrace(Trace):
     """The root: runs primitives on concrete arrays, as the runtime says (`run_with`)."""
 
     def __init__(self) -> None:
-        self._run: Callable[[Primitive, tuple[Value, ...], Params], Any] = _no_runtime
+        self._run: Callable[[Operation, tuple[Value, ...], Params], Any] = _no_runtime
 
-    def run_with(self, run: Callable[[Primitive, tuple[Value, ...], Params], Any]) -> None:
+    def run_with(self, run: Callable[[Operation, tuple[Value, ...], Params], Any]) -> None:
         """Has `run(primitive, args, params)` compute the results of primitives from now on."""
         self._run = run
 
     @override
-    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
+    def process(self, primitive: Operation, args: tuple[Value, ...], params: Params) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise leaked(x)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
     from ..base.mesh import SingleDeviceSharding
-    from ..runtime.array import Array
+    from ..base.array import Array
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING, Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Protocol, Sequence
 
 from ..base import dtypes
 from ..base.avals import ShapedArray, SymbolicSize, countable, physical, shaped
@@ -38,7 +38,8 @@ from ..runtime.dispatch import host_array
 from .trees import read_tree, write_tree
 
 if TYPE_CHECKING:
-    from .exported import Exported
+    from ..base.tree import PyTreeDef
+    from ..symbolic.dims import Scope
     from ..base.avals import AbstractValue
     from ..core.types import Value
     from ..base.dtypes import ElementType
@@ -50,7 +51,26 @@ _ORDERS = 8  # derivatives of derivatives
 _X64, _SYMBOLIC, _VJP = 1, 2, 4
 
 
-def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
+class Exportable(Protocol):
+    """What is written of an `Exported`."""
+
+    fun_name: str
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    in_avals: tuple[Any, ...]
+    out_avals: tuple[Any, ...]
+    platforms: tuple[Any, ...]
+    disabled_safety_checks: tuple[Any, ...]
+    calling_convention_version: int
+    module_kept_var_idx: tuple[Any, ...]
+    _closed: ClosedJaxpr
+    _scope: Scope | None
+    _x64: bool
+
+    def vjp(self) -> Any: ...
+
+
+def serialize(exported: Exportable, vjp_order: int = 0) -> bytearray:
     """The bytes of an `Exported`, and of as many derivatives."""
     if vjp_order < 0 or vjp_order > _ORDERS:
         raise ValueError(f"vjp_order must lie between 0 and {_ORDERS}; got {vjp_order}.")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..core.types import Dims, Params, Value
     from ..transforms.linearize import PartialTrace
     from ..base.tree import PyTreeDef
-    from ..typing import Tree
+    from ..base.annotations import Tree
 
 remat_p = Primitive("remat2", multiple_results=True)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
     from ..transforms.linearize import PartialTrace
-    from ..typing import ArrayLike
+    from ..base.array import ArrayLike
 
 _C = TypeVar("_C")
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .floating_point import *
     from .padding import *
     from .packing import *
-    from .piecewise import *
+    from .conditional import *
     from .polynomials import *
     from .printing import *
     from .products import *
@@ -145,7 +145,7 @@ _lazy = _LazyNames(
         "files": "fromfile fromiter fromstring load save savez",
         "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
         "packing": "packbits unpackbits",
-        "piecewise": "apply_over_axes piecewise place trim_zeros",
+        "conditional": "apply_over_axes piecewise place trim_zeros",
         "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
         "window_functions": "bartlett blackman hamming hanning i0 kaiser",
     },

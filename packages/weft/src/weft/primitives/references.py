@@ -28,7 +28,6 @@ from .shape import iota, slice_
 
 if TYPE_CHECKING:
     from ..core.primitive import DischargeRule
-    from ..transforms.linearize import PartialTrace
     from ..base.avals import AbstractValue, ShapedArray
     from ..core.jaxpr import JaxprEqn
     from ..core.trace import Axis
@@ -310,7 +309,7 @@ def _empty_ref_jvp(
     )
 
 
-def _new_ref_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Value:
+def _new_ref_partial_eval(trace: Any, args: tuple[Value, ...], params: Params) -> Value:
     """A reference of tangents belongs to the linear program, even if it begins with zeros that are known."""
     if params["kind"] == "tangent" or trace.is_unknown(args[0]):
         return trace.staged.process(new_ref_p, args, params)

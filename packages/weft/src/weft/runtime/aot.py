@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..base.annotations import override
 from ..primitives.inspection import without_inspections
@@ -25,7 +25,6 @@ from .partition import Partition, place_of, spread_of
 if TYPE_CHECKING:
     from ..core.types import Value
     from .backend import Backend
-    from .jit import JitFunction, TracedCall
 
 
 class ArgInfo:
@@ -101,12 +100,30 @@ class Stage:
         return tuple(i for i, d in enumerate(self.donated) if d)
 
 
+class TracedCall(NamedTuple):
+    """What tracing a function for one type of arguments gave."""
+
+    jaxpr: ClosedJaxpr
+    out_tree: PyTreeDef
+    outer: tuple[Any, ...]  # tracers of an outer trace that lead the arguments
+
+
+class Jitted(Protocol):
+    """What the stages ask of a jitted function."""
+
+    name: str
+    keep_unused: bool
+    compiler_options: tuple[Any, ...]
+
+    def chosen_device(self, arrays: Sequence[Any]) -> Any: ...
+
+
 class Traced(Stage):
     """A function traced for one type of arguments. Made by `weft.jit(f).trace(…)`."""
 
     def __init__(
         self,
-        jitted: JitFunction[..., Any],
+        jitted: Jitted,
         traced: TracedCall,
         in_tree: PyTreeDef,
         donated: Sequence[Any],

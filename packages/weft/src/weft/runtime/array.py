@@ -1,14 +1,14 @@
-"""Arrays: the abstract class `Array`, the Python array of the backends that have none of their own, and the one place
-where methods and operators are put on every class that stands for an array.
+"""Arrays: the Python array of the backends that have none of their own, and the one place where methods and operators
+are put on every class that stands for an array.
 """
 
 from __future__ import annotations
 
-import abc
 from typing import TYPE_CHECKING, Any, Callable, Self
 
 from ..base.annotations import override
 from ..base import dtypes, source_info
+from ..base.array import Array as Array
 from ..base.avals import ShapedArray
 from ..core.trace import Tracer, add_type, array_types
 from ..base.host import as_view, from_bytes, np, require_numpy
@@ -17,33 +17,10 @@ from .guards import DELETED, check_transfer, deleted
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from .array_members import ArrayMembers
     from .partition import Where
-else:
-    ArrayMembers = object
 
 
-class _ArrayMeta(abc.ABCMeta):
-    @override
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tracer) or abc.ABCMeta.__instancecheck__(cls, instance)
-
-
-class Array(ArrayMembers, metaclass=_ArrayMeta):
-    """An immutable array on some device; traced values are instances too.
-
-    Arrays come from `weft.numpy` functions, not from this class. `isinstance(x, weft.Array)` asks whether something is
-    one.
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> isinstance(jnp.ones(3), weft.Array)
-        True
-    """
-
-    __slots__ = ()
-    __array_priority__ = 100
-
+Array.register(Tracer)
 
 _classes: list[type[Any]] = [Tracer]
 _methods: dict[str, Any] = {}

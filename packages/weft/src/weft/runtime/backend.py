@@ -6,8 +6,9 @@ first look for one of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol, Sequence, runtime_checkable
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol, Sequence
 
+from ..base.devices import Device as Device
 from ..base.avals import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, Jaxpr
 from ..base.dtypes import NAMES
@@ -26,20 +27,6 @@ class CompileOptions(NamedTuple):
     name: str = "main"  # shows in compiled text and profiles
     donated: tuple[Any, ...] = ()  # for each argument, whether its buffer may be reused
     options: tuple[Any, ...] = ()  # (name, value) pairs for the backend's compiler
-
-
-@runtime_checkable
-class Device(Protocol):
-    """One device. `repr` and `str` are for people; devices of one backend differ in `id`."""
-
-    id: int
-    platform: str
-    process_index: int
-    device_kind: str
-
-    @property
-    def backend(self) -> Any:
-        """The Backend that it belongs to."""
 
 
 class Executable(Protocol):

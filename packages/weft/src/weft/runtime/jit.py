@@ -35,7 +35,7 @@ from ..transforms.stage import hoist_tracers, stage
 from ..transforms.valueless import has_valueless
 from ..base.tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
 from . import aot
-from .aot import option_pairs
+from .aot import TracedCall, option_pairs
 from .backend import nothing
 from .backend import Device
 from .device import devices, get_backend, known_backends
@@ -52,14 +52,6 @@ if TYPE_CHECKING:
     from ..base.mesh import PartitionSpec, Sharding
 
 _Q = ParamSpec("_Q")
-
-
-class TracedCall(NamedTuple):
-    """What tracing a function for one type of arguments gave."""
-
-    jaxpr: ClosedJaxpr
-    out_tree: PyTreeDef
-    outer: tuple[Any, ...]  # tracers of an outer trace that lead the arguments
 
 
 class Prepared(NamedTuple):

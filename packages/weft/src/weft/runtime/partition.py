@@ -13,7 +13,7 @@ from ..base.mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, 
 from ..base.tree import broadcast_prefix
 
 if TYPE_CHECKING:
-    from .backend import Device
+    from ..base.devices import Device
 
 
 class Partition(NamedTuple):

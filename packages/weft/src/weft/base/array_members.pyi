@@ -6,13 +6,13 @@ from typing import Any, Iterator, Sequence
 
 import numpy as np
 
-from ..base.annotations import override
-from ..base.avals import ShapedArray, Shape, Size
-from ..base.dtypes import DTypeLike, ElementType
-from ..base.mesh import Shard, Sharding
+from .annotations import override
+from .avals import ShapedArray, Shape, Size
+from .dtypes import DTypeLike, ElementType
+from .mesh import Shard, Sharding
 from ..numpy.updates import IndexUpdateHelper
 from ..typing import Array, ArrayLike, Axis, OutSharding, Placement
-from .backend import Device
+from .devices import Device
 
 class ArrayMembers:
     @property
