@@ -72,11 +72,25 @@ def display(*values: Any, name: str | None = None) -> Shown | None:
         With a name, an object whose `update` replaces the value; else None.
     """
     for value in values:
+        if name is None and shows_itself(value):
+            continue
         data, buffers = bundle(value)
         # A widget has a name of its own, under which it changes.
         own = getattr(value, "name", None) if WIDGET in data else None
         send(name or own or f"display-{next(_names)}", data, buffers, update=name is not None)
     return None if name is None else Shown(name)
+
+
+def shows_itself(value: Any) -> bool:
+    """Lets a value show itself, if it is of a kind that does: a figure of `weft.plot`, which may be shown already."""
+    show = getattr(type(value), "_ipython_display_", None)
+    if show is None:
+        return False
+    try:
+        show(value)
+    except NotImplementedError:  # "not here", by the protocol of notebooks
+        return False
+    return True
 
 
 def clear_output(wait: bool = False) -> None:

@@ -189,7 +189,7 @@ async def _run(source: str, filename: str, results: str, module: types.ModuleTyp
             module.__dict__["_"] = value
             if results == "rich":
                 weft_display.display(value)
-            else:
+            elif not weft_display.shows_itself(value):
                 print(repr(value))
     except BaseException as error:
         return error
