@@ -338,6 +338,17 @@ def test_a_renderer_gets_a_figure_at_once_and_what_is_added_later(seen):
     assert len(seen) == 2
 
 
+def test_a_figure_of_an_earlier_cell_is_shown_in_the_next_one_too(seen):
+    figure = plot.line([1, 2])
+    plot.flush()
+    figure._ipython_display_()
+    figure.line([3, 4]).show()
+    plot.flush()
+    first, second, third = seen
+    assert first[0] != second[0] == third[0]
+    assert [update for _, _, _, update in seen] == [False, False, True]
+
+
 def test_a_live_curve_sends_only_new_points(seen, monkeypatch):
     now = iter(k / 100 for k in range(10**6))  # 100 points a second: some wait for the next frame
     monkeypatch.setattr("weft.plot.session.perf_counter", lambda: next(now))
@@ -406,8 +417,6 @@ def test_a_figure_that_waits_is_shown_when_another_is_drawn(seen):
 
 def test_the_value_of_a_cell_is_shown_once(seen):
     figure = plot.line([1, 2])
-    figure._ipython_display_()
-    plot.flush()
     figure._ipython_display_()
     assert len(seen) == 1
     data = figure._repr_mimebundle_()

@@ -38,7 +38,8 @@ class Figure(Drawing):
         self.name, self.title, self.columns, self.height = name, title, columns, height
         self.panels: list[Panel] = []
         self._axes = options  # of a first panel that nobody asks for
-        self.drawn_at = float("-inf")  # when a renderer was last given it
+        self.drawn_at = float("-inf")  # when a renderer was last given it,
+        self.drawn_in = 0  # and in which run
         self.whole = True  # whether more has changed than that live curves have grown
 
     @override
@@ -205,7 +206,7 @@ class Figure(Drawing):
     def show(self) -> None:
         """Shows the figure: in a page beside the output, elsewhere in a window or a notebook, with matplotlib.
 
-        A page shows it again if it is shown already, at most 60 times a second.
+        A page shows what has changed of it, at most 60 times a second; one that an earlier run has shown is shown anew.
 
         Returns:
             `None`
@@ -220,7 +221,11 @@ class Figure(Drawing):
         session.release(self)
         if session.renderer is None:
             _matplotlib().show(self)
-        elif self.whole:
+            return
+        if self.drawn_at > float("-inf") and self.drawn_in != session.runs:
+            # what an earlier cell has shown stays there
+            self.name, self.drawn_at, self.whole = session.new_name(), float("-inf"), True
+        if self.whole:
             session.touch(self, True)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -26,6 +26,7 @@ class Session:
         self.current: Figure | None = None
         self.named: dict[str, Figure] = {}
         self.count = 0
+        self.runs = 0  # that have ended
 
     def new_name(self) -> str:
         self.count += 1
@@ -70,7 +71,7 @@ class Session:
         self.changed.pop(figure.name, None)
         if self.renderer is not None:
             update = figure.drawn_at > float("-inf")
-            figure.drawn_at = now
+            figure.drawn_at, figure.drawn_in = now, self.runs
             spec, buffers = figure.news()
             self.renderer(figure.name, spec, buffers, update)
 
@@ -83,6 +84,7 @@ class Session:
         self.named.clear()
         for figure in list(self.changed.values()):
             self.draw(figure, perf_counter())
+        self.runs += 1
 
 
 session = Session()
