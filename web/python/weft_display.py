@@ -239,6 +239,9 @@ class _Input(io.TextIOBase):
     def readline(self, size: int = -1) -> str:  # type: ignore[override]
         sys.stdout.flush()
         sys.stderr.flush()
+        plot: Any = sys.modules.get("weft.plot")
+        if plot is not None:
+            plot.flush(end=False)
         line = str(_weft_page.input())
         return line if size < 0 else line[:size]
 

@@ -40,6 +40,7 @@ class Figure(Drawing):
         self._axes = options  # of a first panel that nobody asks for
         self.drawn_at = float("-inf")  # when a renderer was last given it,
         self.drawn_in = 0  # and in which run
+        self.shown_at = float("-inf")  # when `show` was last called
         self.whole = True  # whether more has changed than that live curves have grown
 
     @override
@@ -107,7 +108,7 @@ class Figure(Drawing):
                 panel.live(f"{label} {name}".strip(), place, float(values.numbers()[0]), color)
         else:
             panel.live(label, place, number("plot.curve: y", y), color)
-        session.touch(self, True)
+        session.touch(self, live=True)
         return self
 
     def remove(self, label: str) -> Figure:
@@ -147,7 +148,7 @@ class Figure(Drawing):
     def changed(self) -> None:
         """A mark or an option is another now: a page shows it."""
         self.whole = True
-        session.touch(self, False)
+        session.touch(self)
 
     def emptied(self) -> None:
         """Marks are gone, for others to take their place."""
@@ -206,7 +207,8 @@ class Figure(Drawing):
     def show(self) -> None:
         """Shows the figure: in a page beside the output, elsewhere in a window or a notebook, with matplotlib.
 
-        A page shows what has changed of it, at most 60 times a second; one that an earlier run has shown is shown anew.
+        A page shows what has changed of it, at most 60 times a second: a call waits for the time of a frame to be over.
+        One that an earlier run has shown is shown anew.
 
         Returns:
             `None`
@@ -226,7 +228,7 @@ class Figure(Drawing):
             # what an earlier cell has shown stays there
             self.name, self.drawn_at, self.whole = session.new_name(), float("-inf"), True
         if self.whole:
-            session.touch(self, True)
+            session.show(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the figure to a file, with matplotlib.

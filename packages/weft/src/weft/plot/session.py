@@ -4,7 +4,7 @@ one.
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class Session:
         if self.current is figure:
             self.current = None
 
-    def touch(self, figure: Figure, show: bool) -> None:
-        """Notes that a figure has changed. It is drawn now if nobody has seen it yet, or if `show` says so; otherwise
-        it may be in the making, and waits to be shown. Others that wait are drawn too. None is drawn twice within the
+    def touch(self, figure: Figure, live: bool = False) -> None:
+        """Notes that a figure has changed. It is drawn now if nobody has seen it yet, or if it is live; otherwise it
+        may be in the making, and waits to be shown. Others that wait are drawn too. None is drawn twice within the
         time of a frame.
         """
         if self.renderer is None:
@@ -59,8 +59,16 @@ class Session:
         now = perf_counter()
         for each in list(self.changed.values()):
             unseen = each.drawn_at == float("-inf")
-            if now - each.drawn_at >= FRAME and (show or unseen or each is not figure):
+            if now - each.drawn_at >= FRAME and (live or unseen or each is not figure):
                 self.draw(each, now)
+
+    def show(self, figure: Figure) -> None:
+        """Draws a figure; one that has been shown within the time of a frame waits until it is over."""
+        rest = figure.shown_at + FRAME - perf_counter()
+        if rest > 0:
+            sleep(rest)
+        figure.shown_at = perf_counter()
+        self.draw(figure, figure.shown_at)
 
     def wait(self, figure: Figure) -> None:
         """Notes that a figure has changed that is about to change more."""
@@ -75,15 +83,21 @@ class Session:
             spec, buffers = figure.news()
             self.renderer(figure.name, spec, buffers, update)
 
+    def catch_up(self) -> None:
+        """Draws all that has changed."""
+        for figure in list(self.changed.values()):
+            self.draw(figure, perf_counter())
+
     def finish(self) -> None:
-        """Draws all that has changed and forgets the current figure and those with names."""
+        """Draws all that has changed, with live curves as a whole, and forgets the current figure and those with
+        names.
+        """
         self.current = None
         for figure in self.named.values():
             if figure.complete():
                 self.changed[figure.name] = figure
         self.named.clear()
-        for figure in list(self.changed.values()):
-            self.draw(figure, perf_counter())
+        self.catch_up()
         self.runs += 1
 
 
@@ -111,9 +125,11 @@ def set_renderer(renderer: Renderer | None) -> None:
     session.renderer = renderer
 
 
-def flush() -> None:
-    """Draws what has changed and waits to be drawn, and lets go of the current figure. A page calls this when a run has
-    ended; natively it only lets go of the figure.
+def flush(end: bool = True) -> None:
+    """Draws what has changed and waits to be drawn. A page calls this when a run has ended, or waits for the reader.
+
+    Args:
+        end: whether the run has ended (bool), so that the next one begins a figure of its own.
 
     Returns:
         `None`
@@ -126,4 +142,7 @@ def flush() -> None:
         False
         >>> plot.flush()
     """
-    session.finish()
+    if end:
+        session.finish()
+    else:
+        session.catch_up()
