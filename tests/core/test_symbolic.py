@@ -13,7 +13,7 @@ import weft
 import weft.numpy as jnp
 from weft import core, export, lax
 from weft.symbolic.bounds import bounds
-from weft.symbolic.dims import Dim
+from weft.symbolic.dims import Dim, Factor
 from weft.symbolic.parser import parse_dimension
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr
@@ -269,3 +269,8 @@ def test_a_size_is_found_beside_a_product_of_others():
     assert f.call(np.arange(10.0, dtype=np.float32), np.ones((2, 3), np.float32)).tolist() == [6, 7, 8, 9]
     with pytest.raises(ValueError, match="for which c = 0; dimension variables are at least 1"):
         f.call(np.ones(6, np.float32), np.ones((2, 3), np.float32))
+
+
+def test_a_factor_equals_factors_alone():
+    factor, other = Factor("n"), Factor("n")
+    assert factor == other and factor != Factor("m") and factor != "n" and factor != other.key

@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -227,4 +229,35 @@ def test_where_the_token_comes_from_and_how_a_host_ends(env, stop):
         host.send_signal(stop)
         assert host.wait(20) == 0
         assert not host.stdout.read()  # a token that was given is not shown
+        host.stdout.close()
+
+
+def test_a_host_ends_although_a_computation_runs():
+    """Nothing can stop the computation; the process ends with it."""
+    need("cpu")
+    line, env = command("--port", "0", "--platform", "cpu", "--token", "x", "--seconds", "600")
+    host = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        session = weft.remote.connect(re.search(r"ws://\S+", host.stdout.readline())[0], token="x")
+        endless = weft.jit(
+            lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x),
+            device=session.devices()[0],
+        )
+        lost = []
+
+        def fetch():
+            with pytest.raises(weft.errors.BackendError) as e:
+                float(endless(np.float32(1)))
+            lost.append(e.value)
+
+        fetching = threading.Thread(target=fetch)
+        fetching.start()
+        time.sleep(4)  # compiling and starting take less, and nothing tells a client of them
+        host.send_signal(signal.SIGTERM)
+        assert host.wait(60) == 0
+        fetching.join(60)
+        assert len(lost) == 1
+    finally:
+        host.kill()
+        host.wait()
         host.stdout.close()
