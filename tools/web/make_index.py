@@ -122,7 +122,7 @@ class WeftIndex(Index):
 
     def members_of_arrays(self) -> dict[str, int]:
         """From the stub that types them: arrays have classes of their backends, which get their methods at run time."""
-        stub = SOURCE / "runtime" / "array_members.pyi"
+        stub = SOURCE / "base" / "array_members.pyi"
         (cls,) = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ClassDef)]
         found: dict[str, int] = {}
         example = weft.numpy.zeros(1)
