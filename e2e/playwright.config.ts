@@ -22,7 +22,11 @@ export default defineConfig({
       use: launch(),
     },
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
-    { name: "weft", testMatch: /\/(weft|plot|micropip|cache|visit|stop|language|intelligence)\.spec/, use: launch() },
+    {
+      name: "weft",
+      testMatch: /\/(weft|plot|packages|micropip|cache|visit|stop|language|intelligence)\.spec/,
+      use: launch(),
+    },
     { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },
   ],
 });

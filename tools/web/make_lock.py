@@ -30,6 +30,9 @@ PROVIDED = frozenset({"jax", "jaxlib"})
 # its checkpoints with them.
 ABSENT = frozenset({"orbax-checkpoint", "orbax-export", "tensorstore"})
 
+# What bundled packages need without saying so: einops asks NumPy for the arrays of jax too.
+MORE = {"einops": ["numpy"]}
+
 
 def page_environment(python: str) -> dict[str, str]:
     """The marker variables of Pyodide with the given Python version."""
@@ -153,8 +156,8 @@ def main() -> int:
     if arguments.distribution:
         lock_file = arguments.distribution_lock or own_lock
         distribution = read_distribution(lock_file, arguments.distribution, {*packages, *bundled})
-    for spec in bundled.values():
-        spec.depends = [name for name in spec.depends if name not in PROVIDED | ABSENT]
+    for name, spec in bundled.items():
+        spec.depends = [other for other in spec.depends + MORE.get(name, []) if other not in PROVIDED | ABSENT]
     # A bundled package may need one that a part of the distribution lacks; importing it says so.
     for spec in bundled.values() if arguments.distribution_lock else ():
         spec.depends = [name for name in spec.depends if name in {*packages, *bundled, *distribution}]

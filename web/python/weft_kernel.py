@@ -4,6 +4,7 @@ import ast
 import asyncio
 import gc
 import linecache
+import os
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from pyodide.ffi import JsException, can_run_sync
 
 import weft_display
 import weft_jax
+import weft_packages
 import weft_state
 
 _session = None  # of the host in use
@@ -36,6 +38,7 @@ def warm_up() -> str:
     weft_jax.install()
     time.sleep = _sleep
     signal.signal(signal.SIGINT, _interrupted)
+    os.environ["MPLBACKEND"] = "module://weft_matplotlib"
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)
     python = ".".join(map(str, sys.version_info[:3]))
@@ -183,6 +186,7 @@ def _begin(fresh: bool) -> types.ModuleType:
 async def _run(source: str, filename: str, results: str, module: types.ModuleType) -> BaseException | None:
     """Runs a program; returns how it ended. Nothing is raised: the event loop would take an interrupt for its own."""
     try:
+        source, _ = weft_packages.without_pip(source, filename)
         runner = CodeRunner(source, filename=filename, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         value = await runner.compile().run_async(module.__dict__)
         if value is not None:
@@ -237,6 +241,9 @@ def _finish() -> None:
         plot = sys.modules.get("weft.plot")
         if plot is not None:
             plot.flush()
+        figures: Any = sys.modules.get("weft_matplotlib")
+        if figures is not None:
+            figures.show()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -68,7 +68,13 @@ def _options_now() -> dict[str, Any]:
 
 
 def give(name: str, data: bytes) -> None:
-    """Keeps a file of the reader for this and every later run."""
+    """Keeps a file of the reader for this and every later run.
+
+    Raises:
+        ValueError: the name would not stay in the folder.
+    """
+    if not name or name in (".", "..") or len(name.encode()) > 255 or any(c in name for c in "/\\\0"):
+        raise ValueError(f"{name!r} can't be the name of a file")
     _given[name] = data
     with open(os.path.join(FOLDER, name), "wb") as file:
         file.write(data)

@@ -59,7 +59,11 @@ export class Files {
   private async takeOne(file: File): Promise<void> {
     if (file.size > MOST_BYTES) throw new Error(`it has ${file.size} bytes; at most ${MOST_BYTES} can be taken`);
     if (file.name.endsWith(".py")) {
-      return this.show(fromPercent(await file.text(), file.name), []);
+      const text = await file.text();
+      await this.show(fromPercent(text, file.name), []);
+      const data = new TextEncoder().encode(text).buffer;
+      const action = { text: "Give it to Python as a module", run: () => this.python.giveFile(file.name, data) };
+      return this.notices.show(`${file.name} was opened as a document.`, action, 20_000);
     }
     if (file.name.endsWith(".ipynb")) {
       const { fromIpynb } = await import("../documents/ipynb.js");
@@ -78,10 +82,15 @@ export class Files {
       return;
     }
     this.python.giveFile(file.name, await file.arrayBuffer());
-    const use = file.name.endsWith(".whl")
+  }
+
+  /** Says that Python has a file, or why not. */
+  given(name: string, problem: string): void {
+    if (problem) return this.notices.show(`Python can't take ${name}: ${problem}.`);
+    const use = /\.(whl|py)$/.test(name)
       ? "Programs can import it from now on."
-      : `Programs can open("${file.name}") from now on.`;
-    this.notices.show(`${file.name} was given to Python. ${use}`, undefined, 8000);
+      : `Programs can open("${name}") from now on.`;
+    this.notices.show(`${name} was given to Python. ${use}`, undefined, 8000);
   }
 
   private async show(document: Parameters<Shelf["adopt"]>[0], notices: string[]): Promise<void> {

@@ -59,6 +59,7 @@ const python = new Python(firstWorker, {
       run: () => python.restart(),
     });
   },
+  file: (name, problem) => files.given(name, problem),
   progress: (what, loaded, total) => status.progress(what, loaded, total),
   restarted() {
     desk.forget();

@@ -1,7 +1,7 @@
 /**
  * What IPython adds to Python: magics (`%matplotlib inline`), shell commands (`!pip install x`), help (`x?`).
  *
- * The page runs plain Python, so these lines become comments.
+ * The page runs plain Python, so these lines become comments, but for those that install packages, which it understands.
  */
 
 /** Cell magics whose cell is Python all the same. */
@@ -9,6 +9,8 @@ const PYTHON_CELLS = new Set(["time", "timeit", "capture", "prun", "debug"]);
 
 const LINE =
   /^([ \t]*)(?:%%?[A-Za-z_]|!|\?|(?:[A-Za-z_][\w., \t]{0,200}=[ \t]*)(?:!|%[A-Za-z_])|[A-Za-z_][\w.]{0,200}\?\??[ \t]*$)/;
+/** `web/python/weft_packages.py` runs such lines. */
+const PIP = /^[ \t]*[%!][ \t]*(?:python3? -m )?(?:uv )?pip3?[ \t]+install\b.*[^\\\r]\r?$/;
 const CELL = /^%%([A-Za-z_]\w*)/;
 
 /** Where a line of Python ends: in which string it is, how deep in brackets, whether a backslash continues it. */
@@ -64,7 +66,7 @@ export function commentMagics(source: string): { source: string; found: { line: 
   let inside = false;
   const made = lines.map((line, index) => {
     const begins = !place.quotes && place.depth === 0 && !place.continued;
-    const match = begins && !inside ? LINE.exec(line) : null;
+    const match = begins && !inside && !PIP.test(line) ? LINE.exec(line) : null;
     if (!match && !inside) {
       place = after(line, place);
       return line;

@@ -5,7 +5,10 @@ export interface SiteConfig {
   indexURL: string;
   stdLibURL: string;
   lockFile: string;
+  /** The packages that Python starts with; the lock file has more, which programs load. */
   packages: string[];
+  /** The package index, absolute or relative to the site; null for micropip's own. */
+  index: string | null;
   /** The size of what a first visit loads of Python, before compression. */
   bootBytes: number;
   /** Archives that are fetched, and unpacked into a folder, when a program imports one of their modules. */
@@ -148,7 +151,7 @@ export interface DoneMessage {
 export type FromWorker =
   | ReadyMessage
   | { type: "failed"; message: string }
-  /** How far something that takes time has come, in bytes; `total` is 0 where it is not known. */
+  /** How far something that takes time has come, in bytes or pieces; `total` is 0 where it is not known. */
   | { type: "progress"; what: string; loaded: number; total: number }
   | { type: "output"; run: number; stream: "stdout" | "stderr"; text: string }
   /** A value to show; one with the name of an earlier one replaces it if `update` is true. */
@@ -157,6 +160,8 @@ export type FromWorker =
   | { type: "clear"; run: number; wait: boolean }
   /** `input()` waits for a line, which goes into `signals`. */
   | { type: "input"; run: number }
+  /** A file was taken, or, with a problem, it was not. */
+  | { type: "file"; name: string; problem: string }
   | { type: "answer"; question: number; json: string }
   /** Handlers of a widget have run: it may send what was done with it since. */
   | { type: "handled"; widget: string }

@@ -20,6 +20,8 @@ export interface KernelEvents {
   ready(info: ReadyMessage): void;
   failed(message: string): void;
   progress(what: string, loaded: number, total: number): void;
+  /** A file that was given is there; if there is a problem, it is not. */
+  file(name: string, problem: string): void;
   /** The worker did not react and was replaced; Python boots again, and its names and packages are gone. */
   restarted(): void;
 }
@@ -49,6 +51,8 @@ export class Python {
   private stopping: { again: ReturnType<typeof setInterval>; grace: ReturnType<typeof setTimeout> } | null = null;
   private questions = 0;
   private taken = 0;
+  /** Files of the reader, which a new worker gets too. */
+  private readonly files = new Map<string, ArrayBuffer>();
   private readonly handled = new Map<string, () => void>();
   /** Runs that have ended, but may have widgets whose handlers show something. */
   private readonly past = new Map<number, RunEvents>();
@@ -102,7 +106,8 @@ export class Python {
   }
 
   giveFile(name: string, data: ArrayBuffer): void {
-    this.send({ type: "file", name, data }, [data]);
+    this.files.set(name, data);
+    this.send({ type: "file", name, data });
   }
 
   /** Sends what the reader did with a widget; resolves once its handlers have run. */
@@ -123,6 +128,7 @@ export class Python {
     for (const resolve of this.handled.values()) resolve();
     this.handled.clear();
     this.attach(bootWorker());
+    for (const [name, data] of this.files) this.send({ type: "file", name, data });
     ended?.events.done(notRun({ status: "stopped" }));
     this.events.restarted();
   }
@@ -204,6 +210,9 @@ export class Python {
         this.handled.get(message.widget)?.();
         this.handled.delete(message.widget);
         return;
+      case "file":
+        if (message.problem) this.files.delete(message.name);
+        return this.events.file(message.name, message.problem);
       case "done": {
         if (this.current?.number !== message.run) return;
         this.endStop();

@@ -6,6 +6,7 @@ import { createPage, type Page } from "@weft/runtime";
 import { loadPyodide, type PyodideAPI } from "pyodide";
 import { watchDownloads, type Watcher } from "./fetch.js";
 import { OutputQueue } from "./output_queue.js";
+import { Packages } from "./packages.js";
 import type {
   AskMessage,
   BootMessage,
@@ -41,6 +42,7 @@ interface Session {
   pyodide: PyodideAPI;
   kernel: Kernel;
   page: Page;
+  packages: Packages;
   site: SiteConfig;
   base: string;
   /** Names of the assets that are in the file system already. */
@@ -52,6 +54,8 @@ let timings: Record<string, number> = {};
 /** The run that is under way, or the last one. */
 let run = 0;
 let running = false;
+/** Ends the wait for packages. */
+let endWait: (() => void) | null = null;
 let signals: Signals | null = null;
 const queue = new OutputQueue<"stdout" | "stderr">((stream, text) => {
   post({ type: "output", run, stream, text });
@@ -173,7 +177,11 @@ async function boot({ site, base, signals: shared, threads, memory64, report }: 
     deviceStop: page.device.interruptView(),
     bootMs: performance.now() - started,
   });
-  return { pyodide, kernel, page, site, base, fetched: new Set() };
+  const index = site.index === null ? "" : new URL(site.index, base).href;
+  const packages = new Packages(pyodide, `${base}packages/`, index, (what, loaded, total) => {
+    post({ type: "progress", what, loaded, total });
+  });
+  return { pyodide, kernel, page, packages, site, base, fetched: new Set() };
 }
 
 /** Puts every asset that the program names into the folder of each run. */
@@ -196,6 +204,24 @@ function give(pyodide: PyodideAPI, name: string, data: ArrayBuffer): void {
   bytes.destroy();
 }
 
+/** Loads what the program imports; false if it was stopped meanwhile. Interrupts would break an installation. */
+async function prepare({ pyodide, packages }: Session, source: string): Promise<boolean> {
+  const started = performance.now();
+  pyodide.setInterruptBuffer(undefined as unknown as Uint8Array);
+  const stopped = new Promise<boolean>((resolve) => (endWait = () => resolve(false)));
+  try {
+    return await Promise.race([packages.prepare(source).then(() => true), stopped]);
+  } finally {
+    endWait = null;
+    if (signals) pyodide.setInterruptBuffer(signals.interrupt);
+    const ms = performance.now() - started;
+    if (ms >= 20) {
+      timings["packages"] = ms;
+      post({ type: "progress", what: "Running", loaded: 0, total: 0 });
+    }
+  }
+}
+
 async function execute(current: Session, message: ExecuteMessage): Promise<void> {
   const { page, kernel } = current;
   ({ run } = message);
@@ -205,10 +231,12 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
   let outcome: Outcome;
   try {
     await fetchAssets(current, message.source);
+    running = await prepare(current, message.source);
     signals?.clear();
     page.device.clearInterrupt();
-    running = true;
-    outcome = JSON.parse(await kernel.execute.callPromising(JSON.stringify(message))) as Outcome;
+    outcome = running
+      ? (JSON.parse(await kernel.execute.callPromising(JSON.stringify(message))) as Outcome)
+      : { status: "stopped" };
   } catch (error) {
     const { name, message: text, type } = error as Error & { type?: string };
     // An interrupt that comes between two programs' lines surfaces here.
@@ -224,8 +252,21 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
 
 /** Ends a program that waits; one that computes is interrupted through the signals instead. */
 function stop({ kernel }: Session): void {
+  endWait?.();
   if (!running) return;
   kernel.cancel();
+}
+
+/** A file of the reader: a wheel goes into the packages, others into the folder of each run. */
+async function take({ pyodide, packages }: Session, { name, data }: FileMessage): Promise<void> {
+  let problem = "";
+  try {
+    if (name.endsWith(".whl")) problem = await packages.takeWheel(name, data);
+    else give(pyodide, name, data);
+  } catch (error) {
+    problem = (error as Error).message.trim().split("\n").at(-1) ?? "";
+  }
+  post({ type: "file", name, problem });
 }
 
 function ask({ kernel }: Session, { question, topic, about }: AskMessage): void {
@@ -264,7 +305,7 @@ function receive(current: Session, message: Exclude<ToWorker, BootMessage>): voi
     case "widget":
       return void widget(current, message);
     case "file":
-      return give(current.pyodide, (message satisfies FileMessage).name, message.data);
+      return void take(current, message);
   }
 }
 

@@ -126,7 +126,9 @@ test("ids that are no ids, or are there twice, are replaced", () => {
 test("IPython's lines become comments, Python's don't", () => {
   for (const [before, after] of [
     ["%matplotlib inline\nx", "# %matplotlib inline\nx"],
-    ["!pip install optax", "# !pip install optax"],
+    ["!pip install optax", "!pip install optax"],
+    ["x\n  %pip install -q a b", "x\n  %pip install -q a b"],
+    ["!pip list", "# !pip list"],
     ["if x:\n    !ls", "if x:\n    pass  # !ls"],
     ["!pip install a \\\n  b\nx", "# !pip install a \\\n#   b\nx"],
     ["files = !ls\nt = %timeit -o f()", "# files = !ls\n# t = %timeit -o f()"],
@@ -161,7 +163,7 @@ test("what was changed is said, with cell and line, and not without end", () => 
     notebook({
       metadata: { kernelspec: { language: "R" } },
       cells: [
-        ...code("x\n%matplotlib inline", "!pip install optax"),
+        ...code("x\n%matplotlib inline", "!pip install optax", "%pip list"),
         { cell_type: "markdown", source: "", attachments: { "a.png": {}, "b.png": {} } },
       ],
     }),
@@ -169,7 +171,7 @@ test("what was changed is said, with cell and line, and not without end", () => 
   assert.deepEqual(notices, [
     "This notebook is written in R. This page runs Python.",
     "Cell 1, line 2: “%matplotlib inline” is now a comment. This page runs Python without IPython's commands.",
-    "Cell 2, line 1: “!pip install optax” is now a comment. Packages are loaded when they are imported.",
+    "Cell 3, line 1: “%pip list” is now a comment. Packages are loaded when they are imported.",
     "Images attached to cells are left out: 2.",
   ]);
   const many = read(notebook({ cells: code("%a\n".repeat(100)) })).notices;

@@ -1,0 +1,173 @@
+/**
+ * Packages that programs import: from the site, from Pyodide's distribution, from the package index, and from the
+ * reader. A stand-in for the distribution and one for the index are served on loopback; WEFT_NUMPY_WHEEL names a real
+ * wheel of NumPy.
+ */
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { close, serve } from "../../tools/web/serve.mjs";
+import { expect, Playground } from "../fixtures/site.js";
+import { python, root, test as base } from "../fixtures/weft.js";
+
+const made = path.join(root, "build/e2e/packages");
+
+const test = base.extend<object, { packagesSite: string }>({
+  packagesSite: [
+    async ({}, use) => {
+      execFileSync(python, [path.join(root, "e2e/fixtures/make_distribution.py"), made]);
+      const out = path.join(made, "site");
+      const options = ["--out", out, "--python", python, "--index", "simple"];
+      const distribution = ["--distribution", path.join(made, "distribution")];
+      execFileSync(process.execPath, [path.join(root, "tools/web/build_site.mjs"), ...options, ...distribution]);
+      fs.cpSync(path.join(made, "simple"), path.join(out, "simple"), { recursive: true });
+      const { server, url } = await serve(out);
+      await use(url);
+      await close(server);
+    },
+    { scope: "worker", timeout: 300_000 },
+  ],
+  playground: async ({ page, packagesSite }, use) => use(new Playground(page, packagesSite)),
+});
+
+test.afterEach(async ({ visitor }) => visitor.unrouteAll());
+
+/** What the page asked the packages' folders and the index for. */
+const asked = (requests: string[]): string[] =>
+  requests.filter((url) => /\/(packages|simple)\/.*(\.whl|\/)$/.test(url)).map((url) => new URL(url).pathname);
+
+const lines = (...all: string[]): string => all.join("\n");
+
+test("an import loads what the lock file has for it, dependencies included, with progress", async ({
+  playground,
+  page,
+  requests,
+}) => {
+  await playground.open();
+  expect(await playground.runToEnd("import math\nmath.tau > 6")).toBe("True\n");
+  requests.length = 0;
+  await page.evaluate(() => {
+    const state = document.getElementById("state")!;
+    const seen: string[] = [];
+    Object.assign(window, { seen });
+    new MutationObserver(() => seen.push(state.textContent!)).observe(state, { childList: true });
+  });
+  expect(await playground.runToEnd("import sklearn\nprint(sklearn.jobs)")).toBe("3\n");
+  expect(asked(requests).map((name) => path.basename(name).split("-")[0])).toEqual(
+    expect.arrayContaining(["scikit_learn", "joblib"]),
+  );
+  const seen = await page.evaluate(() => (window as unknown as { seen: string[] }).seen);
+  expect(seen).toEqual(expect.arrayContaining([expect.stringMatching(/^Loading scikit-learn/), "Running"]));
+  await expect(page.locator("#timings")).toContainText("packages");
+  requests.length = 0;
+  expect(await playground.runToEnd("import sklearn\nprint(sklearn.jobs)")).toBe("3\n");
+  expect(asked(requests)).toEqual([]);
+});
+
+test("einops and jaxtyping, which the site serves, work on weft's arrays", async ({ playground, requests }) => {
+  await playground.open();
+  const program = lines(
+    "import jax, jax.numpy as jnp",
+    "from einops import rearrange, reduce",
+    "from jaxtyping import Array, Float",
+    "x = jnp.arange(12.0).reshape(3, 4)",
+    "print(rearrange(x, 'a b -> (b a)')[:4], jax.jit(lambda x: reduce(x, 'a b -> b', 'sum'))(x))",
+    "print(isinstance(x, Float[Array, '3 4']), isinstance(x, Float[Array, '4 3']))",
+  );
+  expect(await playground.runToEnd(program)).toBe("[0. 4. 8. 1.] [12. 15. 18. 21.]\nTrue False\n");
+  expect(requests.filter((url) => /\/simple\/|\/jax(lib)?[/-]/.test(url))).toEqual([]);
+});
+
+test("what is in no lock file comes from the index, and %pip install works", async ({ playground, requests }) => {
+  await playground.open();
+  expect(await playground.runToEnd("import colours\nprint(colours.names)")).toBe("['red']\n");
+  expect(await playground.runToEnd("%pip install -q shapes jax[cuda]\nimport shapes\nprint(shapes.sides)")).toBe("4\n");
+  expect(requests.filter((url) => url.includes("/simple/jax"))).toEqual([]);
+  expect(await playground.runToEnd("!pip install -r all.txt", "Failed")).toContain("a page can't do '-r'");
+});
+
+test("what can't be had says why where it is imported, and a program that catches that goes on", async ({
+  playground,
+  visitor,
+}) => {
+  await playground.open();
+  const damaged = await playground.runToEnd("x = 1\nimport models", "Failed");
+  expect(damaged).toContain("ModuleNotFoundError: No module named 'pandas': models needs it");
+  expect(damaged).toContain("is not the file whose hash this site knows (SHA-256)");
+  expect(damaged).toContain("line 2");
+
+  await visitor.route("**/far-1.0*", (route) => route.abort());
+  const away = await playground.runToEnd("import far", "Failed");
+  expect(away).toMatch(/No module named 'far': .* can't be reached\. Run again when the network is there, or drop/);
+  await visitor.unrouteAll();
+  expect(await playground.runToEnd("import far\nprint(far.away)")).toBe("True\n");
+
+  const caught = lines(
+    "import importlib.util",
+    "try: import nothing_such",
+    "except ImportError as error: print(error)",
+    "print(importlib.util.find_spec('nothing_such'))",
+  );
+  expect(await playground.runToEnd(caught)).toMatch(
+    /^No module named 'nothing_such': the package index gave no answer for 'nothing[-_]such'.*\nNone\n$/,
+  );
+  const own = "open('mine.py', 'w').write('a = 5')\nimport mine\nprint(mine.a)";
+  expect(await playground.runToEnd(own)).toBe("5\n");
+});
+
+test("Stop ends the wait for a package that never arrives, and other programs run", async ({
+  playground,
+  page,
+  visitor,
+}) => {
+  await playground.open();
+  await visitor.route("**/far-1.0*", () => undefined);
+  await playground.run("import far");
+  await expect(page.locator("#state")).toContainText("Loading far");
+  await page.locator("#stop").click();
+  await expect(page.locator("#state")).toHaveText("Stopped");
+  await expect(playground.notices).not.toContainText("started again");
+  expect(await playground.runToEnd("1 + 1")).toBe("2\n");
+});
+
+test("a wheel of the reader is installed, and stays; what is no wheel is refused by name", async ({
+  playground,
+  page,
+}) => {
+  await playground.open();
+  const opener = page.locator("#open-file");
+  await opener.setInputFiles(path.join(made, "given/present-1.0-py3-none-any.whl"));
+  await expect(playground.notices).toContainText("Programs can import it from now on.");
+  for (let run = 0; run < 2; run++) {
+    expect(await playground.runToEnd("import present\nprint(present.colour)")).toBe("blue\n");
+  }
+  const file = (name: string) => ({ name, mimeType: "application/zip", buffer: Buffer.from("no zip") });
+  for (const [name, problem] of [
+    ["broken-1.0-py3-none-any.whl", "it is damaged: not a zip archive"],
+    ["fast-1.0-cp314-cp314-manylinux_2_28_x86_64.whl", "it is made for manylinux_2_28_x86_64"],
+    ["what ever.whl", "its name is not that of a wheel"],
+  ] as const) {
+    await opener.setInputFiles(file(name));
+    await expect(playground.notices).toContainText(`Python can't take ${name}: ${problem}`);
+  }
+});
+
+test("a Python file of the reader opens as a document, and can be imported", async ({ playground, page }) => {
+  await playground.open();
+  const buffer = Buffer.from("answer = 42\n");
+  await page.locator("#open-file").setInputFiles({ name: "deep.py", mimeType: "text/x-python", buffer });
+  await playground.notices.getByText("Give it to Python as a module").click();
+  await expect(playground.notices).toContainText("deep.py was given to Python. Programs can import it");
+  expect(await playground.runToEnd("import deep\nprint(deep.answer)")).toBe("42\n");
+});
+
+test("NumPy's arrays and weft's become each other", async ({ playground }) => {
+  test.skip(!process.env["WEFT_NUMPY_WHEEL"], "WEFT_NUMPY_WHEEL names no wheel of NumPy for Pyodide");
+  await playground.open();
+  const program = lines(
+    "import numpy as np, jax.numpy as jnp",
+    "x = jnp.arange(6.0).reshape(2, 3)",
+    "print(np.asarray(x).sum(), np.asarray(x).dtype, jnp.asarray(np.eye(2, dtype=np.int32)).sum(), np.sin(x).shape)",
+  );
+  expect(await playground.runToEnd(program)).toBe("15.0 float32 2 (2, 3)\n");
+});
