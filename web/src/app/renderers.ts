@@ -15,12 +15,14 @@ const figure: Make = () => {
     element,
     show: (spec, buffers) => view.update(spec as FigureSpec, buffers),
     async svg(dark) {
-      // The colours follow the scheme of the element that they stand in.
+      // A figure is drawn in the colours of the element that it stands in.
       element.style.colorScheme = dark ? "dark" : "light";
+      view.recolour();
       try {
         return await view.svg();
       } finally {
         element.style.colorScheme = "";
+        view.recolour();
       }
     },
     dispose() {
