@@ -112,6 +112,7 @@ const desk = new Desk({
     choice.backend = document.options.backend;
     enable();
     runButton.title = document.form === "script" ? "Run the program" : "Run all cells from a fresh start";
+    byId("run-key").hidden = document.form !== "script"; // there the keys run a cell
     runButton.querySelector("span")!.textContent = document.form === "script" ? "Run" : "Run all";
     // A loose document has no place yet that a reload could open.
     if (!document.origin || shelf.isKept(document)) settings.set("document", document.id);

@@ -32,9 +32,10 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
   return box;
 }
 
-/** A syntax error's message without "(program.py, line 2)": the button says it. */
-function withoutPlace({ type, message }: ProgramError): string {
-  return type === "SyntaxError" ? message.replace(/ \([^()]*, line \d+\)$/, "") : message;
+/** A message without the place at its end, "(program.py, line 2)" or "at program.py:2 (f)": the button says it. */
+function withoutPlace({ type, message, line }: ProgramError): string {
+  if (type === "SyntaxError") return message.replace(/ \([^()]*, line \d+\)$/, "");
+  return line === null ? message : message.replace(/\n *at (program\.py|cell \d+):\d+ \([^\n]*\)$/, "");
 }
 
 function pre(text: string): HTMLElement {
