@@ -464,7 +464,9 @@ def _exports() -> list:
     return [
         recorded(
             artifact,
-            lambda f=f, args=args, order=order: export.export(weft.jit(_of_someone(f)))(*args).serialize(order),
+            _of_someone(
+                lambda f=f, args=args, order=order: export.export(weft.jit(_of_someone(f)))(*args).serialize(order)
+            ),
         )
         for f, args, order in made
     ]
