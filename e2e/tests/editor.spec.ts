@@ -49,6 +49,12 @@ class Cells {
     return this.page.keyboard.type(text, { delay: 15 });
   }
 
+  /** Takes the completion that is offered, once the list takes keys: a moment after it has opened. */
+  async accept(): Promise<void> {
+    await this.page.waitForTimeout(100);
+    await this.press("Enter");
+  }
+
   press(key: string): Promise<void> {
     return this.page.keyboard.press(key);
   }
@@ -109,7 +115,7 @@ test.describe("completion", () => {
     await expect(cells.page.locator(".cm-completionDetail").first()).toContainText("(a, axis=");
     await expect(cells.info).toContainText("axis: int | None = None");
     await expect(cells.info).toContainText("-> Array");
-    await cells.press("Enter");
+    await cells.accept();
     expect(await cells.text()).toBe("import jax.numpy as jnp\njnp.cumsum");
   });
 
@@ -179,7 +185,7 @@ test.describe("completion", () => {
     await cells.open("import jax.numpy as jnp\n|");
     await cells.type("jnp.sum(1, keep");
     await expect(cells.offered.first()).toHaveText("keepdims=");
-    await cells.press("Enter");
+    await cells.accept();
     await cells.type("True)\nenum");
     await expect(cells.offered.first()).toHaveText("enumerate");
     await cells.press("Escape");
@@ -193,7 +199,7 @@ test.describe("completion", () => {
     await cells.open("import jax.numpy as jnp\nparams = jnp.ones(3)\n", "|");
     await cells.type("para");
     await expect(cells.offered.first()).toHaveText("params");
-    await cells.press("Enter");
+    await cells.accept();
     await cells.type(".cump");
     await expect(cells.offered.first()).toHaveText("cumprod");
   });
@@ -215,7 +221,7 @@ test.describe("completion", () => {
     await cells.type('"');
     await cells.press("Control+Space");
     await expect(cells.offered).toHaveText(["bias", "weights"]);
-    await cells.press("Enter");
+    await cells.accept();
     expect(await cells.text()).toContain('params["bias"]');
   });
 
@@ -250,7 +256,7 @@ test.describe("completion", () => {
     await cells.place(0, 13);
     await cells.type("vari");
     await expect(cells.offered).toHaveText(["variable"]);
-    await cells.press("Enter");
+    await cells.accept();
     await cells.type("\nwhil");
     await expect(cells.offered).toHaveText(["while"]);
   });
@@ -436,6 +442,13 @@ test.describe("renaming", () => {
     await rename(cells, "speed");
     expect(await cells.text(0)).toBe("speed = 0.1\n");
     expect(await cells.text(1)).toBe("def f():\n    return speed * 2\nspeed += 1\n");
+  });
+
+  test("changes a global from a cell that only uses it", async ({ cells }) => {
+    await cells.open("rate = 0.1\n", "def f(rate): return rate\nprint(ra|te, [rate for _ in f])\n");
+    await rename(cells, "speed");
+    expect(await cells.text(0)).toBe("speed = 0.1\n");
+    expect(await cells.text(1)).toBe("def f(rate): return rate\nprint(speed, [speed for _ in f])\n");
   });
 
   test("keeps what is imported", async ({ cells }) => {

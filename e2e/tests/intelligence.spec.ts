@@ -4,6 +4,12 @@ import { test } from "../fixtures/weft.js";
 
 const offered = (page: Page) => page.locator(".cm-tooltip-autocomplete li .cm-completionLabel");
 
+/** Takes the completion that is offered, once the list takes keys: a moment after it has opened. */
+async function accept(page: Page): Promise<void> {
+  await page.waitForTimeout(100);
+  await page.keyboard.press("Enter");
+}
+
 async function hover(page: Page, text: string, word: string): Promise<void> {
   await page.mouse.move(2, 2);
   const line = page.locator(".cm-line", { hasText: text }).first();
@@ -59,7 +65,7 @@ test("shows shapes after a run, and offers what Python holds", async ({ page, pl
   await page.keyboard.type('params["');
   await page.keyboard.press("Control+Space");
   await expect(offered(page)).toHaveText(["bias", "weights"]);
-  await page.keyboard.press("Enter");
+  await accept(page);
   await page.keyboard.press("End");
   await page.keyboard.type("\nlate\nnever\n");
   await expect(page.locator(".cm-lintRange-error")).toHaveText(["never"]);
@@ -87,7 +93,7 @@ test("a notebook's cells know each other's names", async ({ page, playground }) 
   await page.keyboard.press("ControlOrMeta+End");
   await page.keyboard.type("\nrate.cums", { delay: 20 });
   await expect(offered(page).first()).toHaveText("cumsum");
-  await page.keyboard.press("Enter");
+  await accept(page);
   await expect(page.locator(".cm-lintRange-error")).toHaveCount(0);
   for (let i = 0; i < 8; i++) await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("F2");

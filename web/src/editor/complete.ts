@@ -6,6 +6,7 @@ import {
   type CompletionResult,
 } from "@codemirror/autocomplete";
 import type { Extension } from "@codemirror/state";
+import type { EditorView, Rect } from "@codemirror/view";
 import type { SyntaxNode } from "@lezer/common";
 import { descriptionElement, type Description } from "./describe.js";
 import { attributesOf, definitionAt, elements, type Inference, type Value } from "./infer.js";
@@ -302,6 +303,29 @@ async function afterDot(from: number, of: Knowledge, inference: Inference): Prom
   return members(dotted(text, dot, inference), steps, of, inference);
 }
 
+/** Beside the list where there is room, or else below or above it: never over it. */
+function placeInfo(_view: EditorView, list: Rect, option: Rect, info: Rect, space: Rect): { style: string } {
+  const height = info.bottom - info.top;
+  const width = Math.min(560, space.right - space.left - 16);
+  const right = space.right - list.right;
+  const left = list.left - space.left;
+  if (Math.max(left, right) >= 300) {
+    const beside = Math.min(width, Math.max(left, right) - 8);
+    const top = Math.max(space.top, Math.min(option.top, space.bottom - height)) - list.top;
+    return {
+      style: `${right >= left ? "left" : "right"}: 100%; top: ${top}px; width: max-content; max-width: ${beside}px`,
+    };
+  }
+  const shift = Math.min(0, space.right - 8 - (list.left + width));
+  const below = space.bottom - list.bottom >= Math.min(height, list.top - space.top);
+  return { style: `left: ${shift}px; ${below ? "top" : "bottom"}: 100%; width: ${width}px; max-width: none` };
+}
+
 export function completion(): Extension {
-  return autocompletion({ override: [source], interactionDelay: 40, maxRenderedOptions: 80, icons: true });
+  return autocompletion({
+    override: [source],
+    interactionDelay: 40,
+    maxRenderedOptions: 80,
+    positionInfo: placeInfo,
+  });
 }

@@ -36,8 +36,9 @@ const USUAL: Record<string, string> = {
 async function lint(view: EditorView): Promise<Diagnostic[]> {
   const of = view.state.facet(knowledge);
   const { state } = view;
-  const index = await of.indexSoon();
-  if (!index || view.state.doc !== state.doc) return []; // without the builtins nothing could be said
+  // A page that is only looked at fetches no index. Without the builtins nothing can be said.
+  const index = of.known ?? (view.hasFocus ? await of.indexSoon() : null);
+  if (!index || view.state.doc !== state.doc) return [];
   const { names } = programOf(state);
   const earlier = of.cellsBefore(state).map((cell) => programOf(cell.state));
   const elsewhere = new Set(of.surroundings.definedElsewhere?.() ?? []);
@@ -114,5 +115,5 @@ function place({ state }: EditorView): number {
 }
 
 export function undefinedNames(): Extension {
-  return linter(lint, { delay: 400 });
+  return linter(lint, { delay: 400, needsRefresh: ({ focusChanged, view }) => focusChanged && view.hasFocus });
 }

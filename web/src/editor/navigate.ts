@@ -136,14 +136,8 @@ function rename(view: EditorView, { binding, name }: Renaming, next: string): st
     const taken = state === view.state ? binding.scope.names.has(next) : names.module.names.has(next);
     if (taken) return `${next} is the name of something else here.`;
   }
-  apply(view, places(programOf(view.state).text, binding), next);
-  for (const other of others) {
-    const program = programOf(other.state);
-    const own = program.names.module.names.get(name);
-    const free = program.names.free.filter((use) => use.name === name);
-    const found = [...(own ? places(program.text, own) : []), ...free];
-    if (found.length) apply(other, found, next);
-  }
+  if (!everywhere) apply(view, places(programOf(view.state).text, binding), next);
+  else for (const cell of [view, ...others]) apply(cell, globalPlaces(cell, name), next);
   return "";
 }
 
@@ -153,7 +147,16 @@ function places(text: (from: number, to: number) => string, { definitions, uses,
   return [...new Map(all.map((range) => [range.from, range])).values()].sort((a, b) => a.from - b.from);
 }
 
+/** Everywhere that a cell names what is global in the document. */
+function globalPlaces(view: EditorView, name: string): Range[] {
+  const { names, text } = programOf(view.state);
+  const own = names.module.names.get(name);
+  const free = names.free.filter((use) => use.name === name && !own);
+  return [...(own ? places(text, own) : []), ...free];
+}
+
 function apply(view: EditorView, ranges: readonly Range[], next: string): void {
+  if (ranges.length === 0) return;
   const { names } = programOf(view.state);
   const changes = ranges.map(({ from, to }) => {
     const definition = bindingAt(names, from)?.definitions.find((one) => one.from === from);
