@@ -236,6 +236,24 @@ test.describe("completion", () => {
     }
   });
 
+  test("Enter ends a line whose last word is whole, and takes nothing that only resembles it", async ({ cells }) => {
+    await cells.open("xs = 1\nxsum = 2\n|");
+    for (const line of ["xs", "late", "jnp = xs", "while"]) {
+      await cells.type(line);
+      await cells.page.waitForTimeout(300);
+      await cells.press("Enter");
+    }
+    expect((await cells.text()).split("\n").map((line) => line.trim())).toEqual([
+      "xs = 1",
+      "xsum = 2",
+      "xs",
+      "late",
+      "jnp = xs",
+      "while",
+      "",
+    ]);
+  });
+
   test("Tab completes after a name, and indents elsewhere", async ({ cells }) => {
     await cells.open("|");
     await cells.press("Tab");

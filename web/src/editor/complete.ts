@@ -1,12 +1,14 @@
 /** Completion: from the program's own names, the index of modules, and what Python holds after a run. */
 import {
   autocompletion,
+  closeCompletion,
   type Completion,
   type CompletionContext,
   type CompletionResult,
+  selectedCompletion,
 } from "@codemirror/autocomplete";
-import type { Extension } from "@codemirror/state";
-import type { EditorView, Rect } from "@codemirror/view";
+import { Prec, type Extension } from "@codemirror/state";
+import { keymap, type EditorView, type Rect } from "@codemirror/view";
 import type { SyntaxNode } from "@lezer/common";
 import { descriptionElement, type Description } from "./describe.js";
 import { attributesOf, definitionAt, elements, type Inference, type Value } from "./infer.js";
@@ -321,11 +323,23 @@ function placeInfo(_view: EditorView, list: Rect, option: Rect, info: Rect, spac
   return { style: `left: ${shift}px; ${below ? "top" : "bottom"}: 100%; width: ${width}px; max-width: none` };
 }
 
+/** Enter after a word that is whole already ends the line. */
+function endLine(view: EditorView): boolean {
+  const label = selectedCompletion(view.state)?.label;
+  const { head } = view.state.selection.main;
+  const before = view.state.sliceDoc(Math.max(0, head - 200), head);
+  if (label !== undefined && WORD.exec(before)?.[0] === label) closeCompletion(view);
+  return false;
+}
+
 export function completion(): Extension {
-  return autocompletion({
+  const list = autocompletion({
+    // What only has the typed letters somewhere in it would be taken by Enter at the end of a line.
+    filterStrict: true,
     override: [source],
     interactionDelay: 40,
     maxRenderedOptions: 80,
     positionInfo: placeInfo,
   });
+  return [Prec.highest(keymap.of([{ key: "Enter", run: endLine }])), list];
 }
