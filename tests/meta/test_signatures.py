@@ -195,7 +195,7 @@ def stubbed(function: ast.FunctionDef) -> list[str]:
 
 
 def test_the_stub_of_arrays_has_the_parameters_of_their_methods():
-    stub = ast.parse((pathlib.Path(weft.__file__).parent / "runtime" / "array_members.pyi").read_text())
+    stub = ast.parse((pathlib.Path(weft.__file__).parent / "base" / "array_members.pyi").read_text())
     (members_,) = [node for node in stub.body if isinstance(node, ast.ClassDef)]
     # others are jaxlib's own
     methods = {name: p for name, p in signatures.methods(members(weft.Array)).items() if p is not None}
