@@ -28,13 +28,13 @@ MODULES = (
 # `O` for the sharding of a result; `R` is an array.
 SHORT = {
     "A": (
-        "weft.runtime.array.Array | numpy.ndarray[Any, Any] | numpy.bool[bool] | numpy.number[Any, int | float |"
+        "weft.base.array.Array | numpy.ndarray[Any, Any] | numpy.bool[bool] | numpy.number[Any, int | float |"
         " complex] | bool | int | float | complex"
     ),
     "D": "str | type[Any] | numpy.dtype[Any] | weft.base.dtypes.SupportsDType | weft.base.dtypes.ExtendedDType",
     "S": "typing.Sequence[typing.SupportsIndex | weft.base.avals.SymbolicSize]",
     "O": "weft.base.mesh.NamedSharding | weft.base.mesh.PartitionSpec | None",
-    "R": "weft.runtime.array.Array",
+    "R": "weft.base.array.Array",
 }
 EXPECTED: dict[str, str] = {
     "weft.jit": (
@@ -43,13 +43,13 @@ EXPECTED: dict[str, str] = {
         " weft.base.mesh.PartitionSpec | object =, static_argnums: int | typing.Sequence[int] | None =,"
         " static_argnames: str | typing.Sequence[str] | None =, donate_argnums: int | typing.Sequence[int] | None =,"
         " donate_argnames: str | typing.Sequence[str] | None =, keep_unused: bool =, device:"
-        " weft.runtime.backend.Device | None =, backend: str | None =, inline: bool =, compiler_options: dict[str, Any]"
+        " weft.base.devices.Device | None =, backend: str | None =, inline: bool =, compiler_options: dict[str, Any]"
         " | None =) -> weft.runtime.jit.JitFunction[Args, Result], def (None =, *, in_shardings:"
         " weft.base.mesh.Sharding | weft.base.mesh.PartitionSpec | object =, out_shardings: weft.base.mesh.Sharding |"
         " weft.base.mesh.PartitionSpec | object =, static_argnums: int | typing.Sequence[int] | None =,"
         " static_argnames: str | typing.Sequence[str] | None =, donate_argnums: int | typing.Sequence[int] | None =,"
         " donate_argnames: str | typing.Sequence[str] | None =, keep_unused: bool =, device:"
-        " weft.runtime.backend.Device | None =, backend: str | None =, inline: bool =, compiler_options: dict[str, Any]"
+        " weft.base.devices.Device | None =, backend: str | None =, inline: bool =, compiler_options: dict[str, Any]"
         " | None =) -> weft.runtime.jit.Jit)"
     ),
     "weft.grad": (
@@ -94,7 +94,7 @@ EXPECTED: dict[str, str] = {
     "weft.numpy.argmax": "def (a: A, axis: int | None =, out: None =, keepdims: bool | None =) -> R",
     "weft.numpy.zeros": (
         "def (shape: typing.SupportsIndex | weft.base.avals.SymbolicSize | S, dtype: D | None =, *, device:"
-        " weft.runtime.backend.Device | weft.base.mesh.Sharding | None =, out_sharding: O =) -> R"
+        " weft.base.devices.Device | weft.base.mesh.Sharding | None =, out_sharding: O =) -> R"
     ),
     "weft.numpy.reshape": (
         "def (a: A, shape: typing.SupportsIndex | weft.base.avals.SymbolicSize | S, order: str =, *, copy: bool | None"
@@ -116,16 +116,16 @@ EXPECTED: dict[str, str] = {
     "weft.numpy.asarray": (
         "def (a: A | typing.Sequence[Any] | weft.typing.SupportsArray | weft.typing.SupportsJaxArray |"
         " typing_extensions.Buffer, dtype: D | None =, order: str | None =, *, copy: bool | None =, device:"
-        " weft.runtime.backend.Device | weft.base.mesh.Sharding | None =, out_sharding: O =) -> R"
+        " weft.base.devices.Device | weft.base.mesh.Sharding | None =, out_sharding: O =) -> R"
     ),
     "weft.numpy.linspace": (
         "Overload(def (start: A, stop: A, num: typing.SupportsIndex | weft.base.avals.SymbolicSize =, endpoint: bool =,"
-        " retstep: Literal[False] =, dtype: D | None =, axis: int =, *, device: weft.runtime.backend.Device |"
+        " retstep: Literal[False] =, dtype: D | None =, axis: int =, *, device: weft.base.devices.Device |"
         " weft.base.mesh.Sharding | None =) -> R, def (start: A, stop: A, num: typing.SupportsIndex |"
         " weft.base.avals.SymbolicSize, endpoint: bool, retstep: Literal[True], dtype: D | None =, axis: int =, *,"
-        " device: weft.runtime.backend.Device | weft.base.mesh.Sharding | None =) -> tuple[R, R], def (start: A, stop:"
+        " device: weft.base.devices.Device | weft.base.mesh.Sharding | None =) -> tuple[R, R], def (start: A, stop:"
         " A, num: typing.SupportsIndex | weft.base.avals.SymbolicSize =, endpoint: bool =, *, retstep: Literal[True],"
-        " dtype: D | None =, axis: int =, device: weft.runtime.backend.Device | weft.base.mesh.Sharding | None =) ->"
+        " dtype: D | None =, axis: int =, device: weft.base.devices.Device | weft.base.mesh.Sharding | None =) ->"
         " tuple[R, R])"
     ),
     "weft.numpy.cumsum": "def (a: A, axis: int | None =, dtype: D | None =, out: None =) -> R",
@@ -209,11 +209,11 @@ EXPECTED: dict[str, str] = {
         " typing.Sequence[int] =, dtype: D | None =) -> weft.nn.initializers.Initializer"
     ),
     "weft.device_put": (
-        "Overload(def (x: A, device: weft.runtime.backend.Device | weft.base.mesh.Sharding | None |"
-        " weft.base.mesh.PartitionSpec | object =, *, src: weft.runtime.backend.Device | weft.base.mesh.Sharding | None"
+        "Overload(def (x: A, device: weft.base.devices.Device | weft.base.mesh.Sharding | None |"
+        " weft.base.mesh.PartitionSpec | object =, *, src: weft.base.devices.Device | weft.base.mesh.Sharding | None"
         " | object =, donate: bool | object =, may_alias: bool | None | object =) -> R, def (x: object, device:"
-        " weft.runtime.backend.Device | weft.base.mesh.Sharding | None | weft.base.mesh.PartitionSpec | object =, *,"
-        " src: weft.runtime.backend.Device | weft.base.mesh.Sharding | None | object =, donate: bool | object =,"
+        " weft.base.devices.Device | weft.base.mesh.Sharding | None | weft.base.mesh.PartitionSpec | object =, *,"
+        " src: weft.base.devices.Device | weft.base.mesh.Sharding | None | object =, donate: bool | object =,"
         " may_alias: bool | None | object =) -> Any)"
     ),
     "weft.pure_callback": (
@@ -227,7 +227,7 @@ EXPECTED: dict[str, str] = {
     "weft.numpy.array": (
         "def (object: A | typing.Sequence[Any] | weft.typing.SupportsArray | weft.typing.SupportsJaxArray |"
         " typing_extensions.Buffer, dtype: D | None =, *args: object, copy: bool =, order: str | None =, ndmin: int =,"
-        " device: weft.runtime.backend.Device | weft.base.mesh.Sharding | None =, out_sharding: O =) -> R"
+        " device: weft.base.devices.Device | weft.base.mesh.Sharding | None =, out_sharding: O =) -> R"
     ),
     "weft.numpy.einsum": (
         "def (str | A, *operands: A | typing.Sequence[Any], out: None =, optimize: str | bool |"

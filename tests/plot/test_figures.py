@@ -21,6 +21,7 @@ from weft.plot.panels import MOST_POINTS
 
 @pytest.fixture(autouse=True)
 def _no_current_figure():
+    plot.flush()  # an example in a docstring, tested in this process, may have left one
     yield
     plot.set_renderer(None)
     plot.flush()

@@ -61,7 +61,7 @@ def test_an_archive_becomes_two(tmp_path: Path):
 def test_every_module_of_ours_that_comes_later_is_there():
     """A name that fits no file would leave the module on a first visit, under the name that it has now."""
     root = Path(__file__).parents[2]
-    sources = [root / name for name in ("packages/weft/src", "packages/weft-remote/src", "wasm/src")]
+    sources = [root / name for name in ("packages/weft/src", "packages/weft-remote/src", "wasm/src", "web/python")]
     files = [file.relative_to(source).as_posix() for source in sources for file in source.rglob("*.py")]
     names = Path(__file__).with_name("later.txt").read_text().splitlines()
     ours = [name for name in names if name.startswith("weft")]
