@@ -102,7 +102,7 @@ def test_every_loop_around_kernels_begins_with_a_poll():
 def stopped(compiled, *args):
     """A call of a program that finds its word set when it first looks."""
     device = backend().runtime.device
-    device._stop_word.value = 1
+    device.stopped, device._stop_word.value = True, 1
     with pytest.raises(KeyboardInterrupt):
         compiled(*args)
 
@@ -137,7 +137,7 @@ def test_donated_arrays_stay_the_callers():
 
 def test_a_program_that_does_not_look_leaves_the_word_for_nobody():
     device = backend().runtime.device
-    device._stop_word.value = 1
+    device.stopped, device._stop_word.value = True, 1
     assert float(weft.jit(lambda x: x.sum())(ones(8))) == 8.0
     assert device._stop_word.value == 0
 
@@ -148,7 +148,7 @@ def test_threads_that_share_a_loop_end_too():
     loaded = device.load(compile_program(program, schedule=False, check=False))
     x = device.alloc(program.inputs[0].nbytes)
     before = device.stats()["allocated"]
-    device._stop_word.value = 1
+    device.stopped, device._stop_word.value = True, 1
     with pytest.raises(KeyboardInterrupt):
         device.run(loaded, [x])
     assert device.stats()["allocated"] == before

@@ -89,6 +89,7 @@ class WasmtimeDevice:
         self.raised: BaseException | None = None  # by a function of the host, for `run` to raise again
         # stores made, programs that are loaded, runs that have begun and not ended
         self.stores = self.live = self.running = 0
+        self.stopped = False  # `stop` was called, and the program that runs has not ended yet
         self._new_store(1)
         self.allocator = Allocator(self._grow, limit=most)
         self.lock = Turns()  # neither a wasmtime.Store nor the memory in it is for several threads at once
@@ -326,11 +327,12 @@ class WasmtimeDevice:
             try:
                 code = self._call(loaded)
             except wasmtime.Trap as e:
-                if self._stop_word.value:
+                if self.stopped:
                     raise KeyboardInterrupt from None
                 raise ProgramError(f"{loaded.artifact.name} trapped: {e}") from None
             finally:
                 self.running -= 1
+                self.stopped = False
                 self._stop_word.value = 0
                 if scratch:
                     self.free(scratch)
@@ -352,6 +354,8 @@ class WasmtimeDevice:
     def stop(self) -> None:
         """Ends the program that runs, from another thread, where it next looks; `run` raises KeyboardInterrupt."""
         if self.running:
+            # Said here too: a damaged program can write the word itself, and trap.
+            self.stopped = True
             self._stop_word.value = 1
 
     @property
