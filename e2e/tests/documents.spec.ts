@@ -438,5 +438,5 @@ test("what a notebook had of IPython's is said", async ({ page, site }) => {
   const cells = [{ cell_type: "code", metadata: {}, source: "%matplotlib inline\n!pip install optax", outputs: [] }];
   await openFile(page, "magic.ipynb", JSON.stringify({ cells, metadata: {}, nbformat: 4, nbformat_minor: 5 }));
   await expect(notices(page)).toContainText("Cell 1, line 1: “%matplotlib inline” is now a comment");
-  await expect(page.locator(".notebook .cm-content")).toHaveText("# %matplotlib inline# !pip install optax");
+  await expect(page.locator(".notebook .cm-content")).toHaveText("# %matplotlib inline!pip install optax");
 });

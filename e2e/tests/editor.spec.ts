@@ -338,7 +338,7 @@ test.describe("hover", () => {
     await cells.hover("vmap");
     await expect(cells.description).toContainText("fun over an additional axis of its arguments.");
     await expect(cells.description.locator("h4").first()).toHaveText("Args");
-    await expect(cells.description.locator("dt").first()).toHaveText("in_axes");
+    await expect(cells.description.locator("dt").first()).toHaveText("fun");
     await expect(cells.description.locator(".weft-example")).toContainText(">>> weft.vmap(");
   });
 

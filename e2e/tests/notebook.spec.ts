@@ -83,6 +83,7 @@ test("cells are inserted, moved, changed and deleted by keys, and a deleted one 
   await page.locator(".cell").nth(1).getByRole("button", { name: "Move up" }).click();
   await expect(page.locator(".cell .cm-content")).toHaveText(["second = 2", "first = 1"]);
   await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
   await page.keyboard.press("d");
   await page.keyboard.press("d");
   await expect(page.locator(".cell .cm-content")).toHaveText(["first = 1"]);
