@@ -39,8 +39,11 @@ export class Shelf {
   ) {
     for (const { message } of library.notices) notices.show(message);
     library.subscribe((event) => {
-      if (event.type === "notice") notices.show(event.notice.message);
-      else if (event.byOtherTab && event.id === this.document?.id) void this.changedElsewhere();
+      if (event.type === "notice") return notices.show(event.notice.message);
+      if (!this.document || event.id !== this.document.id) return;
+      if (event.byOtherTab) void this.changedElsewhere();
+      // Deleting a document and bringing it back count as changes too.
+      else if (this.revisions.has(this.document)) this.revisions.set(this.document, event.revision);
     });
     window.addEventListener("pagehide", () => {
       const edited = [...this.edits.keys()];

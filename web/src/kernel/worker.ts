@@ -215,7 +215,7 @@ async function prepare({ pyodide, packages }: Session, source: string): Promise<
     endWait = null;
     if (signals) pyodide.setInterruptBuffer(signals.interrupt);
     const ms = performance.now() - started;
-    if (ms >= 20) {
+    if (ms >= 5) {
       timings["packages"] = ms;
       post({ type: "progress", what: "Running", loaded: 0, total: 0 });
     }
