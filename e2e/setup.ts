@@ -18,8 +18,12 @@ async function editorPage(folder: string, python: string): Promise<void> {
   const names = ["index.json", "sources.json"].map((name) => path.join(folder, name));
   execFileSync(python, [path.join(root, "tools/web/make_index.py"), ...names], { stdio: "inherit" });
   fs.copyFileSync(await indexPython(), path.join(folder, "python.json"));
-  const head = `<meta charset="utf-8"><title>editor</title><link rel="icon" href="data:,"><link rel="stylesheet" href="editor_page.css">`;
-  const page = `<!doctype html><html lang="en"><head>${head}</head><body><main style="display: block; padding: 90px 20px 200px"><h1 class="visually-hidden">Cells</h1></main><script type="module" src="editor_page.js"></script></body></html>`;
+  const page = [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>editor</title>',
+    '<link rel="icon" href="data:,"><link rel="stylesheet" href="editor_page.css"></head>',
+    '<body><main style="display: block; padding: 90px 20px 200px"><h1 class="visually-hidden">Cells</h1></main>',
+    '<script type="module" src="editor_page.js"></script></body></html>',
+  ].join("");
   fs.writeFileSync(path.join(folder, "index.html"), page);
   await build({
     entryPoints: [path.join(root, "e2e/fixtures/editor_page.ts")],

@@ -17,7 +17,8 @@ test("a run starts in the state of a new interpreter", async ({ playground }) =>
   const look = [
     "import builtins, json, os, sys, warnings, weft, weft.numpy",
     "print(weft.config.values.get('jax_enable_x64'), weft.numpy.arange(2) + 1, json.dumps([1]))",
-    "print(hasattr(builtins, 'answer'), os.environ.get('ANSWER'), '/nowhere' in sys.path, sys.getrecursionlimit() > 77)",
+    "print(hasattr(builtins, 'answer'), os.environ.get('ANSWER'), end=' ')",
+    "print('/nowhere' in sys.path, sys.getrecursionlimit() > 77)",
     "print(os.listdir('.'), os.getcwd(), warnings.filters[0][0] == 'error', 'mine' in sys.modules)",
   ];
   expect(await playground.runToEnd(look.join("\n"))).toBe(
@@ -99,7 +100,8 @@ test("values are shown by their best form; HTML can't act as the page", async ({
   const program = [
     "from weft_display import clear_output, display",
     "class Table:",
-    "    def _repr_html_(self): return '<table><tr><td>cell</td></tr></table><script>parent.document.title = 1</script>'",
+    "    def _repr_html_(self):",
+    "        return '<table><tr><td>cell</td></tr></table><script>parent.document.title = 1</script>'",
     "class Picture:",
     '    def _repr_svg_(self): return \'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"/>\'',
     "display('gone')",

@@ -24,7 +24,7 @@ function elsewhere(url: string): number {
 const later = (requests: string[]): string[] =>
   requests.map((url) => /\/later\/(\w+)-\w+\.zip$/.exec(url)?.[1]).filter((name) => name !== undefined);
 
-test("a first visit transfers at most 7 MB up to its first result, little more from a host that knows gzip alone", async ({
+test("a first visit transfers at most 7 MB up to its first result, little more with gzip alone", async ({
   browser,
 }) => {
   const { server, url, log } = await serve(path.join(root, "build/site"));
@@ -96,7 +96,8 @@ test("help fetches docstrings, once, which the language then has everywhere", as
     "import weft.scipy.stats", // from an archive of its own
     "shown = [weft, weft.jit, jnp.sin, jnp.add, weft.scipy.stats, weft.scipy.stats.norm.pdf]",
     "print([thing for thing in shown if len(inspect.getdoc(thing)) < 20])",
-    "things = [thing for thing in gc.get_objects() if type(thing) in (type, property, types.FunctionType, types.ModuleType)]",
+    "kinds = (type, property, types.FunctionType, types.ModuleType)",
+    "things = [thing for thing in gc.get_objects() if type(thing) in kinds]",
     "print([thing for thing in things if 'fetches this docstring' in str(thing.__doc__)])",
   ];
   expect(await playground.runToEnd(after.join("\n"))).toBe("[]\n[]\n");
@@ -118,7 +119,8 @@ test("help without docstrings says so and shows the signature", async ({ playgro
 test("an import whose archive can't be fetched says so, and works when it can be", async ({ playground, page }) => {
   await playground.open();
   const program =
-    "try: import weft.scipy.stats as stats\nexcept ImportError as error: print(error)\nelse: print(stats.norm.cdf(0.0))";
+    "try: import weft.scipy.stats as stats\nexcept ImportError as error: print(error)\n" +
+    "else: print(stats.norm.cdf(0.0))";
   const archives = "**/later/**";
   await page.context().route(archives, (route) => route.fulfill({ status: 503, body: "busy" }));
   expect(await playground.runToEnd(program)).toMatch(

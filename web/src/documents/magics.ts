@@ -1,7 +1,7 @@
 /**
  * What IPython adds to Python: magics (`%matplotlib inline`), shell commands (`!pip install x`), help (`x?`).
  *
- * The page runs plain Python, so these lines become comments, but for those that install packages, which it understands.
+ * The page runs plain Python, so these lines become comments, but for those that install packages: it knows them.
  */
 
 /** Cell magics whose cell is Python all the same. */

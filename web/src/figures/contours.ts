@@ -4,7 +4,7 @@
 export interface Ring {
   x: number[];
   y: number[];
-  /** Whether a point lies on the grid's border, or beside what is not a number: the ring is closed there, but the level is not reached. */
+  /** Whether a point lies on the grid's border, or beside NaN: the ring is closed there, but the level not reached. */
   border: boolean[];
 }
 

@@ -5,7 +5,8 @@ import { parameterDoc, parseDocstring, summaryOf } from "../../src/editor/docstr
 import { currentParameter, parseSignature } from "../../src/editor/signature.js";
 
 const signature = parseSignature(
-  "(a: dict[str, int], b: str = 'x, (y', /, c=[1, 2], *args: int, d: Callable[[int], str] = f, e, **rest) -> tuple[A, B]",
+  "(a: dict[str, int], b: str = 'x, (y', /, c=[1, 2], *args: int, d: Callable[[int], str] = f, e, **rest) " +
+    "-> tuple[A, B]",
 );
 
 test("a signature's parameters", () => {
