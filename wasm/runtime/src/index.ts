@@ -6,7 +6,7 @@ export { WeftInterrupted, WeftMemoryError, WeftProgramError, WeftRuntimeError } 
 export { detectFeatures } from "./features.js";
 export { GpuDevice, type GpuEntry, type GpuLimits } from "./gpu_device.js";
 export type { Plan, Step } from "./gpu_plan.js";
-export { createPage, type Page, type PageHooks, type PlotKind } from "./page.js";
+export { createPage, type Page, type PageHooks } from "./page.js";
 export { Socket, WeftConnectionError } from "./socket.js";
 export { isolatedHere, threadsHere, type Spawn } from "./threads.js";
 export { WasmDevice, type Entry } from "./wasm_device.js";

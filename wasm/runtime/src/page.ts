@@ -5,18 +5,14 @@ import { Socket } from "./socket.js";
 import { isolatedHere, threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
 
-export type PlotKind = "line" | "scatter" | "image";
-
 /**
- * What a page does with figures and timings; how many threads it gives programs (all it can have); whether addresses
+ * What a page does with timings; how many threads it gives programs (all it can have); whether addresses
  * have 64 bits. Each may be left out.
  */
 export interface PageHooks {
   threads?: number;
   memory64?: boolean;
   timing?(phase: string, ms: number): void;
-  live?(label: string, x: number, y: number): void;
-  plot?(kind: PlotKind, label: string, x: Float64Array, y: Float64Array): void;
 }
 
 export interface Page extends Required<Omit<PageHooks, "threads" | "memory64">> {
@@ -42,7 +38,5 @@ export async function createPage(hooks: PageHooks = {}): Promise<Page> {
     cache,
     open: (url) => Socket.open(url),
     timing: hooks.timing ?? nothing,
-    live: hooks.live ?? nothing,
-    plot: hooks.plot ?? nothing,
   };
 }
