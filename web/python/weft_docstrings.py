@@ -40,6 +40,7 @@ class Docstrings:
             return
         self.texts = json.loads(self.fetch())
         sys.meta_path.insert(0, self)
+        gc.unfreeze()  # the page has put aside what was there before the first program (weft_kernel.warm_up)
         for thing in gc.get_objects():
             if isinstance(text := _docstring(thing), str) and _MARKS.search(text):
                 thing.__doc__ = self.filled(text)

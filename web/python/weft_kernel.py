@@ -43,6 +43,7 @@ def warm_up() -> str:
         stream.reconfigure(line_buffering=True)
     python = ".".join(map(str, sys.version_info[:3]))
     weft_state.remember()
+    gc.freeze()  # a collection at the start of each run then looks at what programs made alone
     return dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
 
 
@@ -104,12 +105,15 @@ def _choose(backend: str, url: str, token: str, x64: bool) -> None:
     import weft
 
     if backend == "remote" and not _connected(url, token):
+        import _weft_page
         import weft.remote
 
+        started = time.perf_counter()
         if _session is not None:
             _session.close()
             _session = None
         _session = weft.remote.connect(url, token=token)
+        _weft_page.timing("connect", 1e3 * (time.perf_counter() - started))
     weft.config.update("jax_platforms", backend)
     if x64 != bool(weft.config.values.get("jax_enable_x64")):
         weft.config.update("jax_enable_x64", x64)
@@ -221,7 +225,7 @@ async def execute(request: str) -> str:
     except BaseException as error:
         outcome = _outcome(error, filename)
     finally:
-        _task = None
+        _task, _stopped = None, False  # handlers of widgets run on
         _finish()
     return dumps(outcome)
 
