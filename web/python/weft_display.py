@@ -258,7 +258,7 @@ def install() -> None:
     sys.stdin = _Input()
     try:
         from weft import plot
-    except ImportError:
+    except ImportError:  # a stand-in for the language, with which the page alone is tested
         return
     plot.set_renderer(_show_figure)
 

@@ -3,7 +3,7 @@ import { FigureView, type FigureSpec } from "../figures/index.js";
 import { FIGURE, WIDGET } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
 import { showMarkdown } from "../output/prose.js";
-import { register, type Make } from "../output/values.js";
+import { register, text, type Make } from "../output/values.js";
 import { widgets } from "../widgets/index.js";
 import { onTheme } from "./theme.js";
 
@@ -40,7 +40,6 @@ function prose(source: (data: unknown) => string): Make {
   };
 }
 
-const text = (data: unknown): string => (Array.isArray(data) ? data.join("") : String(data));
 const formula = (data: unknown): string => `$$\n${text(data).replace(/^\s*\$+|\$+\s*$/g, "")}\n$$`;
 
 export function useRenderers(python: Python): void {

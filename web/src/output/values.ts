@@ -104,7 +104,8 @@ const image = (mime: string, encoded: boolean): Make =>
     return [picture];
   });
 
-function text(data: unknown): string {
+/** Text as bundles have it: whole, or as a list of lines, as files of notebooks do. */
+export function text(data: unknown): string {
   return Array.isArray(data) ? data.join("") : String(data);
 }
 
