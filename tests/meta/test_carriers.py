@@ -25,10 +25,9 @@ CARRIERS = {name for name, p in registry.items() if p.carries is not None}
 
 # names ---------------------------------------------------------------------------------------------------------------
 
-# What may know them: names for users, what programs from outside may hold (it is safer as one list), and the lowering
-# of loops and choices in the compiler of kernels, whose IR has nodes of the same names.
+# What may know them: names for users, and the lowering of loops and choices in the compiler of kernels, whose IR has
+# nodes of the same names.
 MAY = {
-    "weft.serialization.parameters": "a list of what programs from outside may hold",
     "weft_wasm.lower.fuse": "which nodes take arrays in memory",
     "weft_wasm.lower.loop_nests": "branches that share storage",
     "weft_wasm.lower.program": "kinds of fused groups",

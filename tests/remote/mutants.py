@@ -15,8 +15,9 @@ from typing import Any
 
 from weft.base import dtypes
 from weft.core.jaxpr import round_scalar
-from weft.serialization.parameters import PORTABLE
-from weft.core.primitive import param_types, registry
+from weft.core.primitive import registry
+from weft.core.wire import param_types
+from declared import PORTABLE
 from program_parts import Body, Carried, DType, Equation, Known, Name, Number, Type, Wrong, _type, bodies, retype, write
 
 # what is changed ------------------------------------------------------------------------------------------------------
@@ -347,7 +348,7 @@ class Mutator:
         if place is None:
             return
         eqn = place[0].equations[place[1]]
-        alike = [p for p in PRIMITIVES if PORTABLE[p].keys() == eqn.params.keys()] or PRIMITIVES
+        alike = [p for p in PRIMITIVES if PORTABLE[p].parameters.keys() == eqn.params.keys()] or PRIMITIVES
         eqn.primitive = rng.choice(alike if rng.random() < 0.8 else (*PRIMITIVES, *sorted(registry), "nothing"))
 
     def nested(self) -> None:

@@ -17,7 +17,8 @@ from weft.serialization.binary import Writer
 from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var
 from weft.serialization.portable import NotPortable
-from weft.core.primitive import param_types, registry
+from weft.core.primitive import registry
+from weft.core.wire import param_types
 
 
 Type = tuple  # ("float32", False, (2, 3)), or () for a token

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
+from declared import REFUSED
 from hosts import host_here, run_host
 from raw import Raw
 from weft import lax
@@ -18,9 +19,10 @@ from weft.base.avals import shaped, token
 from weft.serialization import programs as s
 from weft.serialization.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
-from weft.serialization.parameters import COUNT, INTEGER, PORTABLE, REFUSED, SIZE
+from weft.serialization.parameters import why_refused
+from weft.core.wire import COUNT, INTEGER, SIZE, portable
 from weft.serialization.portable import NotPortable
-from weft.core.primitive import registry
+from weft.core.primitive import Primitive, registry
 from weft.runtime.device import backend_of
 from weft_native.host.messages import LONGEST, LogFormatter, public_text
 from weft_native.host.programs import Executable
@@ -129,30 +131,39 @@ def test_a_client_has_no_python_function_called_and_learns_nothing_of_the_host(t
 
 
 def test_somebody_has_decided_about_every_primitive():
-    """A new primitive is refused until it is in one of the tables of `core.parameters`; those say nothing of
-    primitives that are gone.
+    """tests/remote/wire.txt lists what each primitive of each module declares, so that nothing gets in unseen. If the
+    test fails, read what changed as somebody who sends programs would, then write the list again:
+    `python tests/remote/declared.py > tests/remote/wire.txt`.
     """
-    names = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-c",
-            """
-import importlib, pkgutil, weft
-for module in pkgutil.walk_packages(weft.__path__, "weft."):
-    if module.name not in ("weft.as_jax", "weft.remote"):
-        importlib.import_module(module.name)
-from weft.core.primitive import registry
-print(*registry)
-""",
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    assert not PORTABLE.keys() & REFUSED.keys()
-    assert {*PORTABLE, *REFUSED} == {*names}
+    here = pathlib.Path(__file__).parent
+    now = subprocess.run(
+        [sys.executable, "-W", "ignore", str(here / "declared.py")], check=True, capture_output=True, text=True
+    ).stdout
+    assert now == (here / "wire.txt").read_text()
+    assert "nobody has said yet" not in now
+
+
+NEVER = """
+    addupdate call_exported check composite custom_jvp_call custom_vjp_call debug_callback dce_sink empty_ref ffi_call
+    free_ref freeze get inspect_sharding io_callback new_ref pure_callback random_bits shard_map sharding_constraint
+    swap todense transfer
+"""
+
+
+@pytest.mark.parametrize("name", NEVER.split())
+def test_what_reaches_python_or_the_process_never_leaves(name):
+    """Whatever the list says: these call Python or compiled code, write references, or look at the process."""
+    assert REFUSED[name].parameters is None and REFUSED[name].why_not
+
+
+def test_a_primitive_that_declares_nothing_is_refused():
+    primitive = Primitive("undeclared_for_a_test", foreign=True)
+    primitive.foreign = False
+    assert why_refused(primitive) == "nobody has said yet that it may"
+
+
+def test_a_library_declares_in_vain():
+    assert why_refused(Primitive("of_a_library", foreign=True, wire=portable())) == "it belongs to a library"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +173,7 @@ def test_integers_have_64_bits(kind, least):
     assert kind.holds((1 << 63) - 1) and kind.holds(least) and not any(map(kind.holds, (1 << 63, least - 1, True, 1.0)))
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSED if name in registry])
+@pytest.mark.parametrize("name", REFUSED)
 def test_what_exists_in_one_process_only_is_refused(name):
     """Whatever its parameters are: by the writer, and by the reader should someone write it all the same."""
     args = [Var(F32)]

@@ -5,10 +5,10 @@ import pytest
 
 import weft
 import weft.numpy as jnp
+from declared import PORTABLE
 from weft import export, lax
 from weft.higher_order.composite import composite
 from weft.core.jaxpr import subjaxprs
-from weft.serialization.parameters import PORTABLE
 from weft.core.primitive import Primitive
 from weft.experimental import checkify, sparse
 from weft.runtime.dispatch import program_for

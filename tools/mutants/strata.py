@@ -24,6 +24,7 @@ WEFT, WASM, NATIVE, REMOTE = (
 STRATA = {
     "the wire: codec, client, host": [
         f"{WEFT}/serialization/**/*.py",
+        f"{WEFT}/core/wire.py",
         f"{WEFT}/transforms/portable.py",
         f"{WEFT}/core/verify.py",
         f"{WEFT}/export/artifact.py",

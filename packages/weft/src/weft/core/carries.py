@@ -19,12 +19,17 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence, final
 
 from .jaxpr import ClosedJaxpr, Jaxpr
+from .wire import Kind
 
 if TYPE_CHECKING:
     from .types import Params
 
 REST = "rest"  # in place of a count: the operands that no other group counts
 CARRY, ROWS = "carry", "rows"
+
+
+PROGRAM = Kind("a program", lambda v: isinstance(v, ClosedJaxpr))
+OPEN_PROGRAM = Kind("a program", lambda v: isinstance(v, Jaxpr))
 
 
 class Runs(Enum):

@@ -19,7 +19,6 @@ from typing import (
     Sequence,
     TypeAlias,
     TypeGuard,
-    TypeVar,
     final,
 )
 
@@ -27,13 +26,12 @@ from ..base.annotations import override
 from ..base.errors import at_user_line
 from ..base.host import has_numpy, np
 from .trace import current_trace
+from .wire import UNDECIDED, Wire
 
 if TYPE_CHECKING:
     from .effects import Effect
     from .trace import Axis
     from .types import AbstractValue, Dims, ElementType, Params, Shape, Value
-
-T = TypeVar("T")
 
 # The rules. A primitive's parameters come by name, after what is written here. Equations (`JaxprEqn`) are Any here,
 # since they stand above the primitives that they apply.
@@ -74,18 +72,7 @@ ShownRule: TypeAlias = "Callable[[Params], Sequence[tuple[str, object]]]"
 VaryRule: TypeAlias = "Callable[[Params, Sequence[frozenset[Any]]], Sequence[frozenset[Any]]]"
 
 registry: dict[str, "Primitive"] = {}
-param_types: dict[str, type[Any]] = {}  # classes of parameters that serialized programs name
-
 RULES = ("abstract", "reference", "jvp", "transpose", "batch")
-
-
-def param_type(cls: type[T]) -> type[T]:
-    """Class decorator: an Enum or NamedTuple that parameters of primitives may hold; its name is part of the
-    serialized form.
-    """
-    if param_types.setdefault(cls.__name__, cls) is not cls:
-        raise ValueError(f"there is a parameter type {cls.__name__!r} already")
-    return cls
 
 
 class Unsupported:
@@ -146,8 +133,10 @@ class Primitive:
         hidden: tuple[str, ...] = (),
         basic: bool = True,
         foreign: bool = False,
+        wire: Wire = UNDECIDED,
     ):
         self.name, self.multiple_results, self.basic, self.foreign = name, multiple_results, basic, foreign
+        self.wire = wire  # what a program from outside may hold of it
         self.hidden = hidden  # parameters that jaxprs don't show while they are None or False
         self.abstract: AbstractRule | Unsupported = Missing(name, "abstract")
         self.reference: ReferenceRule | Unsupported = Missing(name, "reference")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import SIZES, portable
 from ..base.host import from_flat, np
 from ..primitives.elementwise import add, lt, mul, select, sub
 from ..primitives.bitwise import mulhi, shift_right_logical
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..base.avals import AbstractValue, Shape
     from ..core.types import Value
 
-rng_uniform_p = Primitive("rng_uniform", basic=False)
+rng_uniform_p = Primitive("rng_uniform", basic=False, wire=portable(shape=SIZES))
 
 
 def a_key_for_rng_uniform() -> Value:

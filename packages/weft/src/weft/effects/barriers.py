@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.effects import no_dce
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import portable, stays
 from ..transforms.jvp import instantiate
 from ..transforms.stage import JaxprTracer
 
 if TYPE_CHECKING:
     from ..core.types import Value
 
-optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True, basic=False)
+optimization_barrier_p = Primitive(
+    "optimization_barrier", multiple_results=True, basic=False, wire=portable().and_tokens()
+)
 
 
 def _barrier_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Any, Any]:
@@ -33,7 +36,9 @@ p.abstract, p.reference, p.decompose, p.jvp = (
 p.transpose = lambda cts, *xs: optimization_barrier_p.bind(*[instantiate(ct) for ct in cts])
 p.batch = lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims))
 
-dce_sink_p = Primitive("dce_sink", multiple_results=True, basic=False)
+dce_sink_p = Primitive(
+    "dce_sink", multiple_results=True, basic=False, wire=stays("it is an effect, and a program from outside has none")
+)
 _NO_DCE = frozenset([no_dce])
 p = dce_sink_p
 p.abstract, p.reference, p.decompose = (
@@ -48,7 +53,7 @@ p.batch = lambda axis, args, dims, **params: (dce_sink_p.bind(*args, **params), 
 
 # stage ---------------------------------------------------------------------------------------------------------------
 
-stage_p = Primitive("stage", basic=False)
+stage_p = Primitive("stage", basic=False, wire=portable())
 p = stage_p
 p.abstract = p.reference = p.transpose = unsupported(
     "stage leaves nothing in a program: what it stages is a variable there"

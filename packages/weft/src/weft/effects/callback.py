@@ -12,6 +12,7 @@ from ..base import dtypes
 from ..base.avals import shaped
 from ..core import effects
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import CALLS_PYTHON
 from ..core.trace import get_aval, is_array, is_array_like
 from ..base.errors import at_user_line
 from ..base.host import HostArray, from_flat, has_numpy, np, unpack
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
-debug_callback_p = Primitive("debug_callback", multiple_results=True, hidden=("partitioned",))
-pure_callback_p = Primitive("pure_callback", multiple_results=True, hidden=("sharding",))
-io_callback_p = Primitive("io_callback", multiple_results=True, hidden=("sharding",))
+debug_callback_p = Primitive("debug_callback", multiple_results=True, hidden=("partitioned",), wire=CALLS_PYTHON)
+pure_callback_p = Primitive("pure_callback", multiple_results=True, hidden=("sharding",), wire=CALLS_PYTHON)
+io_callback_p = Primitive("io_callback", multiple_results=True, hidden=("sharding",), wire=CALLS_PYTHON)
 
 
 class HostFunction:

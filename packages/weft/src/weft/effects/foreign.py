@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base.annotations import override
 from ..core import effects
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import stays
 from ..base.errors import at_user_line
 from .callback import batch_by_method
 
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Value
 
-ffi_call_p = Primitive("ffi_call", multiple_results=True)
+ffi_call_p = Primitive(
+    "ffi_call",
+    multiple_results=True,
+    wire=stays("it calls compiled code by its name, and says itself which results that writes"),
+)
 _EFFECTS: frozenset[Any] = frozenset([effects.io])
 _NONE: frozenset[Any] = frozenset()
 

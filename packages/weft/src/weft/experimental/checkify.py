@@ -20,6 +20,7 @@ from ..core.carries import CARRY, Carries
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.primitive import AsDecomposed, Primitive, unsupported
+from ..core.wire import stays
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
 from ..base.host import HostArray, np
 from ..primitives.linear import convert, zeros
@@ -211,7 +212,14 @@ def init_error() -> Error:
 # check ---------------------------------------------------------------------------------------------------------------
 
 _effect = Effect("Error")
-check_p = Primitive("check", multiple_results=True, hidden=("slots", "failures"))
+check_p = Primitive(
+    "check",
+    multiple_results=True,
+    hidden=("slots", "failures"),
+    wire=stays(
+        "its message is built in this process; weft.experimental.checkify.checkify makes it a result of the program"
+    ),
+)
 check_p.cache = None
 
 

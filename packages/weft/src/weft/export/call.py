@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, unsupported
+from ..core.wire import IS_OPENED
 from ..transforms.batch import batch_jaxpr, to_front
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Value
 
-call_exported_p = Primitive("call_exported", multiple_results=True)
+call_exported_p = Primitive("call_exported", multiple_results=True, wire=IS_OPENED)
 
 
 def _batch(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.avals import tangent_aval
-from ..core.carries import Carries, Runs
+from ..core.carries import Carries, PROGRAM, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.memo import Memo, memoized
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
+from ..core.wire import FLAG, TEXT, many, portable
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.discharge import hoist_refs
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from ..transforms.linearize import PartialTrace
     from ..transforms.stage import JaxprTrace
 
-jit_p = Primitive("jit", multiple_results=True)
+jit_p = Primitive(
+    "jit",
+    multiple_results=True,
+    wire=portable(jaxpr=PROGRAM, name=TEXT, donated_invars=many(FLAG), keep_unused=FLAG, inline=FLAG).and_tokens(),
+)
 _PRUNED: Memo[tuple[bool, ...], tuple[Jaxpr, list[bool]]] = Memo()  # by the results that are used
 
 

@@ -8,7 +8,8 @@ from ..base.annotations import Args, Function, Result
 from ..core.interpret import interpret
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.primitive import Primitive, param_type, unsupported
+from ..core.primitive import Primitive, unsupported
+from ..core.wire import param_type, stays
 from ..core.trace import Tracer, get_aval
 from ..base.errors import UnexpectedTracerError
 from ..base.host import is_host_array, to_bytes
@@ -19,7 +20,12 @@ from .common import trace_open
 if TYPE_CHECKING:
     from ..core.types import Value
 
-composite_p = Primitive("composite", multiple_results=True, basic=False)
+composite_p = Primitive(
+    "composite",
+    multiple_results=True,
+    basic=False,
+    wire=stays("it stands for an operation that a compiler knows by name"),
+)
 
 
 @param_type

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 from ..base import dtypes, promotion
 from ..base.avals import AbstractRef, physical, tangent_aval
 from ..base.config import config
-from ..core.carries import REST, Carries, Runs
+from ..core.carries import Carries, PROGRAM, REST, Runs
 from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.wire import many, portable
 from ..core.trace import get_aval, is_array_like
 from ..base.source_info import api_boundary
 from ..base.errors import at_user_line, type_error
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-cond_p = Primitive("cond", multiple_results=True)
+cond_p = Primitive("cond", multiple_results=True, wire=portable(branches=many(PROGRAM)).and_tokens())
 
 
 def _bind_cond(index: Value, *args: Value, branches: Sequence[ClosedJaxpr]) -> list[Any]:

@@ -12,6 +12,7 @@ from ..base.avals import AbstractValue, shaped, tangent_aval
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero
+from ..core.wire import IS_OPENED
 from ..core.trace import get_aval
 from ..base.errors import UnexpectedTracerError, at_user_line
 from ..primitives.linear import scalar_as_array, zeros
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Args = ParamSpec("Args")
 _Q = ParamSpec("_Q")
 Result = TypeVar("Result")
-custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
+custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, wire=IS_OPENED)
 
 
 class Rule:

@@ -11,6 +11,7 @@ from ..base.avals import ShapedArray, shaped, tangent_aval
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
+from ..core.wire import IS_OPENED
 from ..core.trace import get_aval, is_array_like
 from ..base.errors import at_user_line
 from ..primitives.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, scalar_as_array
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
 
 _Q = ParamSpec("_Q")
 
-custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True)
-custom_lin_p = Primitive("custom_lin", multiple_results=True)
+custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, wire=IS_OPENED)
+custom_lin_p = Primitive("custom_lin", multiple_results=True, wire=IS_OPENED)
 
 
 class CustomVJPPrimal:
@@ -357,7 +358,7 @@ custom_lin_p.transpose, custom_lin_p.batch, custom_lin_p.in_reverse_only = _lin_
 
 # forward rules that need not run -------------------------------------------------------------------------------------
 
-remat_opt_p = Primitive("remat_opt", multiple_results=True)
+remat_opt_p = Primitive("remat_opt", multiple_results=True, wire=IS_OPENED)
 
 
 def _bind_remat_opt(

@@ -10,6 +10,7 @@ from ..base.avals import tangent_aval
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
+from ..core.wire import IS_OPENED
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
 from ..primitives.linear import broadcast_to_axis
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..transforms.linearize import PartialTrace
     from ..base.tree import PyTreeDef
 
-custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
+custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, wire=IS_OPENED)
 
 # `rule(axis_size, in_batched, *args) -> (outs, out_batched)` is flat; `in_tree` and `out_tree` are those of the user's
 # function.

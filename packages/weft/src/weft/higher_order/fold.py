@@ -8,10 +8,11 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.avals import shaped, tangent_aval
-from ..core.carries import Carries, Runs
+from ..core.carries import Carries, PROGRAM, Runs
 from ..core.interpret import interpret
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
+from ..core.wire import AXES, portable
 from ..core.trace import Axis, get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..core.jaxpr import ClosedJaxpr
     from ..core.types import Dims, Value
 
-reduce_p = Primitive("reduce", multiple_results=True)
+reduce_p = Primitive("reduce", multiple_results=True, wire=portable(jaxpr=PROGRAM, dimensions=AXES))
 
 
 # what folds share: operands come first, then an initial value for each -----------------------------------------------

@@ -8,6 +8,7 @@ from ..base.avals import tangent_aval
 from ..core.carries import REST, Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
+from ..core.wire import IS_OPENED
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
 from ..base.source_info import api_boundary
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..core.types import Dims, Value
     from ..base.tree import PyTreeDef
 
-linear_call_p = Primitive("linear_call", multiple_results=True)
+linear_call_p = Primitive("linear_call", multiple_results=True, wire=IS_OPENED)
 
 # Operands: what both functions close over, the residuals (num_res with the former), the linear arguments.
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
 from ..base.annotations import Args, Decorator, Function, Result
 from ..base.avals import tangent_aval
-from ..core.carries import Carries, Runs
+from ..core.carries import Carries, OPEN_PROGRAM, Runs
 from ..core.effects import any_io
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
+from ..core.wire import FLAG, NOTHING, TEXT, either, many, portable, word
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
 from ..primitives.rules import linear_jvp
@@ -37,7 +38,13 @@ if TYPE_CHECKING:
     from ..base.tree import PyTreeDef
     from ..base.annotations import Tree
 
-remat_p = Primitive("remat2", multiple_results=True)
+remat_p = Primitive(
+    "remat2",
+    multiple_results=True,
+    wire=portable(
+        jaxpr=OPEN_PROGRAM, prevent_cse=either(FLAG, many(FLAG)), differentiated=FLAG, policy=NOTHING
+    ).and_tokens(),
+)
 
 
 def _closed(jaxpr: Jaxpr) -> ClosedJaxpr:
@@ -331,7 +338,7 @@ def _flags_of_leaves(prevent_cse: Sequence[bool], tree: PyTreeDef, leaves: Seque
 
 # names, and memories -------------------------------------------------------------------------------------------------
 
-name_p = Primitive("name")
+name_p = Primitive("name", wire=portable(name=TEXT))
 name_p.abstract = lambda x, *, name: x
 name_p.reference = lambda x, *, name: x
 name_p.decompose = name_p.impl = lambda x, *, name: x
@@ -356,7 +363,7 @@ def checkpoint_name(x: Tree, name: str) -> Tree:
 
 
 # A value put into another memory of its device ("device", "pinned_host"). A device with one memory has nothing to move.
-to_memory_p = Primitive("device_put")
+to_memory_p = Primitive("device_put", wire=portable(memory=word("device", "pinned_host", "unpinned_host")))
 to_memory_p.abstract = lambda x, *, memory: x
 to_memory_p.reference = lambda x, *, memory: x
 to_memory_p.decompose = lambda x, *, memory: x

@@ -8,10 +8,11 @@ from ..base import dtypes
 from ..base.avals import SymbolicSize, as_size, reshaped, tangent_aval
 from ..base.config import config
 from ..symbolic.dims import max_dim
-from ..core.carries import REST, Carries, Counted, Runs
+from ..core.carries import Carries, Counted, PROGRAM, REST, Runs
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.wire import COUNT, FLAG, INTEGER, SIZE, either, portable
 from ..core.trace import Tracer, get_aval, is_array, is_array_like, tracing
 from ..base.source_info import api_boundary
 from ..base.errors import ConcretizationTypeError, at_user_line, type_error
@@ -46,7 +47,18 @@ _X = TypeVar("_X")
 _Y = TypeVar("_Y")
 
 
-scan_p = Primitive("scan", multiple_results=True)
+scan_p = Primitive(
+    "scan",
+    multiple_results=True,
+    wire=portable(
+        jaxpr=PROGRAM,
+        length=SIZE,
+        reverse=FLAG,
+        unroll=either(INTEGER, FLAG),
+        num_consts=COUNT,
+        num_carry=COUNT,
+    ).and_tokens(),
+)
 
 
 def _split3(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:

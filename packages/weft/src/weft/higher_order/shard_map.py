@@ -15,6 +15,7 @@ from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
 from ..core.memo import memoized, memoized_closed
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
+from ..core.wire import COMMUNICATES
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
 from ..primitives.collective import all_gather_p, axis_index_p, psum_p
 from ..primitives.elementwise import div
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from ..base.mesh import PartitionSpec
     from ..transforms.linearize import PartialTrace
 
-shard_map_p = Primitive("shard_map", multiple_results=True)
+shard_map_p = Primitive("shard_map", multiple_results=True, wire=COMMUNICATES)
 
 
 def bind_shard_map(

@@ -13,6 +13,7 @@ from ..base.avals import tangent_aval
 from ..core.carries import REST, Carries, Runs
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
+from ..core.wire import IS_OPENED
 from ..core.trace import get_aval, is_array_like
 from ..base.errors import at_user_line
 from ..primitives.elementwise import neg, sub
@@ -50,7 +51,7 @@ class _LinearSolveTuple(NamedTuple):
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-custom_linear_solve_p = Primitive("custom_linear_solve", multiple_results=True)
+custom_linear_solve_p = Primitive("custom_linear_solve", multiple_results=True, wire=IS_OPENED)
 
 
 def _consts_of(args: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list[Any]]:

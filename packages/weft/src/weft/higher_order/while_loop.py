@@ -8,11 +8,12 @@ from ..base import dtypes, promotion
 from ..base.avals import SymbolicSize, tangent_aval
 from ..base.config import config
 from ..symbolic.dims import as_value, max_dim
-from ..core.carries import REST, Carries, Runs
+from ..core.carries import Carries, PROGRAM, REST, Runs
 from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import COUNT, portable
 from ..core.trace import get_aval, is_array, is_array_like, tracing
 from ..base.source_info import api_boundary
 from ..base.errors import at_user_line, type_error
@@ -43,7 +44,11 @@ if TYPE_CHECKING:
 _C = TypeVar("_C")
 
 
-while_p = Primitive("while", multiple_results=True)
+while_p = Primitive(
+    "while",
+    multiple_results=True,
+    wire=portable(cond_jaxpr=PROGRAM, body_jaxpr=PROGRAM, cond_nconsts=COUNT, body_nconsts=COUNT).and_tokens(),
+)
 
 
 def _bind_while(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.avals import shaped
-from ..core.carries import Carries, Runs
+from ..core.carries import Carries, PROGRAM, Runs
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import portable, row
+from ..primitives.window import WINDOW, dilated, patches, window_shape, with_batch_axis
 from ..base.host import np
 from ..primitives.shape import pad_p
-from ..primitives.window import dilated, patches, window_shape, with_batch_axis
 from .fold import check_operands, derive, fold_last, fold_one, halves
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from ..core.jaxpr import ClosedJaxpr
     from ..core.types import Value
 
-reduce_window_p = Primitive("reduce_window", multiple_results=True, basic=False)
+reduce_window_p = Primitive(
+    "reduce_window", multiple_results=True, basic=False, wire=portable(jaxpr=PROGRAM, consts=row(), **WINDOW)
+)
 
 
 def _abstract(*args: Value, jaxpr: ClosedJaxpr, consts: Sequence[Value], **params: Any) -> list[AbstractValue]:

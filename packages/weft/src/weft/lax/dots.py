@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from ..base.annotations import override
 from ..base.config import config
-from ..core.primitive import param_type
+from ..core.wire import param_type
 from ..primitives import dot as ops
 from ..primitives.dot import DotAlgorithm, DotAlgorithmPreset
 from ..primitives.rules import shape_of

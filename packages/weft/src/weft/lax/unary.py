@@ -6,11 +6,10 @@ import enum
 from typing import TYPE_CHECKING
 
 from ..base import dtypes
-from ..core.primitive import param_type
+from ..core.wire import param_type
 from ..core.trace import get_aval
 from ..base.errors import type_error
-from ..primitives import elementwise as ops, bitwise
-from ..primitives import linear
+from ..primitives import bitwise, elementwise as ops, linear
 from ..primitives.rules import dtype_of, scalar_like
 from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, Tree

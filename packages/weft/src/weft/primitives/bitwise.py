@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.wire import DTYPE, INTEGER, portable
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from ..base.host import np
@@ -44,13 +45,14 @@ def _shift(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 shift_left_p = _elementwise(
-    "shift_left", INT, _shift(lambda x, y, over, u: np.where(over, 0, x << y).astype(x.dtype)), arity=2
+    "shift_left", INT, _shift(lambda x, y, over, u: np.where(over, 0, x << y).astype(x.dtype)), arity=2, wire=portable()
 )
 shift_right_logical_p = _elementwise(
     "shift_right_logical",
     INT,
     _shift(lambda x, y, over, u: np.where(over, 0, x.view(u) >> y.view(u)).astype(u).view(x.dtype)),
     arity=2,
+    wire=portable(),
 )
 shift_right_arithmetic_p = _elementwise(
     "shift_right_arithmetic",
@@ -61,6 +63,7 @@ shift_right_arithmetic_p = _elementwise(
         ).view(x.dtype)
     ),
     arity=2,
+    wire=portable(),
 )
 shift_left, shift_right_logical, shift_right_arithmetic = map(
     _fn, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
@@ -76,8 +79,8 @@ def _clz(x: Value) -> Value:
     return np.vectorize(lambda v: bits - (int(v) & ((1 << bits) - 1)).bit_length(), otypes=[x.dtype])(x)
 
 
-population_count_p = _elementwise("population_count", INT, _popcount)
-clz_p = _elementwise("clz", INT, _clz)
+population_count_p = _elementwise("population_count", INT, _popcount, wire=portable())
+clz_p = _elementwise("clz", INT, _clz, wire=portable())
 population_count, clz = _fn(population_count_p), _fn(clz_p)
 
 
@@ -106,7 +109,9 @@ def _mulhi_decompose(x: Value, y: Value) -> Value:
     return high
 
 
-mulhi_p = _elementwise("mulhi", INT, _mulhi_reference, arity=2, basic=False, decompose=_mulhi_decompose)
+mulhi_p = _elementwise(
+    "mulhi", INT, _mulhi_reference, arity=2, basic=False, decompose=_mulhi_decompose, wire=portable()
+)
 mulhi: Function = _fn(mulhi_p)
 
 
@@ -137,6 +142,7 @@ def _total(name: str, reference: Callable[..., Any], compare: Callable[..., Any]
         arity=2,
         basic=False,
         decompose=lambda x, y: compare(_ordered(x), _ordered(y)),
+        wire=portable(),
     )
 
 
@@ -147,7 +153,7 @@ le_to_p = _total("le_to", lambda x, y: x <= y, le)
 
 # bitcast, reduce_precision -------------------------------------------------------------------------------------------
 
-bitcast_convert_type_p = Primitive("bitcast_convert_type")
+bitcast_convert_type_p = Primitive("bitcast_convert_type", wire=portable(new_dtype=DTYPE))
 
 
 def _bitcast_abstract(x: ShapedArray, *, new_dtype: ElementType) -> ShapedArray:
@@ -238,6 +244,7 @@ reduce_precision_p: Primitive = _elementwise(
     refuse=_no_precision,
     jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
     transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)],
+    wire=portable(exponent_bits=INTEGER, mantissa_bits=INTEGER),
 )
 
 

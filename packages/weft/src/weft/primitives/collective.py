@@ -12,22 +12,17 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import COMMUNICATES
 from ..core.trace import axis_env, axis_size_of, get_aval
 from ..base.errors import type_error
 from ..base.host import from_flat
-from .elementwise import add, eq
-from .elementwise import mul as _mul
-from .elementwise import select as _select
-from .gather import GatherDimensionNumbers
+from .elementwise import add, eq, mul as _mul, select as _select
+from .gather import GatherDimensionNumbers, gather as _gather
 from .dynamic_slice import dynamic_slice_p as _dynamic_slice_p
-from .gather import gather as _gather
-from .linear import broadcast_in_dim, broadcast_to_axis, full, moveaxis, reduce_sum, zeros
-from .linear import reshape as _reshape
+from .linear import broadcast_in_dim, broadcast_to_axis, full, moveaxis, reduce_sum, reshape as _reshape, zeros
 from .reduce import reduce_max, reduce_min
 from .rules import is_linear_arg, linear_jvp, shape_of
-from .shape import concatenate as _concatenate
-from .shape import iota
-from .shape import slice_ as _slice
+from .shape import concatenate as _concatenate, iota, slice_ as _slice
 
 if TYPE_CHECKING:
     from ..core.primitive import AbstractRule, TransposeRule
@@ -168,7 +163,7 @@ def _batch_member(
 
 def _all_reduce(name: str, reduce: Callable[..., Any], scale_constant: Any) -> Primitive:
     """A reduction over named axes; positions among the axes are reduced in place."""
-    primitive = Primitive(name, multiple_results=True)
+    primitive = Primitive(name, multiple_results=True, wire=COMMUNICATES)
 
     def abstract(*xs: ShapedArray, axes: tuple[Any, ...], axis_index_groups: Any) -> list[ShapedArray]:
         for axis in names_of(axes):
@@ -271,7 +266,7 @@ def _everywhere(params: Params, ins: Sequence[frozenset[Any]]) -> list[Value]:
 
 psum_p.vary = pmax_p.vary = pmin_p.vary = _reduced
 
-pvary_p = Primitive("pvary")
+pvary_p = Primitive("pvary", wire=COMMUNICATES)
 pvary_p.abstract = lambda x, *, axes: x
 pvary_p.vary = lambda params, ins: [ins[0].union(checked(params["axes"]))]
 pvary_p.reference = pvary_p.decompose = lambda x, *, axes: x
@@ -282,7 +277,7 @@ pvary_p.batch = lambda axis, args, dims, *, axes: (pvary_p.bind(*args, axes=axes
 
 # where a member stands -----------------------------------------------------------------------------------------------
 
-axis_index_p = Primitive("axis_index")
+axis_index_p = Primitive("axis_index", wire=COMMUNICATES)
 axis_index_p.abstract = lambda *, axis_name: (axis_size_of(axis_name), shaped((), dtypes.int32))[1]
 axis_index_p.vary = lambda params, ins: [frozenset(checked((params["axis_name"],)))]
 axis_index_p.axis_names = lambda params: (params["axis_name"],)
@@ -309,7 +304,7 @@ def _collective(
     name: str, alone: Callable[..., Any], dimensions: tuple[Any, ...], abstract: AbstractRule, transpose: TransposeRule
 ) -> Primitive:
     """A linear collective of one operand; `dimensions` names the parameters that are positions of its axes."""
-    primitive = Primitive(name)
+    primitive = Primitive(name, wire=COMMUNICATES)
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         (x,), (dim,), names = args, dims, names_of(params["axis_name"])

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero, param_type
+from ..core.primitive import Primitive, Zero
+from ..core.wire import AXES, PAIRS, SIZE, SIZES, param_type, portable, record
+from .dot import PRODUCT, dot_general
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from ..base.host import np
-from .dot import dot_general
 from .linear import add_any, convert, full, moveaxis, reshape, transpose
 from .rules import check_kind, dtype_of, is_linear_arg, same_dtype, shape_of
 from .shape import pad_p, rev
@@ -38,7 +39,20 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
-conv_general_dilated_p = Primitive("conv_general_dilated", basic=False)
+conv_general_dilated_p = Primitive(
+    "conv_general_dilated",
+    basic=False,
+    wire=portable(
+        window_strides=SIZES,
+        padding=PAIRS,
+        lhs_dilation=SIZES,
+        rhs_dilation=SIZES,
+        dimension_numbers=record("ConvDimensionNumbers", AXES, AXES, AXES),
+        feature_group_count=SIZE,
+        batch_group_count=SIZE,
+        **PRODUCT,
+    ),
+)
 _NAME = "conv_general_dilated"
 
 

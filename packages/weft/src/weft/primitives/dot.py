@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 from ..base.annotations import override
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero, param_type
+from ..core.primitive import Primitive, Zero
+from ..core.wire import (
+    AXES,
+    COUNT,
+    DTYPE,
+    DTYPE_OR_NONE,
+    FLAG,
+    NOTHING,
+    either,
+    member,
+    param_type,
+    portable,
+    record,
+    row,
+    word,
+)
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -73,7 +88,25 @@ class DotAlgorithmPreset(enum.Enum):
         return f"DotAlgorithmPreset.{self.name}"
 
 
-dot_general_p = Primitive("dot_general", hidden=("precision", "preferred_element_type", "out_sharding"))
+_LEVEL = either(
+    NOTHING,
+    member("Precision"),
+    word("default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"),
+)
+_OPERAND_TYPE = either(DTYPE, word("tf32", *dtypes.names))
+PRECISION = either(
+    _LEVEL,
+    row(_LEVEL, _LEVEL),
+    member("DotAlgorithmPreset"),
+    record("DotAlgorithm", _OPERAND_TYPE, _OPERAND_TYPE, _OPERAND_TYPE, COUNT, COUNT, COUNT, FLAG),
+)
+DOT_NUMBERS = row(row(AXES, AXES), row(AXES, AXES))
+PRODUCT = {"precision": PRECISION, "preferred_element_type": DTYPE_OR_NONE, "out_sharding": NOTHING}
+dot_general_p = Primitive(
+    "dot_general",
+    hidden=("precision", "preferred_element_type", "out_sharding"),
+    wire=portable(dimension_numbers=DOT_NUMBERS, **PRODUCT),
+)
 
 
 def dot_abstract(

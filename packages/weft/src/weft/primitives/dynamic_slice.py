@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.wire import SIZES, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from ..core.types import Dims, Shape, Size, Value
 
 
-dynamic_slice_p = Primitive("dynamic_slice")
-dynamic_update_slice_p = Primitive("dynamic_update_slice")
+dynamic_slice_p = Primitive("dynamic_slice", wire=portable(slice_sizes=SIZES))
+dynamic_update_slice_p = Primitive("dynamic_update_slice", wire=portable())
 
 
 def _check_starts(name: str, x: Value, starts: Sequence[Value]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeAlias
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.wire import DTYPE, INTEGER, Wire, either, member, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -50,6 +51,7 @@ def _elementwise(
     kinds: str,
     reference: ReferenceRule | None,
     *,
+    wire: Wire,
     jvp: Sequence[Callable[..., Value] | None] | None = None,
     transpose: TransposeRule | None = None,
     out: Callable[[ElementType], ElementType] | None = None,
@@ -60,11 +62,12 @@ def _elementwise(
 ) -> Primitive:
     """A new elementwise primitive.
 
-    `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's
-    tangent, None for zero. `out` maps the operands' dtype to the result's. `refuse(dtype, **params)` says what is wrong
-    with an operand's dtype or a parameter, where `kinds` does not say it all.
+    `wire` says what a program from outside may hold of it (core.wire). `jvp` is None (no derivative) or one function
+    for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero. `out` maps the
+    operands' dtype to the result's. `refuse(dtype, **params)` says what is wrong with an operand's dtype or a
+    parameter, where `kinds` does not say it all.
     """
-    primitive = Primitive(name, basic=basic)
+    primitive = Primitive(name, basic=basic, wire=wire)
 
     def abstract(*avals: ShapedArray, **params: Any) -> ShapedArray:
         if len(avals) != arity:
@@ -121,7 +124,12 @@ _to_bool = lambda dt: dtypes.bool_
 # linear ones ---------------------------------------------------------------------------------------------------------
 
 neg_p = _elementwise(
-    "neg", NUM, lambda x: np.negative(x), jvp=[lambda t, o, x: neg(t)], transpose=lambda ct, x: [neg(ct)]
+    "neg",
+    NUM,
+    lambda x: np.negative(x),
+    jvp=[lambda t, o, x: neg(t)],
+    transpose=lambda ct, x: [neg(ct)],
+    wire=portable(),
 )
 neg: Function = _fn(neg_p)
 add_p = _elementwise(
@@ -134,6 +142,7 @@ add_p = _elementwise(
         unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
         unbroadcast(ct, y.aval) if is_linear_arg(y) else None,
     ],
+    wire=portable(),
 )
 add: Function = _fn(add_p)
 sub_p = _elementwise(
@@ -146,6 +155,7 @@ sub_p = _elementwise(
         unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
         neg(unbroadcast(ct, y.aval)) if is_linear_arg(y) else None,
     ],
+    wire=portable(),
 )
 sub: Function = _fn(sub_p)
 
@@ -163,6 +173,7 @@ mul_p = _elementwise(
     arity=2,
     jvp=[lambda t, o, x, y: mul(t, y), lambda t, o, x, y: mul(x, t)],
     transpose=_mul_transpose,
+    wire=portable(),
 )
 mul: Function = _fn(mul_p)
 
@@ -187,6 +198,7 @@ div_p = _elementwise(
     arity=2,
     jvp=[lambda t, o, x, y: div(t, y), lambda t, o, x, y: mul(mul(neg(t), x), integer_pow(y, -2))],
     transpose=lambda ct, x, y: [unbroadcast(div(ct, y), x.aval), None],
+    wire=portable(),
 )
 div: Function = _fn(div_p)
 
@@ -205,6 +217,7 @@ rem_p = _elementwise(
     _rem_reference,
     arity=2,
     jvp=[lambda t, o, x, y: t, lambda t, o, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs_(div(x, y)))))],
+    wire=portable(),
 )
 rem: Function = _fn(rem_p)
 
@@ -215,11 +228,11 @@ def _sign_reference(x: Value) -> Any:
     return x / np.where(x == 0, 1, np.abs(x)) if dtypes.is_complex(x.dtype) else np.sign(x)
 
 
-sign_p = _elementwise("sign", NUM, _sign_reference)
+sign_p = _elementwise("sign", NUM, _sign_reference, wire=portable())
 sign: Function = _fn(sign_p)
-floor_p = _elementwise("floor", "f", lambda x: np.floor(x))
+floor_p = _elementwise("floor", "f", lambda x: np.floor(x), wire=portable())
 floor: Function = _fn(floor_p)
-ceil_p = _elementwise("ceil", "f", lambda x: np.ceil(x))
+ceil_p = _elementwise("ceil", "f", lambda x: np.ceil(x), wire=portable())
 ceil: Function = _fn(ceil_p)
 
 
@@ -238,6 +251,7 @@ round_p = _elementwise(
         if rounding_method in (0, 1)
         else f"rounds halves away from zero (0) or to even (1), got {rounding_method}."
     ),
+    wire=portable(rounding_method=either(INTEGER, member("RoundingMethod"))),
 )
 
 
@@ -246,14 +260,14 @@ def round_(x: Value, rounding_method: int = 0) -> Value:
     return round_p.bind(x, rounding_method=int(rounding_method))
 
 
-is_finite_p = _elementwise("is_finite", "f", lambda x: np.isfinite(x), out=_to_bool)
+is_finite_p = _elementwise("is_finite", "f", lambda x: np.isfinite(x), out=_to_bool, wire=portable())
 is_finite: Function = _fn(is_finite_p)
-eq_p = _elementwise("eq", "biufc", lambda x, y: x == y, out=_to_bool, arity=2)
-ne_p = _elementwise("ne", "biufc", lambda x, y: x != y, out=_to_bool, arity=2)
-lt_p = _elementwise("lt", "biuf", lambda x, y: x < y, out=_to_bool, arity=2)
-le_p = _elementwise("le", "biuf", lambda x, y: x <= y, out=_to_bool, arity=2)
-gt_p = _elementwise("gt", "biuf", lambda x, y: x > y, out=_to_bool, arity=2)
-ge_p = _elementwise("ge", "biuf", lambda x, y: x >= y, out=_to_bool, arity=2)
+eq_p = _elementwise("eq", "biufc", lambda x, y: x == y, out=_to_bool, arity=2, wire=portable())
+ne_p = _elementwise("ne", "biufc", lambda x, y: x != y, out=_to_bool, arity=2, wire=portable())
+lt_p = _elementwise("lt", "biuf", lambda x, y: x < y, out=_to_bool, arity=2, wire=portable())
+le_p = _elementwise("le", "biuf", lambda x, y: x <= y, out=_to_bool, arity=2, wire=portable())
+gt_p = _elementwise("gt", "biuf", lambda x, y: x > y, out=_to_bool, arity=2, wire=portable())
+ge_p = _elementwise("ge", "biuf", lambda x, y: x >= y, out=_to_bool, arity=2, wire=portable())
 eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 
@@ -284,16 +298,20 @@ def extremum_reference(ufunc: Callable[..., Any], x: Value, y: Value) -> Any:
     return np.where(before(x.real, y.real) | (x.real == y.real) & before(x.imag, y.imag), x, y)
 
 
-max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum, x, y), arity=2, jvp=_extremum_jvp(gt))
-min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2, jvp=_extremum_jvp(lt))
+max_p = _elementwise(
+    "max", "biufc", lambda x, y: extremum_reference(np.maximum, x, y), arity=2, jvp=_extremum_jvp(gt), wire=portable()
+)
+min_p = _elementwise(
+    "min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2, jvp=_extremum_jvp(lt), wire=portable()
+)
 max_, min_ = map(_fn, (max_p, min_p))
 
 # logic ---------------------------------------------------------------------------------------------------------------
 
-not_p = _elementwise("not", BOOL, lambda x: np.invert(x))
-and_p = _elementwise("and", BOOL, lambda x, y: x & y, arity=2)
-or_p = _elementwise("or", BOOL, lambda x, y: x | y, arity=2)
-xor_p = _elementwise("xor", BOOL, lambda x, y: x ^ y, arity=2)
+not_p = _elementwise("not", BOOL, lambda x: np.invert(x), wire=portable())
+and_p = _elementwise("and", BOOL, lambda x, y: x & y, arity=2, wire=portable())
+or_p = _elementwise("or", BOOL, lambda x, y: x | y, arity=2, wire=portable())
+xor_p = _elementwise("xor", BOOL, lambda x, y: x ^ y, arity=2, wire=portable())
 not_, and_, or_, xor = map(_fn, (not_p, and_p, or_p, xor_p))
 
 
@@ -347,6 +365,7 @@ integer_pow_p = _elementwise(
     jvp=[_integer_pow_jvp],
     decompose=_integer_pow_decompose,
     refuse=_no_integer_pow,
+    wire=portable(y=INTEGER),
 )
 
 
@@ -362,11 +381,12 @@ square_p = _elementwise(
     basic=False,
     jvp=[lambda t, o, x: mul(t, mul(scalar_like(x, 2), x))],
     decompose=lambda x: mul(x, x),
+    wire=portable(),
 )
 square: Function = _fn(square_p)
 
 
-nextafter_p = _elementwise("nextafter", "f", lambda x, y: np.nextafter(x, y), arity=2)
+nextafter_p = _elementwise("nextafter", "f", lambda x, y: np.nextafter(x, y), arity=2, wire=portable())
 nextafter: Function = _fn(nextafter_p)
 
 # complex -------------------------------------------------------------------------------------------------------------
@@ -380,7 +400,12 @@ def _abs_jvp(t: Value, o: Value, x: Value) -> Value:
 
 
 abs_p = _elementwise(
-    "abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
+    "abs",
+    NUM,
+    lambda x: np.abs(x),
+    jvp=[_abs_jvp],
+    out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt,
+    wire=portable(),
 )
 abs_: Function = _fn(abs_p)
 
@@ -404,6 +429,7 @@ complex_p = _elementwise(
         unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
         unbroadcast(imag(neg(ct)), y.aval) if is_linear_arg(y) else None,
     ],
+    wire=portable(),
 )
 complex_: Function = _fn(complex_p)
 real_p = _elementwise(
@@ -413,6 +439,7 @@ real_p = _elementwise(
     out=dtypes.real_of,
     jvp=[lambda t, o, x: real(t)],
     transpose=lambda ct, x: [complex_(ct, full(shape_of(ct), 0, dtype_of(ct)))],
+    wire=portable(),
 )
 imag_p = _elementwise(
     "imag",
@@ -421,6 +448,7 @@ imag_p = _elementwise(
     out=dtypes.real_of,
     jvp=[lambda t, o, x: imag(t)],
     transpose=lambda ct, x: [complex_(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))],
+    wire=portable(),
 )
 real: Function = _fn(real_p)
 imag: Function = _fn(imag_p)
@@ -447,6 +475,7 @@ conj_p = _elementwise(
     lambda x, *, input_dtype: np.conj(x),
     jvp=[lambda t, o, x, *, input_dtype: conj(t)],
     transpose=_conj_transpose,
+    wire=portable(input_dtype=DTYPE),
 )
 conj_p.abstract = _conj_abstract
 
@@ -458,7 +487,7 @@ def conj(x: Value) -> Value:
 
 # select, clamp -------------------------------------------------------------------------------------------------------
 
-select_n_p = Primitive("select_n")
+select_n_p = Primitive("select_n", wire=portable())
 
 
 def _select_abstract(which: ShapedArray, *cases: Any) -> ShapedArray:
@@ -538,7 +567,7 @@ def select(which: Value, on_true: Value, on_false: Value) -> Value:
     return select_n_p.bind(which if shape_of(which) == () else broadcast_to_rank_shape(which, shape), *cases)
 
 
-clamp_p = Primitive("clamp")
+clamp_p = Primitive("clamp", wire=portable())
 
 
 def _clamp_abstract(lo: ShapedArray, x: ShapedArray, hi: ShapedArray) -> ShapedArray:

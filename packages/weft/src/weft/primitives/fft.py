@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import shaped
-from ..core.primitive import Primitive, param_type
+from ..core.primitive import Primitive
+from ..core.wire import SIZES, member, param_type, portable
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import conj, mul, real, select, eq, or_
@@ -33,7 +34,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-fft_p = Primitive("fft")
+fft_p = Primitive("fft", wire=portable(fft_type=member("FftType"), fft_lengths=SIZES))
 
 
 def _fft_abstract(x: ShapedArray, *, fft_type: Any, fft_lengths: Shape) -> ShapedArray:

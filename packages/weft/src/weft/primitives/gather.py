@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..base import dtypes, limits
 from ..base.avals import as_size, shaped, tangent_aval
-from ..core.primitive import Primitive, Zero, param_type
+from ..core.primitive import Primitive, Zero
+from ..core.wire import AXES, FLAG, NOTHING, SCALAR, SIZES, either, member, param_type, portable, record
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -72,7 +73,17 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
 
-gather_p = Primitive("gather")
+gather_p = Primitive(
+    "gather",
+    wire=portable(
+        dimension_numbers=record("GatherDimensionNumbers", AXES, AXES, AXES, AXES, AXES),
+        slice_sizes=SIZES,
+        indices_are_sorted=FLAG,
+        unique_indices=FLAG,
+        mode=member("GatherScatterMode"),
+        fill_value=either(NOTHING, SCALAR),
+    ),
+)
 
 
 def _check_axes(name: str, rank: int, increasing: bool = True, **axes: Any) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import shaped
-from ..core.primitive import Primitive, param_type
+from ..core.primitive import Primitive
+from ..core.wire import DTYPE, NOTHING, SIZES, member, param_type, portable
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import add, lt, mul, or_, xor
@@ -49,7 +50,12 @@ class RandomAlgorithm(enum.IntEnum):
         return self.name
 
 
-rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, basic=False)
+rng_bit_generator_p = Primitive(
+    "rng_bit_generator",
+    multiple_results=True,
+    basic=False,
+    wire=portable(shape=SIZES, dtype=DTYPE, algorithm=member("RandomAlgorithm"), out_sharding=NOTHING),
+)
 
 
 def _abstract(

@@ -8,12 +8,13 @@ from ..core import effects
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, map_jaxprs, subjaxprs
 from ..core.memo import memoized
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import NAMES_DEVICES
 
 if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Value
 
-inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, wire=NAMES_DEVICES)
 _DEBUG = frozenset([effects.debug])
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
+from ..core.wire import FINITE, FLAG, NOTHING, SIZE, either, portable
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from ..base.host import np
@@ -117,7 +118,7 @@ def _per_matrix(f: Callable[..., Any], *xs: Any, outs: int = 1) -> Value:
 
 # cholesky ------------------------------------------------------------------------------------------------------------
 
-cholesky_p = Primitive("cholesky")
+cholesky_p = Primitive("cholesky", wire=portable())
 
 
 def _cholesky_abstract(x: ShapedArray) -> ShapedArray:
@@ -157,7 +158,10 @@ cholesky_p.abstract, cholesky_p.reference, cholesky_p.jvp, cholesky_p.batch = (
 
 # triangular_solve ----------------------------------------------------------------------------------------------------
 
-triangular_solve_p = Primitive("triangular_solve")
+triangular_solve_p = Primitive(
+    "triangular_solve",
+    wire=portable(left_side=FLAG, lower=FLAG, transpose_a=FLAG, conjugate_a=FLAG, unit_diagonal=FLAG),
+)
 
 
 def _triangular_abstract(
@@ -278,7 +282,7 @@ def triangular_solve(
 
 # lu ------------------------------------------------------------------------------------------------------------------
 
-lu_p = Primitive("lu", multiple_results=True)
+lu_p = Primitive("lu", multiple_results=True, wire=portable())
 
 
 def _lu_abstract(x: ShapedArray) -> list[ShapedArray]:
@@ -350,7 +354,7 @@ def _lu_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value,
 
 lu_p.abstract, lu_p.reference, lu_p.jvp, lu_p.batch = _lu_abstract, _lu_reference, _lu_jvp, _batch(lu_p)
 
-lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", basic=False)
+lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", basic=False, wire=portable(permutation_size=SIZE))
 
 
 def _pivots_abstract(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
@@ -390,7 +394,7 @@ lu_pivots_to_permutation_p.jvp, lu_pivots_to_permutation_p.batch = _pivots_jvp, 
 
 # cholesky_update -----------------------------------------------------------------------------------------------------
 
-cholesky_update_p = Primitive("cholesky_update")
+cholesky_update_p = Primitive("cholesky_update", wire=portable())
 
 
 def _update_abstract(r: ShapedArray, w: ShapedArray) -> ShapedArray:
@@ -433,11 +437,14 @@ cholesky_update_p.jvp = unsupported(
 
 # qr ------------------------------------------------------------------------------------------------------------------
 
-geqrf_p = Primitive("geqrf", multiple_results=True)
+MAGMA = either(NOTHING, FLAG)
+geqrf_p = Primitive("geqrf", multiple_results=True, wire=portable())
 # the same with columns swapped: (factors, taus, the columns' order)
-geqp3_p = Primitive("geqp3", multiple_results=True)
-householder_product_p = Primitive("householder_product")
-qr_p = Primitive("qr", multiple_results=True, basic=False)
+geqp3_p = Primitive("geqp3", multiple_results=True, wire=portable(use_magma=MAGMA))
+householder_product_p = Primitive("householder_product", wire=portable())
+qr_p = Primitive(
+    "qr", multiple_results=True, basic=False, wire=portable(pivoting=FLAG, full_matrices=FLAG, use_magma=MAGMA)
+)
 
 
 def _geqrf_abstract(x: ShapedArray) -> list[ShapedArray]:
@@ -521,7 +528,7 @@ householder_product_p.batch = _batch(householder_product_p)
 householder_product_p.jvp = unsupported("householder_product has no derivative rule; differentiate qr")
 
 
-ormqr_p = Primitive("ormqr")
+ormqr_p = Primitive("ormqr", wire=portable(left=FLAG, transpose=FLAG))
 
 
 def _ormqr_abstract(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool) -> ShapedArray:
@@ -682,7 +689,7 @@ qr_p.abstract, qr_p.reference, qr_p.decompose, qr_p.jvp, qr_p.batch = (
 
 # symmetric_product ---------------------------------------------------------------------------------------------------
 
-symmetric_product_p = Primitive("symmetric_product", basic=False)
+symmetric_product_p = Primitive("symmetric_product", basic=False, wire=portable(alpha=FINITE, beta=FINITE))
 
 
 def _symmetric_abstract(a: ShapedArray, c: ShapedArray, *, alpha: Value, beta: Value) -> ShapedArray:

@@ -14,6 +14,7 @@ from ..base.avals import AbstractToken, ShapedArray, shaped, tangent_aval
 from ..base.config import config
 from ..core.jaxpr import TypedScalar, round_scalar
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import AXES, DTYPE, FLAG, NOTHING, SIZES, portable
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from ..base.host import np
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 # convert_element_type ------------------------------------------------------------------------------------------------
 
-convert_element_type_p = Primitive("convert_element_type", hidden=("sharding",))
+convert_element_type_p = Primitive(
+    "convert_element_type", hidden=("sharding",), wire=portable(new_dtype=DTYPE, weak_type=FLAG, sharding=NOTHING)
+)
 
 
 def _convert_abstract(x: ShapedArray, *, new_dtype: ElementType, weak_type: bool, sharding: Any) -> ShapedArray:
@@ -115,7 +118,11 @@ def convert(x: Value, dtype: ElementType, weak_type: bool = False) -> Value:
 
 # broadcast_in_dim ----------------------------------------------------------------------------------------------------
 
-broadcast_in_dim_p = Primitive("broadcast_in_dim", hidden=("shape", "sharding", "broadcast_dimensions"))
+broadcast_in_dim_p = Primitive(
+    "broadcast_in_dim",
+    hidden=("shape", "sharding", "broadcast_dimensions"),
+    wire=portable(shape=SIZES, broadcast_dimensions=AXES, sharding=NOTHING),
+)
 
 
 def _broadcast_abstract(
@@ -240,7 +247,7 @@ def expand_dims(x: Value, dims: Dims) -> Value:
 
 # reshape, squeeze ----------------------------------------------------------------------------------------------------
 
-reshape_p = Primitive("reshape", hidden=())
+reshape_p = Primitive("reshape", hidden=(), wire=portable(new_sizes=SIZES, dimensions=NOTHING, sharding=NOTHING))
 
 
 def _reshape_abstract(x: ShapedArray, *, new_sizes: Shape, dimensions: tuple[int, ...], sharding: Any) -> ShapedArray:
@@ -277,7 +284,7 @@ def reshape(x: Value, shape: Sequence[Size]) -> Value:
     return reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=None)
 
 
-squeeze_p = Primitive("squeeze")
+squeeze_p = Primitive("squeeze", wire=portable(dimensions=AXES))
 
 
 def _squeeze_abstract(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
@@ -312,7 +319,7 @@ def squeeze(x: Value, dimensions: Iterable[int]) -> Value:
 
 # transpose -----------------------------------------------------------------------------------------------------------
 
-transpose_p = Primitive("transpose")
+transpose_p = Primitive("transpose", wire=portable(permutation=AXES))
 
 
 def _transpose_abstract(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
@@ -359,7 +366,7 @@ def moveaxis(x: Value, source: int, destination: int) -> Value:
 
 # reduce_sum ----------------------------------------------------------------------------------------------------------
 
-reduce_sum_p = Primitive("reduce_sum")
+reduce_sum_p = Primitive("reduce_sum", wire=portable(axes=AXES, out_sharding=NOTHING))
 
 
 def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[Any, ...]:
@@ -434,7 +441,7 @@ def unbroadcast(ct: Value, aval: ShapedArray) -> Value:
 
 # add_any: the sum of cotangents --------------------------------------------------------------------------------------
 
-add_any_p = Primitive("add_any")
+add_any_p = Primitive("add_any", wire=portable())
 
 
 def _add_any_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
@@ -471,7 +478,7 @@ def add_any(x: Value, y: Value) -> Value:
 
 # stop_gradient, copy: identities -------------------------------------------------------------------------------------
 
-stop_gradient_p = Primitive("stop_gradient", basic=False)
+stop_gradient_p = Primitive("stop_gradient", basic=False, wire=portable())
 stop_gradient_p.abstract = lambda x: x
 stop_gradient_p.reference = lambda x: x
 
@@ -486,7 +493,7 @@ stop_gradient_p.transpose = unsupported("stop_gradient has no tangent, so nothin
 stop_gradient_p.batch = _same_dim(stop_gradient_p)
 stop_gradient_p.decompose = lambda x: x
 
-copy_p = Primitive("copy", basic=False)
+copy_p = Primitive("copy", basic=False, wire=portable())
 copy_p.abstract = lambda x: x
 copy_p.reference = lambda x: x.copy()
 copy_p.jvp = linear_jvp(copy_p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.primitive import Primitive, Zero
+from ..core.wire import NAMES_DEVICES
 from ..base.mesh import P, Sharding, SingleDeviceSharding
 from .rules import linear_jvp
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
 
-sharding_constraint_p = Primitive("sharding_constraint", basic=False)
+sharding_constraint_p = Primitive("sharding_constraint", basic=False, wire=NAMES_DEVICES)
 
 
 def _abstract(x: ShapedArray, *, sharding: Any) -> ShapedArray:
@@ -55,7 +56,7 @@ def _shardings(params: Params) -> tuple[Sequence[Any], Sequence[Any]]:
 
 sharding_constraint_p.asks_shardings = _shardings
 
-transfer_p = Primitive("transfer", multiple_results=True, basic=False)
+transfer_p = Primitive("transfer", multiple_results=True, basic=False, wire=NAMES_DEVICES)
 
 
 def _put_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, devices: Any, srcs: Any) -> tuple[Value, Value]:

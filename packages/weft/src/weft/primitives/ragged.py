@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..base import dtypes
 from ..base.avals import tangent_aval
-from ..core.primitive import Primitive, UndefinedPrimal, Zero, param_type
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.wire import AXES, NOTHING, param_type, portable, record
+from .dot import DOT_NUMBERS, PRODUCT, dot_abstract, dot_general, dot_general_p
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
-from .dot import dot_abstract, dot_general, dot_general_p
 from .elementwise import and_, ge, lt, select, sub
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reduce_sum, transpose
 from .reduce import cumsum
@@ -38,7 +39,15 @@ class RaggedDotDimensionNumbers(NamedTuple):
     rhs_group_dimensions: tuple[int, ...]
 
 
-ragged_dot_general_p = Primitive("ragged_dot_general", basic=False)
+ragged_dot_general_p = Primitive(
+    "ragged_dot_general",
+    basic=False,
+    wire=portable(
+        ragged_dot_dimension_numbers=record("RaggedDotDimensionNumbers", DOT_NUMBERS, AXES, AXES),
+        group_offset=NOTHING,
+        **PRODUCT,
+    ),
+)
 
 
 class _Mode(NamedTuple):

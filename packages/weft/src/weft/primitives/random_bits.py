@@ -12,6 +12,7 @@ from ..base import dtypes
 from ..base.avals import shaped
 from ..base.config import config
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import TAKES_KEYS, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 FRY = dtypes.KeyDType("threefry2x32", "fry", (2,))
 
-threefry2x32_p = Primitive("threefry2x32", multiple_results=True, basic=False)
+threefry2x32_p = Primitive("threefry2x32", multiple_results=True, basic=False, wire=portable())
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
@@ -266,7 +267,7 @@ def _key_dtype(name: str, aval: ShapedArray) -> Value:
 
 def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[..., Any]) -> Primitive:
     """A primitive of keys. `on_raw` computes it from raw keys; backends see only that (see transforms.physical)."""
-    primitive = Primitive(name, basic=False)
+    primitive = Primitive(name, basic=False, wire=TAKES_KEYS)
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         """The axes of the keys lead in every result, so a batch axis is one more of them."""

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.wire import AXES, DTYPE, FLAG, INTEGER, NOTHING, Wire, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import abs_, add, div, eq, extremum_reference, max_, min_, mul, neg, select, sub
 from .transcendental import exp, log1p
-from .linear import broadcast_in_dim, convert, full, moveaxis, reduce_sum, reduced_shape, reduction_batch
-from .linear import reshape as _reshape
-from .linear import transpose as _transpose
+from .linear import (
+    broadcast_in_dim,
+    convert,
+    full,
+    moveaxis,
+    reduce_sum,
+    reduced_shape,
+    reduction_batch,
+    reshape as _reshape,
+    transpose as _transpose,
+)
 from .rules import check_kind, dtype_of, shape_of
 from .shape import concatenate, pad, slice_
 
@@ -27,8 +36,8 @@ if TYPE_CHECKING:
     from ..core.types import Dims, ElementType, Params, Size, Value
 
 
-def _reduction(name: str, kinds: str, reference: ReferenceRule, jvp: JvpRule | None = None) -> Primitive:
-    primitive = Primitive(name, hidden=("out_sharding",))
+def _reduction(name: str, kinds: str, reference: ReferenceRule, jvp: JvpRule | None = None, *, wire: Wire) -> Primitive:
+    primitive = Primitive(name, hidden=("out_sharding",), wire=wire)
 
     def abstract(x: Value, *, axes: tuple[int, ...], out_sharding: Any = None) -> ShapedArray:
         check_kind(name, x, kinds)
@@ -88,12 +97,14 @@ reduce_max_p: Primitive = _reduction(
     "biufc",
     _np_extremum("maximum", False),
     _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)),
+    wire=portable(axes=AXES, out_sharding=NOTHING),
 )
 reduce_min_p: Primitive = _reduction(
     "reduce_min",
     "biufc",
     _np_extremum("minimum", True),
     _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)),
+    wire=portable(axes=AXES, out_sharding=NOTHING),
 )
 
 
@@ -138,10 +149,17 @@ reduce_prod_p = _reduction(
     "iufc",
     lambda x, axes: np.prod(x, axis=axes, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype),
     _prod_jvp,
+    wire=portable(axes=AXES),
 )
-reduce_and_p = _reduction("reduce_and", "biu", lambda x, axes: np.bitwise_and.reduce(x, axis=axes))
-reduce_or_p = _reduction("reduce_or", "biu", lambda x, axes: np.bitwise_or.reduce(x, axis=axes))
-reduce_xor_p = _reduction("reduce_xor", "biu", lambda x, axes: np.bitwise_xor.reduce(x, axis=axes))
+reduce_and_p = _reduction(
+    "reduce_and", "biu", lambda x, axes: np.bitwise_and.reduce(x, axis=axes), wire=portable(axes=AXES)
+)
+reduce_or_p = _reduction(
+    "reduce_or", "biu", lambda x, axes: np.bitwise_or.reduce(x, axis=axes), wire=portable(axes=AXES)
+)
+reduce_xor_p = _reduction(
+    "reduce_xor", "biu", lambda x, axes: np.bitwise_xor.reduce(x, axis=axes), wire=portable(axes=AXES)
+)
 
 
 def _reducer(primitive: Primitive, **extra: Any) -> Callable[..., Any]:
@@ -161,7 +179,7 @@ reduce_and, reduce_or, reduce_xor = map(_reducer, (reduce_and_p, reduce_or_p, re
 
 
 def _arg_reduction(name: str, reference: Callable[..., Any], sign: int) -> Primitive:
-    primitive = Primitive(name)
+    primitive = Primitive(name, wire=portable(axes=AXES, index_dtype=DTYPE))
 
     def abstract(x: Value, *, axes: tuple[int, ...], index_dtype: ElementType) -> ShapedArray:
         check_kind(name, x, "biuf")
@@ -211,7 +229,7 @@ def argmin(x: Value, axis: int, index_dtype: ElementType) -> Value:
 def _cumulative(
     name: str, kinds: str, reference: Callable[..., Any], combine: Callable[..., Any], identity: Value
 ) -> Primitive:
-    primitive = Primitive(name, basic=False)
+    primitive = Primitive(name, basic=False, wire=portable(axis=INTEGER, reverse=FLAG))
 
     def abstract(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         check_kind(name, x, kinds)

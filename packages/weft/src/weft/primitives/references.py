@@ -15,6 +15,7 @@ from ..base.avals import AbstractRef, array_aval, shaped, tangent_aval
 from ..core.effects import touches
 from ..core.jaxpr import TypedScalar
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import TAKES_REFERENCES
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
 from .collective import pvary_p
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 
 _EFFECTS = frozenset([touches])
 
-new_ref_p = Primitive("new_ref")
-empty_ref_p = Primitive("empty_ref")
-get_p = Primitive("get")
-swap_p = Primitive("swap")
-addupdate_p = Primitive("addupdate", multiple_results=True)
-freeze_p = Primitive("freeze")
-free_ref_p = Primitive("free_ref", multiple_results=True)
+new_ref_p = Primitive("new_ref", wire=TAKES_REFERENCES)
+empty_ref_p = Primitive("empty_ref", wire=TAKES_REFERENCES)
+get_p = Primitive("get", wire=TAKES_REFERENCES)
+swap_p = Primitive("swap", wire=TAKES_REFERENCES)
+addupdate_p = Primitive("addupdate", multiple_results=True, wire=TAKES_REFERENCES)
+freeze_p = Primitive("freeze", wire=TAKES_REFERENCES)
+free_ref_p = Primitive("free_ref", multiple_results=True, wire=TAKES_REFERENCES)
 PRIMITIVES = (new_ref_p, empty_ref_p, get_p, swap_p, addupdate_p, freeze_p, free_ref_p)
 
 

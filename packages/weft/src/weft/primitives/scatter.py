@@ -10,6 +10,7 @@ from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.interpret import interpret
 from ..core.primitive import Primitive, Zero
+from ..core.wire import AXES, FLAG, NOTHING, member, portable, record, row
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -85,8 +86,18 @@ def _scatter_abstract(
     return shaped(x.shape, x.dtype, x.weak_type)
 
 
+_SCATTER = {
+    "dimension_numbers": record("ScatterDimensionNumbers", AXES, AXES, AXES, AXES, AXES),
+    "indices_are_sorted": FLAG,
+    "unique_indices": FLAG,
+    "mode": member("GatherScatterMode"),
+    "update_jaxpr": NOTHING,
+    "update_consts": row(),
+}
+
+
 def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, arithmetic: bool = False) -> Primitive:
-    primitive = Primitive(name)
+    primitive = Primitive(name, wire=portable(**_SCATTER))
 
     def abstract(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> ShapedArray:
         if arithmetic:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 from ..base import dtypes
 from ..base.avals import as_size, shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.wire import AXES, DTYPE, INTEGER, NOTHING, SIZE, SIZES, either, many, portable, row
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 # iota ----------------------------------------------------------------------------------------------------------------
 
-iota_p = Primitive("iota")
+iota_p = Primitive("iota", wire=portable(dtype=DTYPE, shape=SIZES, dimension=INTEGER, sharding=NOTHING))
 
 
 def _iota_abstract(*, dtype: ElementType, shape: Shape, dimension: int, sharding: Any) -> ShapedArray:
@@ -67,7 +68,7 @@ def iota(dtype: ElementType, shape: Sequence[Size], dimension: int) -> Value:
 
 # slice ---------------------------------------------------------------------------------------------------------------
 
-slice_p = Primitive("slice")
+slice_p = Primitive("slice", wire=portable(start_indices=SIZES, limit_indices=SIZES, strides=either(NOTHING, SIZES)))
 
 
 def _slice_abstract(
@@ -144,7 +145,7 @@ def slice_(
 
 # pad -----------------------------------------------------------------------------------------------------------------
 
-pad_p = Primitive("pad")
+pad_p = Primitive("pad", wire=portable(padding_config=many(row(SIZE, SIZE, SIZE))))
 
 
 def _pad_abstract(
@@ -240,7 +241,7 @@ def pad(x: Value, padding_value: Value, padding_config: Iterable[tuple[int, int,
 
 # concatenate ---------------------------------------------------------------------------------------------------------
 
-concatenate_p = Primitive("concatenate")
+concatenate_p = Primitive("concatenate", wire=portable(dimension=INTEGER))
 
 
 def _concatenate_abstract(*xs: Any, dimension: int) -> ShapedArray:
@@ -307,7 +308,7 @@ def concatenate(xs: Value, dimension: int) -> Value:
 
 # rev -----------------------------------------------------------------------------------------------------------------
 
-rev_p = Primitive("rev")
+rev_p = Primitive("rev", wire=portable(dimensions=AXES))
 
 
 def _rev_abstract(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
@@ -348,7 +349,7 @@ def _filled(cts: Sequence[Value]) -> list[Any]:
     return [full(c.shape, 0, c.dtype) if type(c) is Zero else c for c in cts]
 
 
-split_p = Primitive("split", multiple_results=True, basic=False)
+split_p = Primitive("split", multiple_results=True, basic=False, wire=portable(sizes=SIZES, axis=INTEGER))
 
 
 def _split_abstract(x: ShapedArray, *, sizes: Sequence[Size], axis: int) -> list[ShapedArray]:
@@ -388,7 +389,7 @@ split_p.batch = lambda axis_, args, dims, *, sizes, axis: (
     [dims[0]] * len(sizes),
 )
 
-unstack_p = Primitive("unstack", multiple_results=True, basic=False)
+unstack_p = Primitive("unstack", multiple_results=True, basic=False, wire=portable(axis=INTEGER))
 
 
 def _unstack_abstract(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
@@ -410,7 +411,7 @@ unstack_p.decompose = lambda x, *, axis: [
 ]
 unstack_p.transpose = lambda cts, x, *, axis: [stack(_filled(cts), axis)]
 
-stack_p = Primitive("stack", basic=False)
+stack_p = Primitive("stack", basic=False, wire=portable(axis=INTEGER))
 
 
 def _stack_abstract(*xs: Any, axis: int) -> ShapedArray:
@@ -456,7 +457,7 @@ def stack(xs: Value, axis: int) -> Value:
     return stack_p.bind(*xs, axis=axis)
 
 
-tile_p = Primitive("tile", basic=False)
+tile_p = Primitive("tile", basic=False, wire=portable(reps=SIZES))
 
 
 def _tile_abstract(x: ShapedArray, *, reps: Sequence[int]) -> ShapedArray:

@@ -9,6 +9,7 @@ from ..base import dtypes
 from ..base.avals import array_aval, shaped, tangent_aval
 from ..core.jaxpr import round_scalar
 from ..core.primitive import Primitive, Zero
+from ..core.wire import FINITE, FLAG, INTEGER, SIZE, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Value
 
-sort_p = Primitive("sort", multiple_results=True)
+sort_p = Primitive("sort", multiple_results=True, wire=portable(dimension=INTEGER, is_stable=FLAG, num_keys=INTEGER))
 
 
 def _sort_abstract(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
@@ -93,7 +94,7 @@ def _sort_batch(
 
 sort_p.abstract, sort_p.reference, sort_p.jvp, sort_p.batch = _sort_abstract, _sort_reference, _sort_jvp, _sort_batch
 
-top_k_p = Primitive("top_k", multiple_results=True, basic=False)
+top_k_p = Primitive("top_k", multiple_results=True, basic=False, wire=portable(k=SIZE, axis=INTEGER))
 
 
 def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
@@ -143,7 +144,19 @@ top_k_p.jvp, top_k_p.batch = _top_k_jvp, _top_k_batch
 
 # approx_top_k --------------------------------------------------------------------------------------------------------
 
-approx_top_k_p = Primitive("approx_top_k", multiple_results=True, basic=False)
+approx_top_k_p = Primitive(
+    "approx_top_k",
+    multiple_results=True,
+    basic=False,
+    wire=portable(
+        k=SIZE,
+        reduction_dimension=INTEGER,
+        recall_target=FINITE,
+        is_max_k=FLAG,
+        reduction_input_size_override=INTEGER,
+        aggregate_to_topk=FLAG,
+    ),
+)
 
 
 def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggregate: bool, size_override: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
 from ..base import dtypes, limits
 from ..base.host import has_numpy, np
+from ..core.wire import portable
 from .elementwise import (
     Function,
     _elementwise,
@@ -129,6 +130,7 @@ lgamma_p = _elementwise(
         _of_scalars(lambda v: math.inf if v <= 0 and v in (-math.inf, math.floor(max(v, -1e300))) else math.lgamma(v))
     ),
     jvp=[lambda t, o, x: mul(t, digamma(x))],
+    wire=portable(),
 )
 
 
@@ -150,7 +152,11 @@ def _digamma_scalar(x: float) -> float:
 
 
 digamma_p = _elementwise(
-    "digamma", "f", _wide(_of_scalars(_digamma_scalar)), jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))]
+    "digamma",
+    "f",
+    _wide(_of_scalars(_digamma_scalar)),
+    jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))],
+    wire=portable(),
 )
 
 # B_2j / (2j)!, the weights of the Euler-Maclaurin sum
@@ -225,6 +231,7 @@ zeta_p = _elementwise(
     basic=False,
     decompose=in_single("zeta", _zeta),
     jvp=[no_derivative("zeta", "its first argument"), lambda t, o, x, q: mul(t, mul(neg(x), zeta(plus(x, 1), q)))],
+    wire=portable(),
 )
 
 
@@ -253,6 +260,7 @@ polygamma_p = _elementwise(
     basic=False,
     decompose=in_single("polygamma", _polygamma),
     jvp=[no_derivative("polygamma", "m", ValueError), lambda t, o, m, x: mul(t, polygamma(plus(m, 1), x))],
+    wire=portable(),
 )
 lgamma: Function = _fn(lgamma_p)
 digamma: Function = _fn(digamma_p)
@@ -369,6 +377,7 @@ bessel_i0e_p = _elementwise(
     basic=False,
     decompose=in_single("bessel_i0e", _scaled_bessel(_I0_NEAR, _I0_FAR, False)),
     jvp=[lambda t, o, x: mul(t, sub(bessel_i1e(x), mul(sign(x), o)))],
+    wire=portable(),
 )
 bessel_i1e_p = _elementwise(
     "bessel_i1e",
@@ -377,6 +386,7 @@ bessel_i1e_p = _elementwise(
     basic=False,
     decompose=in_single("bessel_i1e", _scaled_bessel(_I1_NEAR, _I1_FAR, True)),
     jvp=[_bessel_i1e_slope],
+    wire=portable(),
 )
 bessel_i0e: Function = _fn(bessel_i0e_p)
 bessel_i1e: Function = _fn(bessel_i1e_p)
@@ -458,6 +468,7 @@ igamma_p = _elementwise(
     arity=2,
     basic=False,
     jvp=[lambda t, o, a, x: mul(t, igamma_grad_a(a, x)), lambda t, o, a, x: mul(t, _density(a, x))],
+    wire=portable(),
 )
 igammac_p = _elementwise(
     "igammac",
@@ -466,6 +477,7 @@ igammac_p = _elementwise(
     arity=2,
     basic=False,
     jvp=[lambda t, o, a, x: neg(mul(t, igamma_grad_a(a, x))), lambda t, o, a, x: neg(mul(t, _density(a, x)))],
+    wire=portable(),
 )
 igamma_grad_a_p = _elementwise(
     "igamma_grad_a",
@@ -474,6 +486,7 @@ igamma_grad_a_p = _elementwise(
     arity=2,
     basic=False,
     jvp=[no_derivative("igamma_grad_a", "a"), no_derivative("igamma_grad_a", "x")],
+    wire=portable(),
 )
 igamma: Function = _fn(igamma_p)
 igammac: Function = _fn(igammac_p)
@@ -647,4 +660,5 @@ regularized_incomplete_beta_p = _elementwise(
     arity=3,
     basic=False,
     jvp=[no_derivative("betainc", "a", ValueError), no_derivative("betainc", "b", ValueError), _betainc_slope],
+    wire=portable(),
 )

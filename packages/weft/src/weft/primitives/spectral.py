@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import shaped
-from ..core.primitive import Primitive, Zero, param_type, unsupported
+from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import FALSE, FLAG, INTEGER, NOTHING, either, member, param_type, portable, row
 from ..base.errors import at_user_line
 from ..base.host import np
 from .elementwise import abs_, add, complex_, div, eq, imag, mul, neg, real, select, sub
@@ -85,7 +86,17 @@ def _subset(name: str, subset: tuple[int, int] | None, n: int) -> int:
 
 # eigh ----------------------------------------------------------------------------------------------------------------
 
-eigh_p = Primitive("eigh", multiple_results=True)
+SUBSET = either(NOTHING, row(INTEGER, INTEGER))
+eigh_p = Primitive(
+    "eigh",
+    multiple_results=True,
+    wire=portable(
+        lower=FLAG,
+        sort_eigenvalues=FLAG,
+        subset_by_index=SUBSET,
+        algorithm=either(NOTHING, member("EighImplementation")),
+    ),
+)
 
 
 def _eigh_abstract(
@@ -130,7 +141,13 @@ eigh_p.abstract, eigh_p.reference, eigh_p.jvp, eigh_p.batch = _eigh_abstract, _e
 
 # svd -----------------------------------------------------------------------------------------------------------------
 
-svd_p = Primitive("svd", multiple_results=True)
+svd_p = Primitive(
+    "svd",
+    multiple_results=True,
+    wire=portable(
+        full_matrices=FLAG, compute_uv=FLAG, subset_by_index=SUBSET, algorithm=either(NOTHING, member("SvdAlgorithm"))
+    ),
+)
 
 
 def _svd_abstract(
@@ -236,7 +253,16 @@ svd_p.abstract, svd_p.reference, svd_p.jvp, svd_p.batch = _svd_abstract, _svd_re
 
 # eig -----------------------------------------------------------------------------------------------------------------
 
-eig_p = Primitive("eig", multiple_results=True)
+eig_p = Primitive(
+    "eig",
+    multiple_results=True,
+    wire=portable(
+        compute_left_eigenvectors=FLAG,
+        compute_right_eigenvectors=FLAG,
+        enable_eigvec_derivs=FLAG,
+        implementation=either(NOTHING, member("EigImplementation")),
+    ),
+)
 
 
 def _eig_abstract(
@@ -342,8 +368,12 @@ eig_p.abstract, eig_p.reference, eig_p.jvp, eig_p.batch = _eig_abstract, _eig_re
 
 # hessenberg, schur ---------------------------------------------------------------------------------------------------
 
-hessenberg_p = Primitive("hessenberg", multiple_results=True)
-schur_p = Primitive("schur", multiple_results=True)
+hessenberg_p = Primitive("hessenberg", multiple_results=True, wire=portable())
+schur_p = Primitive(
+    "schur",
+    multiple_results=True,
+    wire=portable(compute_schur_vectors=FLAG, sort_eig_vals=FALSE, select_callable=NOTHING),
+)
 
 
 def _hessenberg_abstract(x: ShapedArray) -> list[ShapedArray]:

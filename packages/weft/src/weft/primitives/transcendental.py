@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ..base import dtypes
 from ..base.avals import shaped
-from ..core.primitive import Primitive, param_type
+from ..core.primitive import Primitive
+from ..core.wire import COUNT, FINITE, NOTHING, either, member, optional, param_type, portable, record
 from ..base.host import np
 from .linear import add_any, convert, full
 from .rules import broadcast_shapes, check_kind, dtype_of, same_dtype, scalar_like
@@ -75,6 +76,9 @@ class Tolerance(_Tolerance):
         return super().__new__(cls, abs(float(atol)), abs(float(rtol)), int(ulps))  # of -0.0 too
 
 
+ACCURACY = either(NOTHING, member("AccuracyMode"), record("Tolerance", FINITE, FINITE, COUNT))
+
+
 def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
     """Reference values computed in float64 (complex128), so that they are right to the last bit of the narrower
     dtypes.
@@ -90,7 +94,9 @@ def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _accurate(name: str, kinds: str, reference: Callable[..., Any], **rules: Any) -> Primitive:
     """An elementwise primitive with a parameter that says how exactly it is computed."""
-    primitive = _elementwise(name, kinds, lambda x, *, accuracy=None: reference(x), **rules)
+    primitive = _elementwise(
+        name, kinds, lambda x, *, accuracy=None: reference(x), **rules, wire=portable(accuracy=optional(ACCURACY))
+    )
     primitive.hidden = ("accuracy",)
     return primitive
 
@@ -149,27 +155,48 @@ tan_p = _accurate(
 )
 tanh, logistic, sin, cos, tan = map(_fn, (tanh_p, logistic_p, sin_p, cos_p, tan_p))
 asin_p = _elementwise(
-    "asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))]
+    "asin",
+    FLOAT,
+    _wide(lambda x: np.arcsin(x)),
+    jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))],
+    wire=portable(),
 )
 acos_p = _elementwise(
-    "acos", FLOAT, _wide(lambda x: np.arccos(x)), jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))]
+    "acos",
+    FLOAT,
+    _wide(lambda x: np.arccos(x)),
+    jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))],
+    wire=portable(),
 )
 atan_p = _elementwise(
-    "atan", FLOAT, _wide(lambda x: np.arctan(x)), jvp=[lambda t, o, x: div(t, add(one(x), square(x)))]
+    "atan", FLOAT, _wide(lambda x: np.arctan(x)), jvp=[lambda t, o, x: div(t, add(one(x), square(x)))], wire=portable()
 )
-sinh_p = _elementwise("sinh", FLOAT, _wide(lambda x: np.sinh(x)), jvp=[lambda t, o, x: mul(t, cosh(x))])
-cosh_p = _elementwise("cosh", FLOAT, _wide(lambda x: np.cosh(x)), jvp=[lambda t, o, x: mul(t, sinh(x))])
+sinh_p = _elementwise(
+    "sinh", FLOAT, _wide(lambda x: np.sinh(x)), jvp=[lambda t, o, x: mul(t, cosh(x))], wire=portable()
+)
+cosh_p = _elementwise(
+    "cosh", FLOAT, _wide(lambda x: np.cosh(x)), jvp=[lambda t, o, x: mul(t, sinh(x))], wire=portable()
+)
 asinh_p = _elementwise(
-    "asinh", FLOAT, _wide(lambda x: np.arcsinh(x)), jvp=[lambda t, o, x: mul(t, rsqrt(add(square(x), one(x))))]
+    "asinh",
+    FLOAT,
+    _wide(lambda x: np.arcsinh(x)),
+    jvp=[lambda t, o, x: mul(t, rsqrt(add(square(x), one(x))))],
+    wire=portable(),
 )
 acosh_p = _elementwise(
     "acosh",
     FLOAT,
     _wide(lambda x: np.arccosh(x)),
     jvp=[lambda t, o, x: mul(t, rsqrt(mul(sub(x, one(x)), add(x, one(x)))))],
+    wire=portable(),
 )
 atanh_p = _elementwise(
-    "atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))]
+    "atanh",
+    FLOAT,
+    _wide(lambda x: np.arctanh(x)),
+    jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))],
+    wire=portable(),
 )
 asin, acos, atan, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, asinh_p, acosh_p, atanh_p))
 sinh: Function = _fn(sinh_p)
@@ -190,6 +217,7 @@ atan2_p = _elementwise(
         lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
         lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
     ],
+    wire=portable(),
 )
 atan2: Function = _fn(atan2_p)
 sqrt_p = _accurate(
@@ -216,12 +244,14 @@ erf_p = _elementwise(
     "f",
     _wide(_of_scalars(math.erf)),
     jvp=[lambda t, o, x: mul(scalar_like(x, _TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))],
+    wire=portable(),
 )
 erfc_p = _elementwise(
     "erfc",
     "f",
     _wide(_of_scalars(math.erfc)),
     jvp=[lambda t, o, x: mul(scalar_like(x, -_TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))],
+    wire=portable(),
 )
 
 
@@ -244,6 +274,7 @@ erf_inv_p = _elementwise(
     "f",
     _wide(_of_scalars(_erf_inv_scalar)),
     jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))],
+    wire=portable(),
 )
 erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
@@ -269,6 +300,8 @@ def _pow_jvp_y(t: Value, o: Value, x: Value, y: Value) -> Value:
     return mul(t, mul(log(select(eq(x, scalar_like(x, 0)), full((), 1, dtype_of(x)), x)), o))
 
 
-pow_p = _elementwise("pow", FLOAT, _wide(lambda x, y: np.power(x, y)), arity=2, jvp=[_pow_jvp_x, _pow_jvp_y])
+pow_p = _elementwise(
+    "pow", FLOAT, _wide(lambda x, y: np.power(x, y)), arity=2, jvp=[_pow_jvp_x, _pow_jvp_y], wire=portable()
+)
 pow_p.abstract = _pow_abstract
 pow_: Function = _fn(pow_p)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.wire import FLAG, portable
 from ..base.errors import type_error
 from ..base.host import np
 from .elementwise import add, mul, neg
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 # tridiagonal ---------------------------------------------------------------------------------------------------------
 
-tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
+tridiagonal_p = Primitive("tridiagonal", multiple_results=True, wire=portable(lower=FLAG))
 
 
 def _tridiagonal_abstract(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
@@ -77,7 +78,7 @@ tridiagonal_p.jvp = unsupported(
 
 # tridiagonal_solve ---------------------------------------------------------------------------------------------------
 
-tridiagonal_solve_p = Primitive("tridiagonal_solve")
+tridiagonal_solve_p = Primitive("tridiagonal_solve", wire=portable(perturb_singular=FLAG))
 
 
 def _solve_abstract(

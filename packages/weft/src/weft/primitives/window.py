@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.wire import PAIRS, SIZES, portable, word
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
@@ -244,6 +245,15 @@ def _np_padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_
     )
 
 
+WINDOW = {
+    "window_dimensions": SIZES,
+    "window_strides": SIZES,
+    "padding": PAIRS,
+    "base_dilation": SIZES,
+    "window_dilation": SIZES,
+}
+
+
 def _window_reduction(
     name: str,
     kinds: str,
@@ -252,7 +262,7 @@ def _window_reduction(
     combine: Callable[..., Any],
     reduce: Callable[..., Any],
 ) -> Primitive:
-    primitive = Primitive(name, basic=False)
+    primitive = Primitive(name, basic=False, wire=portable(**WINDOW))
 
     def abstract(x: Value, **params: Any) -> ShapedArray:
         check_kind(name, x, kinds)
@@ -390,9 +400,15 @@ reduce_window_max_p.jvp, reduce_window_min_p.jvp = (
 
 # Both know the operand only to choose by: of each window its first largest (select_prim "ge") or smallest ("le")
 # element.
-select_and_gather_add_p = Primitive("select_and_gather_add", basic=False)  # the tangents at the chosen elements
+select_and_gather_add_p = Primitive(
+    "select_and_gather_add", basic=False, wire=portable(select_prim=word("ge", "le"), **WINDOW)
+)  # the tangents at the chosen elements
 # its transpose: each source added to the chosen element
-select_and_scatter_add_p = Primitive("select_and_scatter_add", basic=False)
+select_and_scatter_add_p = Primitive(
+    "select_and_scatter_add",
+    basic=False,
+    wire=portable(select_prim=word("ge", "le"), window_dimensions=SIZES, window_strides=SIZES, padding=PAIRS),
+)
 
 
 def _check_selection(name: str, x: Value, operand: Value, select_prim: str) -> None:

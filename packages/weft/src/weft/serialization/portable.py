@@ -20,7 +20,7 @@ class NotPortable(WeftError, BackendError):
 
 def check_operands(eqn: JaxprEqn) -> None:
     """Raises VerificationError unless an equation's operands and results fit the jaxprs that it carries;
-    `core.parameters` has checked its parameters.
+    `check_parameters` has checked its parameters.
     """
     name, params, avals, carries = eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars], eqn.primitive.carries
     assert carries is not None

@@ -33,7 +33,8 @@ from ..symbolic.scope import SymbolicScope
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
 from .portable import NotPortable, check_operands
-from ..core.primitive import param_types, registry
+from ..core.primitive import registry
+from ..core.wire import param_types
 from ..core.verify import verify
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ class _Serializer:
                 " outside of its process can't have. Return the value instead, or leave the call out.\n  at"
                 f" {eqn.source_info}"
             )
-        why = "it belongs to a library" if eqn.primitive.foreign else why_refused(eqn.primitive.name)
+        why = why_refused(eqn.primitive)
         if why is not None:
             raise NotPortable(f"{eqn.primitive.name} can't leave the process: {why}.\n  at {eqn.source_info}")
 
@@ -289,7 +290,7 @@ class _Serializer:
     def known(self, w: Writer, value: Any, kind: type[Any]) -> None:
         if param_types.get(kind.__name__) is not kind:
             raise NotPortable(
-                f"holds a {kind.__name__}, which is not part of the format (weft.core.primitive.param_type makes it so)"
+                f"holds a {kind.__name__}, which is not part of the format (weft.core.wire.param_type makes it so)"
             )
         if isinstance(value, enum.Enum):
             w.byte(_ENUM)

@@ -18,6 +18,7 @@ from ..base.avals import SymbolicSize, shaped
 from ..base.dtypes import python_scalar_dtype
 from ..base.errors import InconclusiveDimensionOperation
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import SIZE, portable
 
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
@@ -28,7 +29,7 @@ MAX_SIZE = 100_000  # of one expression, in the measure that orders them
 
 # dim_as_value: a size as a number ------------------------------------------------------------------------------------
 
-dim_as_value_p = Primitive("dim_as_value")
+dim_as_value_p = Primitive("dim_as_value", wire=portable(dim=SIZE))
 dim_as_value_p.cache = None  # the dtype depends on enable_x64
 
 

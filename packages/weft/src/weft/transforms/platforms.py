@@ -12,6 +12,7 @@ from ..core.carries import Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
 from ..core.memo import memoized, memoized_closed
 from ..core.primitive import Primitive, unsupported
+from ..core.wire import NOTHING, TEXT, either, many, portable
 from ..core.trace import tracing
 from ..base.errors import type_error
 from ..base.host import np
@@ -45,7 +46,7 @@ def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str]
     )
 
 
-platform_index_p = Primitive("platform_index", basic=False)
+platform_index_p = Primitive("platform_index", basic=False, wire=portable(platforms=many(either(NOTHING, many(TEXT)))))
 
 
 def _platform_index_abstract(*, platforms: tuple[Any, ...]) -> ShapedArray:

@@ -12,7 +12,7 @@ from typing import Any, Sequence
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from ..core.memo import memoized
-from ..serialization.parameters import PORTABLE
+from ..serialization.parameters import may_leave
 from ..serialization.portable import NotPortable
 from ..core.primitive import Primitive, Unsupported
 from ..base.mesh import has_several_devices
@@ -78,7 +78,7 @@ class _Opener:
                     f" {eqn.source_info}"
                 )
             simpler = _simpler(eqn)
-            if _stays(eqn.primitive) and _is_call(eqn.primitive):
+            if not may_leave(eqn.primitive) and _is_call(eqn.primitive):
                 made += self.inline(eqn, *_called(eqn), consts, env)
             elif simpler is not None:
                 made += self.inline(eqn, simpler, eqn.invars, consts, env)
@@ -115,7 +115,7 @@ class _Opener:
     def carrier(self, eqn: JaxprEqn, consts: dict[Any, Any]) -> JaxprEqn:
         """An equation whose jaxprs take their constants as arguments."""
         name, carries = eqn.primitive.name, eqn.primitive.carries
-        if carries is None or _stays(eqn.primitive):
+        if carries is None or not may_leave(eqn.primitive):
             raise NotPortable(
                 f"the primitive {name} carries a program in a way that can't leave the process.\n  at {eqn.source_info}"
             )
@@ -154,11 +154,6 @@ class _Opener:
         return self.led[key]
 
 
-def _stays(primitive: Primitive) -> bool:
-    """Whether no host has a primitive, or it is a library's own."""
-    return primitive.foreign or primitive.name not in PORTABLE
-
-
 def _is_call(primitive: Primitive) -> bool:
     return primitive.carries is not None and primitive.carries.runs is Runs.ONCE
 
@@ -175,7 +170,7 @@ def _called(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Any]]:
 def _simpler(eqn: JaxprEqn) -> ClosedJaxpr | None:
     """What a primitive that can't leave decomposes into; None for one that can, and for one that has no parts."""
     primitive, rule, params = eqn.primitive, eqn.primitive.decompose, eqn.params
-    if not _stays(primitive) or _is_call(primitive) or rule is None or isinstance(rule, Unsupported):
+    if may_leave(primitive) or _is_call(primitive) or rule is None or isinstance(rule, Unsupported):
         return None
     closed = stage_closed(
         lambda *xs: list(rule(*xs, **params)) if primitive.multiple_results else [rule(*xs, **params)],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.avals import AbstractToken, token
 from ..core.primitive import Primitive, Zero
+from ..core.wire import portable
 from ..core.trace import add_type, get_aval
 from ..base.errors import type_error
 
@@ -25,7 +26,10 @@ class Token:
 
 add_type(Token, lambda x: token)
 
-create_token_p, after_all_p = Primitive("create_token", basic=False), Primitive("after_all", basic=False)
+create_token_p, after_all_p = (
+    Primitive("create_token", basic=False, wire=portable()),
+    Primitive("after_all", basic=False, wire=portable().and_tokens()),
+)
 
 
 def _after_all_abstract(*tokens: AbstractValue) -> AbstractToken:

@@ -14,6 +14,7 @@ from ...core.carries import CARRY, ROWS, Carries, Program, Runs
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from ...core.memo import memoized
 from ...core.primitive import Primitive
+from ...core.wire import stays
 from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, tracing
 from ...higher_order.call import jit_p
 from ...primitives.linear import scalar_as_array
@@ -28,7 +29,7 @@ from .bcoo_dot import bcoo_dot_general
 from .bcsr import BCSR
 
 # What `todense` of a function that is sparsified binds: on dense arrays it does nothing.
-todense_p = Primitive("todense")
+todense_p = Primitive("todense", wire=stays("it works on sparse arrays, which leave the process as their parts"))
 todense_p.abstract = lambda x: shaped(x.shape, x.dtype, x.weak_type)
 todense_p.reference = todense_p.decompose = todense_p.impl = lambda x: x
 todense_p.jvp = lambda primals, tangents: (todense_p.bind(primals[0]), tangents[0])
