@@ -1,19 +1,21 @@
 """Pytrees: nested containers of arrays, as `jax.tree` names what is done with them."""
 
 from .base.tree import (
-    tree_all as all,
-    tree_broadcast as broadcast,
     tree_flatten as flatten,
     tree_flatten_with_path as flatten_with_path,
     tree_leaves as leaves,
     tree_leaves_with_path as leaves_with_path,
     tree_map as map,
     tree_map_with_path as map_with_path,
+    tree_structure as structure,
+    tree_unflatten as unflatten,
+)
+from .base.tree_operations import (
+    tree_all as all,
+    tree_broadcast as broadcast,
     tree_reduce as reduce,
     tree_reduce_associative as reduce_associative,
-    tree_structure as structure,
     tree_transpose as transpose,
-    tree_unflatten as unflatten,
 )
 from .base.registration import static
 

@@ -28,9 +28,17 @@ def register_pytree_node(
     """Makes values of `nodetype` containers in pytrees.
 
     Args:
+        nodetype: the class.
         flatten_func: value -> (children, hashable auxiliary data).
         unflatten_func: (auxiliary data, children) -> value.
-        flatten_with_keys_func: value -> ([(key, child)], auxiliary data), for key paths.
+        flatten_with_keys_func: value -> ([(key, child)], auxiliary data), for key paths; without it, key paths number
+            the children.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if the class is registered already.
 
     Example:
         >>> import weft
@@ -44,7 +52,30 @@ def register_pytree_node(
 
 
 def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatten_func=None) -> None:
-    """`register_pytree_node` for a class whose children have names."""
+    """`register_pytree_node` for a class whose children have names.
+
+    Args:
+        nodetype: the class.
+        flatten_with_keys: value -> ([(key, child)], hashable auxiliary data).
+        unflatten_func: (auxiliary data, children) -> value.
+        flatten_func: value -> (children, auxiliary data), where this is faster; None derives it.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if the class is registered already.
+
+    Example:
+        >>> import weft
+        >>> from weft.tree_util import GetAttrKey
+        >>> class Named:
+        ...     def __init__(self, a): self.a = a
+        >>> weft.tree_util.register_pytree_with_keys(
+        ...     Named, lambda n: ([(GetAttrKey("a"), n.a)], None), lambda _, children: Named(*children))
+        >>> [(weft.tree_util.keystr(path), leaf) for path, leaf in weft.tree.leaves_with_path([Named(1)])]
+        [('[0].a', 1)]
+    """
 
     def flatten(x):
         keyed, aux = flatten_with_keys(x)
@@ -54,13 +85,57 @@ def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatt
 
 
 def register_pytree_node_class(cls):
-    """Class decorator for classes with `tree_flatten` and a classmethod `tree_unflatten`."""
+    """Class decorator: makes a class with `tree_flatten` and a classmethod `tree_unflatten` a container.
+
+    Args:
+        cls: class with the method `tree_flatten()` -> (children, auxiliary data), and the classmethod
+            `tree_unflatten(auxiliary data, children)`.
+
+    Returns:
+        the class.
+
+    Raises:
+        ValueError: if the class is registered already.
+
+    Example:
+        >>> import weft
+        >>> @weft.tree_util.register_pytree_node_class
+        ... class Box:
+        ...     def __init__(self, x): self.x = x
+        ...     def tree_flatten(self): return (self.x,), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, aux, children): return cls(*children)
+        >>> weft.tree.map(lambda x: x + 1, Box(1)).x
+        2
+    """
     register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)
     return cls
 
 
 def register_pytree_with_keys_class(cls):
-    """Class decorator for classes with `tree_flatten_with_keys` and a classmethod `tree_unflatten`."""
+    """Class decorator: makes a class with `tree_flatten_with_keys` and a classmethod `tree_unflatten` a container.
+
+    Args:
+        cls: class with the method `tree_flatten_with_keys()` -> ([(key, child)], auxiliary data), and the classmethod
+            `tree_unflatten(auxiliary data, children)`.
+
+    Returns:
+        the class.
+
+    Raises:
+        ValueError: if the class is registered already.
+
+    Example:
+        >>> import weft
+        >>> @weft.tree_util.register_pytree_with_keys_class
+        ... class Crate:
+        ...     def __init__(self, x): self.x = x
+        ...     def tree_flatten_with_keys(self): return [(weft.tree_util.GetAttrKey("x"), self.x)], None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, aux, children): return cls(*children)
+        >>> weft.tree_util.keystr(weft.tree.leaves_with_path(Crate(1))[0][0])
+        '.x'
+    """
     flatten = getattr(cls, "tree_flatten", None)
     register_pytree_with_keys(
         cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, (lambda x: x.tree_flatten()) if flatten else None
@@ -69,10 +144,22 @@ def register_pytree_with_keys_class(cls):
 
 
 def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
-    """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable; `drop_fields`
-    get their defaults back.
+    """Makes the values of a dataclass containers in pytrees.
 
-    Raises: ValueError if these are not exactly the fields that the class's constructor takes.
+    Args:
+        nodetype: the dataclass.
+        data_fields: names of the fields that are children.
+        meta_fields: names of the fields that are static: part of the structure, and hashable. If both this and
+            `data_fields` are None, the fields made by `weft.tree.static` are static, and all others are children.
+        drop_fields: names of fields that get their defaults back when a value is rebuilt.
+
+    Returns:
+        the class.
+
+    Raises:
+        TypeError: if only one of `data_fields` and `meta_fields` is given.
+        ValueError: if the names are not exactly the fields that the constructor takes, or the class is registered
+            already.
 
     Example:
         >>> import weft
@@ -127,7 +214,16 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
 
 
 def register_static(cls):
-    """Makes a class a container without leaves: its values are part of the structure, and must hash.
+    """Makes the values of a class containers without leaves: they are part of the structure, and must be hashable.
+
+    Args:
+        cls: the class.
+
+    Returns:
+        the class.
+
+    Raises:
+        ValueError: if the class is registered already.
 
     Example:
         >>> import weft
@@ -141,7 +237,13 @@ def register_static(cls):
 
 
 def static(**kwargs) -> Any:
-    """`dataclasses.field` of a static field: `register_dataclass` makes it part of the structure, not a child.
+    """A `dataclasses.field` that `register_dataclass` makes part of the structure, not a child.
+
+    Args:
+        **kwargs: keyword arguments of `dataclasses.field`.
+
+    Returns:
+        the field.
 
     Example:
         >>> import dataclasses, weft
@@ -157,7 +259,14 @@ def static(**kwargs) -> Any:
 
 
 class Partial(functools.partial):
-    """`functools.partial` that is a pytree: its arguments are children, its function is static."""
+    """A `functools.partial` that is a pytree: its arguments are children, its function is part of the structure.
+
+    Example:
+        >>> import weft
+        >>> add = weft.tree_util.Partial(lambda x, y: x + y, 2.0)
+        >>> weft.tree.leaves(add), float(weft.jit(lambda f, y: f(y))(add, 3.0))
+        ([2.0], 5.0)
+    """
 
     def __init__(self, func: Callable[..., Any], *args: Any, **kw: Any):  # which `partial` takes when it is made
         super().__init__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable, Iterable, NamedTuple, TypeAlias, TypeVar
 
 from .annotations import PyTree, override
@@ -34,7 +33,13 @@ class _Key:
 
 
 class SequenceKey(_Key):
-    """The step of a key path into a list or tuple."""
+    """The step of a key path into a list or tuple.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.leaves_with_path([1])
+        [((SequenceKey(idx=0),), 1)]
+    """
 
     __slots__, field = (), "idx"
     idx = property(lambda self: self.value)
@@ -48,7 +53,13 @@ class SequenceKey(_Key):
 
 
 class DictKey(_Key):
-    """The step of a key path into a dict."""
+    """The step of a key path into a dict.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.leaves_with_path({"a": 1})
+        [((DictKey(key='a'),), 1)]
+    """
 
     __slots__, field = (), "key"
     key = property(lambda self: self.value)
@@ -62,7 +73,13 @@ class DictKey(_Key):
 
 
 class GetAttrKey(_Key):
-    """The step of a key path to an attribute."""
+    """The step of a key path to an attribute.
+
+    Example:
+        >>> import weft
+        >>> str(weft.tree_util.GetAttrKey("bias"))
+        '.bias'
+    """
 
     __slots__, field = (), "name"
     name = property(lambda self: self.value)
@@ -76,7 +93,13 @@ class GetAttrKey(_Key):
 
 
 class FlattenedIndexKey(_Key):
-    """The step of a key path into a registered class that names no keys."""
+    """The step of a key path into a registered class that names no keys.
+
+    Example:
+        >>> import weft
+        >>> str(weft.tree_util.FlattenedIndexKey(2))
+        '[<flat index 2>]'
+    """
 
     __slots__, field = (), "key"
     key = property(lambda self: self.value)
@@ -103,7 +126,9 @@ _listeners: list[Callable[[NodeType], None]] = []
 
 
 def listen(callback: Callable[[NodeType], None]) -> None:
-    """Calls `callback` with every node type, those registered already and those to come (a backend mirrors them)."""
+    """Calls `callback` with every node type: those registered so far now, later ones when they are registered. A
+    backend uses this to keep its own copy of the registry.
+    """
     for node in list(registry.values()):
         callback(node)
     _listeners.append(callback)
@@ -123,7 +148,17 @@ def _register(node: NodeType) -> None:
 
 
 class PyTreeDef:
-    """The shape of a pytree without its leaves. Equal structures are equal and hash alike."""
+    """The structure of a pytree, without its leaves. Equal structures are equal and have equal hashes.
+
+    Attributes:
+        num_leaves: how many leaves it has.
+        num_nodes: how many nodes it has: containers and leaves.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.structure({"a": 1, "b": (2, None)})
+        PyTreeDef({'a': *, 'b': (*, None)})
+    """
 
     __slots__ = ("node", "aux", "nodes", "num_leaves", "_hash")
 
@@ -134,6 +169,7 @@ class PyTreeDef:
 
     @property
     def num_nodes(self) -> int:
+        """How many containers and leaves the structure has."""
         return 1 + sum(n.num_nodes for n in self.nodes)
 
     @override
@@ -141,6 +177,7 @@ class PyTreeDef:
         return PyTreeDef, (self.node, self.aux, self.nodes)
 
     def unflatten(self, leaves: Iterable):
+        """The pytree of this structure with the given leaves. Raises ValueError for another number of leaves."""
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -174,9 +211,11 @@ class PyTreeDef:
         return out
 
     def children(self) -> list["PyTreeDef"]:
+        """The structures of the children; empty for a leaf."""
         return list(self.nodes)
 
     def node_data(self):
+        """(type, auxiliary data) of the outermost container; None for a leaf."""
         return None if self.node is _LEAF else (type(None) if self.node is None else self.node, self.aux)
 
     def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
@@ -354,6 +393,19 @@ def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a pytree in a fixed order, and its structure.
 
+    Tuples, lists, dicts (in the order of their sorted keys), named tuples, None and registered classes are containers.
+    Every other value is a leaf. None has no leaves.
+
+    Args:
+        tree: pytree of any values.
+        is_leaf: function of a node that returns whether it is a leaf; None: only values that are no containers are.
+
+    Returns:
+        (leaves, structure): a list of the leaves, and a `PyTreeDef`.
+
+    Raises:
+        ValueError: for a dict whose keys can't be compared with one another.
+
     Example:
         >>> import weft
         >>> weft.tree_util.tree_flatten({"b": 1, "a": (2, 3)})
@@ -367,6 +419,16 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The pytree of structure `treedef` with the given leaves; the inverse of `tree_flatten`.
 
+    Args:
+        treedef: `PyTreeDef`: the structure.
+        leaves: iterable of the leaves, in the order of `tree_flatten`.
+
+    Returns:
+        pytree of that structure.
+
+    Raises:
+        ValueError: if the number of leaves is not that of the structure.
+
     Example:
         >>> import weft
         >>> weft.tree.unflatten(weft.tree.structure({'a': 0, 'b': 0}), [1, 2])
@@ -376,7 +438,14 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of a pytree.
+    """The leaves of a pytree, in the order of `tree_flatten`.
+
+    Args:
+        tree: pytree of any values.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
+
+    Returns:
+        list of the leaves.
 
     Example:
         >>> import weft
@@ -389,6 +458,13 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a pytree.
 
+    Args:
+        tree: pytree of any values.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
+
+    Returns:
+        `PyTreeDef`: equal for equal structures.
+
     Example:
         >>> import weft
         >>> weft.tree.structure({'a': 1, 'b': [2, 3]})
@@ -400,16 +476,17 @@ def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
 def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None) -> Any:
     """Applies `f` to the leaves of `tree` and the corresponding subtrees of `rest`, and keeps the structure of `tree`.
 
-    Raises ValueError where a tree of `rest` does not have `tree`'s structure as a prefix.
-
     Args:
-        f: function of leaves.
+        f: function of a leaf of `tree` and of one subtree of each pytree of `rest`.
         tree: pytree of any values.
         *rest: pytrees that have the structure of `tree` as a prefix.
-        is_leaf: function of a node: whether it is a leaf; None for those that have no children.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
 
     Returns:
         pytree of the structure of `tree`.
+
+    Raises:
+        ValueError: if the structure of `tree` is not a prefix of a pytree of `rest`.
 
     Example:
         >>> import weft
@@ -424,7 +501,15 @@ def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf
 def tree_flatten_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
-    """[(key path, leaf)] and the structure; with `is_leaf_takes_path`, `is_leaf` gets the key path before the value.
+    """The leaves of a pytree, each with its key path, and the structure.
+
+    Args:
+        tree: pytree of any values.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
+        is_leaf_takes_path: bool: call `is_leaf` with the key path and the node.
+
+    Returns:
+        (pairs, structure): a list of (key path, leaf), and a `PyTreeDef`. A key path is a tuple of keys.
 
     Example:
         >>> import weft
@@ -440,7 +525,15 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath[Any], Any]]:
-    """[(key path, leaf)] of a pytree.
+    """The leaves of a pytree, each with its key path.
+
+    Args:
+        tree: pytree of any values.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
+        is_leaf_takes_path: bool: call `is_leaf` with the key path and the node.
+
+    Returns:
+        list of (key path, leaf).
 
     Example:
         >>> import weft
@@ -457,7 +550,20 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """`tree_map` whose function gets each leaf's key path first.
+    """Applies `f` to the leaves of `tree` as `tree_map` does, and also passes each leaf's key path.
+
+    Args:
+        f: function of a key path, a leaf of `tree`, and one subtree of each pytree of `rest`.
+        tree: pytree of any values.
+        *rest: pytrees that have the structure of `tree` as a prefix.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
+        is_leaf_takes_path: bool: call `is_leaf` with the key path and the node.
+
+    Returns:
+        pytree of the structure of `tree`.
+
+    Raises:
+        ValueError: if the structure of `tree` is not a prefix of a pytree of `rest`.
 
     Example:
         >>> import weft
@@ -470,14 +576,36 @@ def tree_map_with_path(
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether values of this type are containers in pytrees."""
+    """Whether values of this type are containers in pytrees.
+
+    Args:
+        typ: type.
+
+    Returns:
+        bool: True for tuple, list, dict, NoneType, named tuples and registered classes.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.is_tree_node(dict), weft.tree_util.is_tree_node(set)
+        (True, False)
+    """
     return (
         typ in (tuple, list, dict, type(None)) or typ in registry or issubclass(typ, tuple) and hasattr(typ, "_fields")
     )
 
 
 def flatten_one_level(tree) -> tuple:
-    """(children, auxiliary data) of the outermost container. Raises ValueError for a leaf.
+    """The children and the auxiliary data of the outermost container.
+
+    Args:
+        tree: pytree that is not a leaf.
+
+    Returns:
+        (children, auxiliary data): for a dict, the data are its sorted keys; for a named tuple, its class; for a tuple
+        or list, None.
+
+    Raises:
+        ValueError: for a leaf.
 
     Example:
         >>> import weft
@@ -489,7 +617,22 @@ def flatten_one_level(tree) -> tuple:
 
 
 def flatten_one_level_with_keys(tree) -> tuple:
-    """`flatten_one_level` with a (key, child) pair for each child."""
+    """The children of the outermost container, each with its key, and the auxiliary data.
+
+    Args:
+        tree: pytree that is not a leaf.
+
+    Returns:
+        ((key, child) pairs, auxiliary data), as for `flatten_one_level`.
+
+    Raises:
+        ValueError: for a leaf.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.flatten_one_level_with_keys({"a": 1})
+        (((DictKey(key='a'), 1),), ('a',))
+    """
     kind, keyed = type(tree), keyed_children(tree)
     if keyed is None:
         raise ValueError(f"a value of type {kind.__name__} is a leaf of pytrees: it has no children.")
@@ -503,101 +646,85 @@ def flatten_one_level_with_keys(tree) -> tuple:
 def keystr(keys, *, simple: bool = False, separator: str = "") -> str:
     """A key path as text, such as `['w'][0].bias`.
 
+    Args:
+        keys: key path, as `tree_flatten_with_path` returns it.
+        simple: bool: write only the keys, without brackets, quotes and dots.
+        separator: text between the keys.
+
+    Returns:
+        str.
+
     Example:
         >>> import weft
-        >>> weft.tree_util.keystr(weft.tree.leaves_with_path({'a': [1]})[0][0])
-        "['a'][0]"
+        >>> path = weft.tree.leaves_with_path({'a': [1]})[0][0]
+        >>> weft.tree_util.keystr(path), weft.tree_util.keystr(path, simple=True, separator="/")
+        ("['a'][0]", 'a/0')
     """
     if not simple:
         return separator.join(map(str, keys))
     return separator.join(str(getattr(k, "value", k)) for k in keys)
 
 
-def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether all leaves are true.
-
-    Example:
-        >>> import weft
-        >>> weft.tree.all({'a': True, 'b': [1, 0]})
-        False
-    """
-    return all(tree_leaves(tree, is_leaf))
-
-
-_no_initializer = object()
-
-
-def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: PyTree, initializer: object = _no_initializer, is_leaf: IsLeaf = None
-) -> Any:
-    """Folds `function` over the leaves.
-
-    Example:
-        >>> import weft
-        >>> weft.tree.reduce(lambda a, b: a + b, {'a': 1, 'b': [2, 3]})
-        6
-    """
-    leaves = tree_leaves(tree, is_leaf)
-    return (
-        functools.reduce(function, leaves)
-        if initializer is _no_initializer
-        else functools.reduce(function, leaves, initializer)
-    )
-
-
-def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: PyTree, *, identity: object = _no_initializer, is_leaf: IsLeaf = None
-) -> Any:
-    """Folds an associative `operation` over the leaves, pairing neighbours.
-
-    Example:
-        >>> import weft
-        >>> weft.tree.reduce_associative(lambda a, b: a + b, {'a': 1, 'b': [2, 3]})
-        6
-    """
-    leaves = tree_leaves(tree, is_leaf)
-    if not leaves:
-        if identity is _no_initializer:
-            raise ValueError("tree_reduce_associative of a tree without leaves needs an identity.")
-        return identity
-    while len(leaves) > 1:
-        paired = [operation(a, b) for a, b in zip(leaves[::2], leaves[1::2])]
-        leaves = paired + leaves[len(paired) * 2 :]
-    return leaves[0]
-
-
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree) -> Any:
-    """A tree of structure outer∘inner as one of structure inner∘outer.
-
-    Example:
-        >>> import weft
-        >>> weft.tree.transpose(weft.tree.structure([0, 0]), weft.tree.structure({'a': 0}), [{'a': 1}, {'a': 2}])
-        {'a': [1, 2]}
-    """
-    leaves, treedef = tree_flatten(pytree_to_transpose)
-    if inner_treedef is None:
-        inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
-    expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
-        raise TypeError(f"tree_transpose expected structure {expected}, got {treedef}.")
-    n, m = outer_treedef.num_leaves, inner_treedef.num_leaves
-    return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::m]) for i in range(m)] if n else [])
-
-
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is a single leaf.
+
+    Args:
+        treedef: `PyTreeDef`.
+
+    Returns:
+        bool.
+
+    Example:
+        >>> import weft
+        >>> [weft.tree_util.treedef_is_leaf(weft.tree.structure(x)) for x in (1, [])]
+        [True, False]
+    """
     return treedef.node is _LEAF
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of a container's children.
+
+    Args:
+        treedef: `PyTreeDef`.
+
+    Returns:
+        list of `PyTreeDef`s; empty for a leaf.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.treedef_children(weft.tree.structure([1, (2, 3)]))
+        [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of pytrees, from their structures.
+
+    Args:
+        treedefs: iterable of `PyTreeDef`s.
+
+    Returns:
+        `PyTreeDef`.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.treedef_tuple([weft.tree.structure(1), weft.tree.structure([2])])
+        PyTreeDef((*, [*]))
+    """
     return PyTreeDef(tuple, None, tuple(treedefs))
 
 
 def all_leaves(iterable, is_leaf=None) -> bool:
     """Whether every element is a leaf.
+
+    Args:
+        iterable: iterable of any values.
+        is_leaf: function of a node that returns whether it is a leaf, or None.
+
+    Returns:
+        bool.
 
     Example:
         >>> import weft
@@ -622,14 +749,3 @@ def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
     for leaf, subtree in zip(leaves, treedef.flatten_up_to(tree)):
         out.extend([leaf] * tree_structure(subtree).num_leaves)
     return out
-
-
-def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> Any:
-    """`prefix_tree` with each of its leaves copied to all leaves of `full_tree` below it.
-
-    Example:
-        >>> import weft
-        >>> weft.tree.broadcast({'a': 1, 'b': 2}, {'a': [0, 0], 'b': 0})
-        {'a': [1, 1], 'b': 2}
-    """
-    return tree_structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))

@@ -48,7 +48,7 @@ class _Checker(string.Formatter):
 
 
 class _Anything:
-    """Takes every format specification; stands for values that are not known yet."""
+    """Stands for a value that is not known yet; takes every format specification."""
 
     @override
     def __format__(self, spec):
@@ -62,7 +62,9 @@ class _Anything:
 
 
 class _Print:
-    """What a program calls to print: equal for equal texts, so that programs are found again."""
+    """The function that a program calls to print. Equal texts give equal objects, so that compiled programs are found
+    in the cache.
+    """
 
     __slots__ = ("fmt", "logged", "__name__")
 
@@ -123,14 +125,25 @@ def print(
     _use_logging: bool = False,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """Prints values while a program runs; `fmt` is a text for `str.format`, never an f-string.
+    """Prints values while a program runs, also under jit, vmap, grad and in loops.
 
     Args:
-        fmt: the text, with `{}` or `{name}` where values belong. Without it, a function is returned that takes it and
-            the values and prints as the options say: `print(ordered=True)("{}", x)`.
-        ordered: prints appear in the order of the program.
-        partitioned: weft prints whole values, so it changes nothing.
-        skip_format_check: don't look for arguments that `fmt` does not mention.
+        fmt: text for `str.format`, with `{}` or `{name}` where values belong; never an f-string. If it is None, the
+            result is a function that takes it and the values, and prints with these options:
+            `print(ordered=True)("{}", x)`.
+        *args: pytrees of arrays, of any dtype and shape, and other values: for `{}`.
+        ordered: bool: print in the order of the program.
+        partitioned: bool: has no effect, because weft always prints whole values.
+        skip_format_check: bool: do not look for values that `fmt` does not mention.
+        **kwargs: pytrees of arrays and other values, for `{name}`.
+
+    Returns:
+        None, or a function if `fmt` is None.
+
+    Raises:
+        ValueError: for a value that `fmt` does not mention.
+        IndexError, KeyError: for a place of `fmt` without a value.
+        TypeError: if `fmt` is not a text.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -203,7 +216,21 @@ def log(
     _use_logging: bool = True,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """`print`, to the logger `weft.debug`, at the level INFO.
+    """Writes values to the logger `weft.debug`, at the level INFO, while a program runs; otherwise like `print`.
+
+    Args:
+        fmt: text for `str.format`, or None, as for `print`.
+        *args: pytrees of arrays, of any dtype and shape, and other values: for `{}`.
+        ordered: bool: write in the order of the program.
+        partitioned: bool: has no effect.
+        skip_format_check: bool: do not look for values that `fmt` does not mention.
+        **kwargs: pytrees of arrays and other values, for `{name}`.
+
+    Returns:
+        None, or a function if `fmt` is None.
+
+    Raises:
+        ValueError, IndexError, KeyError, TypeError: as `print`.
 
     Example:
         >>> import weft
@@ -231,16 +258,22 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """Calls a Python function with values while a program runs; its result is ignored.
+    """Calls a Python function with values while a program runs, and ignores its result.
 
-    Arguments that are no arrays are passed on as they are. Under grad it is called with primal values, under vmap once
-    for each element.
+    Arguments that are no arrays are passed unchanged. Under grad the function is called with primal values, under vmap
+    once for each element.
 
     Args:
-        callback: the function. Without it, a function is returned that takes it and its arguments:
-            `callback(ordered=True)(f, x)`. Keyword arguments named like an option can be given to this one only.
-        ordered: calls happen in the order of the program.
-        partitioned: weft passes on whole values, so it changes nothing.
+        callback: the function. If it is None, the result is a function that takes it and its arguments:
+            `callback(ordered=True)(f, x)`. Keyword arguments that have the name of an option can only be passed this
+            way.
+        *args: pytrees of arrays, of any dtype and shape, and other values: the arguments of the function.
+        ordered: bool: call in the order of the program.
+        partitioned: bool: has no effect, because weft always passes whole values.
+        **kwargs: keyword arguments of the function.
+
+    Returns:
+        None, or a function if `callback` is None.
 
     Example:
         >>> import weft
@@ -266,17 +299,24 @@ def breakpoint(
     token=None,
     **kwargs: Any,
 ) -> None:
-    """Stops in Python's debugger while the program runs, with the local variables of the calling functions that are
-    arrays.
+    """Stops in Python's debugger while the program runs.
 
-    At the prompt, the innermost function's variables have their names; `frames` lists those of all callers, `c` goes
-    on.
+    At the prompt, the array variables of the innermost calling function have their names. `frames` lists where all
+    callers are, and `c` continues.
 
     Args:
-        backend: None or "cli": Python's pdb on the console, the one there is.
-        filter_frames: leave weft's own frames out.
-        num_frames: how many callers to keep.
-        ordered: breakpoints happen in the order of the program.
+        backend: None or "cli": Python's pdb on the console, the only backend.
+        filter_frames: bool: leave out weft's own frames.
+        num_frames: int: how many callers to list; None for all.
+        ordered: bool: breakpoints happen in the order of the program.
+        token: None, the only value that is taken.
+        **kwargs: ignored.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: for another backend, and for a token.
 
     Example:
         >>> import weft
@@ -325,8 +365,14 @@ class _Stop:
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
-    """Calls `callback(sharding)` with how each array of a pytree lies over devices: at once, or while the program is
-    compiled that computes it.
+    """Calls a function with the sharding of each array of a pytree: now, or, in a traced program, when it is compiled.
+
+    Args:
+        value: pytree of arrays, of any dtype and shape.
+        callback: function of a `Sharding`.
+
+    Returns:
+        None.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -340,8 +386,17 @@ def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Prints which part of an array lies on which device, also inside a jitted function; keyword arguments as for
-    `visualize_sharding`.
+    """Prints which device holds which part of an array, also inside a jitted function.
+
+    Args:
+        arr: array of any dtype, with one or two axes.
+        **kwargs: keyword arguments of `visualize_sharding`.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: for an array with another number of axes.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -364,13 +419,29 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: Callable | None = None,
 ) -> None:
-    """Prints which part of an array of `shape` (one or two axes) lies on which device.
+    """Prints which device holds which part of an array of a given shape.
 
     Args:
-        use_color: colour the parts, where the console can.
-        scale: the width of the drawing, in characters for each element of the array.
-        min_width, max_width: of a part and of the whole, in characters.
-        color_map: a function from [0, 1] to red, green and blue in [0, 1].
+        shape: sequence of one or two ints.
+        sharding: `Sharding`.
+        use_color: bool: colour the parts, if the output is a terminal.
+        scale: float: the width of the drawing, in characters for each element of the last axis.
+        min_width: int: the least width of a part, in characters.
+        max_width: int: the greatest width of the drawing, in characters.
+        color_map: function from a float in [0, 1] to red, green and blue in [0, 1]; None for the default colours.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: for a shape with another number of axes.
+
+    Example:
+        >>> import weft
+        >>> weft.debug.visualize_sharding((4,), weft.sharding.SingleDeviceSharding(weft.devices("cpu")[0]))
+        ┌─────────┐
+        │  CPU 0  │
+        └─────────┘
     """
     shape = tuple(shape)
     if not 1 <= len(shape) <= 2:

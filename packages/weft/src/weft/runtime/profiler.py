@@ -38,7 +38,7 @@ _state: dict[str, Any] = {"session": None, "server": None}
 
 
 def class_of_xla(name: str) -> Any:
-    """One of the classes with which XLA's profiles are read; AttributeError where XLA is not there."""
+    """One of XLA's classes that read profiles. Raises AttributeError if XLA is not installed."""
     try:
         return getattr(_profiler_of_xla(), name)
     except BackendError as e:
@@ -87,11 +87,17 @@ def start_trace(
 
     Args:
         log_dir: the folder; TensorBoard opens it.
-        create_perfetto_trace: write `perfetto_trace.json.gz` as well, which https://ui.perfetto.dev opens.
-        create_perfetto_link: at the end, print a link to Perfetto with this trace, and wait until it was opened.
-        profiler_options: a `ProfileOptions` (XLA only).
+        create_perfetto_link: bool: at the end, print a link that opens this trace in Perfetto, and wait until it is
+            used.
+        create_perfetto_trace: bool: also write `perfetto_trace.json.gz`, which https://ui.perfetto.dev opens.
+        profiler_options: `ProfileOptions`, or None (XLA only).
 
-    Raises: RuntimeError if a profile is being taken already.
+    Returns:
+        None.
+
+    Raises:
+        RuntimeError: if a profile is being taken already.
+        BackendError: for `profiler_options` on a backend other than XLA.
 
     Example:
         >>> import weft, tempfile
@@ -122,9 +128,18 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Ends the profile and writes it.
+    """Ends the profile that `start_trace` began, and writes it.
 
-    Raises: RuntimeError if none was started.
+    Returns:
+        None.
+
+    Raises:
+        RuntimeError: if no profile was started.
+
+    Example:
+        >>> import weft, tempfile
+        >>> weft.profiler.start_trace(tempfile.mkdtemp())
+        >>> weft.profiler.stop_trace()
     """
     with _lock:
         if _state["session"] is None:
@@ -168,7 +183,25 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """A block that is profiled; see `start_trace`."""
+    """Context manager that profiles its block: `start_trace` before, `stop_trace` after.
+
+    Args:
+        log_dir: the folder; TensorBoard opens it.
+        create_perfetto_link: bool: as for `start_trace`.
+        create_perfetto_trace: bool: as for `start_trace`.
+        profiler_options: `ProfileOptions`, or None (XLA only).
+
+    Returns:
+        context manager.
+
+    Raises:
+        RuntimeError: if a profile is being taken already.
+
+    Example:
+        >>> import weft, weft.numpy as jnp, tempfile
+        >>> with weft.profiler.trace(tempfile.mkdtemp()):
+        ...     y = weft.jit(jnp.sin)(jnp.ones(3)).block_until_ready()
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -177,7 +210,7 @@ def trace(
 
 
 class TraceAnnotation:
-    """A block that shows in profiles, by its name, with `metadata` beside it.
+    """Context manager whose block appears in profiles under a name, with `metadata` beside it.
 
     Example:
         >>> import weft
@@ -210,7 +243,7 @@ class TraceAnnotation:
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A step of training (`step_num=`), by which profilers group what happens.
+    """Context manager for one step of training, numbered by `step_num`; profilers group events by steps.
 
     Example:
         >>> import weft
@@ -226,7 +259,15 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(
     func: Callable[Args, Result], name: str | None = None, **decorator_kwargs: Any
 ) -> Callable[Args, Result]:
-    """`func`, whose calls show in profiles under its name or another.
+    """A function like `func` whose calls appear in profiles.
+
+    Args:
+        func: the function.
+        name: the name in profiles; None for that of the function.
+        **decorator_kwargs: metadata that profiles show beside the name.
+
+    Returns:
+        function.
 
     Example:
         >>> import weft
@@ -259,15 +300,28 @@ def _xla(what: str) -> Any:
 
 
 def _profiler_of_xla() -> Any:
-    """XLA's, whatever the default backend is; BackendError where XLA is not installed."""
+    """XLA's profiler, whichever backend is the default. Raises BackendError if XLA is not installed."""
     return backend_for("cpu").capabilities.profiler
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Lets TensorBoard and XProf take profiles of this process over the network, at `port`. Anybody who reaches the
-    port can.
+    """Starts a server through which TensorBoard and XProf profile this process. Anybody who can reach the port can do
+    so.
 
-    Raises: ValueError if the server runs already, BackendError where XLA is not there.
+    Args:
+        port: int: the port.
+        requires_backend: bool: refuse if XLA is not the default backend.
+
+    Returns:
+        the server, which runs until `stop_server`.
+
+    Raises:
+        ValueError: if a server is running already.
+        BackendError: if XLA is not installed, or not the default backend and `requires_backend`.
+
+    Example:
+        >>> import weft
+        >>> weft.profiler.start_server(9012)                            # doctest: +SKIP
     """
     with _lock:
         if _state["server"] is not None:
@@ -282,7 +336,21 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """Ends the server; ValueError if none runs."""
+    """Ends the server that `start_server` started.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if no server is running.
+
+    Example:
+        >>> import weft
+        >>> weft.profiler.stop_server()
+        Traceback (most recent call last):
+        ...
+        ValueError: No active profiler server: start one with weft.profiler.start_server(port)...
+    """
     with _lock:
         if _state["server"] is None:
             raise ValueError(
@@ -292,15 +360,37 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Has profiles that are taken over the network include another process, whose server listens at `port`; returns
-    what ends that.
+    """Includes another process in the profiles that the server takes.
+
+    Args:
+        pid: int: the number of the process.
+        port: int: the port on which that process runs a profiler server.
+
+    Returns:
+        function without arguments that undoes this.
+
+    Raises:
+        BackendError: if XLA is not the default backend.
+
+    Example:
+        >>> import weft
+        >>> forget = weft.profiler.register_subprocess(1234, 9013)      # doctest: +SKIP
     """
     return _xla("register_subprocess").register_subprocess(pid, port)
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What lies in the devices' memory, and where it was made (where JAX_ARRAY_TRACEBACKS=1 had that remembered): a
-    file for the program `pprof`.
+    """A profile of the devices' memory for the program `pprof`: which arrays they hold, and, if the option
+    JAX_ARRAY_TRACEBACKS=1 was set, where these were made.
+
+    Args:
+        backend: name of a platform; None for the default.
+
+    Returns:
+        bytes of the profile.
+
+    Raises:
+        BackendError: for a backend without such profiles; only XLA has them.
 
     Example:
         >>> import weft
@@ -316,5 +406,23 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None) -> None:
-    """`device_memory_profile`, into a file."""
+    """Writes `device_memory_profile` to a file.
+
+    Args:
+        filename: path of the file.
+        backend: name of a platform; None for the default.
+
+    Returns:
+        None.
+
+    Raises:
+        BackendError: for a backend without such profiles.
+
+    Example:
+        >>> import os, tempfile, weft
+        >>> path = os.path.join(tempfile.mkdtemp(), "memory.prof")
+        >>> weft.profiler.save_device_memory_profile(path, "cpu")
+        >>> os.path.getsize(path) > 0
+        True
+    """
     pathlib.Path(filename).write_bytes(device_memory_profile(backend))
