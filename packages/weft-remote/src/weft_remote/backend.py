@@ -224,7 +224,7 @@ class RemoteExecutable:
 
 
 def fetch(handle: Handle) -> Reply:
-    """Asks for the bytes of an array."""
+    """Requests the bytes of an array."""
     return handle.session.request(lambda op: p.Fetch(op, handle.number))
 
 
@@ -247,38 +247,44 @@ def _register(session: Session, default: bool) -> Session:
 
 
 def _no_longer_default(backend: RemoteBackend) -> None:
-    """What follows a session that was the default runs where it ran before, unless it was told otherwise meanwhile."""
+    """Restores the platform that was the default before the last session that was the default, unless the user has
+    chosen another one since.
+    """
     forget_default()
     if config.platforms == "remote" and all(s.closed for s in backend.sessions if s.on_close is not None):
         config.update("jax_platforms", backend.platforms_before)
 
 
 def _close(session: weakref.ref[Session]) -> None:
-    """At exit: the host need not wait for a client that is gone."""
+    """Tells the host at exit that this client ends, so that the host does not wait for it."""
     found = session()
     if found is not None:
         found.close()
 
 
 def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:
-    """Connects to an accelerator host; its devices are those of platform "remote" from now on.
+    """Connects to an accelerator host. Its devices are the devices of the platform "remote" afterwards.
 
     Args:
-        url: the address that `weft-host` prints, such as "ws://127.0.0.1:8765".
-        token: the token that it was started with, or printed.
-        default: whether programs run there until the session is closed, as after `weft.config.update("jax_platforms",
-            "remote")`.
-        timeout: seconds for connecting; in a page the browser decides.
-        name: shown in the host's log.
+        url: str: the address that `weft-host` prints, such as "ws://127.0.0.1:8765".
+        token: str: the token with which the host was started, or that it printed.
+        default: bool: make the host the default, as `weft.config.update("jax_platforms", "remote")` does, until the
+            session is closed.
+        timeout: float: seconds for connecting. In a page the browser decides.
+        name: str: the name of this client in the host's log.
 
-    Returns: the `Session`: `devices()`, `stats`, `ping()`, `close()`; a context manager.
+    Returns:
+        `Session`, with `devices()`, `stats`, `ping()` and `close()`; it is a context manager, which closes it.
 
-    Raises: ConnectionLost if nothing answers there, AuthenticationError for a wrong token, ProtocolError for another
-        version.
+    Raises:
+        ConnectionLost: if no host answers at that address.
+        AuthenticationError: for a wrong token.
+        ProtocolError: if the host speaks another version of the protocol.
 
     Example:
-        with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:
-            x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
+        >>> import weft
+        >>> with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:      # doctest: +SKIP
+        ...     x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
     """
     session = Session(url, token, name, _carrier(timeout))
     session.transport.open()
@@ -288,14 +294,34 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
 async def connect_async(
     url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = ""
 ) -> Session:
-    """`connect` for programs that await: in a page without JSPI there is no other way to wait."""
+    """`connect` as a coroutine. A page without JSPI can't wait in any other way.
+
+    Args:
+        url: str: the address that `weft-host` prints.
+        token: str: the token with which the host was started, or that it printed.
+        default: bool: make the host the default until the session is closed.
+        timeout: float: seconds for connecting. In a page the browser decides.
+        name: str: the name of this client in the host's log.
+
+    Returns:
+        `Session`.
+
+    Raises:
+        ConnectionLost: if no host answers at that address.
+        AuthenticationError: for a wrong token.
+        ProtocolError: if the host speaks another version of the protocol.
+
+    Example:
+        >>> import weft
+        >>> session = await weft.remote.connect_async("wss://example.org", token="…")   # doctest: +SKIP
+    """
     session = Session(url, token, name, _carrier(timeout))
     await session.transport.open_async()
     return _register(session, default)
 
 
 def _carrier(timeout: float) -> Callable[[Session], Transport]:
-    """What carries the frames of sessions in this process."""
+    """The class that carries a session's frames in this process."""
     if sys.platform == "emscripten":
         return PageTransport
     return partial(ThreadTransport, timeout=timeout)
@@ -310,13 +336,41 @@ def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Reply]]:
 
 
 def prefetch(*arrays: object) -> None:
-    """Fetches the values of remote arrays together, in one round trip; reading them afterwards takes none."""
+    """Fetches the values of remote arrays together, in one round trip. Reading them afterwards takes none.
+
+    Args:
+        *arrays: arrays of any dtype and shape; those that are not remote, or fetched already, are skipped.
+
+    Returns:
+        None.
+
+    Raises:
+        ConnectionLost: if the connection ends before the values arrive.
+
+    Example:
+        >>> import weft
+        >>> weft.remote.prefetch(*weft.tree.leaves({"loss": weft.numpy.ones(3)}))
+    """
     for x, reply in _fetches(arrays):
         _keep(x, reply)
 
 
 async def prefetch_async(*arrays: object) -> None:
-    """`prefetch` for programs that await; in a page without JSPI, values must be fetched so before they are read."""
+    """`prefetch` as a coroutine. In a page without JSPI, a program must await it before it reads values.
+
+    Args:
+        *arrays: arrays of any dtype and shape; those that are not remote, or fetched already, are skipped.
+
+    Returns:
+        None.
+
+    Raises:
+        ConnectionLost: if the connection ends before the values arrive.
+
+    Example:
+        >>> import weft
+        >>> await weft.remote.prefetch_async(weft.numpy.ones(3))                         # doctest: +SKIP
+    """
     for x, reply in _fetches(arrays):
         await x.handle.session.wait_async(reply)
         _keep(x, reply)

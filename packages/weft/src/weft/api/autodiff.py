@@ -88,10 +88,20 @@ def vjp(
 def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool, reduce_axes: Sequence[Hashable] = ()) -> Any: ...
 @api_boundary
 def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()) -> Any:
-    """The value of `fun` and the function from cotangents of its result to cotangents of its arguments.
+    """The value of `fun`, and the function from cotangents of its result to cotangents of its arguments.
 
-    Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`: it returns a tuple with one
-        cotangent for each primal.
+    Args:
+        fun: function of pytrees of arrays, of any dtype and shape.
+        *primals: pytrees of arrays: the arguments of `fun`.
+        has_aux: bool: `fun` returns a pair, the second part of which is returned unchanged.
+        reduce_axes: (), the only value that is taken.
+
+    Returns:
+        (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`. It takes a cotangent of the dtypes
+        and shapes of `out`, and returns a tuple with a cotangent for each primal.
+
+    Raises:
+        TypeError: for arguments that are not arrays.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -212,8 +222,7 @@ def value_and_grad(
 ) -> Function[Args, tuple[Result, Any]]:
     """A function that returns the value of `fun` and its gradient with respect to the arguments `argnums`.
 
-    `fun` must return a scalar (with `has_aux`, a pair of a scalar and anything). Raises TypeError otherwise, and for
-    integer arguments unless `allow_int`.
+    `fun` must return a scalar, or, with `has_aux`, a pair of a scalar and anything.
 
     Args:
         fun: function of pytrees of arrays, of any dtype and shape.
@@ -226,6 +235,9 @@ def value_and_grad(
     Returns:
         function of the same arguments that returns (value, gradient): the gradient has the structure, dtypes and shapes
         of the arguments `argnums`.
+
+    Raises:
+        TypeError: when it is called, if `fun` returns no scalar, or for integer arguments unless `allow_int`.
 
     Example:
         >>> import weft
@@ -348,7 +360,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[P
         (out, out_tangent): pytrees of one structure, of the same dtypes and shapes.
 
     Raises:
-        TypeError: if primals and tangents differ in structure, dtype or shape.
+        TypeError: if primals and tangents differ in structure or dtype.
+        ValueError: if they differ in shape.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -735,7 +748,7 @@ def hessian(
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Callable[..., Any], list[Array]]:
-    """`fun` with the traced values it closes over as explicit arguments: (converted, those values).
+    """Makes the traced float arrays that a function closes over explicit arguments.
 
     Args:
         fun: function of pytrees of arrays, of any dtype and shape.

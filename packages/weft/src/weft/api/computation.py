@@ -26,23 +26,28 @@ def xla_computation(
     return_shape: bool = False,
     donate_argnums: int | Iterable[int] = (),
 ) -> Function[Args, Any]:
-    """A function that gives the XLA computation of `fun` for example arguments (arrays, or anything with a shape and a
-    dtype).
+    """A function that returns the XLA computation of `fun` for example arguments.
 
     Args:
-        static_argnums: arguments that are Python values, part of the computation.
-        axis_env: (name, size) of the axes over which `fun` communicates; their members are the replicas of the
-            computation, the last axis running fastest.
-        in_parts, out_parts: belong to `sharded_jit`, which is gone; use `jit(in_shardings=…).lower(…)`. Only None.
-        backend: the XLA platform: 'cpu', 'gpu' or 'tpu'.
-        tuple_args: whether the computation takes one tuple; None: if there are more than 100 arguments.
-        instantiate_const_outputs: does nothing, as ever.
-        return_shape: return a pair of the computation and the pytree of result shapes.
-        donate_argnums: arguments whose memory the results may take.
+        fun: function of pytrees of arrays, of any dtype and shape.
+        static_argnums: int or sequence of ints: arguments that are Python values, part of the computation.
+        axis_env: sequence of (name, size): the axes over which `fun` communicates. The computation has a replica for
+            each index; the last axis varies fastest.
+        in_parts: None, the only value that is taken; `jit(in_shardings=…).lower(…)` gives partitioned programs.
+        out_parts: None, the only value that is taken.
+        backend: name of an XLA platform: 'cpu', 'gpu' or 'tpu'; None for the default one.
+        tuple_args: bool: whether the computation takes one tuple; None: if there are more than 100 arguments.
+        instantiate_const_outputs: has no effect.
+        return_shape: bool: return a pair of the computation and the pytree of result shapes.
+        donate_argnums: int or sequence of ints: arguments whose memory the results may take.
 
-    Returns: an object with `as_hlo_text()`, `as_serialized_hlo_module_proto()` and `as_hlo_dot_graph()`.
+    Returns:
+        function of arrays, or of values with a shape and a dtype. It returns an object with `as_hlo_text()`,
+        `as_serialized_hlo_module_proto()` and `as_hlo_dot_graph()`.
 
-    Raises: BackendError where XLA is not installed.
+    Raises:
+        ValueError: for `in_parts` and `out_parts`.
+        BackendError: when it is called, if XLA is not installed.
 
     Example:
         >>> import weft, weft.numpy as jnp

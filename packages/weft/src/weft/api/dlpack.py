@@ -14,7 +14,17 @@ __all__ = ["from_dlpack", "is_supported_dtype"]
 
 
 def from_dlpack(external_array: Any, device: Placement = None, copy: bool | None = None) -> Array:
-    """An array from any object that offers DLPack: `weft.numpy.from_dlpack`, whose arguments may be given by position.
+    """Makes an array from any object that offers DLPack. Like `weft.numpy.from_dlpack`, but takes its arguments by
+    position too.
+
+    Args:
+        external_array: object with `__dlpack__` and `__dlpack_device__`: an array of any dtype that DLPack has, and any
+            shape.
+        device: device or sharding; None for where the array is.
+        copy: bool: True always copies, False never; None copies if it must.
+
+    Returns:
+        array of the same dtype and shape.
 
     Example:
         >>> import numpy, weft
@@ -25,7 +35,13 @@ def from_dlpack(external_array: Any, device: Placement = None, copy: bool | None
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Whether arrays of this dtype can be exchanged: all but random keys, 4-bit integers and 8-bit floats.
+    """Whether arrays of a dtype can be exchanged: all can but random keys, 4-bit integers and 8-bit floats.
+
+    Args:
+        dtype: dtype or its name.
+
+    Returns:
+        bool.
 
     Example:
         >>> import weft

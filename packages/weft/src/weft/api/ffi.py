@@ -38,37 +38,95 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     """Registers a compiled function under `name`, for `ffi_call`.
 
     Args:
+        name: str: the name.
         fn: a PyCapsule around the function's pointer (`pycapsule`), or a dict of them for its stages ("instantiate",
             "prepare", "initialize", "execute").
-        platform: "cpu", "CUDA" and so on.
-        api_version: 1 for XLA's typed interface, 0 for the custom calls before it.
+        platform: str: "cpu", "CUDA" and so on.
+        api_version: int: 1 for XLA's typed interface, 0 for the older custom calls.
+        **kwargs: further keyword arguments of XLA's registration.
 
-    Raises: JaxRuntimeError if XLA does not take it.
+    Returns:
+        None.
+
+    Raises:
+        BackendError: if XLA is not installed.
+        JaxRuntimeError: if XLA refuses the function.
+
+    Example:
+        >>> import ctypes, weft
+        >>> library = ctypes.CDLL("libmine.so")                                             # doctest: +SKIP
+        >>> weft.ffi.register_ffi_target("mine", weft.ffi.pycapsule(library.Mine))          # doctest: +SKIP
     """
     _xla().register_target(name, fn, platform, api_version, **kwargs)
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:
-    """Registers a type of state that a foreign function keeps; `type_registration` has capsules under "type_id" and
-    "type_info".
+    """Registers a type of state that a foreign function keeps between its stages.
+
+    Args:
+        name: str: the name of the type.
+        type_registration: dict with capsules under "type_id" and "type_info".
+        platform: str: "cpu", "CUDA" and so on.
+
+    Returns:
+        None.
+
+    Raises:
+        JaxRuntimeError: if XLA refuses the type.
+
+    Example:
+        >>> import weft
+        >>> weft.ffi.register_ffi_type("State", {"type_id": type_id, "type_info": info})    # doctest: +SKIP
     """
     _xla().register_type(name, type_registration, platform)
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Registers the id of a type of state that a foreign function keeps; `obj` is a capsule around a pointer to it."""
+    """Registers only the id of a type of state that a foreign function keeps between its stages.
+
+    Args:
+        name: str: the name of the type.
+        obj: a capsule around a pointer to the id.
+        platform: str: "cpu", "CUDA" and so on.
+
+    Returns:
+        None.
+
+    Raises:
+        JaxRuntimeError: if XLA refuses the type.
+
+    Example:
+        >>> import weft
+        >>> weft.ffi.register_ffi_type_id("State", type_id)                                 # doctest: +SKIP
+    """
     _xla().register_type(name, {"type_id": obj}, platform)
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Says that a foreign function works on each part of its leading axes by itself, so that XLA may split them over
-    devices.
+    """Declares that a foreign function computes each part of its leading axes independently, so that XLA may split them
+    among devices.
+
+    Args:
+        name: str: the name under which the function is registered.
+
+    Returns:
+        None.
+
+    Example:
+        >>> import weft
+        >>> weft.ffi.register_ffi_target_as_batch_partitionable("mine")
     """
     _xla().register_as_batch_partitionable(name)
 
 
 def include_dir() -> str:
-    """The folder with the C++ and C headers of XLA's foreign function interface.
+    """The folder with the C and C++ headers of XLA's foreign function interface.
+
+    Returns:
+        str: the path.
+
+    Raises:
+        BackendError: if XLA is not installed.
 
     Example:
         >>> import os, weft
@@ -80,6 +138,12 @@ def include_dir() -> str:
 
 def pycapsule(funcptr: Any):
     """A function pointer of ctypes as a PyCapsule, as `register_ffi_target` takes it.
+
+    Args:
+        funcptr: function of a `ctypes.CDLL`.
+
+    Returns:
+        PyCapsule.
 
     Example:
         >>> import ctypes, weft
@@ -106,20 +170,27 @@ def ffi_call(
     """A function that calls the compiled function registered as `target_name`.
 
     Args:
-        result_shape_dtypes: a thing with shape and dtype, or a sequence of them for several results.
-        has_side_effect: the call is made even if its results are not used.
-        vmap_method: how vmap calls it, as for `pure_callback`.
-        input_layouts, output_layouts: for each array its axes from the slowest to the fastest; the last axis is fastest
-            by default.
-        input_output_aliases: {input: output} that share memory.
-        custom_call_api_version: 4 for functions of the typed interface. Older ones take `legacy_backend_config` and no
-            attributes.
+        target_name: str: the name given to `register_ffi_target`.
+        result_shape_dtypes: `ShapeDtypeStruct` or array: the shape and dtype of the result; a sequence for several
+            results.
+        has_side_effect: bool: make the call even if its results are not used.
+        vmap_method: str: how vmap calls it, as for `pure_callback`.
+        input_layouts: for each argument its axes from the slowest to the fastest, or None: the last axis is the
+            fastest.
+        output_layouts: the same for the result, or a sequence for several results.
+        input_output_aliases: dict {input: output} of arguments and results that share memory.
+        custom_call_api_version: int: 4 for functions of the typed interface. Older versions take
+            `legacy_backend_config` and no attributes.
+        legacy_backend_config: str: the configuration of a custom call of an older version.
 
-    Returns: a function of arrays, whose keyword arguments (numbers, strings, NumPy arrays, tuples, dicts) become the
-        call's attributes.
+    Returns:
+        function of arrays. Its keyword arguments (numbers, strings, NumPy arrays, tuples, dicts) become attributes of
+        the call.
 
-    Raises: ValueError for layouts or aliases that don't fit; JaxRuntimeError when no such function is registered for
-        the platform.
+    Raises:
+        ValueError: for layouts, aliases or results that do not fit.
+        TypeError: for attributes of other types.
+        JaxRuntimeError: when it runs, if no such function is registered for the platform.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -233,12 +304,28 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable:
-    """A lowering rule of weft's XLA backend (`weft_native.lower.registry.rule`) that calls a foreign function;
-    parameters become attributes.
+    """A lowering rule for weft's XLA backend (`weft_native.lower.registry.rule`) that calls a foreign function. The
+    parameters of the primitive become attributes of the call.
 
-    `operand_layouts` and `result_layouts` are as `ffi_call`'s; with `skip_ffi_layout_processing` they are in XLA's
-    order, the fastest axis first. `lowering_args` are further attributes of the custom call (`api_version`,
-    `has_side_effect`, `operand_output_aliases`).
+    Args:
+        call_target_name: str: the name given to `register_ffi_target`.
+        operand_layouts: as `input_layouts` of `ffi_call`.
+        result_layouts: as `output_layouts` of `ffi_call`.
+        backend_config: dict of attributes, or the text that custom calls of an older version take.
+        skip_ffi_layout_processing: bool: layouts are in XLA's order, from the fastest axis to the slowest.
+        **lowering_args: further attributes of the custom call: `api_version`, `has_side_effect`,
+            `operand_output_aliases`.
+
+    Returns:
+        function: the rule.
+
+    Raises:
+        BackendError: if XLA is not installed.
+
+    Example:
+        >>> import weft
+        >>> callable(weft.ffi.ffi_lowering("mine"))
+        True
     """
     return _xla().lowering(
         call_target_name, operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing, lowering_args
@@ -254,7 +341,28 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable:
-    """Like `ffi_lowering`, but what it makes returns the custom call's operation instead of its results."""
+    """A lowering rule like that of `ffi_lowering`, except that it returns the operation of the custom call, not its
+    results.
+
+    Args:
+        call_target_name: str: the name given to `register_ffi_target`.
+        operand_layouts: as `input_layouts` of `ffi_call`.
+        result_layouts: as `output_layouts` of `ffi_call`.
+        backend_config: dict of attributes, or the text that custom calls of an older version take.
+        skip_ffi_layout_processing: bool: layouts are in XLA's order, from the fastest axis to the slowest.
+        **lowering_args: further attributes of the custom call.
+
+    Returns:
+        function: the rule.
+
+    Raises:
+        BackendError: if XLA is not installed.
+
+    Example:
+        >>> import weft
+        >>> callable(weft.ffi.build_ffi_lowering_function("mine"))
+        True
+    """
     return _xla().operation(
         call_target_name, operand_layouts, result_layouts, backend_config, skip_ffi_layout_processing, lowering_args
     )

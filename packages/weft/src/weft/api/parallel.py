@@ -62,7 +62,8 @@ def make_mesh(
     Returns:
         `Mesh`, whose shape is `axis_shapes`.
 
-    Raises: ValueError if there are fewer devices.
+    Raises:
+        ValueError: if there are fewer devices.
 
     Example:
         >>> import weft
@@ -123,21 +124,24 @@ def shard_map(
     axis_names: Iterable[Hashable] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """`f`, a program of what each device does with its parts of the arguments, over all devices of a mesh.
+    """Runs a function on each device of a mesh, on that device's parts of the arguments.
 
     Args:
-        f: function of pytrees of arrays: of the parts that one device has.
-        out_specs, in_specs: pytree prefixes of `weft.P`: which axes of arguments and results are cut along which axes
-            of the mesh.
-        mesh: the mesh (default: the one that `weft.set_mesh` has set).
-        axis_names: the axes of the mesh that `f` sees; the compiler takes care of the others. Default: all.
-        check_vma: check that results which `out_specs` calls copies are the same on all devices.
+        f: function of pytrees of arrays, the parts that one device has. Without it, the result is a decorator.
+        out_specs: pytree prefix of `weft.P` for the results: which axes are cut along which axes of the mesh.
+        in_specs: the same for the arguments.
+        mesh: the mesh; None for the one that `weft.set_mesh` has set.
+        axis_names: set of the mesh axes that `f` sees; the compiler handles the others. Empty for all.
+        check_vma: bool: check that results which `out_specs` calls copies are the same on all devices.
 
     Returns:
-        function of whole arrays, of the same dtypes; along a cut axis they are as many times larger as the mesh.
+        function of whole arrays, of the same dtypes. The shape of a whole is that of a part times the sizes of the mesh
+        axes that cut it.
 
-    Raises: ValueError for axes that can't be cut evenly, and for results that may differ where `out_specs` says they
-        are copies.
+    Raises:
+        TypeError: if `f` is not a function.
+        ValueError: without `in_specs`; when it is called, for axes that can't be cut evenly, and for results that may
+            differ though `out_specs` calls them copies.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -578,8 +582,8 @@ def reshard(xs: Tree, out_shardings: Sharding | PartitionSpec | PyTree) -> Tree:
 
 
 def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> Any:
-    """Stacks one value for each device, which stays there: like `weft.numpy.stack` on pytrees, laid out over the
-    devices.
+    """Stacks one value for each device, and puts each on its device: like `weft.numpy.stack` on pytrees, sharded over
+    the devices.
 
     Args:
         shards: sequence of pytrees of arrays, of one structure, one dtype and one shape for each leaf.
@@ -588,7 +592,8 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> A
     Returns:
         pytree like the shards, of the same dtypes; each shape has the number of devices in front.
 
-    Raises: ValueError if there are not as many values as devices, or they differ in shape, dtype or structure.
+    Raises:
+        ValueError: if there are not as many values as devices, or they differ in shape, dtype or structure.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -617,7 +622,7 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> A
 
 
 def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> Any:
-    """Copies of `x` (a pytree) on each device, stacked along a new first axis that lies over the devices.
+    """Copies a pytree to each device. The copies form a new first axis, which is sharded over the devices.
 
     Args:
         x: pytree of arrays, of any dtype and shape.
@@ -625,6 +630,9 @@ def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> Any:
 
     Returns:
         pytree like x, of the same dtypes; each shape has the number of devices in front.
+
+    Raises:
+        ValueError: if there are no devices.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -656,9 +664,10 @@ def make_array_from_single_device_arrays(
     Returns:
         array of that dtype and shape.
 
-    Raises: ValueError if there is not one array of the right shape on each device, TypeError for what is no array on a
-        device, BackendError where the sharding is over several devices of a backend whose arrays lie on one (Wasm,
-        WebGPU).
+    Raises:
+        ValueError: if there is not one array of the right shape on each device.
+        TypeError: for a value that is not an array on a device.
+        BackendError: for a sharding over several devices of a backend whose arrays lie on one device (Wasm, WebGPU).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -714,7 +723,7 @@ def make_array_from_callback(
     data_callback: Callable[[tuple[slice, ...]], ArrayLike],
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """An array whose parts `data_callback(index)` gives, for the index (a tuple of slices) of each part.
+    """Makes an array from its parts. `data_callback(index)` returns the part at an index, a tuple of slices.
 
     Args:
         shape: int or sequence of ints, the shape of the whole.
@@ -724,6 +733,9 @@ def make_array_from_callback(
 
     Returns:
         array of that dtype and shape.
+
+    Raises:
+        ValueError: if a part has another shape than its index.
 
     Example:
         >>> import weft, numpy as np
@@ -756,7 +768,7 @@ def make_array_from_callback(
 def make_array_from_process_local_data(
     sharding: Sharding, local_data: PyTree, global_shape: Shape | None = None
 ) -> Any:
-    """An array from the data of this process, which, as the only one, has all of it.
+    """Makes an array from the data of this process, which must have all devices.
 
     Args:
         sharding: `weft.sharding.Sharding`: how the whole lies over devices.
@@ -765,6 +777,9 @@ def make_array_from_process_local_data(
 
     Returns:
         pytree of arrays of the same dtypes, laid out over devices.
+
+    Raises:
+        ValueError: if the data do not have the shape `global_shape`.
 
     Example:
         >>> import weft, numpy as np

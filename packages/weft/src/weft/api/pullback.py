@@ -73,8 +73,11 @@ class VJP:
                 cotangent, to which that is added; `weft.ad.DontWant()`; or anything else, for the cotangent as a value.
                 None at all: values.
 
-        Returns: the cotangents, with `weft.ad.GradRef()` and `weft.ad.DidntWant()` where there is no value. Raises
-            ValueError for another structure.
+        Returns:
+            the cotangents, with `weft.ad.GradRef()` and `weft.ad.DidntWant()` where there is no value.
+
+        Raises:
+            ValueError: for another structure.
 
         Example:
             >>> import weft

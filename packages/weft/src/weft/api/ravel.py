@@ -14,10 +14,15 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All leaves of a pytree as one vector of the dtype they promote to, and the function that undoes it.
+    """All leaves of a pytree as one vector, and the function that undoes this.
 
-    The function gives leaves of the original shapes and dtypes. It raises ValueError for a vector of another length,
-    TypeError for one of another dtype, unless all leaves had one dtype.
+    Args:
+        pytree: pytree of arrays, of any dtype and shape.
+
+    Returns:
+        (vector, unravel). The vector has the dtype that the leaves promote to, and as many elements as all leaves
+        together. `unravel` returns leaves of the original shapes and dtypes. It raises ValueError for a vector of
+        another length and, unless all leaves had one dtype, TypeError for one of another dtype.
 
     Example:
         >>> import weft, weft.numpy as jnp

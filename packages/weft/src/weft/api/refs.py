@@ -29,13 +29,14 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
 
     Args:
         init_val: array or number, of any dtype and shape.
-        memory_space: where the memory is; None, the device's own, is all there is.
-        kind: a note that jaxprs show.
+        memory_space: None, the only value that is taken: references are in the device's own memory.
+        kind: str: a note that jaxprs show.
 
     Returns:
         `Ref` to an array of the dtype and shape of `init_val`.
 
-    Raises: TypeError for what is no array.
+    Raises:
+        TypeError: for a value that is neither an array nor a number.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -60,8 +61,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
 
 
 def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
-    """A reference to new memory for an array of type `ty` (a `ShapeDtypeStruct`), which must be written before it is
-    read; zeros until then.
+    """A reference to new memory, which holds zeros until it is written.
 
     Args:
         ty: `ShapeDtypeStruct` or array: its dtype and shape.
@@ -69,6 +69,17 @@ def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
 
     Returns:
         `Ref` to an array of that dtype and shape.
+
+    Raises:
+        TypeError: if `ty` has no shape or no dtype.
+        ValueError: for a `memory_space`.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> ref = weft.empty_ref(weft.ShapeDtypeStruct((2,), jnp.float32))
+        >>> ref[0] = 3.0
+        >>> ref[...]
+        Array([3., 0.], dtype=float32)
     """
     _own_memory(memory_space)
     if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
@@ -82,7 +93,7 @@ def _own_memory(space) -> None:
 
 
 def freeze(ref: Ref) -> Array:
-    """The array that a reference holds, which is not to be used any more.
+    """The array that a reference holds. The reference can't be used afterwards.
 
     Args:
         ref: `Ref`, to an array of any dtype and shape.
@@ -99,21 +110,35 @@ def freeze(ref: Ref) -> Array:
 
 
 def free_ref(ref: Ref) -> None:
-    """Says that a reference is not used any more.
+    """Declares that a reference is not used any more.
 
     Args:
         ref: `Ref`, to an array of any dtype and shape.
 
     Returns:
         None.
+
+    Example:
+        >>> import weft
+        >>> weft.free_ref(weft.new_ref(3.0))
     """
     references.free_ref_p.bind(_checked(ref, "free_ref"))
 
 
 def get(ref: Ref | RefView, idx: Any = None):
-    """What a reference holds at `idx`: `ref[idx]`; all of it for None.
+    """Reads a reference, as `ref[idx]` does.
 
-    Indices are numbers, slices, `weft.ds(start, size)` and integer arrays.
+    Args:
+        ref: `Ref` to an array of any dtype and shape, or a part of it (`ref.at[…]`).
+        idx: index, or a tuple of them: ints, slices, `weft.ds(start, size)`, integer arrays; None reads everything.
+
+    Returns:
+        array of the reference's dtype, of the shape that indexing an array gives.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.ref.get(weft.new_ref(jnp.arange(3)), 1)
+        Array(1, dtype=int32)
     """
     ref, index, operands, within = _target(ref, idx, "get")
     held = references.get_p.bind(ref, *operands, index=index)
@@ -121,7 +146,24 @@ def get(ref: Ref | RefView, idx: Any = None):
 
 
 def swap(ref: Ref | RefView, idx: Any, value: Any, _function_name: str = "ref_swap"):
-    """Writes `value` to `ref[idx]` and returns what was there."""
+    """Writes a value to a reference and returns what was there before.
+
+    Args:
+        ref: `Ref` to an array of any dtype and shape, or a part of it (`ref.at[…]`).
+        idx: index, as for `get`.
+        value: array of the reference's dtype and of the shape of `ref[idx]`.
+
+    Returns:
+        array: `ref[idx]` before the write, of that dtype and shape.
+
+    Raises:
+        ValueError: for a value of another dtype or shape.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.ref.swap(weft.new_ref(jnp.arange(3)), 1, 7)
+        Array(1, dtype=int32)
+    """
     ref, index, operands, within = _target(ref, idx, _function_name)
     value = jnp.asarray(value) if isinstance(value, (list, tuple)) else value
     if within is None:
@@ -139,12 +181,50 @@ def swap(ref: Ref | RefView, idx: Any, value: Any, _function_name: str = "ref_sw
 
 
 def set(ref: Ref | RefView, idx: Any, value: Any) -> None:
-    """`ref[idx] = value`; the value's shape and dtype must be those of the place."""
+    """Writes a value to a reference, as `ref[idx] = value` does.
+
+    Args:
+        ref: `Ref` to an array of any dtype and shape, or a part of it (`ref.at[…]`).
+        idx: index, as for `get`.
+        value: array of the reference's dtype and of the shape of `ref[idx]`.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: for a value of another dtype or shape.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> ref = weft.new_ref(jnp.arange(3))
+        >>> weft.ref.set(ref, 0, 5)
+        >>> ref[...]
+        Array([5, 1, 2], dtype=int32)
+    """
     swap(ref, idx, value, _function_name="ref_set")
 
 
 def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
-    """`ref[idx] += x`, in one operation."""
+    """Adds a value to a reference in one operation, as `ref[idx] += x` does.
+
+    Args:
+        ref: `Ref` to an array of any dtype and shape, or a part of it (`ref.at[…]`).
+        idx: index, as for `get`.
+        x: array of the reference's dtype and of the shape of `ref[idx]`.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: for a value of another dtype or shape.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> ref = weft.new_ref(jnp.arange(3))
+        >>> weft.ref.addupdate(ref, 0, 5)
+        >>> ref[...]
+        Array([5, 1, 2], dtype=int32)
+    """
     base, index, operands, within = _target(ref, idx, "addupdate")
     if within is not None:
         return set(ref, idx, get(ref, idx) + x)
@@ -274,15 +354,19 @@ class Slice(NamedTuple):
 
 
 def ds(start: ArrayLike | slice, size: int | None = None, stride: int | None = None) -> slice | Slice:
-    """A slice for indexing references: `size` elements from `start`, which may be traced; `ds(size)` begins at 0.
+    """A slice for indexing references, whose start may be traced. `ds(size)` starts at 0.
 
     Args:
-        start: int or scalar array of integers; or the size, where that is missing.
+        start: int or scalar array of integers. If it is the only argument, it is the size.
         size: int, how many elements.
         stride: int, the distance of elements; None for 1.
 
     Returns:
         slice, or `Slice` for a traced start.
+
+    Raises:
+        TypeError: for a traced size.
+        ValueError: for a stride below 1.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -80,7 +80,15 @@ def _argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str] | None:
 
 
 def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
-    """Prints the type and origin of each value that reverse mode keeps of `f` at these arguments.
+    """Prints the type and the origin of each value that reverse mode saves for the backward pass of `f`.
+
+    Args:
+        f: function of pytrees of arrays, of any dtype and shape.
+        *args: its arguments.
+        **kwargs: its keyword arguments.
+
+    Returns:
+        None.
 
     Example:
         >>> import weft

@@ -86,7 +86,9 @@ _DOC = """The {what} of the elements of `data` with each segment number.
         bucket_size: combines runs of this many elements first, for accuracy.
         mode: what to do with numbers out of range, as for `x.at[…]`.
 
-    Raises: TypeError for numbers that are no integers, ValueError for shapes that don't fit.
+    Raises:
+        TypeError: for segment numbers that are not integers.
+        ValueError: for shapes that don't fit.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -105,6 +105,9 @@ def make_jaxpr(
     Returns:
         function of the same arguments that returns a `ClosedJaxpr`, whose variables have dtypes and shapes.
 
+    Raises:
+        ValueError: when it is called, for static arguments that are not there or not hashable.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.make_jaxpr(lambda x: jnp.sin(jnp.cos(x)))(3.0)
@@ -204,7 +207,8 @@ def device_put(
     Returns:
         pytree like x, its arrays of the same dtypes and shapes on `device`.
 
-    Raises: ValueError where an axis can't be cut evenly, or if both `donate` and `may_alias` are True.
+    Raises:
+        ValueError: if an axis can't be cut evenly, or if both `donate` and `may_alias` are True.
 
     Example:
         >>> import weft
@@ -305,6 +309,11 @@ def block_until_ready(x: Tree) -> Tree:
 
     Returns:
         x itself, its arrays of the same dtypes and shapes.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.block_until_ready({"a": jnp.ones(2)})
+        {'a': Array([1., 1.], dtype=float32)}
     """
     for v in tree_leaves(x):
         if hasattr(v, "block_until_ready"):
@@ -313,7 +322,7 @@ def block_until_ready(x: Tree) -> Tree:
 
 
 class _NowWherePossible(InnerTrace):
-    """Runs what depends on no tracer at once, and leaves all else to the trace around it."""
+    """Runs operations that do not depend on a tracer at once, and leaves the others to the trace around it."""
 
     def __init__(self, parent: Trace):
         self.parent = parent
@@ -328,8 +337,11 @@ class _NowWherePossible(InnerTrace):
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Inside the block, operations on concrete values run at once even while a function is being traced, so that Python
-    can decide by them.
+    """Context manager in whose block operations on concrete values run at once, even while a function is being traced.
+    Python can branch on their results.
+
+    Returns:
+        context manager.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -345,7 +357,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 
 def named_call(fun: Callable[Args, Result], *, name: str | None = None) -> Function[Args, Result]:
-    """`fun` under a named scope.
+    """A function like `fun`, whose operations are in a named scope.
 
     Args:
         fun: function of pytrees of arrays, of any dtype and shape.
@@ -353,6 +365,11 @@ def named_call(fun: Callable[Args, Result], *, name: str | None = None) -> Funct
 
     Returns:
         function of the same arguments and results.
+
+    Example:
+        >>> import weft
+        >>> weft.named_call(lambda x: x + 1, name="increment")(2)
+        3
     """
     from_name = name or name_of(fun)
 

@@ -24,14 +24,15 @@ def vmap(
     spmd_axis_name: AxisName | None = None,
     sum_match: bool = False,
 ) -> Function[Args, Result]:
-    """`fun` over an additional axis of its arguments.
+    """Maps `fun` over an additional axis of its arguments.
 
     Args:
         fun: function of pytrees of arrays, of any dtype and shape.
-        in_axes: for each argument the axis to map over, or None for none; a pytree prefix of the arguments.
+        in_axes: for each argument the axis to map over, or None for an argument that is not mapped; a pytree prefix of
+            the arguments.
         out_axes: where the mapped axis goes in the results; a pytree prefix of them.
         axis_name: a name by which collectives inside refer to the axis.
-        axis_size: its size, where no argument says it.
+        axis_size: its size, if no argument is mapped.
         spmd_axis_name: the axis (or axes) of a device mesh along which sharding constraints and shard_maps inside place
             the mapped axis.
         sum_match: sum results over the mapped axis where `out_axes` is None, instead of refusing them.
@@ -40,7 +41,9 @@ def vmap(
         function of the same arguments, each mapped array of which has one axis more; so have its results, of the same
         dtypes.
 
-    Raises: ValueError for axes that do not exist or whose sizes differ.
+    Raises:
+        TypeError: for `in_axes` that are not ints.
+        ValueError: when it is called, for axes that do not exist, and for sizes that differ.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -18,7 +18,8 @@ else:
         Args:
             method: The method, or the property that wraps it.
 
-        Returns: `method` itself.
+        Returns:
+            `method` itself.
 
         Example:
             >>> from weft.base.annotations import override

@@ -233,7 +233,9 @@ class Config:
     def update(self, name: str, value) -> None:
         """Sets the process-wide default of option `name` (with or without the prefix `jax_`).
 
-        Raises: AttributeError for an unknown option, ValueError for a value that it does not take.
+        Raises:
+            AttributeError: for an unknown option.
+            ValueError: for a value that it does not take.
 
         Example:
             >>> import weft
@@ -651,6 +653,21 @@ def disable_jit(disable: bool = True) -> ContextManager[None]:
     return jit_disabled(disable)
 
 
+_NO_EFFECT_DOC = """Context manager that sets a config option which has no effect in weft: {why}.
+
+Args:
+    new_val: bool: the value of the option.
+
+Returns:
+    context manager.
+
+Example:
+    >>> import weft
+    >>> with weft.{name}(weft.config.jax_{name}):
+    ...     pass
+"""
+
+
 def _without_effect(name: str) -> Setter:
     """The context manager of an option that has no effect: it checks the value, and warns of one that is not the
     default.
@@ -669,7 +686,7 @@ def _without_effect(name: str) -> Setter:
             option.restore(before)
 
     local.__name__ = local.__qualname__ = name
-    local.__doc__ = f"Sets a config option that has no effect in weft: {NO_EFFECT[name][2]}."
+    local.__doc__ = _NO_EFFECT_DOC.format(name=name, why=NO_EFFECT[name][2])
     return local
 
 

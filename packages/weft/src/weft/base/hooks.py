@@ -37,7 +37,8 @@ class Hook(Generic[P, R]):
     def define(self, function: Callable[P, R]) -> Callable[P, R]:
         """Makes `function` what the hook calls and returns it, so this can be a decorator.
 
-        Raises: RuntimeError where the hook has a definition already.
+        Raises:
+            RuntimeError: if the hook has a definition already.
         """
         if self._defined:
             raise RuntimeError(f"{self.name} is defined already, by {self._function}")

@@ -29,8 +29,13 @@ _option = _context_mesh.option
 
 
 class AxisType(enum.Enum):
-    """What decides how values lie along an axis of a mesh: the compiler (`Auto`), types (`Explicit`, which weft does
-    not have) or the program (`Manual`, inside `shard_map`).
+    """What decides how values are laid out along an axis of a mesh: the compiler (`Auto`), types (`Explicit`, which
+    weft does not have) or the program (`Manual`, inside `shard_map`).
+
+    Example:
+        >>> import weft
+        >>> weft.make_mesh((1,), ("x",)).axis_types
+        (Auto,)
     """
 
     Auto = enum.auto()
@@ -49,8 +54,8 @@ class _Unconstrained:
 
 
 class PartitionSpec:
-    """For each axis of an array the mesh axis along which it is cut, a tuple of several, or None; axes not mentioned
-    are not cut.
+    """How the axes of an array are cut: for each one, the name of a mesh axis, a tuple of names, or None for an axis
+    that stays whole. Axes beyond the last entry stay whole too. Raises ValueError if a mesh axis is named twice.
 
     Example:
         >>> import weft
@@ -95,9 +100,11 @@ class PartitionSpec:
         return PartitionSpec(*other, *self.partitions)
 
     def index(self, value) -> int:
+        """The position of an entry. Raises ValueError if there is none."""
         return self.partitions.index(value)
 
     def count(self, value) -> int:
+        """How often an entry occurs."""
         return self.partitions.count(value)
 
     def update(
@@ -106,6 +113,7 @@ class PartitionSpec:
         unreduced: Iterable[Hashable] | None = None,
         reduced: Iterable[Hashable] | None = None,
     ) -> PartitionSpec:
+        """A copy with other entries."""
         return PartitionSpec(
             *(self.partitions if partitions is None else partitions),
             unreduced=unreduced or frozenset(),
@@ -205,7 +213,18 @@ class _MeshAxes:
 
 
 class AbstractMesh(_MeshAxes):
-    """Axes without devices: enough to trace a program that will run on a mesh of this shape."""
+    """Axes without devices: enough to trace a program that will run on a mesh of this shape.
+
+    Args:
+        axis_sizes: sequence of ints.
+        axis_names: sequence of names, one for each axis.
+        axis_types: sequence of `AxisType`, or one for all axes; None for `Auto`.
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.AbstractMesh((2, 4), ("x", "y")).size
+        8
+    """
 
     def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence, axis_types=None):
         self._init_axes(axis_sizes, axis_names, axis_types)
@@ -215,15 +234,18 @@ class AbstractMesh(_MeshAxes):
 
     @property
     def devices(self) -> NoReturn:
+        """Raises ValueError: this mesh has no devices."""
         raise ValueError("an AbstractMesh has no devices; make a Mesh with weft.make_mesh.")
 
     @property
     def flat_devices(self) -> tuple[Any, ...]:
+        """Raises ValueError: this mesh has no devices."""
         return self.devices
 
     def update(
         self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None, axis_types: Any = None
     ) -> AbstractMesh:
+        """A copy with other sizes, names or types."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
@@ -231,6 +253,7 @@ class AbstractMesh(_MeshAxes):
         )
 
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
+        """A copy in which the named axes have other types."""
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
 
     @override
@@ -263,8 +286,16 @@ def _flatten_devices(devices) -> tuple[list, tuple]:
 class Mesh(_MeshAxes):
     """A grid of devices whose axes have names.
 
-    `devices` is an array (or nested sequence) of devices with one axis for each name. A mesh is also a context manager:
-    inside, specs without a mesh (`weft.lax.with_sharding_constraint(x, P("x"))`) refer to it.
+    A mesh is also a context manager: in its block, specs without a mesh, such as
+    `weft.lax.with_sharding_constraint(x, P("x"))`, refer to it.
+
+    Args:
+        devices: NumPy array or nested sequence of devices, with one axis for each name.
+        axis_names: sequence of names.
+        axis_types: sequence of `AxisType`, or one for all axes; None for `Auto`.
+
+    Raises:
+        ValueError: for ragged sequences, repeated devices or names, and another number of names than axes.
 
     Example:
         >>> import weft
@@ -284,6 +315,7 @@ class Mesh(_MeshAxes):
 
     @property
     def devices(self):
+        """NumPy array of the devices, of the mesh's shape."""
         require_numpy("Mesh.devices")
         grid = np.empty(len(self.flat_devices), dtype=object)
         grid[:] = self.flat_devices
@@ -291,6 +323,7 @@ class Mesh(_MeshAxes):
 
     @property
     def device_ids(self):
+        """NumPy array of the devices' ids, of the mesh's shape."""
         require_numpy("Mesh.device_ids")
         return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
 
@@ -301,6 +334,7 @@ class Mesh(_MeshAxes):
     is_scalar = property(lambda self: self.axis_sizes == () and len(self.flat_devices) == 1)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """A copy with other devices, names or types."""
         return Mesh(
             self.devices if devices is None else devices,
             self.axis_names if axis_names is None else axis_names,
@@ -346,8 +380,8 @@ def grid_mesh(devices: Sequence, sizes: Sequence[int], names: Sequence, types=No
 
 
 class set_mesh:
-    """Sets the mesh to which specs without a mesh refer: for good when called, inside the block when used in a `with`
-    statement.
+    """Sets the mesh to which specs without a mesh refer: permanently if it is called, for a block if it is used in a
+    `with` statement.
 
     Example:
         >>> import weft
@@ -371,15 +405,32 @@ class set_mesh:
 
 
 class use_mesh(set_mesh):
-    """`with use_mesh(mesh):` is `with set_mesh(mesh):`."""
+    """Context manager; the same as `set_mesh` in a `with` statement.
+
+    Example:
+        >>> import weft
+        >>> with weft.sharding.use_mesh(weft.make_mesh((1,), ("x",))):
+        ...     weft.sharding.get_mesh().axis_names
+        ('x',)
+    """
 
 
 class use_abstract_mesh(set_mesh):
-    """Inside the block, `get_abstract_mesh()` is this mesh, for tracing without devices."""
+    """Context manager: in its block, `get_abstract_mesh()` returns this mesh, for tracing without devices.
+
+    Example:
+        >>> import weft
+        >>> with weft.sharding.use_abstract_mesh(weft.sharding.AbstractMesh((2,), ("x",))):
+        ...     weft.sharding.get_abstract_mesh().size
+        2
+    """
 
 
 def get_mesh() -> Mesh:
-    """The mesh that is set; one without axes where none is.
+    """The mesh that is set.
+
+    Returns:
+        `Mesh`; one without axes if none is set.
 
     Example:
         >>> import weft
@@ -392,6 +443,9 @@ def get_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The axes of the mesh that is set.
+
+    Returns:
+        `AbstractMesh`; one without axes if no mesh is set.
 
     Example:
         >>> import weft
@@ -421,7 +475,13 @@ _EMPTY, _EMPTY_AXES = _EmptyMesh(), AbstractMesh((), ())
 
 
 class Sharding:
-    """How an array lies over devices. Each device holds one tile of the array, or a copy of one."""
+    """How an array is divided among devices. Each device holds one part of the array, or a copy of one.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> isinstance(jnp.ones(3).sharding, weft.sharding.Sharding)
+        True
+    """
 
     _memory_kind: str | None = None
 
@@ -443,14 +503,15 @@ class Sharding:
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole array."""
         raise NotImplementedError
 
     def with_memory_kind(self, kind: str) -> Sharding:
-        """The same in another memory of the devices."""
+        """The same sharding in another memory of the devices."""
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple:
-        """The shape of each device's part; ValueError where an axis can't be cut evenly."""
+        """The shape of each device's part. Raises ValueError if an axis can't be cut evenly."""
         shape = tuple(global_shape)
         parts, _ = self._tiles(len(shape))
         for i, (n, k) in enumerate(zip(shape, parts)):
@@ -494,7 +555,7 @@ def _checked_memory(kind: str | None, device=None) -> str | None:
 
 
 class SingleDeviceSharding(Sharding):
-    """The whole array on one device.
+    """The whole array on one device, in the memory `memory_kind` (None: its default).
 
     Example:
         >>> import weft
@@ -508,7 +569,7 @@ class SingleDeviceSharding(Sharding):
     is_fully_replicated = property(lambda self: True)
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
-        """Nothing: any array can lie on one device."""
+        """Does nothing, because an array of any shape fits on one device."""
 
     @override
     def _devices(self) -> tuple:
@@ -520,6 +581,7 @@ class SingleDeviceSharding(Sharding):
 
     @override
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """The same device with another memory."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     @override
@@ -540,14 +602,38 @@ class SingleDeviceSharding(Sharding):
 
 
 def make_single_device_sharding(device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The sharding of an array that lies on one device."""
+    """The sharding of an array on one device.
+
+    Args:
+        device: device.
+        memory_kind: name of one of the device's memories; None for its default.
+
+    Returns:
+        `SingleDeviceSharding`.
+
+    Raises:
+        ValueError: if the device has no such memory.
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.make_single_device_sharding(weft.devices()[0]).num_devices
+        1
+    """
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 class NamedSharding(Sharding):
-    """An array cut along the axes of a mesh as a PartitionSpec says, with copies along the axes that it does not name.
+    """An array cut along the axes of a mesh as a `PartitionSpec` says, and copied along the axes that the spec does not
+    name.
 
-    Raises: ValueError if the spec names an axis that the mesh does not have.
+    Args:
+        mesh: `Mesh` or `AbstractMesh`.
+        spec: `PartitionSpec`.
+        memory_kind: name of one of the devices' memories; None for their default.
+
+    Raises:
+        TypeError: if `spec` is not a `PartitionSpec`.
+        ValueError: if the spec names an axis that the mesh does not have, or the devices have no such memory.
 
     Example:
         >>> import weft
@@ -615,6 +701,7 @@ class NamedSharding(Sharding):
             )
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raises ValueError for a shape with fewer axes than the spec has entries."""
         self._check_rank(len(aval_shape))
 
     is_fully_replicated = property(lambda self: all(self.mesh.shape[a] == 1 for p in self.spec for a in axes_of(p)))
@@ -624,6 +711,7 @@ class NamedSharding(Sharding):
 
     @override
     def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The same sharding in another memory of the devices."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def update(
@@ -633,6 +721,7 @@ class NamedSharding(Sharding):
         spec: PartitionSpec | Sequence[Any] | None = None,
         memory_kind: str | None = None,
     ) -> NamedSharding:
+        """A copy with another mesh, spec or memory."""
         spec = self.spec if spec is None else spec
         return NamedSharding(
             self.mesh if mesh is None else mesh,

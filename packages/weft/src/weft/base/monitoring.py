@@ -38,22 +38,78 @@ _scalars: list[Callable] = []
 
 
 def register_event_listener(callback: Callable) -> None:
-    """Calls `callback(event, **about)` for every event."""
+    """Registers a function that is called for every event.
+
+    Args:
+        callback: function: `callback(event, **about)`.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_listener(print)
+        >>> monitoring.record_event("/mine/started")
+        /mine/started
+        >>> monitoring.unregister_event_listener(print)
+    """
     _events.append(callback)
 
 
 def register_event_duration_secs_listener(callback: Callable) -> None:
-    """Calls `callback(event, seconds, **about)` for every duration. A trace may hold others."""
+    """Registers a function that is called for every duration. The durations of nested traces overlap.
+
+    Args:
+        callback: function: `callback(event, seconds, **about)`.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_duration_secs_listener(print)
+        >>> monitoring.record_event_duration_secs("/mine/step", 0.5)
+        /mine/step 0.5
+        >>> monitoring.unregister_event_duration_listener(print)
+    """
     _durations.append(callback)
 
 
 def register_event_time_span_listener(callback: Callable) -> None:
-    """Calls `callback(event, start, end, **about)` for every time span."""
+    """Registers a function that is called for every time span.
+
+    Args:
+        callback: function: `callback(event, start, end, **about)`; times in seconds, as `time.time()` counts.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_time_span_listener(print)
+        >>> monitoring.record_event_time_span("/mine/step", 1.0, 1.5)
+        /mine/step 1.0 1.5
+        >>> monitoring.unregister_event_time_span_listener(print)
+    """
     _spans.append(callback)
 
 
 def register_scalar_listener(callback: Callable) -> None:
-    """Calls `callback(event, value, **about)` for every scalar."""
+    """Registers a function that is called for every scalar.
+
+    Args:
+        callback: function: `callback(event, value, **about)`.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_scalar_listener(print)
+        >>> monitoring.record_scalar("/mine/loss", 0.25)
+        /mine/loss 0.25
+        >>> monitoring.unregister_scalar_listener(print)
+    """
     _scalars.append(callback)
 
 
@@ -66,27 +122,94 @@ def _remove(callback: Callable, listeners: list) -> None:
 
 
 def unregister_event_listener(callback: Callable) -> None:
-    """Forgets a listener; ValueError if it is not registered."""
+    """Removes a listener that `register_event_listener` registered.
+
+    Args:
+        callback: the function.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if it is not registered.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_listener(print)
+        >>> monitoring.unregister_event_listener(print)
+    """
     _remove(callback, _events)
 
 
 def unregister_event_duration_listener(callback: Callable) -> None:
-    """Forgets a listener; ValueError if it is not registered."""
+    """Removes a listener that `register_event_duration_secs_listener` registered.
+
+    Args:
+        callback: the function.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if it is not registered.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_duration_secs_listener(print)
+        >>> monitoring.unregister_event_duration_listener(print)
+    """
     _remove(callback, _durations)
 
 
 def unregister_event_time_span_listener(callback: Callable) -> None:
-    """Forgets a listener; ValueError if it is not registered."""
+    """Removes a listener that `register_event_time_span_listener` registered.
+
+    Args:
+        callback: the function.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if it is not registered.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_time_span_listener(print)
+        >>> monitoring.unregister_event_time_span_listener(print)
+    """
     _remove(callback, _spans)
 
 
 def unregister_scalar_listener(callback: Callable) -> None:
-    """Forgets a listener; ValueError if it is not registered."""
+    """Removes a listener that `register_scalar_listener` registered.
+
+    Args:
+        callback: the function.
+
+    Returns:
+        None.
+
+    Raises:
+        ValueError: if it is not registered.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_scalar_listener(print)
+        >>> monitoring.unregister_scalar_listener(print)
+    """
     _remove(callback, _scalars)
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tells the listeners that something happened.
+    """Calls the listeners of events.
+
+    Args:
+        event: str: the name of the event.
+        **kwargs: facts about it, passed on.
+
+    Returns:
+        None.
 
     Example:
         >>> from weft import monitoring
@@ -100,25 +223,84 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tells the listeners that something took `duration` seconds."""
+    """Calls the listeners of durations.
+
+    Args:
+        event: str: the name of the event.
+        duration: float: seconds.
+        **kwargs: facts about it, passed on.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_duration_secs_listener(print)
+        >>> monitoring.record_event_duration_secs("/mine/step", 0.5)
+        /mine/step 0.5
+        >>> monitoring.unregister_event_duration_listener(print)
+    """
     for callback in list(_durations):
         callback(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Tells the listeners that something went on from one time to another."""
+    """Calls the listeners of time spans.
+
+    Args:
+        event: str: the name of the event.
+        start_time: float: seconds, as `time.time()` counts.
+        end_time: float: the same.
+        **kwargs: facts about it, passed on.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_event_time_span_listener(print)
+        >>> monitoring.record_event_time_span("/mine/step", 1.0, 1.5)
+        /mine/step 1.0 1.5
+        >>> monitoring.unregister_event_time_span_listener(print)
+    """
     for callback in list(_spans):
         callback(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tells the listeners a number."""
+    """Calls the listeners of scalars.
+
+    Args:
+        event: str: the name of the event.
+        value: float or int.
+        **kwargs: facts about it, passed on.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_scalar_listener(print)
+        >>> monitoring.record_scalar("/mine/loss", 0.25)
+        /mine/loss 0.25
+        >>> monitoring.unregister_scalar_listener(print)
+    """
     for callback in list(_scalars):
         callback(event, value, **kwargs)
 
 
 def clear_event_listeners() -> None:
-    """Forgets all listeners."""
+    """Removes all listeners, of every kind.
+
+    Returns:
+        None.
+
+    Example:
+        >>> from weft import monitoring
+        >>> monitoring.register_scalar_listener(print)
+        >>> monitoring.clear_event_listeners()
+        >>> monitoring.record_scalar("/mine/loss", 0.25)
+    """
     for listeners in (_events, _durations, _spans, _scalars):
         listeners.clear()
 

@@ -154,13 +154,22 @@ def current(depth: int = 1) -> SourceInfo:
 
 @contextmanager
 def named_scope(name: str) -> Iterator[str]:
-    """Adds `name` to the scope under which operations are traced; it shows in compiled programs and profiles.
+    """Context manager that adds a name to the scope in which operations are traced. Compiled programs and profiles show
+    it.
 
     Args:
         name: str.
 
     Returns:
         context manager.
+
+    Raises:
+        TypeError: if `name` is not a string.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> with weft.named_scope("encoder"):
+        ...     x = jnp.ones(3)
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")

@@ -46,8 +46,9 @@ def trace_to_jaxpr_nounits(
 ) -> tuple[Jaxpr, list, list]:
     """Runs `fun` (flat in, flat out): what depends on known values alone is computed, the rest recorded.
 
-    Returns: the program of the rest (its arguments are the unknown ones), a PartialVal for each result, and the
-        program's constants.
+    Returns:
+        the program of the rest (its arguments are the unknown ones), a PartialVal for each result, and the program's
+        constants.
     """
     staged = JaxprTrace("a partly known function")
     args = [p[1] if p[0] is None else staged.new_arg(p[0]) for p in map(PartialVal, pvals)]

@@ -57,7 +57,8 @@ def define_prng_impl(
 
     Args:
         seed, split, random_bits, fold_in: what it computes from one integer, or from one key of `key_shape` in uint32.
-    Raises: ValueError if there is a generator of this name already.
+    Raises:
+        ValueError: if there is a generator of this name already.
     """
     if name in generators:
         raise ValueError(f"define_prng_impl: there is a generator {name!r} already; give this one a name of its own.")

@@ -194,7 +194,8 @@ class Primitive:
     ) -> None:
         """Gives the primitive rules that are made in a module above its own.
 
-        Raises: ValueError for a rule that it has already.
+        Raises:
+            ValueError: for a rule that the primitive has already.
         """
         given = {
             "reference": reference,

@@ -255,6 +255,11 @@ def get_aval(x: object) -> AbstractValue:
 
     Raises:
         TypeError: for any other value.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.typeof(jnp.ones((2, 3)))
+        ShapedArray(float32[2,3])
     """
     handler = aval_of.get(type(x))
     if handler is not None:

@@ -162,7 +162,8 @@ class Error:
     def get_exception(self) -> JaxException | None:
         """What failed first, as an instance of its kind, or None if nothing failed.
 
-        Returns: a `FailedCheckError`, `NaNError`, `OOBError` or `DivisionByZeroError` with the message.
+        Returns:
+            a `FailedCheckError`, `NaNError`, `OOBError` or `DivisionByZeroError` with the message.
 
         Example:
             >>> import weft

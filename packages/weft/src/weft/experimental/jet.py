@@ -371,9 +371,11 @@ def jet(fun: Callable, primals: Sequence, series: Sequence[Sequence], factorial_
         factorial_scaled: the series hold derivatives; False for the coefficients of Taylor polynomials (derivatives
             over k!).
 
-    Returns: (result, series of the result), the second with a list of n arrays at each leaf.
+    Returns:
+        (result, series of the result), the second with a list of n arrays at each leaf.
 
-    Raises: ValueError where series have different lengths or an argument is not an array.
+    Raises:
+        ValueError: if series have different lengths, or an argument is not an array.
 
     Example:
         >>> import weft, weft.numpy as jnp

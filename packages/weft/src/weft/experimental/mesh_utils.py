@@ -20,8 +20,9 @@ def create_device_mesh(
 ):
     """The devices as a NumPy array of a shape, in their order, which is how XLA lays out CPUs and GPUs.
 
-    Raises: ValueError if there are not as many devices as the shape has entries, or for options that concern a TPU's
-        own grid.
+    Raises:
+        ValueError: if there are not as many devices as the shape has entries, or for options that concern a TPU's own
+            grid.
 
     Example:
         >>> import weft

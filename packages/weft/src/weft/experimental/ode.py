@@ -245,9 +245,11 @@ def odeint(
         mxstep: at most so many steps between two times; beyond it the solution is extrapolated.
         hmax: the longest step.
 
-    Returns: a pytree like `y0` whose leaves have an additional first axis of size n.
+    Returns:
+        a pytree like `y0` whose leaves have an additional first axis of size n.
 
-    Raises: TypeError where an argument is not an array or the times are no floats.
+    Raises:
+        TypeError: if an argument is not an array, or the times are not floats.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -65,7 +65,8 @@ def unpack_lstm_weights(
 ) -> tuple[dict, dict, dict, dict]:
     """The matrices of inputs and of the state and the two biases, each by the number layer * directions + direction.
 
-    Raises: ValueError for a vector of another size.
+    Raises:
+        ValueError: for a vector of another size.
 
     Example:
         >>> import weft.numpy as jnp
@@ -196,7 +197,9 @@ def lstm(
     """(y [batch, time, directions h], h_n, c_n) of x [batch, time, input_size] and states [layers directions, batch,
     h]; the sequences end after `seq_lengths` steps.
 
-    Raises: ValueError for shapes that do not fit. NotImplementedError for dropout.
+    Raises:
+        ValueError: for shapes that do not fit.
+        NotImplementedError: for dropout.
 
     Example:
         >>> import weft.numpy as jnp

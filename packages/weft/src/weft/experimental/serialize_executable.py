@@ -24,7 +24,9 @@ __all__ = ["deserialize_and_load", "serialize"]
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     """(bytes, in_tree, out_tree) of a compiled program; the structures are for the caller to keep (with pickle, say).
 
-    Raises: ValueError where `compiled` is no compiled program; NotPortable for programs with callbacks or effects.
+    Raises:
+        ValueError: if `compiled` is not a compiled program.
+        NotPortable: for programs with callbacks or effects.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -73,7 +75,8 @@ def deserialize_and_load(
     """The compiled program of `serialize`, for the default device, or the first of a platform `backend`, or the one of
     `execution_devices`.
 
-    Raises: ValueError for bytes that `serialize` did not write, or more than one device.
+    Raises:
+        ValueError: for bytes that `serialize` did not write, and for several devices.
 
     Example:
         see `serialize`.

@@ -96,8 +96,8 @@ class DisabledSafetyCheck:
 
 
 class Exported:
-    """A function traced for one structure and type of arguments, in a form that leaves the process. Made by `export`
-    and `deserialize`.
+    """A function traced for one structure and type of arguments, in a form that can be written to a file. `export` and
+    `deserialize` return it.
 
     Attributes:
         fun_name: the function's name.
@@ -111,6 +111,13 @@ class Exported:
         calling_convention_version: which of JAX's conventions the signature follows.
         module_kept_var_idx: the arguments that the program uses.
         uses_global_constants: whether the program has symbolic dimensions, which calls replace by numbers.
+
+    Example:
+        >>> import weft
+        >>> from weft import export
+        >>> exported = export.export(weft.jit(lambda x: x + 1))(1.0)
+        >>> exported.fun_name, exported.in_avals
+        ('<lambda>', (ShapedArray(float32[], weak_type=True),))
     """
 
     def __init__(
@@ -157,8 +164,9 @@ class Exported:
             serialized: accepted for JAX's sake; the text is made afresh.
             sizes: an integer for each dimension variable, for a program that has some.
 
-        Raises: ValueError for a program with symbolic dimensions without `sizes`; BackendError where XLA is not
-            installed or is none of the platforms.
+        Raises:
+            ValueError: for a program with symbolic dimensions without `sizes`.
+            BackendError: if XLA is not installed, or is not among the platforms.
 
         Example:
             >>> import weft
@@ -212,8 +220,8 @@ class Exported:
             vjp_order: how many derivatives to write along: 0 for a program that can't be differentiated, 1 for `grad`,
                 2 for `grad` of `grad`, …
 
-        Raises: ValueError for a pytree class without `register_pytree_node_serialization`, and where there is no
-            derivative.
+        Raises:
+            ValueError: for a pytree class without `register_pytree_node_serialization`, and if there is no derivative.
         """
         return artifact.serialize(self, vjp_order)
 
@@ -225,7 +233,8 @@ class Exported:
         """The derivative: an exported function of the flat arguments and the flat results' cotangents, to the flat
         arguments' cotangents.
 
-        Raises: ValueError when it was serialized without one.
+        Raises:
+            ValueError: if the program was serialized without a derivative.
         """
         if self._get_vjp is None:
             raise ValueError(
@@ -242,8 +251,9 @@ class Exported:
     def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Runs the program. Under `jit`, `grad` and `vmap` it is part of what is traced.
 
-        Raises: ValueError for arguments of another structure, dtype, rank or shape, for sizes that break a constraint,
-            and on a platform that is not among `platforms`.
+        Raises:
+            ValueError: for arguments of another structure, dtype, rank or shape, for sizes that break a constraint, and
+                on a platform that is not among `platforms`.
         """
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
@@ -378,10 +388,16 @@ def _nothing_like(aval: ShapedArray, leaves: list[Any], exported: Exported) -> A
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported program that `Exported.serialize` wrote.
+    """Reads the exported program that `Exported.serialize` wrote.
 
-    Raises: weft.serialization.binary.DeserializationError, whatever the bytes are: truncated, damaged, of another
-        version, or no well-formed program.
+    Args:
+        blob: bytes.
+
+    Returns:
+        `Exported`.
+
+    Raises:
+        DeserializationError: for bytes that are truncated, damaged, of another version, or not a well-formed program.
 
     Example:
         >>> import weft
@@ -407,7 +423,16 @@ def _from_fields(fields: dict[Any, Any]) -> Exported:
 
 
 def default_export_platform() -> str:
-    """The platform that `export` takes by default: that of the default device."""
+    """The platform for which `export` exports by default: that of the default device.
+
+    Returns:
+        str.
+
+    Example:
+        >>> from weft import export
+        >>> export.default_export_platform()
+        'cpu'
+    """
     return default_platform()
 
 
@@ -415,16 +440,20 @@ def default_export_platform() -> str:
 def export(
     fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_checks: Sequence[DisabledSafetyCheck] = ()
 ) -> Callable[..., Exported]:
-    """A function that traces `fun_jit` for the types of its arguments (arrays or `ShapeDtypeStruct`s) and returns an
-    `Exported`.
+    """Exports a jitted function: traces it for the types of its arguments, in a form that can be written to a file.
 
     Args:
-        fun_jit: a function that `weft.jit` returned.
-        platforms: where the program may run; the default device's platform if None. One file serves them all.
-        disabled_checks: checks that calls leave out, see `DisabledSafetyCheck`.
+        fun_jit: a function that `weft.jit` returned, of pytrees of arrays of any dtype and shape.
+        platforms: sequence of the names of the platforms where the program may run; None for that of the default
+            device. One file serves all of them.
+        disabled_checks: sequence of `DisabledSafetyCheck`: checks that calls leave out.
 
-    Raises: ValueError where `fun_jit` is not jitted or a dimension variable does not follow from the arguments' shapes;
-        NotPortable for programs with callbacks or effects, with the line.
+    Returns:
+        function of the same arguments, which may also be `ShapeDtypeStruct`s; it returns an `Exported`.
+
+    Raises:
+        ValueError: if `fun_jit` is not jitted, or the arguments' shapes do not determine a dimension variable.
+        NotPortable: for programs with callbacks or effects; the message has the line.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -607,13 +636,20 @@ def _export_vjp(exported: Exported, closed: ClosedJaxpr) -> Exported:
 def symbolic_args_specs(
     args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
 ) -> Any:
-    """`ShapeDtypeStruct`s for arguments, with shapes that are symbolic.
+    """Types of arguments with symbolic shapes, for `export`.
 
     Args:
-        args: a pytree of arrays or of anything with a shape and a dtype.
-        shapes_specs: a pytree prefix of `args` with specs as `symbolic_shape` takes them; None and `...` take an
+        args: pytree of arrays, or of values with a shape and a dtype.
+        shapes_specs: pytree prefix of `args`, of specs as `symbolic_shape` takes them. None and `...` stand for an
             argument's own sizes.
-        constraints, scope: as for `symbolic_shape`.
+        constraints: sequence of strings, as for `symbolic_shape`.
+        scope: `SymbolicScope`, as for `symbolic_shape`.
+
+    Returns:
+        pytree like `args`, of `ShapeDtypeStruct`s.
+
+    Raises:
+        ValueError: for both `scope` and `constraints`, and for specs that do not fit.
 
     Example:
         >>> import weft.numpy as jnp

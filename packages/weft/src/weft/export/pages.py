@@ -74,9 +74,13 @@ def web(
         name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a
             lambda).
 
-    Returns: the paths of the files. Raises: NotPortable for programs that call Python (callbacks, debug.print), with
-        the line; ValueError for symbolic shapes and for names that can't be; BackendError where the compiler
-        (weft-wasm) is not installed.
+    Returns:
+        the paths of the files.
+
+    Raises:
+        NotPortable: for programs that call Python (callbacks, debug.print); the message has the line.
+        ValueError: for symbolic shapes, and for invalid names.
+        BackendError: if the compiler (weft-wasm) is not installed.
 
     Example:
         >>> import tempfile, weft, weft.numpy as jnp

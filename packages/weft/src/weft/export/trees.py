@@ -39,13 +39,17 @@ def register_pytree_node_serialization(
     """Lets structures with a registered pytree class be serialized.
 
     Args:
-        nodetype: the class, registered with `weft.tree_util` already.
-        serialized_name: what stands for it in files; it must mean the same where they are read.
-        serialize_auxdata, deserialize_auxdata: the auxiliary data as bytes, and back. Files may be hostile: don't
-            unpickle.
-        from_children: (auxiliary data, children) -> value, where it is not the class's own rule.
+        nodetype: the class, which must be registered with `weft.tree_util` already.
+        serialized_name: str: the name of the class in files; it must mean the same class wherever they are read.
+        serialize_auxdata: function from the auxiliary data to bytes.
+        deserialize_auxdata: function from bytes to the auxiliary data. Files may be hostile: do not unpickle.
+        from_children: (auxiliary data, children) -> value; None for the class's own rule.
 
-    Returns: the class. Raises: ValueError for a class or name that is taken, or a class that is no pytree node.
+    Returns:
+        the class.
+
+    Raises:
+        ValueError: for a class or name that is registered already, and for a class that is not a pytree node.
 
     Example:
         >>> import collections
@@ -76,7 +80,17 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) -> Any:
-    """Lets structures with a named tuple be serialized; see `register_pytree_node_serialization`.
+    """Lets structures with a named tuple be serialized.
+
+    Args:
+        nodetype: the named tuple's class.
+        serialized_name: str: the name of the class in files; it must mean the same class wherever they are read.
+
+    Returns:
+        the class.
+
+    Raises:
+        ValueError: for a class or name that is registered already, and for a class that is not a named tuple.
 
     Example:
         >>> import collections

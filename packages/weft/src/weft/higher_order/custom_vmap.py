@@ -146,8 +146,9 @@ class custom_vmap:
     axis first; `in_batched` is a list with, for each argument, a pytree of booleans; `out_batched` is one for the
     result.
 
-    Raises: AttributeError when called without a rule; ValueError where the rule's results do not have the function's
-        structure.
+    Raises:
+        AttributeError: if it is called without a rule.
+        ValueError: if the rule's results do not have the structure of the function's.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -241,7 +242,13 @@ class custom_vmap:
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """`f` so that `vmap` calls it for one element after another (a `lax.map`) instead of for all at once.
+    """A function like `f`, which vmap calls for one element after another (`lax.map`) instead of for all at once.
+
+    Args:
+        f: function of pytrees of arrays, of any dtype and shape.
+
+    Returns:
+        `custom_vmap`: function of the same arguments and results.
 
     Example:
         >>> import weft, weft.numpy as jnp

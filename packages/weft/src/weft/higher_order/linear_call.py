@@ -93,11 +93,21 @@ linear_call_p.jvp, linear_call_p.transpose, linear_call_p.batch = _jvp, _transpo
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """Calls `fun(residual_args, linear_args)`, which is linear in the second, and is transposed by
-    `fun_transpose(residual_args, ct)`.
+    """Calls `fun(residual_args, linear_args)`, which is linear in its second argument, and has a transpose that you
+    define.
 
-    Raises: TypeError where the transpose does not give what `linear_args` are, and for derivatives with respect to
-        `residual_args`.
+    Args:
+        fun: function of two pytrees of arrays, of any dtype and shape.
+        fun_transpose: function (residual_args, cotangent of the result) -> cotangent of `linear_args`.
+        residual_args: pytree of arrays, the first argument.
+        linear_args: pytree of arrays, the second argument.
+
+    Returns:
+        the result of `fun`.
+
+    Raises:
+        TypeError: if the transpose's results are not like `linear_args`, and for derivatives with respect to
+            `residual_args`.
 
     Example:
         >>> import weft

@@ -238,19 +238,25 @@ def checkpoint(
     static_argnames: str | Sequence[str] = (),
     concrete: Any = None,
 ) -> Any:
-    """`fun` whose intermediate values are computed again on the way back instead of being kept.
+    """A function like `fun` whose intermediate values are computed again in the backward pass instead of being saved.
 
     Args:
         fun: function of pytrees of arrays, of any dtype and shape.
-        prevent_cse: keep the compiler from merging the second computation with the first; may be False inside `scan`. A
-            sequence says it for each argument.
-        policy: function (primitive, *avals, **params) -> bool: which results may be kept all the same; see
-            `weft.checkpoint_policies`. None for none.
-        static_argnums, static_argnames: arguments that are Python values and are not traced.
+        prevent_cse: bool: keep the compiler from merging the second computation with the first; may be False inside
+            `scan`. A sequence sets it for each argument.
+        policy: function (primitive, *avals, **params) -> bool: which results to save; see `weft.checkpoint_policies`.
+            None saves no results.
+        static_argnums: int or sequence of ints: arguments that are Python values and are not traced.
+        static_argnames: str or sequence of strings: keyword arguments that are.
         concrete: None; False is taken too.
 
     Returns:
         function of the same arguments and results, of the same dtypes and shapes.
+
+    Raises:
+        NotImplementedError: for `concrete=True`, and for a function that calls `io_callback`.
+        TypeError: if `fun` is not a function.
+        ValueError: when it is called without an argument that `static_argnums` names.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -349,7 +355,17 @@ name_p.batch = lambda axis, args, dims, *, name: (name_p.bind(args[0], name=name
 
 
 def checkpoint_name(x: Tree, name: str) -> Tree:
-    """`x` (a pytree of arrays) under a name by which the policies of `checkpoint` can choose it.
+    """Names a value, so that the policies of `checkpoint` can refer to it.
+
+    Args:
+        x: pytree of arrays, of any dtype and shape.
+        name: str.
+
+    Returns:
+        pytree like `x`, of the same dtypes and shapes.
+
+    Raises:
+        TypeError: if `name` is not a string.
 
     Example:
         >>> import weft

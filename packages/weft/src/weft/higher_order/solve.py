@@ -233,7 +233,8 @@ def custom_linear_solve(
     Returns:
         pytree like b, of its dtypes and shapes; with `has_aux` a pair.
 
-    Raises: TypeError where a function's result is not like `b`, and on the way back without a transposed solve.
+    Raises:
+        TypeError: if a function's result is not like `b`, and in reverse mode if there is no transposed solve.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -350,7 +351,8 @@ def custom_root(
     Returns:
         pytree like `initial_guess`, of its dtypes and shapes; with `has_aux` a pair.
 
-    Raises: TypeError where a function's result is not like `initial_guess`.
+    Raises:
+        TypeError: if a function's result is not like `initial_guess`.
 
     Source: the implicit function theorem, as in Blondel et al., "Efficient and modular implicit differentiation"
     (2022).

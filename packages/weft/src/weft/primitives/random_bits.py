@@ -248,7 +248,8 @@ generators: dict[str, Generator] = {}
 def add_generator(generator: Generator) -> Generator:
     """Makes keys of a generator known by its name.
 
-    Raises: ValueError for a name that another has.
+    Raises:
+        ValueError: for a name that is taken.
     """
     if generator.name in generators:
         raise ValueError(f"there is a generator {generator.name!r} already; give this one a name of its own.")

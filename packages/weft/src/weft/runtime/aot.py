@@ -257,8 +257,9 @@ class Lowered(Stage):
             compiler_options: options of the backend's compiler by name, besides those of `jit`.
             device_assignment: the one device to compile for, instead of the one where the arguments are.
 
-        Raises: BackendError for an option that the compiler does not know, ValueError for a program that was lowered
-            for other platforms.
+        Raises:
+            BackendError: for an option that the compiler does not know.
+            ValueError: for a program that was lowered for other platforms.
         """
         self._check_sizes()
         if device_assignment is not None:
@@ -304,8 +305,9 @@ class Compiled(Stage):
     def call(self, *args: Value, **kwargs: Any) -> Any:
         """Runs the program. Static arguments are part of it and are not passed.
 
-        Raises: TypeError for arguments of another structure, shape or dtype, all of them named, and under a
-            transformation.
+        Raises:
+            TypeError: for arguments of another structure, shape or dtype (the message names all of them), and under a
+                transformation.
         """
         leaves, tree = tree_flatten((args, kwargs))
         name = self.lowered.traced_call.fun_name

@@ -168,7 +168,20 @@ _default: dict[Any, Any] = {}  # the configured platforms -> the platform found 
 
 
 def default_platform() -> str:
-    """The first platform of `jax_platforms` (or of the order of preference) that has a device."""
+    """The platform of the default device: the first that has a device, of those that `jax_platforms` names, or, if it
+    names none, in the order of preference.
+
+    Returns:
+        str.
+
+    Raises:
+        BackendError: if no platform has a device. The message gives the reason for each.
+
+    Example:
+        >>> import weft
+        >>> weft.default_backend()
+        'cpu'
+    """
     wanted = config.platforms or config.platform_name
     if wanted in _default:
         return _default[wanted]

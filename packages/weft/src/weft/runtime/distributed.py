@@ -23,21 +23,33 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Joins this process with others; each calls it once, before anything that looks for a device.
+    """Joins this process with others. Each process calls it once, before anything that uses a device.
 
     Args:
-        coordinator_address: "host:port" of process 0, the same in all processes; the environment variable
-            JAX_COORDINATOR_ADDRESS by default.
-        num_processes, process_id: how many processes there are, and which this is, from 0.
-        local_device_ids: the GPUs of its host that this process uses; all by default.
-        cluster_detection_method: None or "deactivate": clusters are not detected, the first three arguments say all
-            there is to know.
-        initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds: how long to wait for the others, in
-            seconds.
-        coordinator_bind_address: where process 0 listens; the coordinator's port on all interfaces by default.
-        slice_index, partition_index: which slice of TPUs this is; None where there are no slices.
+        coordinator_address: str: "host:port" of process 0, the same in all processes; None for the environment variable
+            JAX_COORDINATOR_ADDRESS.
+        num_processes: int: how many processes there are.
+        process_id: int: the number of this process, from 0.
+        local_device_ids: int or sequence of ints: which of its host's GPUs this process uses; None for all.
+        cluster_detection_method: None or "deactivate". Clusters are not detected, so the first three arguments are
+            necessary.
+        initialization_timeout: int: how long to wait for the other processes to join, in seconds.
+        heartbeat_timeout_seconds: int: after how many seconds a silent process is taken for dead.
+        shutdown_timeout_seconds: int: how long to wait for the other processes to leave, in seconds.
+        coordinator_bind_address: str: where process 0 listens; None for the coordinator's port on all interfaces.
+        slice_index: None, the only value that is taken: weft does not join slices of TPUs.
+        partition_index: None, the only value that is taken.
 
-    Raises: ValueError for arguments that are missing or don't fit, RuntimeError when it is too late or was done before.
+    Returns:
+        None.
+
+    Raises:
+        ValueError: for arguments that are missing or don't fit.
+        RuntimeError: if a device was used before, or this function was called before.
+
+    Example:
+        >>> import weft
+        >>> weft.distributed.initialize("localhost:1234", num_processes=2, process_id=0)    # doctest: +SKIP
     """
     coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS")
     if cluster_detection_method not in (None, "deactivate"):
@@ -89,6 +101,9 @@ def initialize(
 def is_initialized() -> bool:
     """Whether this process has joined others.
 
+    Returns:
+        bool.
+
     Example:
         >>> import weft
         >>> weft.distributed.is_initialized()
@@ -98,5 +113,13 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Waits for the other processes to come to this point, and leaves. Does nothing where there are no others."""
+    """Waits until the other processes call this too, and leaves them. Does nothing if there are no other processes.
+
+    Returns:
+        None.
+
+    Example:
+        >>> import weft
+        >>> weft.distributed.shutdown()
+    """
     backend_for("cpu").capabilities.xla.cluster.leave()

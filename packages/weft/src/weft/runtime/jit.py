@@ -626,7 +626,9 @@ def jit(
         function of the same arguments that returns pytrees of arrays, of the dtypes and shapes that `fun` gives; with
         the methods `trace`, `lower` and `clear_cache`.
 
-    Raises: TypeError for arguments that are no arrays, ValueError for static ones that do not hash.
+    Raises:
+        TypeError: for arguments that are not arrays.
+        ValueError: for static arguments that are not hashable.
 
     Example:
         >>> import weft, weft.numpy as jnp

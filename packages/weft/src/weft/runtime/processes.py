@@ -21,6 +21,11 @@ def process_index(backend: str | None = None) -> int:
 
     Returns:
         int.
+
+    Example:
+        >>> import weft
+        >>> weft.process_index()
+        0
     """
     found, platform = get_backend(backend)
     return found.capabilities.process_index(platform)
@@ -34,6 +39,11 @@ def process_indices(backend: str | None = None) -> list[int]:
 
     Returns:
         list of ints.
+
+    Example:
+        >>> import weft
+        >>> weft.process_indices()
+        [0]
     """
     return sorted({d.process_index for d in devices(backend)})
 
@@ -46,6 +56,11 @@ def process_count(backend: str | None = None) -> int:
 
     Returns:
         int.
+
+    Example:
+        >>> import weft
+        >>> weft.process_count()
+        1
     """
     return max(process_indices(backend)) + 1
 
@@ -58,13 +73,18 @@ def local_devices(
     Args:
         process_index: int; None for this process.
         backend: name of a platform, such as 'cpu'; None for the default one.
-        host_id: as `process_index`, by its old name.
+        host_id: an old name of `process_index`.
 
     Returns:
         list of devices.
 
     Raises:
-        ValueError: for a process that is not there.
+        ValueError: if there is no such process.
+
+    Example:
+        >>> import weft
+        >>> weft.local_devices() == weft.devices()
+        True
     """
     if host_id is not None:
         process_index = host_id
@@ -87,7 +107,12 @@ def device_count(backend: str | None = None) -> int:
         int.
 
     Raises:
-        BackendError: if the platform is not there.
+        BackendError: if the platform is not available.
+
+    Example:
+        >>> import weft
+        >>> weft.device_count() == len(weft.devices())
+        True
     """
     return len(devices(backend))
 
@@ -102,7 +127,12 @@ def local_device_count(backend: str | None = None) -> int:
         int.
 
     Raises:
-        BackendError: if the platform is not there.
+        BackendError: if the platform is not available.
+
+    Example:
+        >>> import weft
+        >>> weft.local_device_count() == len(weft.local_devices())
+        True
     """
     return len(local_devices(backend=backend))
 
@@ -112,39 +142,60 @@ def _renamed(old: str, new: str) -> None:
 
 
 def host_id(backend: str | None = None) -> int:
-    """`process_index` under its old name.
+    """The old name of `process_index`; it warns.
 
     Args:
         backend: name of a platform, such as 'cpu'; None for the default one.
 
     Returns:
         int.
+
+    Example:
+        >>> import weft, warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     weft.host_id()
+        0
     """
     _renamed("host_id", "process_index")
     return process_index(backend)
 
 
 def host_ids(backend: str | None = None) -> list[int]:
-    """`process_indices` under its old name.
+    """The old name of `process_indices`; it warns.
 
     Args:
         backend: name of a platform, such as 'cpu'; None for the default one.
 
     Returns:
         list of ints.
+
+    Example:
+        >>> import weft, warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     weft.host_ids()
+        [0]
     """
     _renamed("host_ids", "process_indices")
     return process_indices(backend)
 
 
 def host_count(backend: str | None = None) -> int:
-    """`process_count` under its old name.
+    """The old name of `process_count`; it warns.
 
     Args:
         backend: name of a platform, such as 'cpu'; None for the default one.
 
     Returns:
         int.
+
+    Example:
+        >>> import weft, warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     weft.host_count()
+        1
     """
     _renamed("host_count", "process_count")
     return process_count(backend)

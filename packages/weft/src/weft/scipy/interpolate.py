@@ -36,8 +36,9 @@ class RegularGridInterpolator:
 
     Call it with points of shape (…, n), or with a tuple of n arrays that broadcast; `method` may differ for a call.
 
-    Raises: ValueError for another method and for points that do not fit the values; NotImplementedError for
-    bounds_error, since values are not known while a function is traced.
+    Raises:
+        ValueError: for an unknown method, and for points that do not fit the values.
+        NotImplementedError: for bounds_error, since values are not known while a function is traced.
 
     Example:
         >>> import weft.numpy as jnp

@@ -57,7 +57,9 @@ def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "const
         order: 0 takes the nearest element, 1 interpolates.
         mode: what lies outside: 'constant' (`cval`), 'nearest', 'wrap', 'mirror' or 'reflect'.
 
-    Raises: ValueError where there are not n coordinates; NotImplementedError for another mode, and for orders above 1.
+    Raises:
+        ValueError: if the number of coordinates is not that of the axes.
+        NotImplementedError: for an unknown mode, and for orders above 1.
 
     Example:
         >>> import weft.numpy as jnp

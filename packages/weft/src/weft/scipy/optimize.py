@@ -303,8 +303,9 @@ def minimize(
 
     Forward mode differentiates through the iteration; reverse mode can't, since its length is not known.
 
-    Raises: TypeError for args that are no tuple, unknown options and points that are no vectors of floats; ValueError
-        for another method.
+    Raises:
+        TypeError: if `args` is not a tuple, for unknown options, and for a point that is not a vector of floats.
+        ValueError: for an unknown method.
 
     Example:
         >>> import weft.numpy as jnp

@@ -83,7 +83,8 @@ def fftconvolve(in1, in2, mode: str = "full", axes: Sequence[int] | None = None)
     Returns:
         array of floats or complex numbers, as large as the mode says.
 
-    Raises: ValueError for another mode, and shapes that differ outside of `axes`.
+    Raises:
+        ValueError: for an unknown mode, and for shapes that differ outside of `axes`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -146,7 +147,8 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision: Any 
     Returns:
         array of the dtype to which both promote, as large as the mode says.
 
-    Raises: ValueError for another mode or method, and shapes that do not fit.
+    Raises:
+        ValueError: for an unknown mode or method, and for shapes that do not fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -267,7 +269,8 @@ def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] 
     Returns:
         array of floats or complex numbers, the shape of data.
 
-    Raises: ValueError for another type, and breakpoints outside of the data.
+    Raises:
+        ValueError: for an unknown type, and for breakpoints outside of the data.
 
     Example:
         >>> import weft.numpy as jnp
@@ -479,7 +482,8 @@ def stft(
     Returns:
         (frequencies, times, transforms): vectors of floats, and an array of complex numbers with the axes of both.
 
-    Raises: ValueError for unknown windows and boundaries, and sizes that do not fit.
+    Raises:
+        ValueError: for unknown windows and boundaries, and for sizes that do not fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -652,7 +656,8 @@ def istft(
     Returns:
         (times, signal): a vector of floats, and an array of numbers along whose last axis the times lie.
 
-    Raises: ValueError for sizes that do not fit.
+    Raises:
+        ValueError: for sizes that do not fit.
 
     Source: Griffin and Lim, "Signal estimation from modified short-time Fourier transform" (1984).
 

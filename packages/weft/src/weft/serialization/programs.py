@@ -333,7 +333,8 @@ def serialize(jaxpr: Jaxpr, lines: bool = True) -> bytes:
     """The bytes of a portable jaxpr (see `weft.transforms.portable`); without `lines`, equal programs have equal bytes
     wherever they were written.
 
-    Raises: NotPortable for a parameter that has no bytes, with the user's line.
+    Raises:
+        NotPortable: for a parameter that can't be serialized; the message has the user's line.
 
     Example:
         >>> import weft
@@ -351,7 +352,8 @@ def deserialize(data: Buffer, limits: Limits = DEFAULT_LIMITS, scope: SymbolicSc
     """The program that `serialize` wrote, checked by the verifier. Without a `scope` it may have no symbolic
     dimensions.
 
-    Raises: DeserializationError, whatever the bytes are.
+    Raises:
+        DeserializationError: for any bytes that are not a program.
     """
     reader = Reader(data)
     if reader.left() > limits.size:

@@ -322,6 +322,12 @@ def as_value(x: Any) -> Value:
 def is_symbolic_dim(p: Any) -> bool:
     """Whether `p` is a symbolic dimension and not an integer.
 
+    Args:
+        p: an entry of a shape.
+
+    Returns:
+        bool.
+
     Example:
         >>> from weft import export
         >>> export.is_symbolic_dim(export.symbolic_shape("b")[0]), export.is_symbolic_dim(3)

@@ -24,7 +24,8 @@ class SymbolicScope:
     Args:
         constraints_str: strings such as "a >= 4", "a <= 2*b", "mod(a, 2) == 0".
 
-    Raises: ValueError for a string that is no such constraint, or that can't hold.
+    Raises:
+        ValueError: for a string that is not a constraint, or one that can't hold.
 
     Example:
         >>> from weft import export
@@ -116,19 +117,21 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
 ) -> tuple[Any, ...]:
-    """A shape with symbolic dimensions, from text.
+    """Makes a shape with symbolic dimensions from text.
 
     Args:
-        shape_spec: dimensions separated by commas: integers, variables, sums and products of them with `+`, `-`, `*`,
-            `^`, and `floordiv(a, b)`, `mod(a, b)`, `max(a, b)`, `min(a, b)`. `_` is the size of `like` there, and a
-            final `...` all that remain. None is `...`.
-        constraints: what holds of the variables, such as "b >= 4", "a <= 2*b" or "mod(n, 2) == 0".
-        scope: the scope of the variables, instead of a new one with `constraints`.
-        like: a shape that fills `_` and `...`.
+        shape_spec: str: dimensions separated by commas: integers, variables, sums and products of them with `+`, `-`,
+            `*`, `^`, and `floordiv(a, b)`, `mod(a, b)`, `max(a, b)`, `min(a, b)`. `_` stands for the size of `like` at
+            that place, and a final `...` for all remaining ones. None means `...`.
+        constraints: sequence of strings that hold for the variables, such as "b >= 4", "a <= 2*b" or "mod(n, 2) == 0".
+        scope: `SymbolicScope` of the variables; None for a new one with `constraints`.
+        like: the shape that fills `_` and `...`.
 
-    Returns: a tuple of integers and symbolic dimensions.
+    Returns:
+        a tuple of integers and symbolic dimensions.
 
-    Raises: ValueError for text that is no shape, with the place.
+    Raises:
+        ValueError: for text that is not a shape; the message has the place.
 
     Example:
         >>> from weft import export

@@ -126,7 +126,9 @@ def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) 
     A variable is found from an equation in which it alone is unknown and occurs as `k * variable + c`; the others are
     then checked.
 
-    Raises: Unsolvable where no equation gives a variable, ValueError where sizes contradict the expressions.
+    Raises:
+        Unsolvable: if no equation determines a variable.
+        ValueError: if sizes contradict the expressions.
     """
     values: dict[Any, Any] = {}
     origin: dict[Any, Any] = {}

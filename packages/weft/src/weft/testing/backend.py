@@ -63,7 +63,8 @@ def check_backend(platform: str, *, quick: bool = False, only: str = "") -> Iter
         quick: one case for each primitive, instead of all.
         only: a text that the names of the checks contain.
 
-    Raises: BackendError where the platform has no device.
+    Raises:
+        BackendError: if the platform has no device.
 
     Example:
         >>> from weft.testing.backend import check_backend

@@ -81,9 +81,22 @@ def check_jvp(
     eps: float = 1e-4,
     err_msg: str = "",
 ) -> None:
-    """Compares `f_jvp(primals, tangents)` with differences of `f` at `args`, in one random direction.
+    """Compares `f_jvp` with differences of `f` at `args`, in one random direction.
 
-    Raises: AssertionError where the two are further apart than `atol` and `rtol` (default: by dtype).
+    Args:
+        f: function of pytrees of arrays, of float or complex dtype and any shape.
+        f_jvp: function (primals, tangents) -> (value, tangent), such as `partial(weft.jvp, f)`.
+        args: sequence of the arguments of `f`.
+        atol: float: absolute tolerance; None for one that depends on the dtypes.
+        rtol: float: relative tolerance; None for one that depends on the dtypes.
+        eps: float: the step of the differences.
+        err_msg: str: text that starts the error's message.
+
+    Returns:
+        None.
+
+    Raises:
+        AssertionError: if they differ by more than `atol` and `rtol` allow.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -108,10 +121,22 @@ def check_vjp(
     eps: float = 1e-4,
     err_msg: str = "",
 ) -> None:
-    """Compares `f_vjp(*primals)`, which returns (value, pullback), with differences of `f` at `args`, in one random
-    direction.
+    """Compares `f_vjp` with differences of `f` at `args`, in one random direction.
 
-    Raises: AssertionError where the two are further apart than `atol` and `rtol` (default: by dtype).
+    Args:
+        f: function of pytrees of arrays, of float or complex dtype and any shape.
+        f_vjp: function (*primals) -> (value, pullback), such as `partial(weft.vjp, f)`.
+        args: sequence of the arguments of `f`.
+        atol: float: absolute tolerance; None for one that depends on the dtypes.
+        rtol: float: relative tolerance; None for one that depends on the dtypes.
+        eps: float: the step of the differences.
+        err_msg: str: text that starts the error's message.
+
+    Returns:
+        None.
+
+    Raises:
+        AssertionError: if they differ by more than `atol` and `rtol` allow.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -139,11 +164,22 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Compares the derivatives of `f` at `args`, up to `order`, with differences.
+    """Compares the derivatives of `f` at `args`, up to an order, with differences.
 
     Args:
-        modes: "fwd" checks jvp, "rev" checks vjp.
-    Raises: AssertionError where the two are further apart than `atol` and `rtol` (default: by dtype).
+        f: function of pytrees of arrays, of float or complex dtype and any shape.
+        args: sequence of the arguments of `f`.
+        order: int: the highest order of derivatives.
+        modes: sequence of "fwd", which checks jvp, and "rev", which checks vjp.
+        atol: float: absolute tolerance; None for one that depends on the dtypes.
+        rtol: float: relative tolerance; None for one that depends on the dtypes.
+        eps: float: the step of the differences; None for 1/2048.
+
+    Returns:
+        None.
+
+    Raises:
+        AssertionError: if they differ by more than `atol` and `rtol` allow.
 
     Example:
         >>> import weft.numpy as jnp

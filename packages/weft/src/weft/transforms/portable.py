@@ -24,7 +24,8 @@ def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
     """The same program without constvars, Python functions or values inside, and the values that now lead its
     arguments.
 
-    Raises: NotPortable, with the user's line, for what exists in this process only.
+    Raises:
+        NotPortable: for parts that exist only in this process; the message has the user's line.
     """
     if jaxpr.constvars:
         raise ValueError(

@@ -40,8 +40,9 @@ def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_
     """Writes a tree of arrays (also of random keys) to a folder, in place of one that was written there before if
     `overwrite`.
 
-    Raises: ValueError for leaves that are no arrays and nodes that are not registered for files. RuntimeError for a
-        folder that holds something else, or without `overwrite` anything.
+    Raises:
+        ValueError: for leaves that are not arrays, and for node types without a registration for files.
+        RuntimeError: for a folder that holds other files, and, without `overwrite`, for one that is not empty.
 
     Example:
         >>> import tempfile, weft.numpy as jnp
@@ -139,7 +140,8 @@ def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_s
     `shardings` (a tree, or a part of it from the root) has a sharding, a device or None, the default device, for each
     array; where `mask` is False, nothing is read, and None stands in its place.
 
-    Raises: ValueError for a folder without a tree, damaged files, and trees that do not fit.
+    Raises:
+        ValueError: for a folder without a tree, damaged files, and trees that do not fit.
 
     Example:
         >>> import tempfile, weft.numpy as jnp

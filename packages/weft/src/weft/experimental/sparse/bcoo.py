@@ -41,7 +41,9 @@ class BCOO(JAXSparse):
         shape: batch sizes, sparse sizes, dense sizes.
         indices_sorted, unique_indices: promises about the indices.
 
-    Raises: ValueError for shapes that do not fit, TypeError for indices that are no integers.
+    Raises:
+        ValueError: for shapes that do not fit.
+        TypeError: for indices that are not integers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -303,8 +305,9 @@ def bcoo_fromdense(
 ) -> BCOO:
     """The elements of a dense array that are not 0, `nse` of them for each batch.
 
-    Raises: ConcretizationTypeError where nse is not given and values are not known; ValueError for more batch and dense
-        axes than there are.
+    Raises:
+        ConcretizationTypeError: under a transformation, if `nse` is not given.
+        ValueError: for more batch and dense axes than there are.
 
     Example:
         >>> import weft.numpy as jnp
@@ -393,7 +396,9 @@ def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its axes in another order, each among its kind: batch, sparse or dense.
 
-    Raises: TypeError for what is no permutation; NotImplementedError where kinds mix (see `update_layout`).
+    Raises:
+        TypeError: if `permutation` is not a permutation of the axes.
+        NotImplementedError: if axes of different kinds would mix (see `update_layout`).
 
     Example:
         >>> from weft.experimental import sparse
@@ -524,7 +529,9 @@ def bcoo_update_layout(
     More of them store every element once for each batch, or in a dense row of its own: `on_inefficient` 'error' refuses
     that, 'warn' warns, None does it.
 
-    Raises: SparseEfficiencyError; ValueError for numbers that do not fit, and another on_inefficient.
+    Raises:
+        SparseEfficiencyError: for an inefficient change of layout, if `on_inefficient` is "error".
+        ValueError: for numbers of axes that do not fit, and for an unknown `on_inefficient`.
 
     Example:
         >>> import weft.numpy as jnp

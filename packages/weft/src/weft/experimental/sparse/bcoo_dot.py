@@ -137,7 +137,8 @@ def bcoo_dot_general(
         precision: of dense products inside.
         preferred_element_type: the dtype of the result.
 
-    Raises: TypeError for axes that do not fit.
+    Raises:
+        TypeError: for axes that do not fit.
 
     Example:
         >>> import weft.numpy as jnp

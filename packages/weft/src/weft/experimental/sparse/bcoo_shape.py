@@ -145,7 +145,8 @@ def bcoo_slice(
 ) -> BCOO:
     """The elements from start to limit, as `lax.slice` takes them.
 
-    Raises: ValueError for indices that do not fit.
+    Raises:
+        ValueError: for indices that do not fit.
 
     Example:
         >>> from weft.experimental import sparse
@@ -223,7 +224,8 @@ def bcoo_gather(
     """`lax.gather` of slices whose batch axes come first in the result; starts out of bounds are moved inside. The
     promises about indices have no effect.
 
-    Raises: NotImplementedError for batching dimensions, a fill_value, and batch axes that do not come first.
+    Raises:
+        NotImplementedError: for batching dimensions, a fill_value, and batch axes that do not come first.
 
     Example:
         >>> import weft.numpy as jnp
@@ -263,8 +265,10 @@ def bcoo_reshape(
 ) -> BCOO:
     """The same elements with other sizes, of batch, sparse and dense axes each.
 
-    Raises: TypeError for another number of elements; ValueError where axes of different kinds would mix;
-        NotImplementedError for dimensions and sharding.
+    Raises:
+        TypeError: for another number of elements.
+        ValueError: if axes of different kinds would mix.
+        NotImplementedError: for dimensions and sharding.
 
     Example:
         >>> from weft.experimental import sparse
@@ -379,7 +383,9 @@ def bcoo_broadcast_in_dim(
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """The arrays one after the other along a batch or sparse axis.
 
-    Raises: ValueError for an empty sequence and layouts that differ; NotImplementedError for dense axes.
+    Raises:
+        ValueError: for an empty sequence and layouts that differ.
+        NotImplementedError: for dense axes.
 
     Example:
         >>> from weft.experimental import sparse
@@ -439,8 +445,9 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 def bcoo_multiply_dense(sp_mat: BCOO, v):
     """The data of the elementwise product with a dense array that broadcasts to the shape of `sp_mat`.
 
-    Raises: NotImplementedError where the sparse array would have to be broadcast; ValueError for shapes that do not
-        fit.
+    Raises:
+        NotImplementedError: if the sparse array would have to be broadcast.
+        ValueError: for shapes that do not fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -479,7 +486,9 @@ def _values_at(mat: BCOO, v):
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two sparse arrays of one rank and layout; axes of size 1 broadcast.
 
-    Raises: TypeError for ranks, NotImplementedError for layouts that differ.
+    Raises:
+        TypeError: for ranks that differ.
+        NotImplementedError: for layouts that differ.
 
     Example:
         >>> from weft.experimental import sparse
@@ -543,7 +552,8 @@ def bcoo_conv_general_dilated(
     """The convolution of signals of one channel, [1, 1, n], with stride 1 and no dilation: every pair of elements gives
     one of the result.
 
-    Raises: NotImplementedError for other shapes and options; see `weft.lax.conv_general_dilated` for dense arrays.
+    Raises:
+        NotImplementedError: for other shapes and options; see `weft.lax.conv_general_dilated` for dense arrays.
 
     Example:
         >>> import weft.numpy as jnp

@@ -19,7 +19,8 @@ class BCSR(JAXSparse):
     """Matrices by rows: `data` [batch…, nse, dense…], `indices` (columns) [batch…, nse] and `indptr` (where rows begin)
     [batch…, rows + 1].
 
-    Raises: ValueError for shapes that do not fit.
+    Raises:
+        ValueError: for shapes that do not fit.
 
     Example:
         >>> import weft.numpy as jnp

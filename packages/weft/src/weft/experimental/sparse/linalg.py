@@ -19,7 +19,8 @@ def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
     The matrix is made dense and factored, so that `tol` and `reorder`, which steer sparse factorisations, have nothing
     to do; for large systems use `weft.scipy.sparse.linalg`.
 
-    Raises: ValueError for shapes that do not fit, and another reorder than 0 to 3.
+    Raises:
+        ValueError: for shapes that do not fit, and for a `reorder` that is not 0 to 3.
 
     Example:
         >>> import weft.numpy as jnp
@@ -47,8 +48,9 @@ def lobpcg_standard(A: Any, X, m: int = 100, tol: float | None = None):
     the present ones, their residuals and the last directions (LOBPCG of Knyazev, 2001, without preconditioner). It
     ends when every residual is at most 10 n tol (|theta| + |A u|), where tol is the dtype's eps.
 
-    Raises: ValueError for shapes or dtypes that do not fit, and where 5 k >= n (use `weft.numpy.linalg.eigh`).
-        TypeError for complex numbers.
+    Raises:
+        ValueError: for shapes or dtypes that do not fit, and where 5 k >= n (use `weft.numpy.linalg.eigh`).
+        TypeError: for complex numbers.
 
     Example:
         >>> import weft.numpy as jnp

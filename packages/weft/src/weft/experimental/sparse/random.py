@@ -36,7 +36,8 @@ def random_bcoo(
         unique_indices, sorted_indices: whether the places differ, and are in order.
         generator: (key, shape, dtype, **kwds) -> the elements.
 
-    Raises: ValueError for more elements than there are places.
+    Raises:
+        ValueError: for more elements than the array has places.
 
     Example:
         >>> import weft

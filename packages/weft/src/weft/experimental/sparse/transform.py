@@ -122,7 +122,8 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
         use_tracer: run `f` itself on tracers, so that values of dense arrays are at hand, and not the program that it
             is traced to.
 
-    Raises: NotImplementedError for operations without a sparse rule.
+    Raises:
+        NotImplementedError: for operations without a sparse rule.
 
     Example:
         >>> import weft.numpy as jnp

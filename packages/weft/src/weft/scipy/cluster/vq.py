@@ -16,7 +16,9 @@ def vq(obs, code_book, check_finite: bool = True) -> tuple:
     obs is [n, d] and code_book [k, d], or [n] and [k] for numbers. `check_finite` has no effect: values are not known
     while a function is traced.
 
-    Raises: ValueError for other ranks, ranks that differ, and an empty code_book. TypeError for sizes that differ.
+    Raises:
+        ValueError: for other ranks, ranks that differ, and an empty code_book.
+        TypeError: for sizes that differ.
 
     Example:
         >>> import weft.numpy as jnp

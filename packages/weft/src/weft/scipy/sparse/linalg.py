@@ -263,7 +263,9 @@ def cg(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | N
 
     Derivatives with respect to `b` and what A is made of are solutions of linear systems too.
 
-    Raises: TypeError for an A or b of another kind; ValueError for shapes that don't fit.
+    Raises:
+        TypeError: for an `A` or `b` of the wrong type.
+        ValueError: for shapes that don't fit.
 
     Example:
         >>> import weft.numpy as jnp
