@@ -89,7 +89,7 @@ def test_lines_are_those_that_define_the_names(made):
 def test_docstrings_are_whole_and_without_indentation(made):
     index, _ = made
     doc = entry(index, "weft", "vmap")["doc"]
-    assert doc.startswith("`fun` over an additional axis of its arguments.\n\nArgs:\n    fun: ")
+    assert doc.startswith("Maps `fun` over an additional axis of its arguments.\n\nArgs:\n    fun: ")
     assert "\nExample:\n    >>> " in doc
 
 
