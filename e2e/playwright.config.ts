@@ -18,7 +18,7 @@ export default defineConfig({
   projects: [
     {
       name: "page",
-      testMatch: /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures)\.spec/,
+      testMatch: /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures|cell|embed)\.spec/,
       use: launch(),
     },
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },

@@ -58,6 +58,7 @@ play: web
 test-runtime: $(NPM_STAMP) | $(VENV_STAMP)
 	@$(NPM) run --silent typecheck
 	@$(NPM) test --silent -w @weft/runtime
+	@$(NPM) test --silent -w @weft/cell
 	@$(NPM) test --silent -w @weft/web
 	@$(NODE) --test tools/test/
 	@$(VENV)/bin/python -m pytest -q tools/web

@@ -31,7 +31,7 @@ test("every TypeScript and tool file is in a project that `npm run typecheck` re
         .map((file) => path.relative(root, file)),
     ),
   );
-  const files = ["wasm/runtime", "wasm/src/weft_wasm/page", "web", "e2e", "tools", "bench"].flatMap(under);
+  const files = ["wasm/runtime", "wasm/src/weft_wasm/page", "cell", "web", "e2e", "tools", "bench"].flatMap(under);
   const meant = files.filter((file) => /\.ts$|^(tools|e2e|bench)\/.*\.mjs$/.test(file));
   assert.ok(meant.length > 50);
   assert.deepEqual(
@@ -42,7 +42,7 @@ test("every TypeScript and tool file is in a project that `npm run typecheck` re
 
 test("the strict options hold in every project", () => {
   const options = ["strict", "noUncheckedIndexedAccess", "noImplicitOverride"];
-  for (const project of ["wasm/runtime", "web", "e2e", "tools"]) {
+  for (const project of ["wasm/runtime", "cell", "web", "e2e", "tools"]) {
     const command = path.join(root, "node_modules/.bin/tsc");
     const shown = JSON.parse(execFileSync(command, ["-p", project, "--showConfig"], { cwd: root, encoding: "utf8" }));
     assert.deepEqual(

@@ -30,6 +30,10 @@ const { values: options } = parseArgs({
   },
 });
 const cache = path.join(root, "build/cache");
+/** Of cell/src/contract.ts. */
+const CELL_VERSION = Number(
+  /VERSION = (\d+)/.exec(fs.readFileSync(path.join(root, "cell/src/contract.ts"), "utf8"))?.[1],
+);
 const pyodideDir = path.join(root, "node_modules/pyodide");
 
 /** @param {crypto.BinaryLike} data */
@@ -283,6 +287,7 @@ async function bundle(config) {
     logLevel: "warning",
     // Pyodide's loader has branches for Node; a page never takes them.
     external: ["node:*", "ws"],
+    conditions: ["weft-source"], // of this repository's packages
     loader: { ".wasm": "file" },
   });
   /**
@@ -325,11 +330,15 @@ async function bundle(config) {
     entryPoints: { "service-worker": "web/src/service_worker.ts" },
     format: "iife",
   });
+  const cell = await run({ entryPoints: { cell: "web/src/live/main.ts" }, splitting: true });
+  const cellStyles = await run({ entryPoints: { cell: "web/src/live/cell.css" } });
+  await run({ entryNames: "[name]", outdir: stage, entryPoints: { "weft-cell": "cell/src/index.ts" } });
   return {
     start: output(page, /^start.*\.js$/),
     main: output(page, /^main.*\.js$/),
     style: output(css, /\.css$/),
     worker,
+    cell: { script: output(cell, /^cell.*\.js$/), styles: output(cellStyles, /\.css$/) },
     builds,
   };
 }
@@ -378,7 +387,7 @@ async function compressAll() {
 }
 
 const contents = hashOf([
-  ...["web", "wasm/runtime/src", "tools/web", "package-lock.json", "tsconfig.base.json"].map((name) =>
+  ...["web", "cell/src", "wasm/runtime/src", "tools/web", "package-lock.json", "tsconfig.base.json"].map((name) =>
     path.join(root, name),
   ),
   options.examples,
@@ -417,8 +426,11 @@ const config = {
   language: await placeLanguage(),
   ...placeExamples(),
 };
-const { start, main, style, worker, builds } = await bundle(config);
+const { start, main, style, worker, cell, builds } = await bundle(config);
 placeLicences(builds);
+// What a cell in another page asks for first; its contract is cell/src/contract.ts.
+const { examples: _, ...forCells } = config;
+write("site.json", JSON.stringify({ ...forCells, worker, cell: { version: CELL_VERSION, ...cell } }));
 // Modules are asked for at once instead of one after the other.
 const preloads = [main, worker, `${config.indexURL}pyodide.asm.mjs`]
   .map((url) => `<link rel="modulepreload" href="${url}">`)

@@ -14,9 +14,11 @@ const hashed = (path) => /^\/(assets|pyodide|packages|later|data)\//.test(path);
 
 /**
  * Serves `folder` on loopback; resolves to {server, url, log}. `log` collects the paths asked for.
+ *
+ * With `shared`, pages of other origins may read the files.
  * @param {string} folder
  */
-export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = true } = {}) {
+export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = true, shared = false } = {}) {
   /** @type {string[]} */
   const log = [];
   const files = sirv(folder, {
@@ -24,6 +26,7 @@ export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = t
     etag: true,
     setHeaders(response, path) {
       response.setHeader("Cache-Control", hashed(path) ? "public, max-age=31536000, immutable" : "no-cache");
+      if (shared) response.setHeader("Access-Control-Allow-Origin", "*");
       if (isolated) for (const [name, value] of Object.entries(ISOLATION)) response.setHeader(name, value);
     },
   });

@@ -22,7 +22,7 @@ import weft_packages
 import weft_state
 
 _session = None  # of the host in use
-_module: types.ModuleType | None = None  # the program's __main__
+_modules: dict[str, types.ModuleType] = {}  # the __main__ of each session since the last fresh run
 _task: asyncio.Task | None = None  # the program, while it runs
 _stopped = False  # whether the page has asked for the end of this run
 _files: set[str] = set()  # the file names of the sources that this program is made of
@@ -170,21 +170,22 @@ def describe_error(error: BaseException, filename: str) -> dict:
     }
 
 
-def _begin(fresh: bool) -> types.ModuleType:
-    """The module that the next run executes in: a new one, in the state that Python had when it was ready, or that of
-    the run before.
+def _begin(fresh: bool, session: str) -> types.ModuleType:
+    """The module that the next run executes in: that of its session, or a new one. A fresh run ends all sessions, and
+    finds the state that Python had when it was ready.
     """
-    global _module
-    if _module is None or fresh:
-        if _module is not None:
-            _module.__dict__.clear()
+    if fresh or not _modules:
+        for module in _modules.values():
+            module.__dict__.clear()
+        _modules.clear()
         weft_state.restore(_files)
         weft_display.forget()
         _files.clear()
-        _module = types.ModuleType("__main__")
         gc.collect()
-    sys.modules["__main__"] = _module
-    return _module
+    if session not in _modules:
+        _modules[session] = types.ModuleType("__main__")
+    sys.modules["__main__"] = _modules[session]
+    return _modules[session]
 
 
 async def _run(source: str, filename: str, results: str, module: types.ModuleType) -> BaseException | None:
@@ -216,7 +217,7 @@ async def execute(request: str) -> str:
     outcome: dict = {"status": "ok"}
     _stopped = False
     try:
-        module = _begin(asked["fresh"])
+        module = _begin(asked["fresh"], asked["session"])
         _files.add(filename)
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         _choose(options["backend"], options["url"], options["token"], options["x64"])
@@ -263,8 +264,8 @@ def cancel() -> None:
         _task.cancel()
 
 
-def answer(topic: str, about: str) -> str:
-    """Answers a question of the editor about the program, in JSON."""
+def answer(topic: str, about: str, session: str) -> str:
+    """Answers a question of the editor about the programs of a session, in JSON."""
     import weft_intelligence
 
-    return weft_intelligence.answer(topic, about, _module.__dict__ if _module is not None else {})
+    return weft_intelligence.answer(topic, about, _modules[session].__dict__ if session in _modules else {})

@@ -1,22 +1,23 @@
 /** The playground page: ties documents, Python and controls together. */
 import { newCell, newDocument, type Document } from "../documents/model.js";
 import { loadIndex, showSource, type LanguageIndex } from "../editor/index.js";
-import { firstWorker, site } from "../kernel/boot.js";
 import type { ReadyMessage } from "../kernel/protocol.js";
-import { Python } from "../kernel/python.js";
+import { Python, type KernelEvents } from "../kernel/python.js";
+import { KernelRunner } from "../notebook/kernel_runner.js";
+import { useRenderers } from "../notebook/renderers.js";
 import { byId } from "./dom.js";
 import { Desk } from "./desk.js";
 import { dropFiles, Files } from "./files.js";
+import { boot, firstWorker, site } from "./first.js";
 import { BackendChoice } from "./host.js";
 import { LibraryPanel } from "./library_panel.js";
 import { useMenu } from "./menu.js";
 import { Notices } from "./notices.js";
-import { useRenderers } from "./renderers.js";
-import { PageRunner } from "./run.js";
+import { StatusWatcher } from "./run.js";
 import { Shelf } from "./shelf.js";
 import { settings } from "./settings.js";
 import { Status } from "./status.js";
-import { useTheme } from "./theme.js";
+import { onTheme, useTheme } from "./theme.js";
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 const modifier = isMac ? "⌘" : "Ctrl";
@@ -50,7 +51,7 @@ function ready(info: ReadyMessage): void {
   settings.set("visited", "yes");
 }
 
-const python = new Python(firstWorker, {
+const events: KernelEvents = {
   ready,
   failed(message) {
     status.show("Python did not start", "error");
@@ -66,11 +67,12 @@ const python = new Python(firstWorker, {
     notices.show("Stopped. Python did not react, so it was started again; what your cells defined is gone.");
     status.show("Starting Python", "boot");
   },
-});
+};
+const python = new Python(boot, events, firstWorker);
 
 // ---- Documents ----
 
-useRenderers(python);
+useRenderers(() => python, onTheme);
 
 const choice = new BackendChoice(
   () => desk.runAll(),
@@ -81,11 +83,11 @@ const choice = new BackendChoice(
   },
 );
 
-const runner = new PageRunner(python, status, () => ({
-  backend: choice.backend,
-  ...choice.host,
-  x64: desk.open?.options.x64 ?? false,
-}));
+const runner = new KernelRunner(
+  () => python,
+  new StatusWatcher(() => python, status),
+  () => ({ backend: choice.backend, ...choice.host, x64: desk.open?.options.x64 ?? false }),
+);
 
 /** What the editors know of modules: fetched once, and again where that failed. */
 let index: Promise<LanguageIndex> | null = null;
@@ -117,7 +119,7 @@ const desk = new Desk({
     // A loose document has no place yet that a reload could open.
     if (!document.origin || shelf.isKept(document)) settings.set("document", document.id);
   },
-  openSource: showSource,
+  openSource: (module, line, text) => showSource(module, line, text),
   welcome: ["Python runs in this page; nothing you write leaves it.", `Press ${modifier}-Enter to run the program.`],
 });
 

@@ -51,6 +51,10 @@ export interface EditorOptions extends Surroundings {
   language: "python" | "markdown";
   /** What it is called for those who can't see it. */
   label: string;
+  /** To read, not to change. */
+  readOnly?: boolean;
+  /** Without line numbers and without marks for folding. */
+  plain?: boolean;
   onRun(how: "stay" | "advance"): void;
   onChange(text: string): void;
 }
@@ -114,10 +118,9 @@ const keys: Extension = [
   ]),
 ];
 
+const gutters: Extension = [lineNumbers(), highlightActiveLineGutter(), foldGutter()];
+
 const forPython: Extension = [
-  lineNumbers(),
-  highlightActiveLineGutter(),
-  foldGutter(),
   python().language,
   errorField,
   completion(),
@@ -146,6 +149,8 @@ export function createEditor(options: EditorOptions): Editor {
           ]),
         ),
         knowledge.of(new Knowledge(options)),
+        language === "python" && !options.plain ? gutters : [],
+        EditorState.readOnly.of(options.readOnly ?? false),
         language === "python" ? [forPython, keymap.of([{ key: "Shift-Alt-f", run: () => (void format(), true) }])] : [],
         later.of(language === "markdown" ? EditorView.lineWrapping : []),
         common,

@@ -8,8 +8,12 @@ import { EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNum
 import { element } from "./describe.js";
 import { colours } from "./theme.js";
 
-/** Opens a dialog over the page; it closes by Escape, by its button, and by a click beside it. */
-export function showSource(module: string, line: number, text: string): void {
+/**
+ * Opens a dialog over the page; it closes by Escape, by its button, and by a click beside it.
+ *
+ * @param place where it stands: what has the styles.
+ */
+export function showSource(module: string, line: number, text: string, place: Node = document.body): void {
   const close = Object.assign(document.createElement("button"), {
     type: "button",
     className: "icon",
@@ -43,7 +47,7 @@ export function showSource(module: string, line: number, text: string): void {
     view.destroy();
     dialog.remove();
   });
-  document.body.append(dialog);
+  place.appendChild(dialog);
   dialog.showModal();
   const { from } = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
   view.dispatch({

@@ -168,7 +168,7 @@ export class Pointer {
   /** The wheel zooms once the panel has been clicked, or with Ctrl, so that a page of figures can still be scrolled. */
   private wheel(event: WheelEvent): void {
     const at = this.place(event);
-    const active = event.ctrlKey || event.metaKey || document.activeElement === this.element;
+    const active = event.ctrlKey || event.metaKey || this.element.matches(":focus");
     if (!active || !this.isInside(at)) return;
     event.preventDefault();
     this.zoom(Math.exp(Math.sign(event.deltaY) * Math.min(Math.abs(event.deltaY), 100) * 0.002), at);

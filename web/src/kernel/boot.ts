@@ -1,41 +1,44 @@
 /** Starts Python in a worker. */
-import siteData from "virtual:site";
 import type { BootMessage, FromWorker, SiteData } from "./protocol.js";
 import { Signals } from "./signals.js";
 
-export const site = siteData as SiteData;
-
-/** A booting worker; `early` holds what it said before anyone listened. */
 export interface Booting {
   worker: Worker;
   signals: Signals | null;
-  early: MessageEvent<FromWorker>[];
+  /** What the worker said before anyone listened; from then on nothing is kept. */
+  early(): FromWorker[];
 }
 
-/** Whether Python has been ready here before, so that the browser may have kept its files. */
-function visitedBefore(): boolean {
-  try {
-    return localStorage.getItem("weft:visited") !== null;
-  } catch {
-    return false;
-  }
+export interface BootOptions extends Pick<BootMessage, "threads" | "memory64" | "report" | "isolating"> {
+  site: SiteData;
+  /** The address of the site, with a slash at its end. */
+  base: string;
 }
 
-export function bootWorker(): Booting {
+/**
+ * A worker that runs the site's script. A browser starts none from another origin; there, a script of this page imports
+ * the site's.
+ */
+function spawn(script: string): Worker {
+  const named: WorkerOptions = { type: "module", name: "weft-python" };
+  if (new URL(script).origin === location.origin) return new Worker(script, named);
+  const source = `import ${JSON.stringify(script)};`;
+  // Never revoked: the worker may fetch its script at any time from now on, and the text is short.
+  return new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), named);
+}
+
+export function bootWorker({ site, base, threads = 0, ...more }: BootOptions): Booting {
   const signals = Signals.create();
-  const worker = new Worker(site.worker, { type: "module", name: "weft-python" });
-  const early: Booting["early"] = [];
-  worker.addEventListener("message", (event: MessageEvent<FromWorker>) => early.push(event));
-  const base = new URL("./", location.href).href;
-  const message: BootMessage = { type: "boot", site, base, signals: signals && signals.shared };
-  if (!visitedBefore()) message.report = true;
-  const asked = new URLSearchParams(location.search);
-  const threads = Number(asked.get("threads")); // ?threads=1: none but Python's own
+  const worker = spawn(new URL(site.worker, base).href);
+  const said: FromWorker[] = [];
+  const note = ({ data }: MessageEvent<FromWorker>): void => void said.push(data);
+  worker.addEventListener("message", note);
+  const message: BootMessage = { type: "boot", site, base, signals: signals && signals.shared, ...more };
   if (threads === 1 || (threads > 1 && signals)) message.threads = threads;
-  if (asked.get("memory64") === "1") message.memory64 = true; // more than 4 GiB, slower
   worker.postMessage(message);
+  const early = (): FromWorker[] => {
+    worker.removeEventListener("message", note);
+    return said.splice(0);
+  };
   return { worker, signals, early };
 }
-
-/** The page's first: it boots while the rest of the page is read. */
-export const firstWorker = bootWorker();

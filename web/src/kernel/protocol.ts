@@ -39,6 +39,8 @@ export interface BootMessage {
   memory64?: boolean;
   /** Say how far downloads have come: on a first visit they take long. */
   report?: boolean;
+  /** The page isolates itself with its next visit, where the server does not. */
+  isolating?: boolean;
 }
 
 /** What a run needs besides its source. */
@@ -58,8 +60,10 @@ export interface ExecuteMessage {
   /** The file name of the source in tracebacks: "program.py", or "cell 3". */
   filename: string;
   source: string;
-  /** Start as a new interpreter would, or go on in the namespace of the run before. */
+  /** Start as a new interpreter would, or go on in the namespace of the runs before. */
   fresh: boolean;
+  /** Runs of one session share a namespace; "" where a page has but one. */
+  session: string;
   /** How the value of a last expression is shown: as a console prints it, or as a notebook shows it. */
   results: "text" | "rich";
   options: RunOptions;
@@ -70,6 +74,7 @@ export interface AskMessage {
   type: "ask";
   question: number;
   topic: string;
+  session: string;
   /** JSON. */
   about: string;
 }

@@ -1,5 +1,5 @@
 /** The page's end of the worker: boot, execute, stop, questions. */
-import { bootWorker, type Booting } from "./boot.js";
+import type { Booting } from "./boot.js";
 import type { DoneMessage, ExecuteMessage, FromWorker, Outcome, ReadyMessage, ToWorker } from "./protocol.js";
 import type { Signals } from "./signals.js";
 
@@ -58,15 +58,25 @@ export class Python {
   private readonly past = new Map<number, RunEvents>();
   private readonly asked = new Map<number, (json: string | null) => void>();
 
+  /**
+   * @param boot starts a worker, now and whenever one is replaced.
+   * @param first one that boots already.
+   */
   constructor(
-    first: Booting,
+    private readonly boot: () => Booting,
     private readonly events: KernelEvents,
+    first: Booting | null = null,
   ) {
-    this.attach(first);
+    this.attach(first ?? boot());
   }
 
   get busy(): boolean {
     return this.current !== null || this.waiting.length > 0;
+  }
+
+  /** Whether Stop can end a program without replacing the worker: pages that are not isolated share no memory. */
+  get canInterrupt(): boolean {
+    return this.signals !== null;
   }
 
   get info(): ReadyMessage | null {
@@ -96,12 +106,12 @@ export class Python {
   }
 
   /** Asks Python about the program. Resolves to null at once while it is busy. */
-  ask(topic: string, about: unknown): Promise<unknown> {
+  ask(topic: string, about: unknown, session = ""): Promise<unknown> {
     if (!this.ready || this.busy) return Promise.resolve(null);
     const question = ++this.questions;
     return new Promise((resolve) => {
       this.asked.set(question, (json) => resolve(json === null ? null : JSON.parse(json)));
-      this.send({ type: "ask", question, topic, about: JSON.stringify(about) });
+      this.send({ type: "ask", question, topic, session, about: JSON.stringify(about) });
     });
   }
 
@@ -127,10 +137,16 @@ export class Python {
     this.past.clear();
     for (const resolve of this.handled.values()) resolve();
     this.handled.clear();
-    this.attach(bootWorker());
+    this.attach(this.boot());
     for (const [name, data] of this.files) this.send({ type: "file", name, data });
     ended?.events.done(notRun({ status: "stopped" }));
     this.events.restarted();
+  }
+
+  /** Ends the worker for good. */
+  dispose(): void {
+    this.endStop();
+    this.worker.terminate();
   }
 
   private keep(run: number, events: RunEvents): void {
@@ -184,12 +200,13 @@ export class Python {
     this.ready = null;
     this.worker = worker;
     this.signals = signals;
+    const heard = early();
     worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => this.receive(data));
     worker.addEventListener("error", (event) =>
       this.events.failed(event.message || "the worker's script could not be loaded"),
     );
     // The handlers of a first worker may use this object, which the caller does not have yet.
-    queueMicrotask(() => early.splice(0).forEach(({ data }) => this.receive(data)));
+    queueMicrotask(() => heard.forEach((message) => this.receive(message)));
   }
 
   private receive(message: FromWorker): void {

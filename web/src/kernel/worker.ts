@@ -30,7 +30,7 @@ interface Kernel {
   warm_up: { callPromising(): Promise<string> };
   execute: { callPromising(request: string): Promise<string> };
   cancel(): void;
-  answer(topic: string, about: string): string;
+  answer(topic: string, about: string, session: string): string;
 }
 
 /** A Python function that may wait. */
@@ -57,6 +57,7 @@ let running = false;
 /** Ends the wait for packages. */
 let endWait: (() => void) | null = null;
 let signals: Signals | null = null;
+let isolating = false;
 const queue = new OutputQueue<"stdout" | "stderr">((stream, text) => {
   post({ type: "output", run, stream, text });
   signals?.sent(text.length);
@@ -80,8 +81,9 @@ function hooks() {
     input(): string {
       if (!signals) {
         throw new Error(
-          "input() needs memory that the page shares with Python, which this server's headers do not allow. " +
-            "Reload the page: from the second visit on it sets them itself",
+          "input() needs memory that the page shares with Python, which needs headers of the page's server: " +
+            "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp. " +
+            (isolating ? "Reload the page: from the second visit on it sets them itself" : "Send the page with them"),
         );
       }
       queue.flush();
@@ -143,7 +145,9 @@ function counter(total: number): NonNullable<Watcher["bytes"]> {
   };
 }
 
-async function boot({ site, base, signals: shared, threads, memory64, report }: BootMessage): Promise<Session> {
+async function boot(message: BootMessage): Promise<Session> {
+  const { site, base, signals: shared, threads, memory64, report } = message;
+  isolating = message.isolating ?? false;
   const started = performance.now();
   const failed = (message: string): void => {
     watchDownloads(null); // one message is enough
@@ -269,10 +273,10 @@ async function take({ pyodide, packages }: Session, { name, data }: FileMessage)
   post({ type: "file", name, problem });
 }
 
-function ask({ kernel }: Session, { question, topic, about }: AskMessage): void {
+function ask({ kernel }: Session, { question, topic, session, about }: AskMessage): void {
   let json = "null";
   try {
-    json = kernel.answer(topic, about);
+    json = kernel.answer(topic, about, session);
   } catch {
     // A question that has no answer is none of the reader's concern.
   }

@@ -1,17 +1,20 @@
 /** Markdown on the page: the parts that it needs are loaded with the first text. */
 
-let styled = false;
+/** The document and the shadow roots that have the styles of formulas. */
+const styled = new WeakSet<Node>();
 
 /** Shows a text in an element; as it was typed, with the reason, if the parts can't be loaded. */
 export async function showMarkdown(element: HTMLElement, source: string): Promise<void> {
   try {
     const { mathStyles, renderMarkdown } = await import("../documents/markdown.js");
     const html = await renderMarkdown(source);
-    if (!styled && html.includes("<math")) {
+    const found = element.getRootNode();
+    const root = found instanceof ShadowRoot ? found : document;
+    if (!styled.has(root) && html.includes("<math")) {
+      styled.add(root);
       const sheet = new CSSStyleSheet();
       sheet.replaceSync(await mathStyles());
-      document.adoptedStyleSheets.push(sheet);
-      styled = true;
+      root.adoptedStyleSheets.push(sheet);
     }
     element.innerHTML = html; // made safe by renderMarkdown: no HTML of the source comes through
   } catch (error) {

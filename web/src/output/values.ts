@@ -85,7 +85,7 @@ const html: Make = () => {
     async show(data) {
       const { default: purify } = await import("dompurify");
       const safe = purify.sanitize(text(data), { FORBID_TAGS: ["form", "input", "button", "iframe", "link", "meta"] });
-      const style = getComputedStyle(document.body);
+      const style = getComputedStyle(element);
       frame.srcdoc =
         `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; ` +
         `style-src 'unsafe-inline'"><style>body { margin: 0; font: 14px/1.45 system-ui, sans-serif; ` +

@@ -1,0 +1,64 @@
+/** Runs cells on Python, and shows what they give. */
+import type { Bundle, DoneMessage, Outcome, RunOptions } from "../kernel/protocol.js";
+import type { Python } from "../kernel/python.js";
+import type { CellRun, Runner } from "./runner.js";
+
+/** Who wants to know what becomes of runs: a status line. */
+export interface Watcher {
+  waiting(): void;
+  started(): void;
+  output?(stream: "stdout" | "stderr", text: string): void;
+  display?(bundle: Bundle): void;
+  done(message: DoneMessage, options: RunOptions): void;
+}
+
+export class KernelRunner implements Runner {
+  /**
+   * @param python is asked for at each run: a page may start it with the first.
+   * @param session names the namespace of the runs.
+   */
+  constructor(
+    private readonly python: () => Python,
+    private readonly watcher: Watcher,
+    private readonly options: () => RunOptions,
+    private readonly session = "",
+  ) {}
+
+  run({ source, filename, fresh, results, area, goto, started, ended }: CellRun): Promise<Outcome> {
+    const { watcher, session } = this;
+    const python = this.python();
+    const options = this.options();
+    watcher.waiting();
+    return new Promise((resolve) => {
+      python.execute(
+        { source, filename, fresh, session, results, options },
+        {
+          started: () => {
+            watcher.started();
+            started?.();
+          },
+          output: (stream, text) => {
+            area.write(stream, text);
+            watcher.output?.(stream, text);
+          },
+          display: ({ name, bundle, update, run }) => {
+            watcher.display?.(bundle);
+            area.display(name, bundle, update, run);
+          },
+          clear: (wait) => area.clear(wait),
+          input: () => area.ask((line) => python.giveLine(line)),
+          done: (message) => {
+            area.endAsk();
+            watcher.done(message, options);
+            const { outcome } = message;
+            if (outcome.status === "stopped") area.note("Stopped.");
+            if (outcome.error) area.error(outcome.error, goto);
+            area.flush();
+            ended?.(message, outcome.error?.line ?? null);
+            resolve(outcome);
+          },
+        },
+      );
+    });
+  }
+}
