@@ -121,6 +121,7 @@ POINTWISE = [
     one("logistic", "lax.logistic", (-760, 760), (-20, 20), (0, -87.33655, -708.3964)),
     one("erf", "lax.erf", ALL, (-4, 4), (0, 3.92, 5.92)),
     one("erfc", "lax.erfc", (-INF, 28), (-3, 10), (0, 9.19, 26.5)),
+    one("erfcx", "scipy.special.erfcx", (-26, INF), (-3, 10), (0, 1, 12, 30)),
     one("erf_inv", "lax.erf_inv", UNIT, UNIT, (0, 1, -1), slow=DOUBLE),
     one(
         "lgamma",

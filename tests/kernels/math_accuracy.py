@@ -65,6 +65,7 @@ ONE: dict[str, tuple[Callable, tuple[float, float], tuple[float, float]]] = {
     "erf": (mp.erf, (-math.inf, math.inf), (-4, 4)),
     "erfc": (mp.erfc, (-math.inf, 30), (-3, 10)),
     "erf_inv": (_erf_inv, (-1, 1), (-1, 1)),
+    "erfcx": (lambda x: mp.exp(x * x) * mp.erfc(x), (-26, math.inf), (-3, 10)),
     "logistic": (_logistic, (-800, 800), (-20, 20)),
     "lgamma": (_lgamma, (-1e3, math.inf), (-5, 10)),
     "digamma": (mp.digamma, (-1e3, math.inf), (-5, 10)),

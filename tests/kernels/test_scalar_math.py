@@ -60,6 +60,7 @@ CASES = {
     "erf": (special.erf, [uniform(-4, 4), uniform(-0.1, 0.1)], 2, 2e-15),
     "erfc": (special.erfc, [uniform(-4, 4)], 4, 2e-15),
     "erf_inv": (special.erfinv, [uniform(-1, 1), lambda r: 1 - np.exp(r.uniform(-14, -1, N))], 4, 1e-14),
+    "erfcx": (special.erfcx, [uniform(-5, 5), lambda r: np.exp(r.uniform(0, 60, N))], 6, 4e-15),
     "logistic": (special.expit, [uniform(-80, 80)], 4, 2e-15),
     "lgamma": (special.gammaln, [uniform(0.1, 100), uniform(0.6, 3)], 2, 1e-14),
     "digamma": (special.digamma, [uniform(2, 100)], 2, 1e-14),
@@ -74,7 +75,7 @@ def test_accuracy(fn, dtype):
     x = np.concatenate([r(rng) for r in ranges]).astype(NUMPY[dtype])
     got = evaluate(fn, x)
     with np.errstate(all="ignore"):
-        extended = fn not in ("erf", "erfc", "erf_inv", "logistic", "lgamma", "digamma")
+        extended = fn not in ("erf", "erfc", "erf_inv", "erfcx", "logistic", "lgamma", "digamma")
         expected = reference(x.astype(np.longdouble if extended else np.float64))
         rounded = expected.astype(NUMPY[dtype])
     kept = np.isfinite(rounded) & (np.abs(rounded) > np.finfo(NUMPY[dtype]).tiny)

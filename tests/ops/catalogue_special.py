@@ -1,6 +1,7 @@
 """Rows of the catalogue for special functions and for the factorisations that few programs use."""
 
 from weft import lax, random
+from weft.scipy.special import erfcx
 
 
 def _ones_like(x, value):
@@ -20,6 +21,7 @@ def _special(Row):
     for shape in ("[]", "[2,3]"):
         for name in ("bessel_i0e", "bessel_i1e"):
             yield Row(name, getattr(lax, name), (f"f32{shape}:-12..12",), rtol=1e-5)
+        yield Row("erfcx", erfcx, (f"f32{shape}:-2..20",), rtol=1e-5)
         yield Row("digamma_slope", lambda x: lax.digamma(x), (f"f32{shape}:0.5..4",), rtol=1e-4)
     for m in (0.0, 1.0, 3.0):
         yield Row(f"polygamma{m}", lambda x, m=m: lax.polygamma(_ones_like(x, m), x), ("f32[4]:1..4",), rtol=2e-4)

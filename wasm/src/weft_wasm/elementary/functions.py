@@ -470,12 +470,19 @@ class Float:
     def _erfc_large(self, a: Expr) -> Expr:
         """erfc for a ≥ 1."""
         a = minimum_number(a, self.c(12.0 if self.f32 else 30.0))
-        u = (a - 2.0) / (a + 2.0)
+        e, rest = self._exp_of_square(a, -1)
+        return MulAdd(e, rest, e) * self._erfcx_large(a)
+
+    def _erfcx_large(self, a: Expr) -> Expr:
+        """erfcx for a from 1 up to 12 (f64: 30)."""
+        return self.poly("erfcx", (a - 2.0) / (a + 2.0)) / (a * 2.0 + 1.0)
+
+    def _exp_of_square(self, a: Expr, sign: int) -> tuple[Expr, Expr]:
+        """(e, r): exp(sign·a²) is e·(1 + r), without the error that rounding a² would bring."""
         head = self.head(a)
-        rest = (head - a) * (head + a)  # small: exp of it is its Taylor series
-        e = self.exp(-(head * head))
-        e = MulAdd(e, rest * self.poly([1 / math.factorial(n) for n in range(1, 7)], rest), e)
-        return e * (self.poly("erfcx", u) / (a * 2.0 + 1.0))
+        rest = (a - head) * (a + head) if sign > 0 else (head - a) * (head + a)  # small: exp of it is its Taylor series
+        e = self.exp(head * head if sign > 0 else -(head * head))
+        return e, rest * self.poly([1 / math.factorial(n) for n in range(1, 7)], rest)
 
     def _erf_excess(self, x: Expr) -> Expr:
         """erf(x) - x for |x| < 1."""
@@ -493,6 +500,23 @@ class Float:
         large = self._erfc_large(a)
         small = (1.0 - x) - self._erf_excess(x)
         body = Select(lt(a, 1.0), small, Select(lt(x, 0.0), 2.0 - large, large))
+        return Select(ne(x, x), x, body)
+
+    def erfcx(self, x: Expr) -> Expr:
+        """exp(x²)·erfc(x)."""
+        a = _abs(x)
+        inner = self.exp(x * x) * ((1.0 - x) - self._erf_excess(x))
+        limit = self.c(12.0 if self.f32 else 30.0)
+        bounded = minimum_number(a, limit)
+        large = self._erfcx_large(bounded)
+        e, rest = self._exp_of_square(bounded, 1)
+        inverse = 1.0 / a  # beyond the limit the asymptotic series (DLMF 7.12.1)
+        series = [1.0]
+        for n in range(1, 4 if self.f32 else 8):
+            series.append(series[-1] * (0.5 - n))
+        tail = inverse * self.poly(series, inverse * inverse) * (1 / math.sqrt(math.pi))
+        right = Select(gt(a, limit), tail, large)
+        body = Select(lt(a, 1.0), inner, Select(lt(x, 0.0), e * (rest * 2.0 + 2.0) - large, right))
         return Select(ne(x, x), x, body)
 
     def erf_inv(self, x: Expr) -> Expr:

@@ -93,6 +93,7 @@ MATH_UNARY = frozenset(
         "erf",
         "erfc",
         "erf_inv",
+        "erfcx",
         "lgamma",
         "digamma",
         "logistic",

@@ -47,19 +47,6 @@ def _weighted(square, whole, sign: int):
     return total
 
 
-def _erfcx_real(x):
-    y = jnp.abs(x)
-    near = jnp.minimum(y, math.pi / _H)
-    pole = jnp.where(y < math.pi / _H, 2 * jnp.exp(near * near) / (1 + jnp.exp(2 * math.pi / _H * near)), 0)
-    safe = jnp.minimum(y, _far(x))
-    value = 2 * _H / math.pi * safe * _weighted(safe * safe, None, 1) + pole
-    value = jnp.where(y > safe, 1 / (math.sqrt(math.pi) * y), value)
-    return jnp.where(x < 0, 2 * jnp.exp(x * x) - value, jnp.where(jnp.isnan(x), x, value))
-
-
-_erfcx = rule(_erfcx_real, lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi), name="erfcx")
-
-
 def _dawsn_real(x):
     y = jnp.abs(x)
     safe = jnp.minimum(y, _far(x))
@@ -144,9 +131,9 @@ def erfcx(x):
     return _erfcx_of(x)
 
 
-_erfcx_of = special(lambda x: _wofz(1j * x) if dtypes.is_complex(x.dtype) else _erfcx(x), "erfcx", complex_too=True)(
-    erfcx
-)
+_erfcx_of = special(
+    lambda x: _wofz(1j * x) if dtypes.is_complex(x.dtype) else gammas.erfcx(x), "erfcx", complex_too=True
+)(erfcx)
 erfcx = _erfcx_of
 
 
