@@ -18,6 +18,7 @@ from platforms import need
 import weft
 from weft.base import dtypes
 from weft.base.avals import ShapedArray
+from weft.base.config import config
 from weft.core.interpret import ReferenceTrace, interpret
 from weft.core.jaxpr import TypedScalar, subjaxprs
 from weft.core.primitive import RULES, Missing, NotLinear, Primitive, Unsupported, Zero, registry
@@ -340,6 +341,43 @@ def test_what_is_linear_is_transposed_and_nothing_else(exercised):
     assert not claims, "\n".join(claims)
     transposable = {n for n, p in OURS.items() if not isinstance(p.transpose, Unsupported)}
     assert transposable - transposed == set(NOT_ALONE) and count > 150
+
+
+def other_settings():
+    """Each option of which traced programs depend, with a value that it does not have now."""
+    for option in config.traced_options:
+        now = option.get()
+        if option.kind is bool:
+            yield option, not now
+        elif option.choices is not None:
+            yield from ((option, choice) for choice in option.choices if choice != now)
+
+
+def test_what_is_remembered_of_types_depends_on_no_option(exercised):
+    """`Primitive.abstract_eval` remembers results by types and parameters alone, unless the primitive has no cache."""
+    remembered = [s for s in samples(exercised) if s.primitive.cache is not None]
+    assert len(remembered) > 200
+
+    def answer(sample, narrowed):
+        avals = [
+            a.update(dtype=narrowed) if narrowed and dtypes.is_float(a.dtype) else a for a in map(get_aval, sample.args)
+        ]
+        try:
+            return str(sample.primitive.abstract(*avals, **sample.params))
+        except Exception as e:  # noqa: BLE001  an answer as well
+            return repr(e)
+
+    def answers():
+        return [(answer(s, None), answer(s, dtypes.dtype("float16"))) for s in remembered]
+
+    usual = answers()
+    for option, value in other_settings():
+        before = option.set_here(value)
+        try:
+            for s, a, b in zip(remembered, usual, answers(), strict=True):
+                assert a == b, f"{option.public}={value!r} changes {s}; set {s.primitive}_p.cache = None"
+        finally:
+            option.restore(before)
 
 
 def test_rules_for_xla_are_of_primitives_that_exist():

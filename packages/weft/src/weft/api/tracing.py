@@ -23,6 +23,7 @@ from .autodiff import (
 )
 from ..base.avals import ShapeDtypeStruct
 from ..base.config import config
+from ..base.host import late, to_numpy
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, is_array, mapped_axes, root, tracing
 from .functions import check_callable, name_of
@@ -298,7 +299,7 @@ def _get_all(x):
             together.setdefault(fetch, []).append(v)
     for fetch, arrays in together.items():
         fetch(*arrays)
-    return tree_map(lambda v: v._host() if is_array(v) else v, x)
+    return tree_map(lambda v: (to_numpy(v._host()) if late else v._host()) if is_array(v) else v, x)
 
 
 def block_until_ready(x: Tree) -> Tree:

@@ -13,7 +13,7 @@ from .annotations import override
 from .config import config
 from .errors import at_user_line
 from .hooks import Hook
-from .host import HostArray, has_numpy, np
+from .host import HostArray, has_numpy, late, late_dtypes, np
 
 if TYPE_CHECKING:
     from .array import Array
@@ -70,6 +70,13 @@ class DType:
     @property
     def type(self) -> Any:
         return _scalar_types[self.name]
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's dtype of this name, where NumPy has come: so NumPy takes this one for a dtype."""
+        if not late:
+            raise AttributeError("dtype")
+        return late[0].dtype(self.name)
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -336,6 +343,13 @@ def _dtype(spec: Any) -> ElementType:
             result = None
         if result is not None and (result in _info):
             return result
+    elif late:  # names of its types and dtypes are ours
+        try:
+            name = late[0].dtype(spec).name
+        except TypeError:
+            name = ""
+        if name in _by_name:
+            return _by_name[name]
     raise TypeError(
         at_user_line(
             f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32."
@@ -506,6 +520,9 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     """The Python type (bool, int, float, complex) that stands for the dtype of `x`."""
     dt = _typed(x)[0]
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
+
+
+late_dtypes.define(dtype)
 
 
 def host_dtype(value: Any) -> ElementType:

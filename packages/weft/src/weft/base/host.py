@@ -13,6 +13,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .annotations import override
+from .hooks import Hook
+from .late_numpy import when_numpy_comes
 
 if TYPE_CHECKING:
     import numpy
@@ -33,8 +35,20 @@ has_numpy: bool = np is not None
 HAS_BUFFERS = sys.version_info >= (3, 12)  # a class of Python can offer its memory
 
 
+late: list[Any] = []  # NumPy, where it has come after the language
+_late_types: tuple[type, ...] = ()
+
+
+def _came(numpy: Any) -> None:
+    global _late_types
+    late.append(numpy)
+    _late_types = (numpy.ndarray, numpy.generic)
+
+
 def require_numpy(what: str):
     """NumPy, or an error that names what needs it."""
+    if late:
+        return late[0]
     if not has_numpy:
         raise ImportError(
             f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() or"
@@ -227,8 +241,37 @@ def foreign(data: bytes, dtype) -> int | None:
     return left[0] if left else None
 
 
+def adopted(value):
+    """An array or scalar of a NumPy that came late as a host array of the language; others as they are."""
+    if not isinstance(value, _late_types):
+        return value
+    value = late[0].asarray(value)
+    dtype = late_dtypes(value.dtype)
+    native = late[0].ascontiguousarray(value, value.dtype.newbyteorder("="))
+    return HostArray(value.shape, dtype, native.tobytes())
+
+
+def to_numpy(value):
+    """A host array as NumPy's, without a copy; it can't be written."""
+    numpy = require_numpy("conversion to a NumPy array")
+    if not isinstance(value, HostArray):
+        return numpy.asarray(value)
+    try:
+        dtype = numpy.dtype(value.dtype.name)
+    except TypeError:
+        raise TypeError(
+            f"NumPy has no dtype {value.dtype.name} of its own. Convert the array first, as by x.astype('float32')."
+        ) from None
+    return numpy.frombuffer(value.data.toreadonly(), dtype).reshape(value.shape)
+
+
+# the language's dtype of NumPy's; `dtypes` defines it
+late_dtypes: Hook[[Any], Any] = Hook("reading an array of NumPy")
+
+
 def to_bytes(value) -> memoryview:
     """The dense row-major bytes of a host array."""
+    value = adopted(value)
     if isinstance(value, HostArray):
         return value.data
     value = np.ascontiguousarray(value)
@@ -255,6 +298,7 @@ def as_view(value) -> memoryview:
 
 def converted(value, dtype):
     """A host array with exactly this dtype."""
+    value = adopted(value)
     if value.dtype == dtype:
         return value
     if not isinstance(value, HostArray):
@@ -271,4 +315,9 @@ def flat_list(value) -> list:
 
 
 def is_host_array(value) -> bool:
-    return isinstance(value, HostArray) or (has_numpy and isinstance(value, (np.ndarray, np.generic)))
+    return isinstance(value, HostArray) or isinstance(value, HOST_TYPES if has_numpy else _late_types)
+
+
+HOST_TYPES: tuple[type, ...] = (np.ndarray, np.generic) if has_numpy else ()
+if not has_numpy:
+    when_numpy_comes(_came)

@@ -15,6 +15,7 @@ from ..base import dtypes
 from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..base.errors import UnexpectedTracerError, at_user_line
 from ..base.host import HostArray, has_numpy, np
+from ..base.late_numpy import when_numpy_comes
 from .scalars import TypedScalar
 
 if TYPE_CHECKING:
@@ -307,6 +308,8 @@ def host_aval(x: Any) -> ShapedArray:
 aval_of[HostArray] = host_aval
 aval_of[TypedScalar] = lambda x: x.aval
 aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)  # where no value is needed
+if not has_numpy:
+    when_numpy_comes(lambda numpy: aval_of.update({numpy.ndarray: host_aval, numpy.generic: host_aval}))
 if has_numpy:
     aval_of[np.ndarray] = host_aval
     aval_of[np.generic] = host_aval

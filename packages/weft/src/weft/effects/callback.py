@@ -15,7 +15,7 @@ from ..core.primitive import Primitive, unsupported
 from ..core.wire import CALLS_PYTHON
 from ..core.trace import get_aval, is_array, is_array_like
 from ..base.errors import at_user_line
-from ..base.host import HostArray, from_flat, has_numpy, np, unpack
+from ..base.host import HostArray, adopted, from_flat, has_numpy, np, unpack
 from ..primitives.linear import broadcast_to_axis, expand_dims, moveaxis
 from ..primitives.random_bits import random_unwrap_p, random_wrap_p
 from ..primitives.shape import concatenate
@@ -419,6 +419,7 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence[Any], who: s
 
 
 def _without_numpy(x: Value, aval: AbstractValue, what: str) -> HostArray:
+    x = adopted(x)
     shape = x.shape if isinstance(x, HostArray) else ()
     if shape != aval.shape:
         raise ValueError(f"{what} has shape {shape} where result_shape_dtypes says {aval.str_short()}.")

@@ -9,7 +9,7 @@ from ..base.avals import Size, SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of
 from ..base.errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
-from ..base.host import HostArray, has_numpy, np
+from ..base.host import HostArray, has_numpy, is_host_array, np
 from ..runtime import dispatch
 from ..base.mesh import NamedSharding
 
@@ -39,7 +39,7 @@ def operand(name: str, x: Any, any_int: bool = False) -> Value:
 
 def on_device(x: Any) -> Any:
     """A host value as an array; arrays and tracers as they are."""
-    return dispatch.put(x) if isinstance(x, _HOST) else x
+    return dispatch.put(x) if isinstance(x, _HOST) or is_host_array(x) else x
 
 
 def only(name: str, **keywords: object) -> None:

@@ -189,9 +189,9 @@ def __array__(self: Value, dtype: Any = None, copy: bool | None = None, context:
             )
         )
     value = numpy_value(self)
-    if dtype is not None and np.dtype(dtype) != value.dtype:
+    if dtype is not None and value.dtype != dtype:
         return value.astype(dtype)
-    return np.array(value) if copy else value
+    return value.copy() if copy else value
 
 
 def __len__(self: Value) -> int:

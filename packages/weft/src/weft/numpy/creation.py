@@ -10,7 +10,7 @@ from ..base.avals import array_aval, shaped
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval, is_array
 from ..base.errors import at_user_line
-from ..base.host import from_bytes, from_flat, has_numpy, is_host_array, np
+from ..base.host import from_bytes, from_flat, has_numpy, is_host_array, late, np, require_numpy
 from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
@@ -132,7 +132,7 @@ def _from_list(x: Value, dt: ElementType, device: Placement) -> Value:
             isinstance(leaf, Tracer) or type(leaf) in aval_of or any(b in aval_of for b in type(leaf).__mro__[:-1])
         ):
             if hasattr(leaf, "__array__") or isinstance(leaf, range):
-                return array(np.asarray(x), dt, device=device)
+                return array(require_numpy("an array of such elements").asarray(x), dt, device=device)
             raise TypeError(f"a value of type {type(leaf).__name__} ({leaf!r}) can't be an element of an array.")
     shape = _shape_of_nested(x)
     if dt is None:
@@ -147,7 +147,7 @@ def _from_list(x: Value, dt: ElementType, device: Placement) -> Value:
             and any(has_numpy and isinstance(v, np.generic) for v in leaves)
         ):
             dt = dtypes.canonicalize(np.asarray(x).dtype)
-    host = all(dtypes.is_python_scalar(v) or has_numpy and isinstance(v, np.generic) for v in leaves)
+    host = all(dtypes.is_python_scalar(v) or is_host_array(v) and not v.shape for v in leaves)
     if host and not dtypes.is_key(dt):
         values = [_number(v) for v in leaves]
         if dtypes.is_int(dt):
@@ -252,8 +252,8 @@ def _array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Value:
         return dispatch.put(x, aval, device)
     if isinstance(x, Tracer) or type(x) in aval_of:
         return _from_array(x, dt, copy, device)
-    if hasattr(x, "__array__") and has_numpy:
-        return _array(np.asarray(x), dt, copy, device)
+    if hasattr(x, "__array__") and (has_numpy or late):
+        return _array(require_numpy("").asarray(x), dt, copy, device)
     if any(base in aval_of for base in type(x).__mro__[:-1]):  # a subclass of int or float
         bases: tuple[Any, ...] = (bool, int, float, complex)
         return _array(next(base(x) for base in bases if isinstance(x, base)), dt, copy, device)

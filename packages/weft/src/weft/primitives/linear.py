@@ -367,6 +367,7 @@ def moveaxis(x: Value, source: int, destination: int) -> Value:
 # reduce_sum ----------------------------------------------------------------------------------------------------------
 
 reduce_sum_p = Primitive("reduce_sum", wire=portable(axes=AXES, out_sharding=NOTHING))
+reduce_sum_p.cache = None  # jax_allow_f16_reductions decides which dtypes it takes
 
 
 def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[Any, ...]:

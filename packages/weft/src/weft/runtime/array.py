@@ -11,7 +11,7 @@ from ..base import dtypes, source_info
 from ..base.array import Array as Array
 from ..base.avals import ShapedArray
 from ..core.trace import Tracer, add_type, array_types
-from ..base.host import as_view, from_bytes, np, require_numpy
+from ..base.host import as_view, from_bytes, to_numpy
 from ..base.mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
 
@@ -73,6 +73,7 @@ class BufferArray:
 
     __slots__ = ("aval", "handle", "device_", "committed", "_cache", "gone", "__weakref__")
     _weft_own = ("aval", "_host")
+    __array_priority__ = Array.__array_priority__  # NumPy's operators leave the work to ours
 
     def __init__(self, aval: ShapedArray, handle: Any, device: Where, committed: bool = False):
         self.aval, self.handle, self.device_, self.committed, self._cache = aval, handle, device, committed, None
@@ -233,5 +234,4 @@ register_array_class(KeyArray)
 
 def numpy_value(x: Value) -> Any:
     """An array as a numpy.ndarray."""
-    require_numpy("conversion to a NumPy array")
-    return np.asarray(x._host())
+    return to_numpy(x._host())

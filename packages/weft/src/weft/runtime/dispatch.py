@@ -17,7 +17,7 @@ from ..core.primitive import Primitive, exact
 from ..symbolic.specialize import symbolic_scope
 from ..core.trace import get_aval, is_array
 from ..base.errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
-from ..base.host import HostArray, converted, from_flat, np
+from ..base.host import HostArray, converted, from_flat, has_numpy, is_host_array, np
 from ..base.monitoring import COMPILE, timed
 from ..higher_order.call import jit_p
 from ..primitives.linear import copy_p
@@ -68,7 +68,7 @@ def host_array(value: Value, aval: AbstractValue) -> Any:
         value = value.val
     if dtypes.is_python_scalar(value):
         return from_flat([value], (), aval.dtype)
-    if isinstance(value, HostArray):
+    if isinstance(value, HostArray) or not has_numpy and is_host_array(value):
         return converted(value, aval.dtype)
     if isinstance(value, ShapeDtypeStruct):
         raise TypeError(
