@@ -5,7 +5,6 @@ It is an example: docs/backends.md goes through it. `weft.jit(f).lower(x).compil
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
@@ -21,7 +20,7 @@ from weft.transforms.stage import stage_closed
 
 # Those that NumPy computes with itself: the others are of ml_dtypes.
 DTYPES = frozenset(
-    """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128""".split()
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 )
 
 
@@ -43,7 +42,7 @@ class NumpyBackend:
     name, platforms = "numpy", ("numpy",)
 
     def __init__(self) -> None:
-        self.capabilities = Capabilities(dtypes=DTYPES, lowered_text=self.lowered_text, branches_of=("cpu",))
+        self.capabilities = Capabilities(dtypes=DTYPES, branches_of=("cpu",))
         self._devices = [NumpyDevice(self, k) for k in range(2)]
 
     def devices(self, platform: str | None = None) -> list[NumpyDevice]:
@@ -58,20 +57,6 @@ class NumpyBackend:
 
     def compile(self, jaxpr: Jaxpr, device: NumpyDevice, options: CompileOptions) -> NumpyExecutable:
         return NumpyExecutable(jaxpr, device, Source(jaxpr, options.name))
-
-    def lowered_text(
-        self,
-        jaxpr: Jaxpr,
-        device: NumpyDevice,
-        options: CompileOptions,
-        dialect: str | None = None,
-        *,
-        debug_info: bool = False,
-    ) -> str:
-        """A program before it runs: Python (None or "python") or the jaxpr ("jaxpr"); `debug_info` adds the user's
-        lines.
-        """
-        return text_of(dialect, jaxpr, Source(jaxpr, options.name, debug_info))
 
     # What a BufferArray asks about its handle. Programs have run when they return, so all arrays are ready.
 
@@ -102,7 +87,9 @@ class NumpyExecutable:
         return [BufferArray(a, np.asarray(x, a.dtype), self.device, committed) for a, x in zip(self.out_avals, outs)]
 
     def as_text(self, stage: str | None = None) -> str:
-        return text_of(stage, self.jaxpr, self.source)
+        if stage not in (None, "python", "jaxpr"):
+            raise ValueError(f"the numpy backend shows programs as 'python' or 'jaxpr', not {stage!r}.")
+        return str(self.jaxpr) if stage == "jaxpr" else "\n".join(self.source.lines)
 
     def cost_analysis(self) -> dict[str, Any]:
         return {"lines": len(self.source.lines)}
@@ -110,12 +97,6 @@ class NumpyExecutable:
     def memory_analysis(self) -> dict[str, Any]:
         size = lambda atoms: sum(v.aval.size * dtypes.itemsize(v.aval.dtype) for v in atoms)
         return {"argument_size_in_bytes": size(self.jaxpr.invars), "output_size_in_bytes": size(self.jaxpr.outvars)}
-
-
-def text_of(stage: str | None, jaxpr: Jaxpr, source: Source) -> str:
-    if stage not in (None, "python", "jaxpr"):
-        raise ValueError(f"the numpy backend shows programs as 'python' or 'jaxpr', not {stage!r}.")
-    return str(jaxpr) if stage == "jaxpr" else "\n".join(source.lines)
 
 
 def check_dtype(aval: Any, where: str = "") -> None:
@@ -127,69 +108,18 @@ def check_dtype(aval: Any, where: str = "") -> None:
 
 
 # primitive -> what is written for it, with the operands in braces. NumPy's ufuncs keep the dtypes that jaxprs have.
+SAME = "sign floor ceil exp exp2 expm1 log1p log sin cos tan sinh cosh tanh sqrt cbrt conj abs square"
+OPERATORS = "add + sub - mul * add_any + pow ** and & or | xor ^ eq == ne != lt < le <= gt > ge >="
 EXPRESSIONS = {
-    **{
-        name: f"np.{name}({{}})"
-        for name in "sign floor ceil exp exp2 expm1 log1p log sin cos tan sinh cosh tanh sqrt cbrt conj".split()
-    },
+    **{name: f"np.{name}({{}})" for name in SAME.split()},
     **{f"a{name}": f"np.arc{name}({{}})" for name in "sin cos tan sinh cosh tanh".split()},
-    "neg": "-{}",
-    "abs": "np.abs({})",
-    "square": "{0} * {0}",
-    "is_finite": "np.isfinite({})",
-    "not": "~{}",
-    "real": "{}.real",
-    "imag": "{}.imag",
-    "copy": "{}",
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "add_any": "{} + {}",
-    "pow": "{} ** {}",
-    "atan2": "np.arctan2({}, {})",
-    "nextafter": "np.nextafter({}, {})",
-    "and": "{} & {}",
-    "or": "{} | {}",
-    "xor": "{} ^ {}",
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "gt": "{} > {}",
-    "ge": "{} >= {}",
+    **{name: f"{{}} {sign} {{}}" for name, sign in zip(OPERATORS.split()[::2], OPERATORS.split()[1::2])},
+    **{"neg": "-{}", "not": "~{}", "real": "{}.real", "imag": "{}.imag", "copy": "{}"},
+    **{"is_finite": "np.isfinite({})", "atan2": "np.arctan2({}, {})", "nextafter": "np.nextafter({}, {})"},
 }
 
 
 # primitive -> its function, made for the parameters of one equation
-def transpose(eqn: JaxprEqn) -> Callable[..., Any]:
-    axes = eqn.params["permutation"]
-    return lambda x: x.transpose(axes)
-
-
-def reshape(eqn: JaxprEqn) -> Callable[..., Any]:
-    shape = eqn.outvars[0].aval.shape
-    return lambda x: x.reshape(shape)
-
-
-def broadcast_in_dim(eqn: JaxprEqn) -> Callable[..., Any]:
-    shape, axes = eqn.params["shape"], eqn.params["broadcast_dimensions"]
-    lined_up = [n if k in axes else 1 for k, n in enumerate(shape)]
-
-    def broadcast(x: Any) -> Any:
-        return np.broadcast_to(
-            x.reshape([x.shape[axes.index(k)] if k in axes else 1 for k in range(len(lined_up))]), shape
-        )
-
-    return broadcast
-
-
-def slice_(eqn: JaxprEqn) -> Callable[..., Any]:
-    starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
-    strides = eqn.params["strides"] or (1,) * len(starts)
-    index = tuple(map(slice, starts, limits, strides))
-    return operator.itemgetter(index)
-
-
 def cond(eqn: JaxprEqn) -> Callable[..., Any]:
     branches = [compiled(b) for b in eqn.params["branches"]]
     return lambda index, *operands: branches[min(max(int(index), 0), len(branches) - 1)](*operands)
@@ -208,19 +138,10 @@ def while_(eqn: JaxprEqn) -> Callable[..., Any]:
     return run
 
 
-def jit(eqn: JaxprEqn) -> Callable[..., Any]:
-    return compiled(eqn.params["jaxpr"])
-
-
 FUNCTIONS: dict[str, Callable[[JaxprEqn], Callable[..., Any]]] = {
-    "transpose": transpose,
-    "reshape": reshape,
-    "squeeze": reshape,
-    "broadcast_in_dim": broadcast_in_dim,
-    "slice": slice_,
     "cond": cond,
     "while": while_,
-    "jit": jit,
+    "jit": lambda eqn: compiled(eqn.params["jaxpr"]),
 }
 
 
@@ -233,13 +154,10 @@ def function_of(eqn: JaxprEqn) -> Callable[..., Any]:
         return FUNCTIONS[primitive.name](eqn)
     decompose = primitive.decompose
     if decompose is not None and not primitive.basic:
-        parts = (
-            (lambda *xs: list(decompose(*xs, **params)))
-            if primitive.multiple_results
-            else lambda *xs: [decompose(*xs, **params)]
-        )
+        several = primitive.multiple_results
+        parts = lambda *xs: list(decompose(*xs, **params)) if several else [decompose(*xs, **params)]
         made = compiled(stage_closed(parts, [a.aval for a in eqn.invars]))
-        return made if primitive.multiple_results else lambda *xs: made(*xs)[0]
+        return made if several else lambda *xs: made(*xs)[0]
     invars, outvars = [Var(a.aval) for a in eqn.invars], [Var(v.aval) for v in eqn.outvars]
     alone = Jaxpr([], invars, outvars, [eqn.replace(invars=invars, outvars=outvars)])
     return (lambda *xs: interpret(alone, xs)) if primitive.multiple_results else lambda *xs: interpret(alone, xs)[0]
@@ -248,10 +166,9 @@ def function_of(eqn: JaxprEqn) -> Callable[..., Any]:
 class Source:
     """The text of a function for a jaxpr, a line for each equation, and the objects that it refers to."""
 
-    def __init__(self, jaxpr: Jaxpr, name: str, debug_info: bool = False):
+    def __init__(self, jaxpr: Jaxpr, name: str):
         self.names: dict[Var, str] = {}
         self.globals: dict[str, Any] = {"np": np}
-        self.debug_info = debug_info
         given = ", ".join(self.new(v) for v in jaxpr.invars)
         self.lines = [
             f"def program({given}):  # {name}",
@@ -264,11 +181,9 @@ class Source:
         return self.names.setdefault(var, f"v{len(self.names)}")
 
     def read(self, atom: Any) -> str:
-        return (
-            self.names[atom]
-            if not isinstance(atom, Literal)
-            else self.refer("c", np.asarray(atom.val, atom.aval.dtype))
-        )
+        if not isinstance(atom, Literal):
+            return self.names[atom]
+        return self.refer("c", np.asarray(atom.val, atom.aval.dtype))
 
     def refer(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self.globals)}"
@@ -277,8 +192,6 @@ class Source:
 
     def equation(self, eqn: JaxprEqn) -> Iterator[str]:
         operands, name = [self.read(a) for a in eqn.invars], eqn.primitive.name
-        if self.debug_info:
-            yield f"# {eqn.source_info}"
         for var in eqn.outvars:
             check_dtype(var.aval, f"\n  at {eqn.source_info}")
         if name in EXPRESSIONS:
@@ -296,10 +209,6 @@ class Source:
 
 def compiled(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     """A jaxpr inside a program as a function."""
-    function, consts = (
-        Source(
-            closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars]), "inner"
-        ).function(),
-        closed.consts,
-    )
+    jaxpr = closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars])
+    function, consts = Source(jaxpr, "inner").function(), closed.consts
     return lambda *args: function(*map(np.asarray, consts), *args)
