@@ -17,7 +17,7 @@ from weft_wasm.ir.nodes import Copy, For, Kernel, Poll, Program, While
 from weft_wasm.ir.traversal import blocks, walk
 from weft_wasm.passes import polls, threads
 from weft_wasm.runtimes import interrupts
-from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
+from weft_wasm.runtimes.wasmtime_device import ProgramError, WasmtimeDevice
 
 ones = lambda *shape: np.ones(shape, np.float32)  # noqa: E731
 LONG = {
@@ -140,6 +140,16 @@ def test_a_program_that_does_not_look_leaves_the_word_for_nobody():
     device.stopped, device._stop_word.value = True, 1
     assert float(weft.jit(lambda x: x.sum())(ones(8))) == 8.0
     assert device._stop_word.value == 0
+
+
+def test_a_word_that_the_program_wrote_itself_is_no_interrupt():
+    """Only who asks for a stop sets `stopped`: a damaged program can write the word, and trap."""
+    fun, *args = LONG["scan"]
+    compiled, device = weft.jit(fun).lower(*args).compile(), backend().runtime.device
+    device._stop_word.value = 1
+    with pytest.raises(ProgramError, match="trapped"):
+        compiled(*[jnp.asarray(x) for x in args])
+    assert not device.stopped and device._stop_word.value == 0
 
 
 def test_threads_that_share_a_loop_end_too():
