@@ -1,1 +1,1 @@
-"""What users do to functions and arrays: derivatives, maps, tracing, placement."""
+"""Functions that users apply to functions and arrays: derivatives, maps, tracing, placement."""

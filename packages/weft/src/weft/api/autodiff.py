@@ -133,7 +133,9 @@ def _pull_main(pull, n: int, aux_avals, consts, cts):
 
 
 def _check_input(x, who: str, holomorphic: bool, allow_int: bool = False, real: bool = False) -> None:
-    """Raises TypeError for an argument that can't be differentiated by; `real` refuses complex ones too."""
+    """Raises TypeError for an argument that can't be differentiated with respect to; `real` refuses complex ones
+    too.
+    """
     dt = get_aval(x).dtype
     if holomorphic and not dtypes.is_complex(dt):
         raise TypeError(f"{who} with holomorphic=True requires inputs with complex dtype, but got {dtypes.name(dt)}.")
@@ -648,7 +650,7 @@ def jacfwd(
 
 
 def _as_numbers(tree):
-    """A pytree of tangents with those of integers (float0), which no array holds, as zeros of one."""
+    """A pytree of tangents in which float0 tangents, which arrays can't hold, are replaced by zeros of int32."""
     return tree_map(lambda t: zeros(shaped(t.shape, dtypes.int32)) if is_float0(t) else t, tree)
 
 

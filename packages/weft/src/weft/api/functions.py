@@ -1,4 +1,4 @@
-"""Functions of pytrees as functions of flat lists: what the transformations that users call share."""
+"""Functions of pytrees as functions of flat lists: shared by all public transformations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def flat_function(fun: Callable, in_tree) -> tuple[Callable, list]:
 
 
 class Aux:
-    """The structure of a function's auxiliary output; leaves that are no arrays are part of it."""
+    """The structure of a function's auxiliary output; leaves that are not arrays are part of it."""
 
     __slots__ = ("tree", "fixed")
 

@@ -277,8 +277,8 @@ def smap(
     out_axes: int | PyTree | None,
     axis_name: AxisName,
 ) -> Any:
-    """`shard_map` over one axis of the mesh that is set, in the manner of `vmap`: `in_axes` and `out_axes` say which
-    axis is cut, None for none.
+    """`shard_map` over one axis of the current mesh, with arguments like those of `vmap`: `in_axes` and `out_axes` name
+    the axis that is cut, or None for a value that is not cut.
 
     Args:
         f: function of pytrees of arrays: of the parts that one device has.
@@ -383,7 +383,7 @@ def _numbers(x) -> tuple:
 
 
 class PmapFunction(JitFunction[Args, Result]):
-    """What `weft.pmap` returns: a jitted function that binds shard_map over the devices."""
+    """The result of `weft.pmap`: a jitted function that binds shard_map over the devices."""
 
     def __init__(self, fun, axis_name, in_axes, out_axes, static, devices, backend, axis_size, donate):
         self.body, self.axis_name = fun, _PMAP_AXIS if axis_name is None else axis_name
@@ -395,7 +395,7 @@ class PmapFunction(JitFunction[Args, Result]):
             if not isinstance(a, int):
                 raise TypeError(f"pmap in_axes must be an int, None, or a container of those; got {in_axes}.")
 
-        @wraps(fun, updated=())  # another pmap's attributes are not this one's
+        @wraps(fun, updated=())  # another pmap's attributes do not apply to this one
         def mapped(*args, **kwargs):
             return self.bind(args, kwargs)
 
@@ -508,9 +508,9 @@ class PmapFunction(JitFunction[Args, Result]):
         return tree_unflatten(out_tree, outs)
 
     def mesh(self, size: int, nested: tuple) -> Mesh:
-        """The devices as a grid: the mapped axis, and one axis for each pmap inside, as far as there are devices."""
+        """The devices as a grid: the mapped axis, and one axis for each inner pmap, as far as there are devices."""
         found = self.available()
-        # the given ones are those of this axis; others fill up
+        # the given devices are those of this axis; others fill up
         if self.devices is not None and self.devices and nested:
             found = [*self.devices, *[d for d in local_devices(backend=self.platform) if d not in self.devices]]
         if size > len(found):
@@ -519,13 +519,13 @@ class PmapFunction(JitFunction[Args, Result]):
                 f" {_more_devices(size)} weft.vmap computes the same on one device."
             )
         while nested and size * math.prod(nested) > len(found):
-            nested = nested[:-1]  # what is left runs one after another on each device
+            nested = nested[:-1]  # the remaining axes run one after another on each device
         names = [self.axis_name, *[f"{self.axis_name} {i + 1}" for i in range(len(nested))]]
         types = [AxisType.Auto] + [AxisType.Manual] * len(nested)
         return grid_mesh(found[: size * math.prod(nested)], (size, *nested), names, types)
 
     def placed(self, args):
-        """Arrays that are committed to other devices are brought to those of the mapped axis."""
+        """Moves arrays that are committed to other devices to those of the mapped axis."""
         committed = [x for x in tree_leaves(args) if is_array(x) and x.committed]
         if not committed or inside():
             return args
@@ -653,7 +653,7 @@ def _stacked_over(parts: Sequence, aval, devices: Sequence):
 def make_array_from_single_device_arrays(
     shape: Shape, sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
 ) -> Array:
-    """An array whose parts are arrays that lie on the devices of a sharding already, one on each.
+    """An array from parts that are on the devices of a sharding already, one on each.
 
     Args:
         shape: int or sequence of ints, the shape of the whole.
@@ -743,7 +743,7 @@ def make_array_from_callback(
         >>> weft.make_array_from_callback((2,), where, lambda index: np.arange(2.)[index])
         Array([0., 1.], dtype=float32)
     """
-    own_place(sharding)  # says so at once where its backend can't have it
+    own_place(sharding)  # fails here if its backend does not support it
     shape = canonical_shape(shape)
     part, known, parts = sharding.shard_shape(shape), {}, []
     for device, index in sharding.devices_indices_map(shape).items():

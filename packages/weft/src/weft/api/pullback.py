@@ -1,4 +1,4 @@
-"""What `weft.vjp` returns: the function from cotangents of results to cotangents of arguments."""
+"""The result of `weft.vjp`: the function from cotangents of results to cotangents of arguments."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class DontWant(GradValue):
 
 
 class DidntWant(GradValue):
-    """Stands in the result for the cotangent of an argument for which none was asked."""
+    """Represents, in the result, the cotangent of an argument for which none was requested."""
 
 
 class GradRef(GradValue):
-    """Stands in the result for a cotangent that was added to a reference."""
+    """Represents, in the result, a cotangent that was added to a reference."""
 
 
 ad = SimpleNamespace(GradValue=GradValue, DontWant=DontWant, DidntWant=DidntWant, GradRef=GradRef)
@@ -138,7 +138,7 @@ def _checked(ct, out_tree, out_avals) -> list:
     checked: list = []
     for x, aval in zip(leaves, out_avals):
         want = tangent_aval(aval)
-        # what is given for integers and booleans says nothing, whatever its dtype
+        # cotangents of integers and booleans carry no information, whatever their dtype
         if get_aval(x).shape != want.shape if want.dtype == dtypes.float0 else unlike(x, want):
             raise ValueError(
                 at_user_line(

@@ -47,7 +47,7 @@ class _Unravel:
 
     tree: Any
     types: tuple
-    wide: Any  # the vector's dtype, None if every leaf has the vector's own
+    wide: Any  # the vector's dtype, or None if all leaves have it
 
     def __call__(self, flat):
         aval, total = get_aval(flat), sum(t.size for t in self.types)

@@ -232,8 +232,8 @@ def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
 
 
 def _target(ref, idx, name: str) -> tuple:
-    """Where an index of a reference, or of a part of one, lies: the reference, the index in it, its operands, and,
-    where that names a part that arrays pick, the index within this part and its operands.
+    """Resolves an index of a reference, or of a part of one: the reference, the index in it, and its operands; and, if
+    the part is selected by arrays, the index within the part and its operands.
     """
     if not isinstance(ref, RefView):
         return (_checked(ref, name), *_place(ref.shape, idx), None)
@@ -246,7 +246,9 @@ def _target(ref, idx, name: str) -> tuple:
 def _composed(
     outer: tuple, outer_operands: Sequence, shape: tuple, inner: tuple, inner_operands: Sequence
 ) -> tuple[tuple, list]:
-    """The index of what `inner` picks of the part, of that shape, which `outer` picks with numbers and slices."""
+    """The index of the elements that `inner` selects from the part, of the given shape, that `outer` selects with
+    numbers and slices.
+    """
     starts, steps, sizes = iter(outer_operands), iter(inner), iter(shape)
     given, index, operands = iter(inner_operands), [], []
     for entry in outer:
@@ -302,8 +304,8 @@ class Places:
 
 
 class RefView:
-    """A part of a reference, which is read and written as a reference is. It is no argument of functions: pass the
-    reference, and take the part inside.
+    """A part of a reference, which is read and written like a reference. It can't be an argument of a function: pass
+    the reference, and take the part inside.
     """
 
     __slots__ = ("ref", "index", "operands", "shape")
@@ -324,7 +326,7 @@ class RefView:
         set(self, idx, value)
 
     def addupdate(self, x: Any, idx: Any = ()) -> None:
-        """Adds `x` to what this part holds at `idx`, all of it where none is given."""
+        """Adds `x` to this part at `idx`, or to all of it without an index."""
         addupdate(self, idx, x)
 
     @override
@@ -385,7 +387,7 @@ def ds(start: ArrayLike | slice, size: int | None = None, stride: int | None = N
 
 
 def _place(shape: tuple, idx) -> tuple[tuple, list]:
-    """An index as the primitives have it: one entry for each axis, and the operands."""
+    """The index of a primitive: one entry for each axis, and the operands."""
     given = (...,) if idx is None else idx if isinstance(idx, tuple) and not isinstance(idx, Slice) else (idx,)
     given = _without_masks(given)
     if sum(e is Ellipsis for e in given) > 1:

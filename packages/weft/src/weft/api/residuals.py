@@ -1,4 +1,4 @@
-"""Choosing what `checkpoint` keeps, and looking at it."""
+"""Choosing and listing the values that `checkpoint` saves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint_name", "checkpoin
 
 
 def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[AbstractValue, str]]:
-    """The types of the values that reverse mode keeps of `f`, each with where it comes from."""
+    """The types of the values that reverse mode saves of `f`, each with its origin."""
     leaves, tree = tree_flatten((args, kwargs))
     box: list = []
 
@@ -60,7 +60,7 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[AbstractValue, s
 
 
 def _argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str] | None:
-    """The path of each leaf of the arguments, by the names that `f` gives them; None where it has no signature."""
+    """The path of each leaf of the arguments, with the parameter names of `f`; None if it has no signature."""
     try:
         bound = signature(f).bind(*args, **kwargs)
     except (TypeError, ValueError):

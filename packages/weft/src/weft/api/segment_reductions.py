@@ -1,5 +1,5 @@
-"""Reductions over segments: elements with one segment number are combined. Users find them as `weft.ops.segment_sum`
-and so on.
+"""Reductions over segments: elements with the same segment number are combined. The public names are
+`weft.ops.segment_sum` and so on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The transformations that users call, and looking at, moving and waiting for what they compute."""
+"""The public transformations, and functions that inspect, move and wait for values."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def device_get(x: PyTree) -> Any:
 
 
 def _get_all(x):
-    together: dict = {}  # where reading takes a round trip, one is enough
+    together: dict = {}  # if reading takes a round trip, one is enough for all
     for v in tree_leaves(x):
         fetch = backend_of(v.device).capabilities.prefetch if is_array(v) else None
         if fetch is not None:

@@ -88,7 +88,7 @@ def vmap(
                     f" {in_tree.children()[0]}: {e}"
                 )
             ) from e
-        # what is not mapped passes through as it is, whatever it is
+        # a value that is not mapped passes through unchanged, whatever its type
         leaves = [
             x if d is None and not is_array_like(x) else as_arrays([x], "vmap", "Give it None in in_axes")[0]
             for d, x in zip(dims, leaves)

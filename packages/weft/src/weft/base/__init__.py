@@ -1,1 +1,1 @@
-"""What everything stands on: element types, abstract values, meshes, trees, options, errors."""
+"""The lowest room: element types, abstract values, meshes, trees, options, errors."""

@@ -1,6 +1,4 @@
-"""What type checkers know and Python 3.11 lacks, and the variables of signatures that pass a function's own
-signature on.
-"""
+"""Typing names that Python 3.11 lacks, and the type variables of functions that preserve a function's signature."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ if TYPE_CHECKING:
 else:
 
     def override(method):
-        """Marks a method that replaces one of a base class. The type checker refuses the mark where there is none, and
-        an override without it.
+        """Marks a method that overrides one of a base class. The type checker refuses the mark if there is no such
+        method, and an override without the mark.
 
         Args:
             method: The method, or the property that wraps it.
@@ -35,20 +33,20 @@ else:
 
 
 Args = ParamSpec("Args")  # the parameters of a function that a decorator takes,
-Result = TypeVar("Result")  # and what it returns
+Result = TypeVar("Result")  # and of its result
 _Rest = ParamSpec("_Rest")
 
-# lists, tuples, dicts, None and registered classes of anything, however deep, and what is none of them: a leaf
+# lists, tuples, dicts, None and registered classes, nested to any depth; every other value is a leaf
 PyTree: TypeAlias = object
 Tree = TypeVar("Tree")  # a pytree, where the result has the same structure
 
 
 class Function(Generic[Args, Result]):
-    """What a type checker sees of the functions that transformations return: their parameters and result. There are no
+    """The type of the functions that transformations return: their parameters and their result. The class has no
     instances.
 
-    `Callable[Args, Result]` would say the same, but mypy does not infer the type of a lambda that is transformed where
-    any value may stand.
+    `Callable[Args, Result]` would mean the same, but mypy would not infer the type of a transformed lambda in a place
+    that takes any value.
     """
 
     __name__: str
@@ -66,7 +64,7 @@ class Function(Generic[Args, Result]):
 
 
 def like(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """`functools.wraps(fun)`, whose result a checker takes for whatever the function around it says that it returns."""
+    """`functools.wraps(fun)`, typed so that a checker believes the declared result of the surrounding function."""
     return wraps(fun)
 
 

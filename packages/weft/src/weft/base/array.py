@@ -1,4 +1,4 @@
-"""The abstract class of all arrays, and what functions take as one."""
+"""The abstract class of all arrays, and the type of values that functions accept as arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ else:
 class Array(ArrayMembers, metaclass=abc.ABCMeta):
     """An immutable array on some device; traced values are instances too.
 
-    Arrays come from `weft.numpy` functions, not from this class. `isinstance(x, weft.Array)` asks whether something is
-    one.
+    Arrays come from `weft.numpy` functions, not from this class. Use it in `isinstance(x, weft.Array)`.
 
     Example:
         >>> import weft, weft.numpy as jnp

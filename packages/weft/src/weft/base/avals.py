@@ -1,4 +1,4 @@
-"""Abstract values: what is known of an array while a program is traced."""
+"""Abstract values: what is known about an array while a program is traced."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ Shape: TypeAlias = tuple[Size, ...]
 
 
 class AbstractValue:
-    """Base of abstract values. Programs read of them what arrays have; an effect token has nothing but a shape."""
+    """Base of abstract values, which have the attributes of arrays that programs read. An effect token has only a
+    shape.
+    """
 
     __slots__ = ()
 
@@ -112,7 +114,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> NamedSharding:
-        """Over no axes: types don't say where values lie."""
+        """A sharding over no axes, because weft's types do not contain shardings."""
         return _unsharded(len(self.shape))
 
     @override
@@ -167,8 +169,8 @@ class ShapedArray(AbstractValue):
 
     @override
     def __format__(self, spec: str) -> str:
-        """How messages name it: `str` writes a weak type as jax does, with a ~ that says nothing to who has not read
-        of it.
+        """The name in error messages. `str` marks a weak type with ~, as jax does, which readers of a message may not
+        know.
         """
         return format(("weakly typed " if self.weak_type else "") + self.str_short(short_dtypes=False), spec)
 
@@ -179,7 +181,9 @@ class ShapedArray(AbstractValue):
 
 
 def array_type(aval: AbstractValue) -> ShapedArray:
-    """The type of an array as what it is; BackendError for any other, such as a token's: those are not stored."""
+    """Narrows the type of an array. Raises BackendError for other types, such as that of a token, which are not
+    stored.
+    """
     if not isinstance(aval, ShapedArray):
         raise BackendError(
             f"a value of type {aval} is no array, and can't be an argument or a result of a compiled program."
@@ -247,7 +251,7 @@ class AbstractRef(AbstractValue):
 
 
 def array_aval(aval: AbstractValue) -> ShapedArray:
-    """The type of an array as what it is; TypeError for that of a reference or a token."""
+    """Narrows the type of an array; raises TypeError for the type of a reference or a token."""
     if isinstance(aval, ShapedArray):
         return aval
     raise type_error(
@@ -285,7 +289,7 @@ token = AbstractToken()
 def shaped(
     shape: Shape, dtype: dtypes.ElementType, weak_type: bool = False, vma: frozenset[Any] = frozenset()
 ) -> ShapedArray:
-    """The aval of a shape and dtype; equal ones are one object, so comparing them is cheap."""
+    """The aval of a shape and dtype. Equal avals are one object, so comparing them is cheap."""
     return ShapedArray(shape, dtype, weak_type, vma=vma)
 
 
@@ -298,7 +302,7 @@ def countable(shape: Shape, dtype: dtypes.ElementType) -> bool:
 
 
 def keeping_64_bits(avals: Iterable[AbstractValue]) -> ContextManager[None]:
-    """Turns 64-bit types on where one of `avals` has one: a program that was traced without them may have been given
+    """Turns 64-bit types on if one of `avals` has one: a program that was traced without them may still be called with
     such arrays.
     """
     return enable_x64(config.enable_x64 or any([isinstance(a, ShapedArray) and dtypes.is_wide(a.dtype) for a in avals]))
@@ -313,8 +317,8 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
 
 
 def physical(aval: AbstractValue) -> AbstractValue:
-    """The aval of what is stored: random keys become arrays of uint32 with a trailing axis, and float0, which holds
-    nothing, booleans.
+    """The aval of the stored array: random keys become arrays of uint32 with a trailing axis, and float0, which has no
+    data, becomes bool.
     """
     if isinstance(aval, ShapedArray):
         if dtypes.is_key(aval.dtype):
@@ -350,8 +354,8 @@ def check_range(name: str, value: int) -> None:
 
 
 class ShapeDtypeStruct:
-    """A shape and a dtype that stand for an array: what `eval_shape` returns and `lower` takes. It can't be changed,
-    and can be a key.
+    """A shape and a dtype that stand for an array: `eval_shape` returns it and `lower` takes it. It is immutable and
+    hashable.
 
     Args:
         sharding: how the array lies over devices: a `Sharding`, a `PartitionSpec` for the mesh that is set, or a
@@ -419,7 +423,8 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x: ArrayLike | ShapeDtypeStruct) -> ShapeDtypeStruct:
-        """What stands for `x`, an array or a number: of its type and, if it is committed to devices, with its sharding.
+        """A `ShapeDtypeStruct` of the type of `x`, an array or a number, and of its sharding if it is committed to
+        devices.
 
         Example:
             >>> import weft, weft.numpy as jnp
@@ -440,7 +445,7 @@ class ShapeDtypeStruct:
 
     @property
     def sharding(self) -> Sharding | None:
-        """How the array lies over devices, if that is said."""
+        """The sharding of the array, or None if it is not given."""
         found = canonical_sharding(self._sharding)
         return found if isinstance(found, Sharding) else None
 

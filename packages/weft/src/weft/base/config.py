@@ -1,8 +1,8 @@
 """Configuration: one object, whose values are context variables over process-wide defaults.
 
-`config.update("jax_enable_x64", True)` sets the default; `with weft.enable_x64(True): …` sets it for the
-current thread or task. Environment variables `JAX_*` and `WEFT_*` give the first defaults. Options about machinery that
-weft does not have can be set as well, but say so in a warning: they stand together in `NO_EFFECT`.
+`config.update("jax_enable_x64", True)` sets the default; `with weft.enable_x64(True): …` sets it for the current thread
+or task. Environment variables `JAX_*` and `WEFT_*` give the first defaults. Options for mechanisms that weft does not
+have are in `NO_EFFECT`: they can be set, with a warning.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .errors import at_user_line, warn
 
 _UNSET = object()
 _NOWHERE: dict = {}
-# The values that blocks have set in this thread or task, by option: one variable for all, so that whether any may have
-# changed is one look.
+# The values that blocks have set in this thread or task, by option. They are in one variable, so that one read shows
+# whether any has changed.
 _here: ContextVar[dict] = ContextVar("weft_config", default=_NOWHERE)
 _TRUE, _FALSE = ("1", "true", "t", "on", "yes", "y"), ("0", "false", "f", "off", "no", "n")
 # Options of jax that have no prefix.
@@ -36,7 +36,7 @@ _BARE = (
 
 
 class Option:
-    """One configuration value. `traced` says that programs traced under different values are different."""
+    """One configuration value. `traced` means that a program traced under one value is not reused under another."""
 
     __slots__ = ("name", "default", "kind", "choices", "optional", "traced", "doc")
 
@@ -57,7 +57,7 @@ class Option:
         return self.name if self.name in _BARE else "jax_" + self.name
 
     def parse(self, text: str, source: str):
-        """The value that a text stands for, in an environment variable or a flag."""
+        """The value of a text from an environment variable or a flag."""
         value: Any = text
         try:
             if self.kind is bool:
@@ -67,7 +67,7 @@ class Option:
             elif self.optional and text == "":
                 value = None
         except ValueError:
-            pass  # the check names what is allowed
+            pass  # the check names the allowed values
         return self.check(value, source)
 
     def check(self, value, source: str | None = None):
@@ -105,13 +105,13 @@ class Option:
         return _here.get().get(self, self.default)
 
     def set_here(self, value):
-        """Sets the value in this thread or task. Returns what `restore` takes."""
+        """Sets the value in this thread or task. Returns a token for `restore`."""
         held = _here.get()
         _here.set({**held, self: value})
         return held.get(self, _UNSET)
 
     def restore(self, before) -> None:
-        """Puts back what was there before a `set_here`, whatever was done to other options since."""
+        """Restores the value from before a `set_here`, even if other options have changed since."""
         held = {**_here.get(), self: before}
         if before is _UNSET:
             del held[self]
@@ -119,14 +119,14 @@ class Option:
 
 
 class Snapshot:
-    """The values of some options, collected again only where one may have changed."""
+    """The values of some options. They are collected again only when one of them may have changed."""
 
     __slots__ = ("options", "_known", "_numbers")
-    _count = count(1)  # of all snapshots, so that no two give one number to different values
+    _count = count(1)  # counts across all snapshots, so that different values never get the same number
 
     def __init__(self, options: tuple):
         self.options = options
-        # what held, in which epoch; the values, and their number
+        # the context's values, the epoch, the options' values, and their number
         self._known: tuple[dict | None, int, tuple, int] = None, -1, (), 0
         self._numbers: dict[tuple, int] = {}
 
@@ -147,11 +147,11 @@ class Snapshot:
         return self._look()[2]
 
     def number(self) -> int:
-        """A number that stands for the values here."""
+        """A number that identifies the current values."""
         return self._look()[3]
 
 
-# Options on which a call depends, besides those that its trace depends on: where it runs, and what is looked at.
+# Options that affect a call but not its trace: where the call runs, and what is checked.
 _CALLED = ("platforms", "default_device", "disable_jit", "debug_nans", "debug_infs")
 
 
@@ -433,7 +433,7 @@ _PRECISIONS = (
     "F64_F64_F64",
 )
 
-# what programs mean
+# the meaning of programs
 enable_x64 = _define("enable_x64", False, traced=True, doc="64-bit dtypes are kept instead of narrowed to 32 bits.")
 jit_disabled = _define("disable_jit", False, doc="jit runs functions op by op.")
 numpy_dtype_promotion = _define(
@@ -603,7 +603,7 @@ class UserContext:
         return config.read(self._name)
 
     def get_global(self):
-        """The value where no block sets one."""
+        """The value where no block sets another."""
         return config._find(self._name).default
 
     def set_global(self, value) -> None:
@@ -614,7 +614,7 @@ class UserContext:
 def make_user_context(default_value: Hashable = None) -> UserContext:
     """A value that functions may read while they are traced: under another value they are traced and compiled again.
 
-    Values must be hashable. Make contexts when a program starts: a new one makes all programs trace again.
+    Values must be hashable. Make contexts when a program starts: all programs are traced again after a new one is made.
 
     Args:
         default_value: hashable value outside of all blocks.
@@ -669,9 +669,7 @@ Example:
 
 
 def _without_effect(name: str) -> Setter:
-    """The context manager of an option that has no effect: it checks the value, and warns of one that is not the
-    default.
-    """
+    """The context manager of an option that has no effect: it checks the value, and warns if it is not the default."""
 
     @contextmanager
     def local(new_val: Any = _UNSET) -> Iterator[None]:

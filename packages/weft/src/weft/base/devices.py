@@ -1,4 +1,4 @@
-"""What every device of a backend has."""
+"""The abstract class of devices."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ _TABLE = {
     "complex64": ("c", 64),
     "complex128": ("c", 128),
 }
-NAMES = frozenset(_TABLE)  # of all dtypes that arrays have; keys stand for arrays of uint32
-# the narrowest ones, which take part in promotion only with bool and Python's scalars, and floats with integers
+NAMES = frozenset(_TABLE)  # of all dtypes of arrays; keys are stored as arrays of uint32
+# the narrowest types, which promote only with bool and Python scalars and, if they are floats, with integers
 _NARROWEST = {name: kind for name, (kind, bits) in _TABLE.items() if bits < 8 or kind == "f" and bits == 8}
 _ML = (*_NARROWEST, "bfloat16")
 
@@ -105,7 +105,7 @@ class DType:
 
 
 class ExtendedDType:
-    """Base of dtypes whose elements are not numbers; random keys are the one kind there is."""
+    """Base of dtypes whose elements are not numbers. Random keys are the only kind."""
 
     kind = "k"
     name: str
@@ -192,7 +192,7 @@ else:
         pass
 
     class ComplexWarning(RuntimeWarning):
-        """Complex numbers lose their imaginary parts where they become real ones."""
+        """A conversion to a real dtype discards the imaginary part of a complex number."""
 
 
 class extended(generic):
@@ -204,7 +204,7 @@ class prng_key(extended):
 
 
 # The dtype of an array: NumPy's where that is installed, else a `DType`; a `KeyDType` for random keys, which `is_key`
-# tells apart.
+# recognises.
 ElementType: TypeAlias = "np.dtype[Any] | Any"
 
 
@@ -216,8 +216,8 @@ class SupportsDType(Protocol):
     def dtype(self) -> Any: ...
 
 
-# What functions take for a dtype: its name, a type such as `float` or `weft.numpy.float32`, a dtype, something that has
-# one.
+# What functions accept as a dtype: a name, a type such as `float` or `weft.numpy.float32`, a dtype, or an object that
+# has one.
 DTypeLike: TypeAlias = "str | type[Any] | np.dtype[Any] | SupportsDType | ExtendedDType"
 Typed: TypeAlias = "tuple[ElementType, bool]"  # a dtype, and whether it is weak
 
@@ -358,10 +358,10 @@ def _dtype(spec: Any) -> ElementType:
 
 
 def dtype(spec: Any) -> ElementType:
-    """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
+    """The dtype that `spec` names (a dtype, a scalar type, a name, a Python type), not yet canonical."""
     if isinstance(spec, (ExtendedDType, DType)):
         return spec
-    if isinstance(spec, _ScalarType):  # its equality asks this function: it must not become a key of the cache
+    if isinstance(spec, _ScalarType):  # its equality calls this function, so it must not become a key of the cache
         return spec.dtype
     try:
         return _dtype(spec)
@@ -383,7 +383,7 @@ def is_wide(dt: ElementType) -> bool:
 
 
 def canonicalize(spec: Any) -> ElementType:
-    """The dtype that arrays get for `spec`: 64-bit types become 32-bit ones unless `jax_enable_x64` is on."""
+    """The dtype that arrays get for `spec`: 64-bit types become 32-bit types unless `jax_enable_x64` is on."""
     dt = dtype(spec)
     return dt if config.enable_x64 else _narrow.get(dt, dt)
 
@@ -517,7 +517,7 @@ def itemsize_bits(dtype: DTypeLike) -> int:
 
 
 def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
-    """The Python type (bool, int, float, complex) that stands for the dtype of `x`."""
+    """The Python type (bool, int, float, complex) that corresponds to the dtype of `x`."""
     dt = _typed(x)[0]
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
 

@@ -1,6 +1,4 @@
-"""The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do
-instead.
-"""
+"""The errors of the language. Each class's docstring is its help page: the cause, an example, and a remedy."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ class WeftTypeError(WeftError, TypeError):
 
 
 class TypePromotionError(ValueError):
-    """Two dtypes do not promote to a common one implicitly.
+    """Two dtypes have no common dtype to which they promote implicitly.
 
-    That is so under `numpy_dtype_promotion('strict')`, or because one of them (a float8, a 4-bit integer, a random key)
-    never does. Convert one side with `x.astype(dtype)`.
+    This happens under `numpy_dtype_promotion('strict')`, and for dtypes that never promote: float8, 4-bit integers,
+    random keys. Convert one side with `x.astype(dtype)`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -50,7 +48,7 @@ class TypePromotionError(ValueError):
 
 
 class JAXTypeError(TypeError):
-    """Base of the errors about what a traced value can't do."""
+    """Base of the errors about operations that a traced value does not support."""
 
 
 class JAXIndexError(IndexError):
@@ -121,7 +119,7 @@ class TracerIntegerConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """NumPy, or another library that wants memory, was given a traced value, which has none.
+    """NumPy, or another library that reads memory, was given a traced value, which has no memory.
 
     Use the function of the same name in `weft.numpy`, or call the library while the program runs, with
     `weft.pure_callback`.
@@ -155,7 +153,7 @@ class UnexpectedTracerError(JAXTypeError):
     """A traced value outlived the function that was being traced, and was used afterwards.
 
     It was stored in a global, an attribute, a list or a closure while the function was traced. Return it from the
-    function instead. To find where it is kept, trace with `weft.checking_leaks()`.
+    function instead. To find the place, trace with `weft.checking_leaks()`.
 
     Example:
         >>> import weft
@@ -170,10 +168,10 @@ class UnexpectedTracerError(JAXTypeError):
 
 
 class LeakedTracerError(UnexpectedTracerError):
-    """Under `weft.checking_leaks()`: a traced value was still kept somewhere when its trace had ended.
+    """Under `weft.checking_leaks()`, a traced value was still referenced after its trace had ended.
 
-    The message says where the value was made, and by what it is kept. Return the value from the traced function instead
-    of storing it.
+    The message says where the value was made, and which object refers to it. Return the value from the traced function
+    instead of storing it.
 
     Example:
         >>> import weft
@@ -199,8 +197,8 @@ class KeyReuseError(JAXTypeError):
 class InconclusiveDimensionOperation(Exception):
     """A question about symbolic dimensions (of `weft.export.symbolic_shape`) has no single answer.
 
-    Add what you know as a constraint to the symbolic scope (`constraints=["n >= 4"]`), or write the function without
-    the question.
+    Add your knowledge as a constraint to the symbolic scope (`constraints=["n >= 4"]`), or write the function without
+    the comparison.
 
     Example:
         >>> import weft
@@ -216,10 +214,11 @@ class InconclusiveDimensionOperation(Exception):
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr is malformed. Programs that weft traces never are; one that was put together by hand, or by a
-    transformation of your own, may be.
+    """A jaxpr is malformed. Programs that weft traces never are, but a jaxpr may be that was built by hand or by a
+    transformation outside of weft.
 
-    `weft.config.update("jax_enable_checks", True)` checks each jaxpr when it is made, which shows what made it.
+    `weft.config.update("jax_enable_checks", True)` checks each jaxpr when it is made, so that the error appears where
+    the jaxpr is built.
     """
 
 
@@ -230,13 +229,13 @@ class VerificationError(WeftError, JaxprTypeError):
 class OwnRuntimeError(RuntimeError):
     """A compiled program failed while it ran, or the device refused to run it.
 
-    The message is the runtime's. What a callback raised is in it; for a device's memory that is exhausted, donate
-    arguments (`donate_argnums`) or recompute (`weft.checkpoint`); for a transfer that was disallowed, move the array
-    with `weft.device_put` first.
+    The message is the runtime's, and includes the error of a callback. If a device's memory is exhausted, donate
+    arguments (`donate_argnums`) or recompute (`weft.checkpoint`). If a transfer was disallowed, move the array with
+    `weft.device_put` first.
     """
 
 
-# what it is found as, where no compiled runtime has its own
+# used if no compiled runtime has a class of its own
 OwnRuntimeError.__name__ = OwnRuntimeError.__qualname__ = "JaxRuntimeError"
 
 
@@ -257,7 +256,7 @@ def at_user_line(message: str) -> str:
     """`message` with the user's own line below it."""
     info = source_info.to_blame(2)
     line = f"\n  at {info}"
-    # what is quoted in it may have named it
+    # a module that the message quotes may have named it
     return message if info.code is None or line in message else message + line
 
 
@@ -279,14 +278,14 @@ _load_runtime: Callable[[], None] = lambda: None
 
 
 def runtime_raises(error: type[Exception]) -> None:
-    """Says that a backend's compiled runtime raises a class of its own, which is `JaxRuntimeError` from now on."""
+    """Makes the error class of a backend's compiled runtime the class `JaxRuntimeError`."""
     global _runtime_error
     _runtime_error = error
 
 
 def load_runtime_with(load: Callable[[], None]) -> None:
-    """Says how the backend is loaded whose runtime may raise a class of its own: whoever asks for `JaxRuntimeError`
-    wants to catch that.
+    """Sets the function that loads the backend whose runtime may raise a class of its own: whoever asks for
+    `JaxRuntimeError` wants to catch that class.
     """
     global _load_runtime
     _load_runtime = load
@@ -305,4 +304,4 @@ for _error in [
     for value in globals().values()
     if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == __name__
 ]:
-    _error.__module__ = "weft.errors"  # where users import it from, and what a traceback shows
+    _error.__module__ = "weft.errors"  # the module from which users import it, and which tracebacks show

@@ -1,6 +1,6 @@
-"""Hooks: functions that a module calls and another defines that stands above it.
+"""Hooks: functions that a lower module calls and a higher module defines.
 
-The lower module declares the hook where it calls it, with its type; the higher one defines it, once.
+The lower module declares the hook, with its type, beside the call. The higher module defines it, once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Hook(Generic[P, R]):
         self._function: Callable[P, R] = self._undefined if default is None else default
 
     def define(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Makes `function` what the hook calls and returns it, so this can be a decorator.
+        """Makes `function` the definition of the hook, and returns it, so that this can be a decorator.
 
         Raises:
             RuntimeError: if the hook has a definition already.

@@ -1,4 +1,4 @@
-"""The edge between the language and the host's memory; the one module that knows whether NumPy is there.
+"""The boundary between the language and the host's memory. Only this module knows whether NumPy is installed.
 
 With NumPy, host values are `numpy.ndarray`. Without it (a page that did not download it), they are `HostArray`: a
 shape, a dtype and bytes, which is all that the language itself ever asks for.
@@ -28,7 +28,7 @@ else:
         except ImportError:
             pass
 
-# asked instead of `np is None`, which a type checker takes for False and reads no further
+# read instead of `np is None`, which a type checker takes for False, so that it skips the code after it
 has_numpy: bool = np is not None
 
 
@@ -57,7 +57,7 @@ def require_numpy(what: str):
     return np
 
 
-# struct codes by dtype name; bfloat16 has none and is packed by hand.
+# struct codes by dtype name; bfloat16 has no code and is packed by hand.
 CODES = {
     "bool": "?",
     "int8": "b",
@@ -74,7 +74,7 @@ CODES = {
     "complex64": "ff",
     "complex128": "dd",
 }
-# integers that take a byte each, of which the upper bits say nothing
+# integers that take a byte each, whose upper bits have no meaning
 NARROW = {"int2": "b", "int4": "b", "uint2": "B", "uint4": "B"}
 
 
@@ -227,9 +227,8 @@ def from_bytes(data, shape: tuple, dtype):
 
 
 def foreign(data: bytes, dtype) -> int | None:
-    """The first byte that is no element of a dtype of fewer than 8 bits, or of bool; None where every byte may stand
-    there. Such a dtype has a byte for each
-    element: a number's bits with zeros above, or with its sign.
+    """The first byte that is not an element of bool or a dtype of fewer than 8 bits, or None if all bytes are. Such a
+    dtype stores each element in a byte: the bits of a number, extended by zeros or by its sign.
     """
     name = dtype.name
     found = re.fullmatch(r"(u?int|float)([246])(_\w+)?", name)

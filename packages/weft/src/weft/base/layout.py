@@ -1,4 +1,4 @@
-"""How arrays lie in memory: the order of their axes, with where they lie."""
+"""How arrays are stored: the order of their axes in memory, and their sharding."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Format:
-    """A layout and a sharding, either of which may be left open (None).
+    """A layout and a sharding; each may be None, which leaves the choice open.
 
     Example:
         >>> from weft.experimental.layout import Format, Layout

@@ -8,10 +8,10 @@ from typing import Any, Mapping
 
 
 class LazyNames:
-    """Names that a module finds in others of its package when somebody asks for them.
+    """Names that a module imports from other modules of its package when they are first used.
 
-    A module makes one of its `globals()`, where the names are kept once they are found, and has its `find` for
-    `__getattr__` and its `names` for `__dir__`. The tables are literals: `tests/meta/test_imports.py` reads them, and
+    A module makes an instance from its `globals()`, where names are stored once they are found, and uses its `find` as
+    `__getattr__` and its `names` as `__dir__`. The tables are literals: `tests/meta/test_imports.py` reads them, and
     they count as imports.
 
     Args:
@@ -34,7 +34,7 @@ class LazyNames:
         self._places = {name: place for place, group in names.items() for name in group.split()}
 
     def find(self, name: str) -> Any:
-        """The value of a name; AttributeError for one that the module does not have."""
+        """The value of a name. Raises AttributeError for an unknown name."""
         package = self._module["__package__"]
         place = self._places.get(name)
         if place is not None:

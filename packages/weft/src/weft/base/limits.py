@@ -94,7 +94,7 @@ class _Limits(type):
 
 
 class finfo(metaclass=_Limits):
-    """Machine limits of a float dtype; of a complex one, those of its parts.
+    """Machine limits of a float dtype, or of the parts of a complex one.
 
     Numbers are NumPy's scalars of that dtype, and Python's floats where NumPy is not installed.
 
@@ -111,14 +111,14 @@ class finfo(metaclass=_Limits):
     dtype: ElementType
     bits: int
     eps: Any  # from 1 to the next larger number
-    epsneg: Any  # from 1 to the next smaller one
+    epsneg: Any  # from 1 to the next smaller number
     max: Any
     min: Any
     tiny: Any  # the smallest positive normal number
     smallest_normal: Any
     smallest_subnormal: Any
     resolution: Any  # 10 ** -precision
-    precision: int  # decimal digits that are kept
+    precision: int  # decimal digits that survive a conversion
     nmant: int  # bits of the mantissa
     nexp: int  # bits of the exponent
     minexp: int  # the exponent of the smallest normal number
@@ -170,7 +170,7 @@ class iinfo(metaclass=_Limits):
 
 
 def lowest(dt: ElementType) -> bool | int | float | complex:
-    """The identity of max: minus infinity, or the smallest value of a dtype that has none."""
+    """The identity of max: minus infinity, or the smallest value of a dtype without infinities."""
     if is_bool(dt):
         return False
     if is_complex(dt):
@@ -179,7 +179,7 @@ def lowest(dt: ElementType) -> bool | int | float | complex:
 
 
 def highest(dt: ElementType) -> bool | int | float | complex:
-    """The identity of min: infinity, or the largest value of a dtype that has none."""
+    """The identity of min: infinity, or the largest value of a dtype without infinities."""
     if is_bool(dt):
         return True
     if is_complex(dt):

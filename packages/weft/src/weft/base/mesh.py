@@ -1,5 +1,5 @@
-"""How arrays lie over several devices: meshes of devices with named axes, and which axes of an array go along which of
-them.
+"""How arrays are divided among several devices: meshes of devices with named axes, and which of these cut which axes of
+an array.
 
 Example:
     >>> import weft
@@ -100,7 +100,7 @@ class PartitionSpec:
         return PartitionSpec(*other, *self.partitions)
 
     def index(self, value) -> int:
-        """The position of an entry. Raises ValueError if there is none."""
+        """The position of an entry. Raises ValueError if it does not occur."""
         return self.partitions.index(value)
 
     def count(self, value) -> int:
@@ -170,7 +170,7 @@ def _types(axis_types, n: int) -> tuple:
 
 
 class _MeshAxes:
-    """What meshes with and without devices share: named axes, their sizes and types."""
+    """The part that meshes with and without devices share: named axes, their sizes and types."""
 
     axis_names: tuple
     axis_sizes: tuple
@@ -544,7 +544,7 @@ class Sharding:
 
 
 def _checked_memory(kind: str | None, device=None) -> str | None:
-    """A kind of memory, if `device` has it."""
+    """Returns a kind of memory if `device` has it; raises ValueError otherwise."""
     if kind is not None and device is not None:
         kinds = device.backend.capabilities.memory_kinds(device)
         if kind not in kinds:
@@ -768,7 +768,7 @@ class Shard:
     """
 
     __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
-    data: Any  # an array; None where nothing but the sharding is known
+    data: Any  # an array, or None if only the sharding is known
 
     def __init__(self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | Any = None):
         self.device, self._sharding, self._global_shape, self.data = device, sharding, tuple(global_shape), data
@@ -783,7 +783,7 @@ class Shard:
 
 
 def canonical_sharding(where, rank_of=None) -> Any:
-    """A Sharding from what users give: a Sharding, or a PartitionSpec that refers to the mesh that is set."""
+    """A Sharding from a user's argument: a Sharding, or a PartitionSpec that refers to the mesh that is set."""
     if isinstance(where, PartitionSpec):
         mesh = config.context_mesh
         if not isinstance(mesh, Mesh):
@@ -795,5 +795,5 @@ def canonical_sharding(where, rank_of=None) -> Any:
 
 
 def has_several_devices(where) -> bool:
-    """Whether something says that a value lies on more than one device."""
+    """Whether an argument places a value on more than one device."""
     return isinstance(where, Sharding) and len(where._devices()) > 1

@@ -1,9 +1,8 @@
-"""Statistics of the phases of compiling: how long tracing, lowering and compiling take, and what the persistent cache
-does.
+"""Statistics of compilation: how long tracing, lowering and compiling take, and how the persistent cache is used.
 
-Listeners of four kinds are told: durations (seconds), time spans (start and end, as `time.time()` counts), plain events
-and scalars. Each phase gives a scalar when it starts (the time), and a duration and a time span when it ends, with
-`fun_name=` the function's name.
+There are four kinds of listeners: for durations (seconds), time spans (start and end, as `time.time()` counts), plain
+events, and scalars. Each phase records a scalar when it starts (the time), and a duration and a time span when it ends,
+with the function's name as `fun_name=`.
 
 Example:
     >>> import weft

@@ -1,4 +1,4 @@
-"""What element types promote to, as the type promotion table of JAX's documentation says."""
+"""The promotion of element types, by the type promotion table of JAX's documentation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     pass
 
 
-# Promotion. A node of the lattice is a dtype or one of the weak types i*, f*, c* (Python's int, float, complex).
-# Edges after the type promotion table of JAX's documentation.
+# Promotion. A node of the lattice is a dtype or one of the weak types i*, f*, c* (Python's int, float, complex). The
+# edges follow the type promotion table of JAX's documentation.
 _EDGES = {
     "b1": ["i*"],
     "i*": ["u1", "i1"],

@@ -1,4 +1,4 @@
-"""What makes the values of a class containers in pytrees."""
+"""Registering classes whose values are containers in pytrees."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ register_pytree_with_keys(
 
 
 class PyTreeRegistry:
-    """The one registry of container types, as an object: `weft.tree_util.default_registry`."""
+    """The registry of container types, as an object: `weft.tree_util.default_registry`."""
 
     def flatten(self, tree, leaf_predicate=None):
         """(leaves, structure)."""

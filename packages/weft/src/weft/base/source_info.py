@@ -1,4 +1,4 @@
-"""Which line of the user's an operation comes from."""
+"""The line of the user's code that an operation comes from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .annotations import Args, Result, override
 from .hooks import Hook
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # the package weft
-_STANDARD = (contextlib.__file__, functools.__file__)  # whose frames say nothing where they lie between ours
+_STANDARD = (contextlib.__file__, functools.__file__)  # modules whose frames are hidden between ours
 _internal_paths = [_ROOT, *_STANDARD]
 _internal: dict = {}  # code object -> whether it belongs to us (or to a library that asked to be left out)
 _subject: ContextVar = ContextVar("subject", default=None)
@@ -56,7 +56,7 @@ def hide_internal_frames(error: BaseException) -> None:
 
 
 def filter_uncaught() -> None:
-    """Has Python show errors that nobody catches without our own frames, wherever in the library they were raised."""
+    """Makes Python show uncaught errors without weft's own frames, wherever in the library they were raised."""
     shown = sys.excepthook
 
     def show(kind, error, tb):
@@ -87,7 +87,7 @@ def api_boundary(fun: Callable[Args, Result]) -> Callable[Args, Result]:
 
 
 class SourceInfo:
-    """A user's frame, kept as code object and instruction offset; the line is looked up only when somebody asks."""
+    """A user's frame, kept as code object and instruction offset; the line is looked up only when it is needed."""
 
     __slots__ = ("code", "lasti", "names")
 
@@ -132,7 +132,7 @@ def subject(info: SourceInfo) -> Iterator[None]:
 
 
 def to_blame(depth: int = 1) -> SourceInfo:
-    """The line that an error names: what `subject` says, or the innermost frame that is the user's."""
+    """The line that an error names: that of `subject`, or the innermost frame of the user's."""
     return _subject.get() or current(depth + 1)
 
 

@@ -9,11 +9,11 @@ from .errors import at_user_line
 
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
-IsLeaf: TypeAlias = Callable[[Any], bool] | None  # says which containers are leaves all the same
+IsLeaf: TypeAlias = Callable[[Any], bool] | None  # decides which containers are treated as leaves
 
 
 class _Key:
-    """A step of a key path: a value of one field, compared and hashed by it."""
+    """A step of a key path. Two steps are equal if their types and values are."""
 
     __slots__ = ("value",)
     field = "value"
@@ -113,7 +113,7 @@ class FlattenedIndexKey(_Key):
 
 
 class NodeType(NamedTuple):
-    """How values of one class are taken apart and rebuilt; `with_keys` yields (key, child) pairs."""
+    """How values of one class are flattened and rebuilt; `with_keys` returns (key, child) pairs."""
 
     type: type
     flatten: Callable  # value -> (children, aux)
@@ -173,7 +173,7 @@ class PyTreeDef:
         return 1 + sum(n.num_nodes for n in self.nodes)
 
     @override
-    def __reduce__(self):  # a hash holds in one process only
+    def __reduce__(self):  # a hash is valid in one process only
         return PyTreeDef, (self.node, self.aux, self.nodes)
 
     def unflatten(self, leaves: Iterable):
@@ -735,7 +735,7 @@ def all_leaves(iterable, is_leaf=None) -> bool:
 
 
 def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
-    """Each leaf of `prefix` repeated for the leaves of `tree` below it. A prefix leaf of None is kept.
+    """Each leaf of `prefix` repeated for the leaves of `tree` below it. None counts as a leaf of `prefix`.
 
     Example:
         >>> import weft

@@ -1,4 +1,4 @@
-"""Primitives, traces and jaxprs: what every other part of weft is written against."""
+"""Primitives, traces and jaxprs: the foundation of all other parts of weft."""
 
 from ..base.avals import AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from ..base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation

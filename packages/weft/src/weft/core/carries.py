@@ -9,8 +9,8 @@ The operands of an equation fall into groups, in order, and each jaxpr takes tho
         counted=Counted("length", "reverse", "unroll"),
     )
 
-Two groups have a meaning of their own. The operands of "carry" are replaced by the first results of the last jaxpr and
-go in again; those of "rows" go in element by element along their first axis, and the other results are stacked.
+Two groups have a special meaning. The operands of "carry" are replaced by the first results of the last jaxpr in the
+next iteration. Those of "rows" are passed element by element along their first axis, and the other results are stacked.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Counted(NamedTuple):
     """The parameters of a loop whose iterations are counted."""
 
     length: str  # how many rows there are
-    reverse: str  # whether the last one comes first
-    unroll: str  # how many iterations are compiled one after the other
+    reverse: str  # whether the last element comes first
+    unroll: str  # how many iterations are compiled as one
 
 
 class Program(NamedTuple):
@@ -58,13 +58,13 @@ class Program(NamedTuple):
     rows: int  # how many of the last arguments are elements of their operands
 
     def arguments(self, operands: Sequence[Any]) -> list[Any]:
-        """Those of an equation's operands that are its arguments."""
+        """The operands of an equation that belong to this group."""
         return [operands[i] for i in self.operands]
 
 
 @final
 class Carries:
-    """How a primitive carries jaxprs. Parameters are given by name; "jaxprs.solve" is a field of one.
+    """How a primitive carries jaxprs. Parameters are given by name; "jaxprs.solve" is a field of a parameter.
 
     Args:
         runs: how the jaxprs are run.
@@ -123,12 +123,12 @@ class Carries:
         return found
 
     def jaxprs(self, params: Params) -> list[ClosedJaxpr]:
-        """The jaxprs that are run; one that is a Python function still is none."""
+        """The jaxprs that are run. A carried Python function is not a jaxpr yet."""
         found = [_closed(value) for path in self.takes for value in _each(get(params, path))]
         return [closed for closed in found if closed is not None]
 
     def programs(self, params: Params, operands: int) -> list[Program]:
-        """The jaxprs that are run, with their arguments; those of folds take no operand as it is."""
+        """The jaxprs that are run, with their arguments. The jaxprs of folds take no operand directly."""
         if self.runs is Runs.COMBINING:
             return [Program(closed, (), 0) for closed in self.jaxprs(params)]
         found = []
@@ -148,7 +148,9 @@ class Carries:
         }
 
     def call(self, params: Params, operands: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]] | None:
-        """What a call calls, and its arguments; None for what is no call, and for a Python function."""
+        """The callee of a call, and its arguments; None for an equation that is not a call, or that calls a Python
+        function.
+        """
         if self.runs is not Runs.ONCE:
             return None
         return next(((p.closed, p.arguments(operands)) for p in self.programs(params, len(operands))), None)
@@ -206,13 +208,13 @@ class Carries:
 
 
 def get(params: Params, path: str) -> Any:
-    """A parameter, or a field of one."""
+    """A parameter, or a field of a parameter."""
     key, _, field = path.partition(".")
     return getattr(params[key], field) if field else params[key]
 
 
 def put(params: Params, path: str, value: Any) -> None:
-    """Sets a parameter, or a field of one."""
+    """Sets a parameter, or a field of a parameter."""
     key, _, field = path.partition(".")
     params[key] = params[key]._replace(**{field: value}) if field else value
 

@@ -1,4 +1,4 @@
-"""Effects: what a program does besides computing its results. Jaxprs carry those of their equations."""
+"""Effects: what a program does besides computing its results. A jaxpr has the effects of its equations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..base.annotations import override
 
 
 class Effect:
-    """A kind of effect. Equations with one are never dropped; `ordered` ones happen in the order of the program.
+    """A kind of effect. Equations with effects are never dropped; `ordered` effects happen in the order of the program.
 
     `io` effects change the world and must happen exactly as often as the program says; others (printing) may be
     repeated.
@@ -38,7 +38,7 @@ debug = DebugEffect("Debug")
 ordered_debug = OrderedDebugEffect("OrderedDebug", ordered=True)
 io = Effect("IO", io=True)
 ordered_io = Effect("OrderedIO", ordered=True, io=True)
-no_dce = Effect("NoDCE")  # nothing happens, but what leads here is kept
+no_dce = Effect("NoDCE")  # does nothing, but keeps the equations that it depends on
 
 touches = Effect("Ref")  # making, reading or writing a mutable reference
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceTrace(Trace):
-    """Computes each primitive by its reference rule. What has none (a library's own primitive, say) is computed by
+    """Computes each primitive by its reference rule. A primitive without one, such as a library's own, is computed by
     its decomposition.
     """
 
@@ -48,8 +48,8 @@ class ReferenceTrace(Trace):
 
 
 def _aval(x: Value) -> AbstractValue:
-    """The type of a value as it is: NumPy's arrays are the program's own here, and keep 64-bit types where those of
-    users lose them.
+    """The exact type of a value. NumPy arrays come from the program here, so that they keep 64-bit types, which arrays
+    from users would lose.
     """
     return shaped(x.shape, dtypes.host_dtype(x)) if isinstance(x, (np.ndarray, np.generic)) else get_aval(x)
 
@@ -73,7 +73,7 @@ _trace = ReferenceTrace()
 
 
 def interpret(jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
-    """The results of a jaxpr (a closed one, or one without constvars) for NumPy arguments.
+    """The results of a jaxpr (closed, or without constvars) for NumPy arguments.
 
     A jaxpr inside another is interpreted by the trace that interprets the other, which may be a ReferenceTrace of
     another kind.

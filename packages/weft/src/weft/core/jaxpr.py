@@ -1,4 +1,4 @@
-"""Jaxprs: typed programs as lists of equations. The one thing that crosses a boundary in weft."""
+"""Jaxprs: typed programs as lists of equations. Everything that crosses a boundary in weft is one."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ Atom: TypeAlias = Var | Literal
 
 
 def _wrapped(value: int, dt: ElementType) -> int:
-    """An integer as one of fewer than 8 bits."""
+    """Wraps an integer to fewer than 8 bits."""
     bits = dtypes.bits(dt)
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtypes.is_signed(dt) and value >> (bits - 1) else value
@@ -261,7 +261,7 @@ def literal_value(literal: Literal) -> Any:
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Value]:
-    """Runs a jaxpr's equations one by one through `bind`, under whatever trace is current."""
+    """Runs a jaxpr's equations one by one through `bind`, under the current trace."""
     env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
 
@@ -281,7 +281,9 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Valu
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
-    """equation index -> variables that nothing later reads; kept, so that loops of evaluation pay for it once."""
+    """equation index -> variables that no later equation reads. It is cached, because loops evaluate a jaxpr
+    repeatedly.
+    """
     if jaxpr.last_uses is None:
         last: dict[Atom, int] = {}
         for i, eqn in enumerate(jaxpr.eqns):

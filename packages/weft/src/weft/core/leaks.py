@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _wanted = check_tracer_leaks.option.get
 _SHOWN, _KEPT_BY = 3, ", which is kept by "
-# what holds values for a moment
+# objects that hold values briefly
 _PASSING: tuple[type[Any], ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)
 
 
@@ -34,8 +34,8 @@ def watch_origins(trace: Trace) -> None:
 
 
 def check_leaks(trace: Trace, what: str) -> None:
-    """Raises LeakedTracerError if a value of a trace that has ended is still kept somewhere. The caller must have
-    let go of those it had.
+    """Raises LeakedTracerError if a value of a trace that has ended is still referenced. The caller must have dropped
+    its own references.
     """
     if not _wanted():
         return
@@ -61,7 +61,7 @@ def check_leaks(trace: Trace, what: str) -> None:
 
 
 def _keeper(value: Value, ignored: list[Any], depth: int = 3) -> str:
-    """Who refers to a value, in words; and who refers to that, as far as one with a name."""
+    """Describes which object refers to a value, which object refers to that one, and so on up to one with a name."""
     referrers = gc.get_referrers(value)
     ignored = [*ignored, value, referrers]
     for holder in referrers:

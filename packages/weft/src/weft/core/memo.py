@@ -1,5 +1,5 @@
-"""What has been derived from a program is kept with it, for as long as it lives: its derivative, its batched form, its
-executables. Each such thing has a table of its own, with a type.
+"""Results derived from a program are stored with it, for as long as it exists: its derivative, its batched form, its
+executables. Each kind of result has its own typed table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @final
 class Memo(Generic[K, R]):
-    """A table that each jaxpr has one of: what has been derived from it, by a key.
+    """A table on each jaxpr: results derived from it, by a key.
 
     Example:
         >>> import weft
@@ -55,8 +55,8 @@ def memoized(f: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
 
 
 def memoized_closed(f: Callable[Concatenate[ClosedJaxpr, P], R]) -> Callable[Concatenate[ClosedJaxpr, P], R]:
-    """Decorator: a function of a closed jaxpr and of what can be hashed is computed once for each jaxpr with the same
-    constants and the same other arguments.
+    """Decorator for a function of a closed jaxpr and hashable arguments: computes it once for each jaxpr, constants and
+    arguments.
     """
     memo: Memo[Any, tuple[list[Any], R]] = Memo()
 
@@ -66,7 +66,7 @@ def memoized_closed(f: Callable[Concatenate[ClosedJaxpr, P], R]) -> Callable[Con
         key = (args, tuple(kwargs.items()), tuple(map(id, closed.consts)))
         found = table.get(key)
         if found is None:
-            # The constants are kept too: no other object gets the id of one while its entry stands.
+            # The constants are stored too, so that no other object gets the id of one while its entry exists.
             found = table[key] = [*closed.consts], f(closed, *args, **kwargs)
         return found[1]
 

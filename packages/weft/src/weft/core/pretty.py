@@ -31,7 +31,7 @@ class _Names:
 
     def __init__(self, unused: frozenset[Any] = frozenset()):
         self.of: dict[Var, str] = {}
-        self.unused = unused  # variables that print as _: those of the outermost jaxpr that nothing uses, as in JAX
+        self.unused = unused  # variables that print as _: results of the outermost jaxpr that are not used, as in JAX
         self.shared: dict[Jaxpr, str] = {}
 
     def __call__(self, atom: Atom) -> str:
@@ -49,8 +49,8 @@ def _binder(names: _Names, var: Var) -> str:
 
 
 def _filled(texts: Iterable[str], column: int, indent: int) -> str:
-    """Texts beside each other, of which the first begins at `column`; a line that has become too long goes on in the
-    next, indented by `indent`.
+    """Texts side by side; the first begins at `column`. A line that becomes too long continues on the next one,
+    indented by `indent`.
     """
     out = ""
     for text in texts:
@@ -154,7 +154,7 @@ def show_jaxpr(jaxpr: Jaxpr) -> str:
     _count_calls(jaxpr, counts, order)
     text, used = "", set()
     for sub, name in order:
-        if counts[sub] > 1 or len(sub.eqns) > 10:  # long ones are easier to read apart
+        if counts[sub] > 1 or len(sub.eqns) > 10:  # long ones are easier to tell apart on separate lines
             unique, i = name, 1
             while unique in used:
                 unique, i = f"{name}{i}", i + 1

@@ -1,9 +1,9 @@
-"""Primitives: an operation and all that it means, in one object.
+"""Primitives: an operation and all its rules, in one object.
 
-Each primitive has five rules, or says why it can't have one (`unsupported`): abstract, reference, jvp, transpose,
-batch. Those that are linear in some arguments have a transpose; the others say that they are not (`NotLinear`), and
-tests take none at its word. The other rules are for primitives that need them. A primitive with `multiple_results`
-takes and returns lists where one with a single result has a value.
+Each primitive has five rules, or states why it can't have one (`unsupported`): abstract, reference, jvp, transpose,
+batch. A primitive that is linear in some arguments has a transpose; the others are marked `NotLinear`, and tests check
+that. The other rules are for primitives that need them. A primitive with `multiple_results` takes and returns lists
+where one with a single result has a value.
 """
 
 from __future__ import annotations
@@ -33,38 +33,39 @@ if TYPE_CHECKING:
     from .trace import Axis
     from .types import AbstractValue, Dims, ElementType, Params, Shape, Value
 
-# The rules. A primitive's parameters come by name, after what is written here. Equations (`JaxprEqn`) are Any here,
-# since they stand above the primitives that they apply.
+# The rules. A primitive's parameters are passed by name, after the arguments written here. Equations (`JaxprEqn`) have
+# the type Any here, since their module is above this one.
 # abstract(*avals, **params): the type of the result, or an error that names the shapes
 AbstractRule: TypeAlias = "Callable[..., AbstractValue | Sequence[AbstractValue]]"
 # reference(*arrays, **params): its value, in plain NumPy; the oracle
 ReferenceRule: TypeAlias = "Callable[..., Any]"
 # jvp(primals, tangents, **params): (result, its tangent); tangents may be `Zero`
 JvpRule: TypeAlias = "Callable[Concatenate[Sequence[Value], Sequence[Value], ...], tuple[Any, Any]]"
-# transpose(ct, *args, **params): the cotangent of each argument, None for those that are not linear; those that are
-# come as `UndefinedPrimal`
+# transpose(ct, *args, **params): the cotangent of each argument, None for those in which the primitive is not linear;
+# the linear arguments are `UndefinedPrimal`
 TransposeRule: TypeAlias = "Callable[..., Sequence[Value | None]]"
-# batch(axis, args, dims, **params): (result, its batch axis); dims hold an axis, or None for what is not batched
+# batch(axis, args, dims, **params): (result, its batch axis); an entry of dims is an axis, or None for an argument that
+# is not batched
 BatchRule: TypeAlias = "Callable[Concatenate[Axis, Sequence[Value], Dims, ...], tuple[Any, Any]]"
-# partial_eval(trace, args, params): the results, where some arguments are unknown; for primitives that carry jaxprs,
-# see transforms.linearize, whose `PartialTrace` stands above this module
+# partial_eval(trace, args, params): the results if some arguments are unknown; for primitives that carry jaxprs. See
+# transforms.linearize, whose `PartialTrace` is above this module
 PartialEvalRule: TypeAlias = "Callable[[Any, tuple[Value, ...], Params], Any]"
 # decompose(*args, **params): the result in simpler primitives, for backends
 DecomposeRule: TypeAlias = "Callable[..., Any]"
 # impl(*args, **params): the result, where the eager trace does not compile the primitive
 ImplRule: TypeAlias = "Callable[..., Any]"
-# with_state(params, size, run): the parameters of an equation whose jaxprs take a state of `size` values before their
-# arguments and give it before their results, for primitives with rules of the user's, which do too by
-# `run(rule, state or None, args)`: (state, results); see experimental.checkify
+# with_state(params, size, run): the parameters of an equation whose jaxprs take `size` values of state before their
+# arguments and return them before their results. For primitives with rules from users: `run(rule, state or None, args)`
+# -> (state, results) runs such a rule; see experimental.checkify
 StateRule: TypeAlias = "Callable[[Params, int, Callable[..., Any]], Params]"
-# dce(used, eqn): the equation without the results that are not used, or None where it may go
+# dce(used, eqn): the equation without the unused results, or None if it can be dropped
 DceRule: TypeAlias = "Callable[[Sequence[bool], Any], Any]"
 # stage(trace, args, params): the results, where staging is more than recording; the trace is a `JaxprTrace` of
 # transforms.stage
 StageRule: TypeAlias = "Callable[[Any, Sequence[Value], Params], Any]"
-# discharge(eqn, values): (results, what each reference holds afterwards), see transforms.discharge
+# discharge(eqn, values): (results, final value of each reference), see transforms.discharge
 DischargeRule: TypeAlias = "Callable[[Any, Sequence[Value]], tuple[Sequence[Value], dict[Any, Value]]]"
-# show(eqn, name of an atom, binder of a variable): text, where a jaxpr shows it in a way of its own
+# show(eqn, name of an atom, binder of a variable): text, if jaxprs print the equation in a special way
 ShowRule: TypeAlias = "Callable[[Any, Callable[[Any], str], Callable[[Any], str]], str]"
 # shown(params): (name, value) of the parameters that jaxprs show, where these are not all, by name
 ShownRule: TypeAlias = "Callable[[Params], Sequence[tuple[str, object]]]"
@@ -103,8 +104,8 @@ class NotLinear(Unsupported):
 
 
 class AsDecomposed:
-    """A reference rule: a primitive means what it decomposes into. For those that hold programs, whose primitives
-    have meanings of their own.
+    """A reference rule: the primitive computes what its decomposition does. For primitives that carry programs, whose
+    inner primitives have reference rules.
     """
 
     def __init__(self, primitive: Primitive):
@@ -121,8 +122,8 @@ def unsupported(why: str, error: type[Exception] = NotImplementedError) -> Unsup
 
 
 class Primitive:
-    """One operation of the language. Making one adds it to `registry`, by name, unless it is `foreign`: a library's
-    own.
+    """One operation of the language. A new primitive is added to `registry` under its name, unless it is `foreign`:
+    from a library.
     """
 
     def __init__(
@@ -136,8 +137,8 @@ class Primitive:
         wire: Wire = UNDECIDED,
     ):
         self.name, self.multiple_results, self.basic, self.foreign = name, multiple_results, basic, foreign
-        self.wire = wire  # what a program from outside may hold of it
-        self.hidden = hidden  # parameters that jaxprs don't show while they are None or False
+        self.wire = wire  # what a program from outside may contain of it
+        self.hidden = hidden  # parameters that jaxprs do not print while they are None or False
         self.abstract: AbstractRule | Unsupported = Missing(name, "abstract")
         self.reference: ReferenceRule | Unsupported = Missing(name, "reference")
         self.jvp: JvpRule | Unsupported = Missing(name, "jvp")
@@ -158,12 +159,12 @@ class Primitive:
         self.discharge: DischargeRule | None = None
         self.show: ShowRule | None = None
         self.shown: ShownRule | None = None
-        # of a linear function: what its cotangents become is known, and not what it computes
+        # of a linear function: only its transpose is known, not the function
         self.in_reverse_only = False
-        self.makes_reference = False  # transformations apply their rules to it, whatever its arguments
+        self.makes_reference = False  # transformations always apply their rules to it, whatever its arguments
         # names of mapped axes it communicates over
         self.axis_names: Callable[[Params], Collection[Any]] | None = None
-        # the shardings that it asks for, (of operands, of results), None where it doesn't say
+        # the required shardings (of operands, of results), or None for no requirement
         self.asks_shardings: Callable[[Params], tuple[Sequence[Any], Sequence[Any]]] | None = None
         # (name, platforms) where it is a program that runs on these alone
         self.only_on: Callable[[Params], tuple[str, tuple[str, ...]] | None] | None = None
@@ -172,9 +173,9 @@ class Primitive:
         self.binds: Callable[[Params], Iterable[Axis]] | None = None
         # (key dtype, *raw args, **params): primitives of random keys, on raw keys
         self.on_raw: Callable[..., Any] | None = None
-        # platform, or None for all -> XLA's rule, where it comes with the primitive (weft.compat.mlir)
+        # platform, or None for all -> XLA's rule, if it comes with the primitive (weft.compat.mlir)
         self.lowerings: dict[str | None, Any] = {}
-        # (avals, params) -> abstract result; None where it depends on more than these
+        # (avals, params) -> abstract result; None if it depends on anything else
         self.cache: dict[Any, Any] | None = {}
         if foreign:
             return
@@ -241,9 +242,8 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def exact(params: Params) -> list[Any]:
-    """Parameters as a part of a key: their names, since not every caller has them in one order, and their values, where
-    numbers that are equal but not the same, such as 0.0 and -0.0, or 1 and True, are told apart, inside of tuples as
-    well.
+    """Parameters as part of a key: their names, since callers pass them in different orders, and their values. Numbers
+    that are equal but not identical, such as 0.0 and -0.0, or 1 and True, are kept apart, also inside tuples.
     """
     return [*params, *[v if v is None else _exact(v) for v in params.values()]]
 

@@ -1,4 +1,4 @@
-"""Python scalars with a dtype of their own."""
+"""Python scalars with a dtype."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 @final
 class TypedScalar:
-    """A Python scalar that carries a dtype of its own: what a strongly typed literal becomes when a jaxpr is
-    evaluated.
-    """
+    """A Python scalar with a dtype: the value of a strongly typed literal when a jaxpr is evaluated."""
 
     __slots__ = ("val", "aval")
 

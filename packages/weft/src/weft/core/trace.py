@@ -1,4 +1,4 @@
-"""Traces: what `bind` does is up to the one current trace. There are no levels and there is no global stack.
+"""Traces. The current trace decides what `bind` does. There are no levels, and there is no global stack.
 
 A transformation makes a trace that holds its parent, runs the function with that trace current, and evaluates the
 rules it applies under the parent.
@@ -21,7 +21,7 @@ from .scalars import TypedScalar
 if TYPE_CHECKING:
     from .types import ElementType, Params, Shape, Size, Value
 
-Operation: TypeAlias = Any  # a `Primitive`, which stands above this module
+Operation: TypeAlias = Any  # a `Primitive`, whose module is above this one
 
 
 class Trace:
@@ -40,7 +40,7 @@ class Trace:
 
 
 class InnerTrace(Trace):
-    """Base of traces inside another, which runs what their rules compute."""
+    """Base of traces inside another trace, which executes the operations of their rules."""
 
     parent: Trace
 
@@ -54,11 +54,11 @@ class PairTrace(InnerTrace):
     """Base of traces whose values are pairs: with a tangent, with a batch axis."""
 
     def split(self, x: Value) -> tuple[Value, Any]:
-        """A value taken apart; those of other traces too."""
+        """The parts of a value, which may belong to another trace."""
         raise NotImplementedError
 
     def join(self, first: Value, second: Any) -> Value:
-        """The value of a pair, which is its first if the second says nothing."""
+        """The value of a pair: the first if the second is trivial."""
         raise NotImplementedError
 
     def by_rule(
@@ -76,8 +76,8 @@ class PairTrace(InnerTrace):
 
 
 class Tracer:
-    """A value that stands for an array while a function is traced; operators and methods are installed by the array
-    library.
+    """A value that stands for an array while a function is traced. The array library installs its operators and
+    methods.
     """
 
     __slots__ = ("_trace", "__weakref__")
@@ -158,8 +158,8 @@ _watchers: list[Callable[[bool], None]] = []
 
 
 def watch(callback: Callable[[bool], None]) -> None:
-    """Calls `callback(trace is root)` in the thread where the current trace changes; a backend whose cached calls do
-    not come to Python mirrors that.
+    """Registers `callback(trace is root)`, which is called in the thread in which the current trace changes. A backend
+    uses it whose cached calls do not run Python.
     """
     _watchers.append(callback)
 
@@ -170,7 +170,7 @@ def _notify(is_root: bool) -> None:
 
 
 class tracing:
-    """Makes `trace` the current one inside the block."""
+    """Makes `trace` the current trace inside the block."""
 
     __slots__ = ("_token", "_trace", "_was_root")
 
@@ -197,7 +197,7 @@ class Axis(NamedTuple):
     size: int
     manual: bool = False  # its members are devices (pmap, shard_map)
     checked: bool = False  # types say whether values differ between them (shard_map's check_vma)
-    spmd: tuple[Any, ...] = ()  # the mesh axes along which the members lie (vmap's spmd_axis_name)
+    spmd: tuple[Any, ...] = ()  # the mesh axes along which the members are placed (vmap's spmd_axis_name)
 
 
 _axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
@@ -241,7 +241,7 @@ aval_of: dict[type[Any], Callable[[Any], AbstractValue]] = {
 
 
 def add_type(cls: type[Any], aval: Callable[[Any], AbstractValue]) -> None:
-    """Makes values of a class ones that `get_aval` knows: `aval(value)` is the type of one."""
+    """Registers the values of a class with `get_aval`: `aval(value)` is the type of a value."""
     aval_of[cls] = aval
 
 

@@ -77,7 +77,7 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
         )
     try:
         with subject(UNKNOWN):  # `where` names the line
-            # afresh: not what a cache says
+            # computed again, not read from the cache
             out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)
     except Exception as e:
         raise VerificationError(f"{where} does not type-check: {e}") from e
@@ -92,9 +92,7 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
 
 
 def _same(declared: AbstractValue, derived: AbstractValue) -> bool:
-    """Whether two types are one, but for the axes of devices along which a value may vary: those don't follow from
-    the operands alone.
-    """
+    """Whether two types are equal, apart from their varying axes, which do not follow from the operands alone."""
     if type(declared) is not type(derived):
         return False
     if isinstance(declared, AbstractRef) and isinstance(derived, AbstractRef):
@@ -109,6 +107,6 @@ def _same(declared: AbstractValue, derived: AbstractValue) -> bool:
 
 
 def _shown(aval: object, other: object) -> str:
-    """A type in words that tell it from another."""
+    """A description of a type that distinguishes it from another one."""
     text = f"{aval}"
     return text if text != f"{other}" else repr(aval)

@@ -1,9 +1,10 @@
-"""What a program from outside may hold of a primitive: each says it where it is defined, as `Primitive.wire`.
+"""What a program from outside may contain of a primitive. Each primitive declares it as `Primitive.wire`, where it is
+defined.
 
 Bytes from a client or a file name primitives. Those that are `portable` are accepted, with exactly the parameters that
-they declare, each of its kind; the rules of a primitive can then rely on what they are given, as they rely on the
-functions that bind it. A primitive that `stays` gives the reason. One that declares nothing is refused too, so a new
-one stays at home until someone has decided. tests/remote/wire.txt lists what all of them declare.
+they declare, each of the declared kind. So the rules of a primitive can rely on their parameters, as they do when a
+function binds it. A primitive that `stays` gives the reason. One that declares nothing is refused too, so a new
+primitive is refused until someone has decided. tests/remote/wire.txt lists all declarations.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def param_type(cls: type[T]) -> type[T]:
 
 
 class Kind(NamedTuple):
-    """What a parameter may be, in words and as a check."""
+    """The kind of a parameter: a description in words, and a check."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -38,7 +39,9 @@ class Kind(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """What a primitive declares: the kinds of its parameters, or why no program from outside may hold it."""
+    """The declaration of a primitive: the kinds of its parameters, or the reason why no program from outside may
+    contain it.
+    """
 
     parameters: Mapping[str, Kind] | None = None
     tokens: bool = False
@@ -96,7 +99,7 @@ DTYPE = Kind("a dtype of numbers", _dtype)
 
 
 def either(*kinds: Kind) -> Kind:
-    """What is of one of some kinds."""
+    """A value of one of several kinds."""
     return Kind(" or ".join(k.words for k in kinds), lambda v: any([k.holds(v) for k in kinds]))
 
 

@@ -1,9 +1,9 @@
 """Singular values by way of two diagonals: the decomposition of svd, for backends without LAPACK.
 
-G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 5.4.8 and 8.6: reflections from both sides leave a
-diagonal and the one above it; implicit QR steps, whose shift is the smaller singular value of the last two rows, shrink
-the latter to nothing, each from the top of the last block that is not yet done. J. Demmel and W. Kahan, "Accurate
-Singular Values of Bidiagonal Matrices" (1990), on when the shift is zero.
+G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 5.4.8 and 8.6: reflections from both sides leave the
+diagonal and the first superdiagonal. Implicit QR steps, whose shift is the smaller singular value of the last two rows,
+reduce the superdiagonal to zero; each starts at the top of the last block that has not converged. J. Demmel and W.
+Kahan, "Accurate Singular Values of Bidiagonal Matrices" (1990), on when the shift is zero.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def _product(vs: Value, taus: Value, count: int) -> Value:
 
 
 def _givens(f: Value, g: Value) -> tuple[Value, Value, Value]:
-    """(c, s, r) with c f + s g = r and c g - s f = 0. Of thousands of rotations the errors of c² + s² - 1 add up: the
-    larger of c and s is one minus what it lacks, which is rounded for itself, so that they are as small as can be and
-    lean to no side.
+    """(c, s, r) with c f + s g = r and c g - s f = 0. Over thousands of rotations, the errors of c² + s² - 1 add up.
+    The larger of c and s is therefore computed as one minus a small term that is rounded separately, which makes the
+    errors small and unbiased.
     """
     swap = gt(abs_(g), abs_(f))
     large, small = select(swap, g, f), select(swap, f, g)
@@ -115,7 +115,7 @@ def _givens(f: Value, g: Value) -> tuple[Value, Value, Value]:
 def _least(f: Value, g: Value, h: Value) -> Value:
     """The smaller singular value of ((f, g), (0, h)), all at least zero."""
     length = lambda a, b: sqrt(add(mul(a, a), mul(b, b)))
-    twice = add(length(add(f, h), g), length(sub(f, h), g))  # the larger one; their product is f h
+    twice = add(length(add(f, h), g), length(sub(f, h), g))  # the larger of the two; their product is f h
     some = gt(twice, scalar_like(twice, 0))
     return select(
         some, div(mul(scalar_like(f, 2), mul(f, h)), select(some, twice, scalar_like(twice, 1))), scalar_like(f, 0)
@@ -145,8 +145,8 @@ def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
         return reduce_max(select(flags, at_above, full((n + 1,), 0, dtypes.int32)), (0,))
 
     def turn(start: Value, state: Value) -> tuple[Any, Any, Any, Any, Any, Any]:
-        """The entry g beside f goes; what that puts below the diagonal goes by a rotation of rows, which leaves the
-        next f and g.
+        """Removes the entry g beside f. The entry that this creates below the diagonal is removed by a rotation of
+        rows, which leaves the next f and g.
         """
         k, f, g, d, above, w = state
         after = next_of(k)

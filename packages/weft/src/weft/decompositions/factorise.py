@@ -117,7 +117,9 @@ def _halves(n: int, block: int) -> int:
 
 
 def _block(n: int) -> int:
-    """Rows of a block: at least 64, and so many that there are no more than eight blocks, since each becomes code."""
+    """Rows of a block: at least 64, and enough that there are at most eight blocks, since each block is compiled
+    separately.
+    """
     return max(64, -(-n // 8))
 
 
@@ -139,7 +141,7 @@ def _cholesky(x: Value) -> Value:
         axis, k = len(shape_of(a)), _halves(n, block)
         first, side, last = _quarters(a, k)
         first, ok = factor(first)
-        side = mH(_solve_lower(first, mH(side), block, False))  # side firstᴴ is what is left below
+        side = mH(_solve_lower(first, mH(side), block, False))  # side firstᴴ is the remaining part below
         last, ok_last = factor(sub(last, matmul(side, mH(side))))
         above = full((*shape_of(a)[:-2], k, n - k), 0, dtype_of(a))
         return concatenate(
@@ -151,8 +153,8 @@ def _cholesky(x: Value) -> Value:
 
 
 def _cholesky_columns(x: Value) -> Value:
-    """Column by column, taking each column's part off what is right of it: (the factor, whether all pivots are
-    positive).
+    """Cholesky column by column; each column's part is subtracted from the columns to its right: (the factor, whether
+    all pivots are positive).
     """
     positive = full(shape_of(x)[:-2], True, dtypes.bool_)
 
@@ -193,7 +195,7 @@ def _triangular_solve(
 
 def _solve_lower(a: Value, b: Value, block: int, unit_diagonal: bool) -> Value:
     *batch, n, size = shape_of(b)
-    if n > block and size > 1:  # of one vector the rows are no slower than blocks
+    if n > block and size > 1:  # for a single vector, rows are as fast as blocks
         k, lead = _halves(n, block), [0] * len(batch)
         first, side, last = _quarters(a, k)
         top = _solve_lower(first, slice_(b, (*lead, 0, 0), (*batch, k, size)), block, unit_diagonal)
@@ -262,15 +264,15 @@ def _pivots(pivots: Value, *, permutation_size: int) -> Value:
 
 
 def _reflection(column: Value, k: Value) -> tuple[Value, Value, Value, Value]:
-    """(v, tau, head, still) of the reflection that leaves only `head` of what a column has from position k on; v is 1
-    at k and 0 before it.
+    """(v, tau, head, still) of the reflection that reduces a column, from position k on, to `head` at k; v is 1 at k
+    and 0 before it.
 
     Where there is nothing to reflect (`still`) tau is 0.
     """
     last = len(shape_of(column)) - 1
     at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
     column = _keep(ge(at, here), column)
-    # the largest entry becomes 1: squares of tiny ones would lose digits
+    # the largest entry becomes 1: squares of tiny entries would lose digits
     size = reduce_max(abs_(column), (last,))
     size = select(gt(size, _zeros(size)), size, full(shape_of(size), 1, dtype_of(size)))
     column = div(column, convert(_over(column, size), dtype_of(column)))
@@ -300,7 +302,7 @@ def _stored(column: Value, k: Value, v: Value, head: Value) -> Value:
 
 
 def _reflect_column(k: Value, a: Value, taus: Value) -> tuple[Value, Value]:
-    """One step of a QR factorisation: column k is reduced, and the reflection applied to the columns right of it."""
+    """One step of a QR factorisation: reduces column k, and applies the reflection to the columns to its right."""
     column = _at(a, -1, k)
     v, tau, head, _ = _reflection(column, k)
     # H is applied conjugated, so that Hᴴ A is R: A - conj(tau) v (vᴴ A)
@@ -366,7 +368,7 @@ def _householder_product(a: Value, taus: Value) -> Value:
 
 
 def _ormqr(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
-    """One reflection after the other: the last of a product first."""
+    """Applies one reflection after another, the last of the product first."""
     if not left:  # c Q = (Qᴴ cᴴ)ᴴ
         return mH(_ormqr(a, taus, mH(c), left=True, transpose=not transpose))
     count = shape_of(taus)[-1]
@@ -403,8 +405,8 @@ def _cholesky_update(r: Value, w: Value) -> Value:
 
 
 def _tridiagonal(a: Value, *, lower: bool) -> list[Value]:
-    """Reflections from both sides, column by column; the upper triangle is the lower one seen from the last row and
-    column.
+    """Reflections from both sides, column by column. The upper triangle is treated as the lower one with rows and
+    columns reversed.
     """
     *batch, n, _ = shape_of(a)
     rank = len(batch)

@@ -1,7 +1,8 @@
 """The incomplete gamma and beta functions as loops: the decompositions of their primitives, and the derivative of gamma
 samples.
 
-Every element runs its own series or continued fraction; one that has converged keeps its value while the others go on.
+Every element runs its own series or continued fraction. An element that has converged keeps its value while the others
+continue.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from ..higher_order.while_loop import while_loop
 if TYPE_CHECKING:
     from ..core.types import Value
 
-STEPS = 2000  # of a continued fraction; then it stands as it is
+STEPS = 2000  # of a continued fraction; after them the last value is used
 
 
 def _is(x: Value, value: float) -> Value:
@@ -66,7 +67,7 @@ def _is(x: Value, value: float) -> Value:
 
 
 def _iterate(step: Callable[..., Any], on: Value, state: tuple[Any, ...], most: int | None = None) -> Value:
-    """Runs `step(n, state) -> (still, state)` on the elements where `on` holds, until none is left (or `most`
+    """Runs `step(n, state) -> (still, state)` on the elements where `on` is true, until all have finished (or `most`
     times).
     """
     axes = tuple(range(len(shape_of(on))))
@@ -153,8 +154,8 @@ def _gamma_fraction(a: Value, x: Value, on: Value, derivative: bool) -> tuple[An
 
 
 def _prepare(a: Value, x: Value, strict: bool) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """What all share: (undefined, x is zero, use the fraction, elements to compute, safe a, safe x, log of xᵃ e⁻ˣ /
-    Γ(a)).
+    """Values that all functions share: (undefined, x is zero, use the fraction, elements to compute, safe a, safe x,
+    log of xᵃ e⁻ˣ / Γ(a)).
     """
     undefined = or_(or_(ne(a, a), ne(x, x)), or_(lt(x, filled(x, 0)), (le if strict else lt)(a, filled(a, 0))))
     fine = and_(not_(undefined), and_(and_(gt(x, filled(x, 0)), gt(a, filled(a, 0))), and_(is_finite(a), is_finite(x))))

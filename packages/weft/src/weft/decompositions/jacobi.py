@@ -2,7 +2,8 @@
 svd where it is asked for.
 
 G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 8.5 and 8.6.3: sweeps of rotations of two columns each,
-until what they make zero is as small as rounding. A stack is swept until its last matrix is done.
+until the entries to be eliminated are as small as rounding errors. A stack is swept until its last matrix has
+converged.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def _svd(
     live = gt(s, full(shape_of(s), 0, dtype_of(s)))
     one = full(shape_of(s), 1, dtype_of(s))
     u = scale_columns(a, div(select(live, one, full(shape_of(s), 0, dtype_of(s))), select(live, s, one)))
-    # Q completes u, up to the phases that stand on R's diagonal
+    # Q completes u, up to the phases on R's diagonal
     q, r = qr_p.bind(u, pivoting=False, full_matrices=full_matrices, use_magma=None)
     phase = diagonal(slice_(r, (*lead, 0, 0), (*batch, n, n)))
     phase = select(live, sign(phase), convert(one, dtype_of(phase)))

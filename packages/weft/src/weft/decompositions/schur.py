@@ -122,7 +122,7 @@ def _standard(a: Value, b: Value, c: Value, d: Value) -> Value:
     root = p + _signed(sqrt(scale) * sqrt(max_(z, zero)), p)
     tau = guard(sqrt(c * c + root * root))
     real_block = (root / tau, c / tau, d + root, b - c, zero, d - large / guard(root) * small)
-    # complex ones, or two that are nearly equal
+    # a complex pair, or two that are nearly equal
     total = b + c
     tau = guard(sqrt(total * total + gap * gap))
     cs = sqrt(0.5 * (one + abs_(total) / tau))
@@ -187,7 +187,7 @@ def _first(h: Value, low: Value, high: Value, tries: Value) -> Value:
 
 
 def _sweep(h: Value, z: Value, low: Value, high: Value, tries: Value) -> Value:
-    """One QR step on the rows and columns low … high: a bulge is made and chased out."""
+    """One QR step on the rows and columns low … high: creates a bulge and chases it out."""
     first = _first(h, low, high, tries)
     size = shape_of(first)[0]
 
@@ -208,7 +208,7 @@ def _sweep(h: Value, z: Value, low: Value, high: Value, tries: Value) -> Value:
 
 
 def _triangular(h: Value, z: Value) -> tuple[Value, Value]:
-    """(T, Z) from a Hessenberg matrix h and the basis z in which it stands; NaN where the steps do not converge."""
+    """(T, Z) from a Hessenberg matrix h and the basis z that it is expressed in; NaN if the steps do not converge."""
     n = shape_of(h)[0]
     pairs = not dtypes.is_complex(dtype_of(h))
     if n < 2:
@@ -261,7 +261,9 @@ def _reduced(a: Value) -> tuple[Value, Value]:
 
 
 def _each(f: Value, a: Value) -> list[Value]:
-    """f of every matrix of a stack, whose first result has the matrix's scale; NaN of those that are not finite."""
+    """Applies f to every matrix of a stack, and scales the first result by the matrix's scale; NaN for matrices that
+    are not finite.
+    """
     *batch, n, _ = shape_of(a)
     ok = reduce_and(is_finite(abs_(a)), (len(batch), len(batch) + 1)) if n else full(tuple(batch), True, dtypes.bool_)
     a = where_each(ok, a, 0)

@@ -1,4 +1,4 @@
-"""rng_uniform: random numbers without a key. XLA keeps a state of its own; elsewhere each run of a program asks the
+"""rng_uniform: random numbers without a key. XLA keeps its own state; on other backends each run of a program asks the
 host for a key.
 """
 

@@ -1,1 +1,1 @@
-"""What a program does beside its results: callbacks, debug prints, barriers, foreign calls."""
+"""What a program does besides computing its results: callbacks, debug prints, barriers, foreign calls."""

@@ -19,7 +19,7 @@ optimization_barrier_p = Primitive(
 
 
 def _barrier_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Any, Any]:
-    """Tangents have a barrier of their own."""
+    """Tangents get a separate barrier."""
     outs = optimization_barrier_p.bind(*primals)
     moving = [t for t in tangents if type(t) is not Zero]
     moved = iter(optimization_barrier_p.bind(*moving) if moving else ())

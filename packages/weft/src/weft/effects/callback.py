@@ -1,6 +1,6 @@
 """Calls from programs to Python functions of the host: debug_callback, pure_callback, io_callback.
 
-How a function is called with concrete arrays stands in `runtime/effects.py`.
+`runtime/effects.py` calls the functions with concrete arrays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ io_callback_p = Primitive("io_callback", multiple_results=True, hidden=("shardin
 
 
 class HostFunction:
-    """A user's function on flat arrays. Equal ones are the same parameter, so that a program is found again."""
+    """A user's function on flat arrays. Equal objects are equal parameters, so that compiled programs are found in the
+    cache.
+    """
 
     __slots__ = ("fun", "tree", "static", "keys", "result")
 
@@ -51,7 +53,7 @@ class HostFunction:
         result: PyTreeDef | None = None,
     ):
         self.fun, self.tree, self.result = fun, tree, result
-        self.static = static  # (position of a leaf, its value) of what is no array
+        self.static = static  # (position of a leaf, its value) of leaves that are not arrays
         self.keys = keys  # (position, dtype) of leaves that are random keys, which travel as words
 
     @property
@@ -93,8 +95,8 @@ def host_function(
     static: bool = False,
     result: PyTreeDef | None = None,
 ) -> tuple[HostFunction, list[Any]]:
-    """`fun` for arguments like these, and the flat arrays to call it with. What is no array is an error, or kept as
-    it is where `static`.
+    """`fun` for arguments like these, and the flat arrays to call it with. An argument that is not an array is kept
+    unchanged if `static`, and an error otherwise.
     """
     if not callable(fun):
         raise TypeError(f"{who} takes a function; got {type(fun).__name__}.")
@@ -127,7 +129,7 @@ def host_function(
 def _one_by_one(
     primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims, params: Params
 ) -> tuple[list[Any], list[Any]]:
-    """One call for each element, in a loop."""
+    """Calls the function once for each element, in a loop."""
     fixed = list(args)
     batched = [moveaxis(x, d, 0) for x, d in zip(args, dims) if d is not None]
 
@@ -143,7 +145,7 @@ def _one_by_one(
 def _unrolled(
     primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims, params: Params
 ) -> tuple[list[Any], list[Any]]:
-    """One call for each element, one after another."""
+    """Calls the function once for each element, one after another."""
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     results = [
         primitive.bind(*[x if d is None else row(x, i) for x, d in zip(args, dims)], **params) for i in range(axis.size)
@@ -159,7 +161,7 @@ def _debug_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -
 def batch_by_method(
     primitive: Primitive, what: str, axis: Axis, args: Sequence[Value], dims: Dims, params: dict[Any, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """A call of code that is not ours, batched as its `vmap_method` says; `what` names it in an error."""
+    """A call of external code, batched as its `vmap_method` says; `what` names it in an error."""
     vmap_method = params["vmap_method"]
     if vmap_method is None:
         raise NotImplementedError(
@@ -229,7 +231,7 @@ def _no_jvp(what: str) -> Callable[..., Any]:
 
 
 for _p in (debug_callback_p, pure_callback_p, io_callback_p):
-    _p.cache = None  # functions must not be kept alive by a cache of types
+    _p.cache = None  # a cache of types must not keep functions alive
     _p.transpose = unsupported("a callback is not linear")
 debug_callback_p.abstract = lambda *avals, **_: []
 pure_callback_p.abstract = io_callback_p.abstract = lambda *avals, result_avals, **_: list(result_avals)
@@ -380,7 +382,7 @@ def bind_debug_callback(
 
 
 def check_results(out: Any, callback: HostFunction, avals: Sequence[Any], who: str) -> list[Any]:
-    """What a function returned as flat host arrays of exactly these avals; an error that says which result differs."""
+    """The result of a function as flat host arrays of exactly these avals; an error names the result that differs."""
     leaves, tree = tree_flatten(out)
     if callback.result is not None and tree != callback.result:
         raise TypeError(

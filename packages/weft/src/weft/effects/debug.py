@@ -260,7 +260,7 @@ def callback(
 ) -> Callable[..., None] | None:
     """Calls a Python function with values while a program runs, and ignores its result.
 
-    Arguments that are no arrays are passed unchanged. Under grad the function is called with primal values, under vmap
+    Arguments that are not arrays are passed unchanged. Under grad the function is called with primal values, under vmap
     once for each element.
 
     Args:

@@ -1,7 +1,7 @@
 """Programs that leave the process: `export` traces a jitted function, `Exported.serialize` writes it down,
 `deserialize` reads it anywhere.
 
-What is written is weft's own portable form (a verified jaxpr, not a compiled program), so that one file runs on XLA,
+The file contains weft's portable form (a verified jaxpr, not a compiled program), so that one file runs on XLA,
 WebAssembly, WebGPU, the reference interpreter and a remote host. Shapes may be symbolic (`symbolic_shape`): the program
 is specialised for the sizes of each call.
 

@@ -52,7 +52,7 @@ _X64, _SYMBOLIC, _VJP = 1, 2, 4
 
 
 class Exportable(Protocol):
-    """What is written of an `Exported`."""
+    """The parts of an `Exported` that are written."""
 
     fun_name: str
     in_tree: PyTreeDef
@@ -121,7 +121,7 @@ def serialize(exported: Exportable, vjp_order: int = 0) -> bytearray:
 
 
 def constant_bytes(x: Value) -> bytes:
-    """The elements of an array that a program holds, wherever it lies."""
+    """The elements of an array in a program, on any device."""
     return bytes(to_bytes(x if is_host_array(x) else host_array(x._host() if is_array(x) else x, get_aval(x))))
 
 
@@ -132,7 +132,7 @@ def _strings(w: Writer, items: Any) -> None:
 
 
 def deserialize(blob: Any) -> dict[Any, Any]:
-    """The fields of the `Exported` that `serialize` wrote; "vjp" has those of its derivative, or None."""
+    """The fields of the `Exported` that `serialize` wrote; "vjp" has the fields of its derivative, or None."""
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize takes the bytes that Exported.serialize returned; got {type(blob).__name__}.")
     from . import language  # noqa: F401  registers all primitives; a process that only writes programs does without
@@ -156,7 +156,7 @@ def _read_file(r: Reader, order: int) -> dict[Any, Any]:
         return _File(r, order).read()
     except DeserializationError:
         raise
-    except Exception as e:  # the bytes made some check of ours trip before it could say so
+    except Exception as e:  # a check of ours failed on these bytes before it could raise a proper error
         raise DeserializationError(f"not an exported program: {type(e).__name__}: {e}", r.at) from e
 
 
@@ -165,12 +165,12 @@ def _types(avals: Iterable[AbstractValue]) -> list[Any]:
 
 
 def _stored(avals: Sequence[AbstractValue]) -> list[Any]:
-    """The types that a program has for those of a signature: raw keys, and nothing for float0."""
+    """The types in a program for the types of a signature: raw keys, and no type for float0."""
     return _types(physical(a) for a in avals if a.dtype != dtypes.float0)
 
 
 class _File:
-    """One file while it is read."""
+    """Reads one file."""
 
     def __init__(self, r: Reader, order: int):
         self.r, self.order = r, order

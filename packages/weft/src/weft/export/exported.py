@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = artifact.CONVENTIONS
 
 
-_KEPT = 64  # forms of one program that are kept; sizes that never come again must not pile up
+_KEPT = 64  # forms that are stored for one program; sizes that do not recur must not accumulate
 
 
 class DisabledSafetyCheck:
-    """A check that `export` and calls leave out: that of the platform, or that of a custom call.
+    """A check that `export` and calls leave out: the check of the platform, or the check of a custom call.
 
     Example:
         >>> from weft import export
@@ -79,7 +79,7 @@ class DisabledSafetyCheck:
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The name of the custom call that it allows, if it is about one."""
+        """The name of the custom call that it allows; None if it is the check of the platform."""
         return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
 
     @override
@@ -249,7 +249,7 @@ class Exported:
 
     @api_boundary
     def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
-        """Runs the program. Under `jit`, `grad` and `vmap` it is part of what is traced.
+        """Runs the program. Under `jit`, `grad` and `vmap` it becomes part of the traced program.
 
         Raises:
             ValueError: for arguments of another structure, dtype, rank or shape, for sizes that break a constraint, and
@@ -382,7 +382,7 @@ def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable[..., An
 
 
 def _nothing_like(aval: ShapedArray, leaves: list[Any], exported: Exported) -> Any:
-    """What stands for a result of dtype float0."""
+    """The zeros that represent a result of dtype float0."""
     sizes = exported._sizes_of([get_aval(x) for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
     return dtypes.float0_zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape])
 
@@ -481,7 +481,7 @@ def export(
 
 
 def export_traced(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Any, ...] = ()) -> Exported:
-    """The exported form of what `weft.jit(f).trace(…)` returned."""
+    """The exported form of a result of `weft.jit(f).trace(…)`."""
     if any(s is not None for given in traced.shardings if given is not None for s in given):
         raise NotPortable(
             f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave"
@@ -573,7 +573,7 @@ def _check_solvable(name: str, in_tree: PyTreeDef, in_avals: Any, scope: Any, cl
 
 
 def _is_linear(dim: Dim, name: str) -> bool:
-    """Whether a variable occurs once, to the first power, in a term of its own."""
+    """Whether a variable occurs once, to the first power, in a term without other factors."""
     hits = 0
     for monomial, _ in dim.terms:
         for f, n in monomial:
@@ -597,8 +597,8 @@ def _all_variables(closed: ClosedJaxpr) -> frozenset[Any]:
 
 
 def _export_vjp(exported: Exported, closed: ClosedJaxpr) -> Exported:
-    """The derivative, traced from the program as the user wrote it, custom rules and all. What has no tangents
-    (integers) is left out of the program; its places in the signature have the dtype float0.
+    """The derivative, traced from the original program, including its custom rules. Values without tangents (integers)
+    are left out of the program; in the signature they have the dtype float0.
     """
     n = len(closed.in_avals)
     moving = [tangent_aval(a).dtype != dtypes.float0 for a in closed.in_avals]

@@ -1,5 +1,5 @@
-"""All of the language, loaded: a program that comes as bytes may use any primitive and parameter, whichever modules
-this process has loaded by itself.
+"""Loads the whole language: a program from bytes may use any primitive and parameter, whichever modules this process
+has imported.
 """
 
 # ruff: noqa: F401

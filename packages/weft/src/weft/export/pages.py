@@ -49,7 +49,7 @@ _TYPED = (
 def web(
     fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.PathLike[str], name: str | None = None
 ) -> list[Path]:
-    """Compiles a function to WebAssembly and writes what a page without Python needs to call it.
+    """Compiles a function to WebAssembly and writes all files that a page needs to call it without Python.
 
     The folder then holds `name.wasm` (and `name.relaxed.wasm` for engines with relaxed SIMD), `name.bin` with the
     arrays that the function closes over, the ES module `name.js` with its types `name.d.ts`, a page to try it,
@@ -60,12 +60,13 @@ def web(
         const y = f(x);             // typed arrays in and out; f.onDevice(x) leaves the results on the device, for
         loops
 
-    Every argument is an input of the program; arrays that `fun` closes over, also by `functools.partial`, are part of
-    the export: `web(partial(predict, params), x, path=…)`. dicts, named tuples and dataclasses are objects, lists and
-    tuples arrays, None is null, arrays without axes are numbers (booleans, bigints for 64 bits). Complex arrays are
-    interleaved. Where JavaScript has no typed array the nearest wider one stands: Float32Array for bfloat16, float16
-    and float8, Int8Array and Uint8Array for int4 and its kin, Uint32Array for the words of a random key. Arguments that
-    `fun`, if it is jitted, donates are consumed where they lie on the device.
+    Every argument is an input of the program. Arrays that `fun` closes over, also through `functools.partial`, are part
+    of the export: `web(partial(predict, params), x, path=…)`. Dicts, named tuples and dataclasses become objects, lists
+    and tuples become arrays, None becomes null, and arrays without axes become numbers (booleans, or bigints for 64
+    bits). Complex arrays are interleaved. A dtype for which JavaScript has no typed array uses the nearest wider one:
+    Float32Array for bfloat16, float16 and float8, Int8Array and Uint8Array for int4 and uint4 and narrower integers,
+    Uint32Array for the words of a random key. Arguments that a jitted `fun` donates are consumed if they are on the
+    device.
 
     Args:
         fun: a function of pytrees of arrays, jitted or not, or an `Exported`.
@@ -170,7 +171,7 @@ def _argument_names(fun: Callable[..., Any] | Exported, fixed: Sequence[int] | N
 
 
 def _edge(aval: AbstractValue) -> AbstractValue:
-    """What stands for an argument or result in JavaScript: the nearest type that it has typed arrays of."""
+    """The type of an argument or result in JavaScript: the nearest type that has typed arrays."""
     aval = physical(aval)
     name = dtypes.name(aval.dtype)
     if name in _TYPED:
@@ -214,7 +215,7 @@ def _tree(tree: PyTreeDef, told: str) -> Any:
 
 
 class _Slot:
-    """Stands for a leaf."""
+    """Represents a leaf."""
 
     def __init__(self, index: int):
         self.index = index

@@ -1,4 +1,4 @@
-"""The bytes of pytree structures: tuples, lists, dicts, None, and the classes that their owners registered for it."""
+"""The bytes of pytree structures: tuples, lists, dicts, None, and the classes that are registered for serialization."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _is_namedtuple(cls: object) -> bool:
 
 
 def write_tree(w: Writer, tree: PyTreeDef) -> None:
-    """Appends a structure; ValueError for a class that nobody registered for it."""
+    """Appends a structure. Raises ValueError for a class that is not registered."""
     if tree.node is LEAF.node:
         w.byte(_LEAF)
         return
@@ -190,7 +190,7 @@ def read_tree(r: Reader, depth: int = 0) -> PyTreeDef:
     data = r.bytes()
     try:
         aux = found.read(data)
-    except Exception as e:  # a user's function, given bytes of a stranger
+    except Exception as e:  # a user's function, given untrusted bytes
         r.fail(f"the data of the pytree class {name!r} can't be read: {type(e).__name__}: {e}", start)
     tree = PyTreeDef(found.nodetype, aux, _children(r, depth))
     fields = getattr(found.nodetype, "_fields", ())

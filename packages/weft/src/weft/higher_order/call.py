@@ -40,7 +40,7 @@ def bind_jit(
     donated: tuple[bool, ...] | None = None,
 ) -> list[Any]:
     """Calls a closed jaxpr as one program under the current trace."""
-    (closed,), refs = hoist_refs(closed)  # what is written to them belongs to the outer program
+    (closed,), refs = hoist_refs(closed)  # writes to them belong to the outer program
     args, donated = [*refs, *args], donated and (*[False] * len(refs), *donated)
     return jit_p.bind(
         *args,
@@ -148,7 +148,8 @@ def _batch(
 
 def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed: ClosedJaxpr = eqn.params["jaxpr"]
-    key, pruned = tuple(used_outputs), _PRUNED.of(closed.jaxpr)  # equations that share a jaxpr go on sharing one
+    # equations that share a jaxpr still share one afterwards
+    key, pruned = tuple(used_outputs), _PRUNED.of(closed.jaxpr)
     if key not in pruned:
         pruned[key] = dce_jaxpr(closed.jaxpr, used_outputs)
     jaxpr, used_inputs = pruned[key]

@@ -1,4 +1,4 @@
-"""What loops and conditionals share: tracing their functions and checking that types agree."""
+"""Shared by loops and conditionals: tracing their functions, and checking that types agree."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def reorder(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None 
 def describe_mismatch(
     tree: PyTree, have: Sequence[Any], want: Sequence[Any], have_tree: PyTreeDef, want_tree: PyTreeDef
 ) -> str | None:
-    """How two carries differ, by the path of the first difference; None if shapes and dtypes agree."""
+    """A description of how two carries differ, with the path of the first difference; None if shapes and dtypes
+    agree.
+    """
     if have_tree != want_tree:
         return f"the structure is {have_tree} where {want_tree} is expected"
     paths = [keystr(p) for p, _ in tree_flatten_with_path(tree)[0]]
@@ -71,8 +73,8 @@ def describe_mismatch(
 def strengthen(
     values: Sequence[Any], avals: Sequence[AbstractValue], outs: Sequence[AbstractValue]
 ) -> tuple[list[Any], list[Any], bool]:
-    """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any
-    changed).
+    """Initial values, converted where they are weakly typed and the body returns a strong type: (values, avals, whether
+    any changed).
     """
     new_values, new_avals, changed = [], [], False
     for v, a, o in zip(values, avals, outs):

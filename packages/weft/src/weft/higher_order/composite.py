@@ -30,7 +30,9 @@ composite_p = Primitive(
 
 @param_type
 class Attribute(NamedTuple):
-    """A keyword of a call: its leaves, and their structure as text. An array stands as (dtype, shape, bytes)."""
+    """A keyword argument of a call: its leaves, and their structure as text. An array is represented by (dtype, shape,
+    bytes).
+    """
 
     name: str
     leaves: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""cond and switch: one of several programs, chosen by a traced integer."""
+"""cond and switch: run one of several programs, chosen by a traced integer."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def _cond_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, branches: Sequ
             index = which = clamp(scalar_like(index, 0), index, scalar_like(index, len(branches) - 1))
         results = []
         for k, b in enumerate(branches):
-            # derivatives of a branch at operands that did not choose it may be infinite: they must not reach those
-            # operands, not even times 0
+            # derivatives of a branch at operands for which another branch is chosen may be infinite: they must not
+            # reach those operands, even multiplied by 0
             mine = which if k and len(branches) == 2 else eq(index, scalar_like(index, k))
             chosen = [
                 select_n_p.bind(broadcast_in_dim(mine, shape_of(x), (0,)), stop_gradient_p.bind(x), x) if m else x
@@ -130,10 +130,10 @@ def _cond_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
         out_u = [a or c for a, c in zip(out_u, split_jaxpr(b, unknown).out_unknown)]
     splits = [split_jaxpr(b, unknown, out_u) for b in branches]
     known_ops, unknown_ops = [x for x, u in zip(ops, unknown) if not u], [x for x, u in zip(ops, unknown) if u]
-    # what linear programs need of a reference has been read
+    # the values of references that linear programs need have been read
     values = [j for j, x in enumerate(known_ops) if type(get_aval(x)) is not AbstractRef]
-    # Every branch hands over as many residuals as the one with the most; branches share places. Known operands need no
-    # handing over.
+    # Every branch returns as many residuals as the branch with the most; branches share slots. Known operands are not
+    # returned as residuals.
     own = [[i for i, (where, _) in enumerate(s.sources) if where != "arg"] for s in splits]
     slots, places = _slots([[s.staged.in_avals[i] for i in ids] for s, ids in zip(splits, own)])
     known_branches = [_known_branch(s, ids, at, slots) for s, ids, at in zip(splits, own, places)]
@@ -247,8 +247,8 @@ def _cond_split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any
 
 
 def _slots(branches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
-    """The fewest places that hold what any one branch hands over, where equal kinds share places: these, and where
-    each branch's values lie.
+    """The fewest slots that hold the residuals of any branch, where residuals of equal types share slots: the slots,
+    and the slot of each branch's residuals.
     """
     slots: list[Any] = []
     places = []
@@ -267,7 +267,7 @@ def _slots(branches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
 
 
 def _placed(values: Sequence[Any], places: Sequence[int], avals: Sequence[Any]) -> list[Any]:
-    """One branch's values in their places, and zeros in the others'."""
+    """One branch's values in their slots, and zeros in the others."""
     mine = dict(zip(places, values))
     return [mine[i] if i in mine else _stand_in(a) for i, a in enumerate(avals)]
 
@@ -287,7 +287,7 @@ cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["b
 cond_p.axis_names = lambda params: collective_names(*params["branches"])
 
 
-NO_OPERAND = object()  # None is an operand like any other
+NO_OPERAND = object()  # None is an operand like any other value
 
 
 @api_boundary
@@ -372,7 +372,7 @@ def cond(
         and callable(operands[1])
         and not (callable(true_fun) and not callable(operands[1]))
     ):
-        true_operand: Any = true_fun  # in the old form, where it stands
+        true_operand: Any = true_fun  # in the old form, operands are passed by position
         on_true, false_operand, on_false = false_fun, operands[0], operands[1]
         return cond(pred, lambda ops: on_true(ops[0]), lambda ops: on_false(ops[1]), (true_operand, false_operand))
     if not (callable(true_fun) and callable(false_fun)):
@@ -396,7 +396,7 @@ def cond(
 
 
 def _operands(who: str, operands: tuple[Any, ...], operand: PyTree) -> tuple[Any, ...]:
-    """The operands, given one by one or as `operand=`."""
+    """The operands, passed one by one or as `operand=`."""
     if operand is NO_OPERAND:
         return operands
     if operands:

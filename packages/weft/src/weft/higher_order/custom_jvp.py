@@ -1,4 +1,6 @@
-"""custom_jvp: functions whose derivative the user gives by a rule; and what the primitives with rules share."""
+"""custom_jvp: functions whose derivative is defined by a user's rule; and code that all primitives with such rules
+share.
+"""
 
 from __future__ import annotations
 
@@ -116,9 +118,7 @@ def is_float0(x: Value) -> bool:
 
 
 def unlike(t: Value, want: AbstractValue) -> str | None:
-    """In what a tangent or a cotangent differs from the type that it must have: "dtype" or "shape"; None where in
-    nothing.
-    """
+    """How a tangent or a cotangent differs from the required type: "dtype", "shape", or None if it does not."""
     have = t.aval if is_zero(t) else get_aval(t)
     return "dtype" if have.dtype != want.dtype else "shape" if have.shape != want.shape else None
 
@@ -163,7 +163,7 @@ def for_rule(t: Value, symbolic: bool) -> Any:
 
 
 def element_zero(axis: Axis, t: Value, batched: bool) -> Any:
-    """A zero tangent inside `vmap`, where it has the type of one element's."""
+    """A zero tangent inside `vmap`, where it has the type of one element."""
     if not batched or type(t) is not SymbolicZero:
         return t
     return SymbolicZero(shaped(t.aval.shape[1:], t.aval.dtype, t.aval.weak_type))
@@ -302,11 +302,11 @@ def static_positions(fun: Callable[..., Any], nums: Sequence[int], names: Sequen
 
 
 class custom_jvp(Generic[Args, Result]):
-    """A function whose derivative is given by a rule of its own.
+    """A function whose derivative is defined by a rule.
 
-    `defjvp(rule)` takes rule(primals, tangents) -> (primal_out, tangent_out); the tangent must be linear in the
-    tangents. `nondiff_argnums` (or `nondiff_argnames`) are passed to the rule as Python values before the two tuples.
-    With `symbolic_zeros=True` tangents that are zero come as `weft.custom_derivatives.SymbolicZero`.
+    `defjvp(rule)` takes rule(primals, tangents) -> (primal_out, tangent_out); the result's tangent must be linear in
+    the tangents. `nondiff_argnums` (or `nondiff_argnames`) are passed to the rule as Python values before the two
+    tuples. With `symbolic_zeros=True`, zero tangents are passed as `weft.custom_derivatives.SymbolicZero`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -335,8 +335,8 @@ class custom_jvp(Generic[Args, Result]):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Sets one rule for each argument: (tangent, result, *primals) -> its term of the result's tangent, or None
-        for zero.
+        """Sets one rule for each argument: (tangent, result, *primals) -> its term of the result's tangent, or None for
+        zero.
         """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")

@@ -194,8 +194,8 @@ def _batch(
 
 
 def _batched_bwd(bwd: Callable[..., Any], axis: Axis, n_res: int, in_dims: Dims) -> Callable[..., Any]:
-    """`bwd` for batched residuals and cotangents; the cotangent of an argument without batch axis is summed over it,
-    and that of another is batched where the argument is.
+    """`bwd` for batched residuals and cotangents. The cotangent of an argument without a batch axis is summed over the
+    axis, and that of another argument is batched like the argument.
     """
 
     def run(*xs: Value) -> list[Any]:
@@ -216,7 +216,7 @@ def _batched_bwd(bwd: Callable[..., Any], axis: Axis, n_res: int, in_dims: Dims)
 
 
 class _Nothing:
-    """Stands for None among the flat results of a batched bwd."""
+    """Represents None among the flat results of a batched bwd."""
 
 
 nothing = _Nothing()
@@ -288,8 +288,8 @@ def _as_cotangent(ct: Value, aval: ShapedArray) -> Value | None:
 
 
 def _check_cotangent(ct: Value, aval: ShapedArray, rule: str, fun: str) -> None:
-    """Raises unless a rule's cotangent has the shape of the argument; narrower and wider floats are converted, but
-    no complex one to a real one.
+    """Raises unless a rule's cotangent has the shape of the argument. Narrower and wider floats are converted, but a
+    complex number is not converted to a real one.
     """
     if ct is None:
         return
@@ -364,8 +364,8 @@ remat_opt_p = Primitive("remat_opt", multiple_results=True, wire=IS_OPENED)
 def _bind_remat_opt(
     primals: Sequence[Value], form: Any, fwd: Callable[..., Any], perturbed: Sequence[bool], name: str
 ) -> tuple[Any, Any]:
-    """The forward rule as one equation, which dead-code elimination turns back into the function where no residual is
-    used (as when a checkpoint computes the forward pass again). Residuals that are arguments are handed on, not
+    """The forward rule as one equation, which dead-code elimination turns back into the function if no residual is used
+    (as when a checkpoint computes the forward pass again). Residuals that are arguments are passed through, not
     computed.
     """
     avals = [get_aval(x) for x in primals]
@@ -452,14 +452,14 @@ def _opt_batch(
 
 def _opt_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     num_res, fun = eqn.params["num_res"], eqn.params["fun_jaxpr"]
-    if any(used_outputs[:num_res]) or not num_res or eqn.effects or fun.effects:  # effects stay what they are
+    if any(used_outputs[:num_res]) or not num_res or eqn.effects or fun.effects:  # effects stay unchanged
         return eqn
     params = dict(eqn.params, fwd_jaxpr=fun, num_res=0)
     return eqn.replace(outvars=eqn.outvars[num_res:], params=params)
 
 
 def _opt_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
-    """Where it is differentiated once more, its operations stand for themselves."""
+    """A second derivative differentiates the operations of the rule."""
     return eval_jaxpr(params["fwd_jaxpr"].jaxpr, params["fwd_jaxpr"].consts, *args)
 
 
@@ -483,11 +483,11 @@ remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = 
 
 
 class custom_vjp(Generic[Args, Result]):
-    """A function whose reverse-mode derivative is given by rules of its own.
+    """A function whose reverse-mode derivative is defined by rules.
 
     `defvjp(fwd, bwd)`: fwd(*args) -> (out, residuals); bwd(residuals, ct) -> a tuple of cotangents, one for each
-    differentiable argument, None for zero. `nondiff_argnums` go to fwd in their places and to bwd first, as Python
-    values.
+    differentiable argument, None for zero. `nondiff_argnums` are passed to fwd in their positions and to bwd first, as
+    Python values.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -517,9 +517,9 @@ class custom_vjp(Generic[Args, Result]):
     ) -> None:
         """Sets the forward and backward rules.
 
-        With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`.
-        With `optimize_remat` a checkpoint that needs no residual of fwd runs the function instead of it, unless one of
-        them has effects; fwd must then be traceable.
+        With `symbolic_zeros`, fwd gets each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`.
+        With `optimize_remat`, a checkpoint that needs no residual of fwd runs the function instead of fwd, unless one
+        of them has effects; fwd must then be traceable.
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(
@@ -578,7 +578,7 @@ class custom_vjp(Generic[Args, Result]):
                 )
             outs, trees["out"] = tree_flatten(pair[0])
             res, trees["res"] = tree_flatten(pair[1])
-            # bwd may branch on what Python decided
+            # bwd may branch on values known while tracing
             trees["known"] = {i: x for i, x in enumerate(res) if type(x) is bool}
             return [x for i, x in enumerate(res) if i not in trees["known"]], outs
 
@@ -639,7 +639,7 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
     """A decorator for functions that return their value together with their pullback: fun(*args) -> (out, ct ->
     cotangents).
 
-    The pullback returns a tuple with a cotangent for each argument, or one cotangent where there is one argument.
+    The pullback returns a tuple with a cotangent for each argument, or a single cotangent if there is one argument.
 
     Args:
         fun: function that returns (out, pullback).

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, wire=IS_OPENED)
 
-# `rule(axis_size, in_batched, *args) -> (outs, out_batched)` is flat; `in_tree` and `out_tree` are those of the user's
-# function.
+# `rule(axis_size, in_batched, *args) -> (outs, out_batched)` is flat; `in_tree` and `out_tree` are the structures of
+# the user's function.
 
 
 def _batch(
@@ -142,9 +142,9 @@ custom_vmap_call_p.jvp, custom_vmap_call_p.batch, custom_vmap_call_p.partial_eva
 class custom_vmap:
     """A function whose behaviour under `vmap` is given by a rule.
 
-    `def_vmap(rule)` takes rule(axis_size, in_batched, *args) -> (out, out_batched). Arguments that are batched have the
-    axis first; `in_batched` is a list with, for each argument, a pytree of booleans; `out_batched` is one for the
-    result.
+    `def_vmap(rule)` takes rule(axis_size, in_batched, *args) -> (out, out_batched). Batched arguments have the batch
+    axis first. `in_batched` is a list with a pytree of booleans for each argument; `out_batched` is one pytree of
+    booleans for the result.
 
     Raises:
         AttributeError: if it is called without a rule.

@@ -61,7 +61,7 @@ def fold_one(jaxpr: ClosedJaxpr, inits: Sequence[Any], rows: Sequence[Any]) -> l
 
 
 def elementwise(jaxpr: ClosedJaxpr, xs: list[Any], ys: list[Any]) -> list[Any]:
-    """The combination of scalars, on arrays of one shape."""
+    """The combination of scalars, applied to arrays of one shape."""
     shape = shape_of(xs[0])
     axis = Axis(None, math.prod(shape))
     flat = [reshape(v, (axis.size,)) for v in (*xs, *ys)]
@@ -84,8 +84,8 @@ def fold_last(jaxpr: ClosedJaxpr, rows: Sequence[Any], inits: Sequence[Any]) -> 
 
 
 def derive(primitive: Primitive, folded: Callable[..., Any], with_axis: Callable[..., Any]) -> None:
-    """The rules that follow from `folded`, the fold in simpler primitives; `with_axis` gives parameters for operands
-    with one more axis in front.
+    """The rules that follow from `folded`, the fold in simpler primitives; `with_axis` returns the parameters for
+    operands with one more axis in front.
     """
 
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 linear_call_p = Primitive("linear_call", multiple_results=True, wire=IS_OPENED)
 
-# Operands: what both functions close over, the residuals (num_res with the former), the linear arguments.
+# Operands: the closed-over values of both functions, the residuals (num_res counts both), the linear arguments.
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, num_res: int, **params: Any) -> tuple[Any, Any]:

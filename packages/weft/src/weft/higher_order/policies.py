@@ -1,4 +1,4 @@
-"""Checkpoint policies: which results may be kept, or moved to another memory, instead of being computed again."""
+"""Checkpoint policies: which results may be saved, or moved to another memory, instead of being computed again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Verdict:
-    """What a policy says of a result."""
+    """The verdict of a policy on a result."""
 
     __slots__ = ("name",)
 
@@ -41,7 +41,7 @@ def everything_saveable(*_: object, **__: Any) -> bool:
 
 
 def nothing_saveable(*_: object, **__: Any) -> bool:
-    """Keep nothing; what checkpoint does without a policy."""
+    """Save nothing, as checkpoint does without a policy."""
     return False
 
 
@@ -131,7 +131,9 @@ def save_and_offload_only_these_names(
 
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep what either policy keeps; policies that move values to another memory can't be joined so."""
+    """Save the results that either policy saves. Policies that move values to another memory can't be combined in this
+    way.
+    """
 
     def policy(prim: Primitive, *args: Value, **params: Any) -> Any:
         answers = policy_1(prim, *args, **params), policy_2(prim, *args, **params)

@@ -32,7 +32,7 @@ def _take(x: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
 
 
 def _interleave(even: Value, odd: Value, axis: int) -> Value:
-    """Elements of two arrays in turn; the first may have one more."""
+    """Interleaves the elements of two arrays; the first may have one element more."""
     n = shape_of(odd)[axis]
     pairs = concatenate([expand_dims(_take(even, axis, 0, n), (axis + 1,)), expand_dims(odd, (axis + 1,))], axis + 1)
     shape = shape_of(odd)
@@ -112,8 +112,8 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
 def map_(f: Callable[[_X], _Y], xs: _X, *, batch_size: int | None = None) -> _Y:
     """Applies `f` to each element of the leading axis of `xs` and stacks the results.
 
-    Elements are taken one after another, or `batch_size` at a time under `vmap`: less memory than `vmap` over all, more
-    speed than one by one.
+    Elements are processed one after another, or `batch_size` at a time under `vmap`: this takes less memory than `vmap`
+    over all, and is faster than one by one.
 
     Args:
         f: function of one element that returns a pytree of arrays.

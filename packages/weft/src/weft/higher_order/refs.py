@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _split(atoms: Sequence[Any], values: Sequence[Any], refs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """What `refs` hold, and the values that are no references."""
+    """The values of `refs`, and the values that are not references."""
     held = dict(zip(atoms, values))
     return [held[r] for r in refs], [v for a, v in zip(atoms, values) if not is_ref(a)]
 
@@ -39,14 +39,14 @@ def _avals(values: Sequence[Any]) -> list[Any]:
 
 
 def _staged(fun: Callable[..., Any], n: int, avals: Sequence[Any]) -> ClosedJaxpr:
-    """`fun(held, others)` as a jaxpr of flat arguments, of which the first `n` are what references hold."""
+    """`fun(held, others)` as a jaxpr of flat arguments, of which the first `n` are the values of references."""
     return stage_closed(lambda *xs: [x for part in fun(xs[:n], xs[n:]) for x in part], avals)
 
 
 def _parts(
     atoms: Sequence[Any], values: Sequence[Any], *closeds: ClosedJaxpr
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """The references among atoms, what they hold before the other values, and programs of these."""
+    """The references among atoms, their values followed by the other values, and programs of these."""
     refs = unique_refs(atoms)
     held, others = _split(atoms, values, refs)
     inputs = [*held, *others]
@@ -82,13 +82,13 @@ def _cond(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[A
 
 
 def _custom(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
-    """The derivatives have been taken: what is left of a function with rules of its own is the function."""
+    """The derivatives have been taken, so a function with rules from users is reduced to the function."""
     refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["call_jaxpr"])
     return _results(eqn, eval_jaxpr(closed.jaxpr, closed.consts, *inputs), refs)
 
 
 def _shard_map(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
-    """A reference lies over the devices as its spec says, before and after."""
+    """A reference is sharded as its spec says, before and after."""
     p, atoms = eqn.params, eqn.invars
     specs: dict[Any, Any] = {}
     for atom, spec in zip(atoms, p["in_specs"]):
@@ -213,7 +213,7 @@ for _p, _rule in (
 
 
 def _inserted(index: Value, dim: int, size: int, operands: Sequence[Value]) -> tuple[tuple[Any, ...], int]:
-    """An index of the batched array, and where the batch axis is in what it picks; for places that are the same in
+    """An index of the batched array, and the position of the batch axis in the result; for places that are the same in
     all elements.
     """
     wider = (*index[:dim], ("slice", 0, size, 1), *index[dim:])

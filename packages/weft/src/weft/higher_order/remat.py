@@ -1,4 +1,6 @@
-"""checkpoint: functions whose intermediate values are computed again on the way back, but for what a policy saves."""
+"""checkpoint: functions whose intermediate values are computed again in the backward pass, except those that a policy
+saves.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,8 @@ def _open(closed: ClosedJaxpr) -> Jaxpr:
 
 
 def _protected(params: dict[Any, Any], *groups: Any) -> dict[Any, Any]:
-    """The parameters for other operands: each group is a number of new ones, or positions of old ones. `prevent_cse`
-    may say of each operand whether the compiler must not see through it.
+    """The parameters for other operands: each group is a number of new operands, or positions of old ones.
+    `prevent_cse` may hold a flag for each operand: whether to hide it from the compiler.
     """
     flags = params["prevent_cse"]
     if isinstance(flags, bool):
@@ -86,8 +88,8 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: Jaxpr, *
 
 
 def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
-    """Known results are computed now; what the rest needs of the known part is computed again later, but for what
-    the policy saves.
+    """Known results are computed now. The part of the known program that the rest needs is computed again later, except
+    the results that the policy saves.
     """
     policy = params["policy"]
     unknown = [trace.is_unknown(x) for x in args]
@@ -97,12 +99,12 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     n_known = len(known.outvars) - split.num_handed_over
     residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
     now, again, verdicts = equations(policy, known.eqns)
-    again = without_inspections(known.replace(eqns=again))[0].eqns  # what was looked at lies where it lay
+    again = without_inspections(known.replace(eqns=again))[0].eqns  # an inspected value is where it was
     moved = {v: verdict for v, verdict in verdicts.items() if isinstance(verdict, Offloadable)}
     known = known.replace(eqns=now)
     saved = [*verdicts]
     # the known part that must be computed again, then the staged part, as one program
-    back = {v: Var(v.aval) for v in saved if v in moved}  # what offloaded values are until they are fetched
+    back = {v: Var(v.aval) for v in saved if v in moved}
     fetch = [JaxprEqn([back[v]], [v], to_memory_p, dict(memory=moved[v].src)) for v in back]
     swap: dict[Atom, Atom] = dict(zip(staged.invars, residuals))
     at: Callable[[Atom], Atom] = lambda atom: swap.get(atom, atom)
@@ -331,7 +333,7 @@ def checkpoint(
 
 
 def _flags_of_leaves(prevent_cse: Sequence[bool], tree: PyTreeDef, leaves: Sequence[Any]) -> list[Any]:
-    """A flag for each leaf from one for each positional argument; those of keyword arguments are protected."""
+    """A flag for each leaf from one for each positional argument; leaves of keyword arguments are protected."""
     args, kwargs = tree.unflatten(leaves)
     try:
         return [*broadcast_prefix(list(prevent_cse), args), *[True] * len(tree_flatten(kwargs)[0])]
@@ -378,7 +380,7 @@ def checkpoint_name(x: Tree, name: str) -> Tree:
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-# A value put into another memory of its device ("device", "pinned_host"). A device with one memory has nothing to move.
+# A value moved to another memory of its device ("device", "pinned_host"). On a device with one memory, nothing moves.
 to_memory_p = Primitive("device_put", wire=portable(memory=word("device", "pinned_host", "unpinned_host")))
 to_memory_p.abstract = lambda x, *, memory: x
 to_memory_p.reference = lambda x, *, memory: x

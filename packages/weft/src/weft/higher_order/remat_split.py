@@ -1,8 +1,8 @@
-"""What a checkpoint policy saves of a program, at whatever depth it is computed.
+"""The results that a checkpoint policy saves of a program, at any depth.
 
 A primitive that carries jaxprs has a rule `split_for_remat(eqn, split) -> (verdicts, equations, eqn)`: the equations
-that compute its results and hand out what is saved inside, what the policy says of the variables that they add, and the
-equation that computes the results again from these.
+that compute its results and return the values saved inside, the verdicts of the policy on the variables that they add,
+and the equation that computes the results again from these.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class RematSplit(NamedTuple):
 
     forward: ClosedJaxpr
     recompute: ClosedJaxpr
-    saved: dict[Any, Any]  # variable of `forward` -> what the policy says of it
+    saved: dict[Any, Any]  # variable of `forward` -> the policy's verdict on it
 
 
 def equations(
     policy: Callable[..., Any] | None, eqns: Iterable[JaxprEqn]
 ) -> tuple[list[Any], list[Any], dict[Any, Any]]:
-    """The equations as they are computed first; those that are computed again; what is saved, by variable."""
+    """The equations of the first computation, those that are computed again, and the saved values, by variable."""
     if policy is None:
         return [*eqns], [*eqns], {}
     split = lambda closed: split_program(policy, closed)
@@ -66,12 +66,12 @@ def equations(
         if eqn.primitive.split_for_remat is not None:
             found, first, second = eqn.primitive.split_for_remat(eqn, split)
             second = _shrunk(second)
-        # zeros that stand for what another branch saves, say
+        # zeros for the values that another branch saves
         elif eqn.primitive.name == "broadcast_in_dim" and type(eqn.invars[0]) is Literal:
             found, first, second = {}, [eqn], eqn
         else:
             answer = verdict(policy, eqn.primitive, [a.aval for a in eqn.invars], eqn.params)
-            # what a reference holds changes: it is made and written again; a token holds nothing
+            # a reference changes, so it is made and written again; a token holds no data
             kept = [v for v in eqn.outvars if not isinstance(v.aval, (AbstractRef, AbstractToken))]
             found, first, second = {} if answer is Recompute else dict.fromkeys(kept, answer), [eqn], eqn
         saved.update(found)
@@ -82,7 +82,7 @@ def equations(
 
 
 def _shrunk(eqn: JaxprEqn) -> JaxprEqn:
-    """An equation without what its results, all of them, do not need."""
+    """An equation without the parts that none of its results needs."""
     return eqn.primitive.dce([True] * len(eqn.outvars), eqn) or eqn if eqn.primitive.dce is not None else eqn
 
 
@@ -98,7 +98,7 @@ def split_program(policy: Callable[..., Any], closed: ClosedJaxpr) -> RematSplit
 
 
 def recompute_whole(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[dict[Any, Any], list[Any], JaxprEqn]:
-    """The rule of what is computed again as it is, whatever a policy says."""
+    """The rule of primitives that are computed again unchanged, whatever the policy says."""
     return {}, [eqn], eqn
 
 
@@ -106,8 +106,8 @@ def recompute_whole(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[dict[Any,
 
 
 def with_outer_policy(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
-    """A program whose own checkpoints hand over what `policy` saves too, so that it can be saved by the checkpoint
-    around them.
+    """A program whose own checkpoints also return the values that `policy` saves, so that the surrounding checkpoint
+    can save them.
     """
     if policy is None or not _has_checkpoints(jaxpr):
         return jaxpr
@@ -136,7 +136,7 @@ def _policy(eqn: JaxprEqn) -> str | None:
 def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Callable[..., Any]:
     def policy(prim: Primitive, *avals: AbstractValue, **params: Any) -> Any:
         if verdict(outer, prim, avals, params) is not Recompute:
-            return Saveable  # where to is for the outer one to say
+            return Saveable  # the outer checkpoint decides where to
         return Recompute if inner is None else inner(prim, *avals, **params)
 
     return policy

@@ -207,8 +207,8 @@ def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     known = lambda values, flags: [v for v, u in zip(values, flags) if not u]
     held = lambda values, flags: [v for v, u in zip(values, flags) if u]
     k_consts, k_carry, k_xs = known(consts, const_u), known(carry, carry_u), known(xs, xs_u)
-    # A residual that is a constant of the loop, or follows from its constants, is handed on as one; any other is saved
-    # for each iteration.
+    # A residual that is a constant of the loop, or follows from its constants, is returned once; any other residual is
+    # saved for each iteration.
     body, n_known = split.known, len(split.known.out_avals) - split.num_handed_over
     residuals_of = lambda jaxpr: split.residuals(jaxpr.invars, jaxpr.outvars[:n_known], jaxpr.outvars[n_known:])
     prefix, fixed_vars = _loop_invariant(body.jaxpr, len(k_consts))
@@ -218,7 +218,7 @@ def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     atoms = residuals_of(body.jaxpr)
     invariant = [type(a) is Literal or a in fixed_vars for a in atoms]
     varying = [a for a, inv in zip(atoms, invariant) if not inv]
-    given = dict(zip(body.jaxpr.invars[len(k_consts) + len(k_carry) :], k_xs))  # residuals that lie stacked already
+    given = dict(zip(body.jaxpr.invars[len(k_consts) + len(k_carry) :], k_xs))  # residuals that are stacked already
     results = dict(zip(body.jaxpr.outvars[len(k_carry) : n_known], range(len(k_carry), n_known)))
     saved = [a for a in dict.fromkeys(varying) if a not in given and a not in results]
     body = ClosedJaxpr(body.jaxpr.replace(outvars=[*body.jaxpr.outvars[:n_known], *saved]), body.consts)
@@ -260,7 +260,9 @@ def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set[Any]]:
 
 
 def _hidden_in_calls(jaxpr: Jaxpr, residuals: Sequence[Any], fixed: set[Any]) -> bool:
-    """Whether a residual may follow from constants alone, but comes out of a call that also takes what changes."""
+    """Whether a residual may follow from constants alone, although it is the result of a call that also takes changing
+    values.
+    """
     wanted = {a for a in residuals if type(a) is not Literal and a not in fixed}
     return any(
         e.primitive is jit_p
@@ -282,7 +284,7 @@ def _scan_transpose(
 ) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     const_l, carry_l, xs_l = _split3(linear, num_consts, num_carry)
-    # a counter, say: run first what is not linear
+    # a counter, for example: run the nonlinear part first
     if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):
         params = dict(
             jaxpr=jaxpr, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry
@@ -372,7 +374,7 @@ def _scan_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
 
 
 def _scan_split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    """What is saved in each iteration is stacked; what follows from the loop's constants alone is saved once."""
+    """Values saved in each iteration are stacked; values that follow from the loop's constants are saved once."""
     n, params = eqn.params["num_consts"], eqn.params
     forward, recompute, saved = split(params["jaxpr"])
     body, n_out, m = forward.jaxpr, len(eqn.outvars), len(eqn.invars)
@@ -557,7 +559,7 @@ def _scan(
 
 
 def _unchanged(outvars: Sequence[Any], invars: Sequence[Any], values: Sequence[Any]) -> set[int]:
-    """The positions of a carry's arrays that a body hands on as they are."""
+    """The positions of a carry's arrays that a body returns unchanged."""
     return {
         i
         for i, (out, var, x) in enumerate(zip(outvars, invars, values))

@@ -1,7 +1,7 @@
-"""shard_map as a primitive: a program of what one device does, over all devices of a mesh.
+"""shard_map as a primitive: the program of one device, run on all devices of a mesh.
 
-`pmap` is the same primitive over a mesh of one axis. Inside another one its mesh has no devices (`AbstractMesh`):
-whoever lowers the outer one gives it an axis of the outer mesh.
+`pmap` is the same primitive over a mesh of one axis. Inside another one its mesh has no devices (`AbstractMesh`): the
+lowering of the outer one gives it an axis of the outer mesh.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def inside() -> bool:
 def local_aval(
     aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh, check_vma: bool = False
 ) -> AbstractValue:
-    """One device's part of an aval; ValueError where an axis can't be cut evenly. With `check_vma` its type says
-    along which axes it varies.
+    """One device's part of an aval. Raises ValueError if an axis can't be cut evenly. With `check_vma`, the type of the
+    part has the axes along which it varies.
     """
     if len(spec) > len(aval.shape):
         raise ValueError(f"the spec {spec} has more entries than the value of shape {aval.shape} has axes.")
@@ -109,7 +109,7 @@ def _local_array(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMe
 def global_aval(
     aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh, manual: frozenset[Any] = frozenset()
 ) -> ShapedArray:
-    """The whole of which `aval` is one device's part."""
+    """The type of the whole array of which `aval` is one device's part."""
     aval, sizes = array_aval(aval), mesh.shape
     if len(spec) > len(aval.shape):
         raise ValueError(f"the out_spec {spec} has more entries than the result of shape {aval.shape} has axes.")
@@ -171,8 +171,8 @@ def _jvp(
 
 @memoized_closed
 def _split(closed: ClosedJaxpr, unknown: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The body taken apart. What the known part hands over differs from device to device: it gets a leading axis,
-    along which devices lie.
+    """The body split into a known and an unknown part. The residuals of the known part differ from device to device, so
+    they get a leading axis, which is sharded over the devices.
     """
     split = split_jaxpr(closed, unknown)
     n = len(split.known.out_avals) - split.num_handed_over
@@ -184,7 +184,7 @@ def _split(closed: ClosedJaxpr, unknown: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _wide_out(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
-    """A body whose results from the n-th on have the leading axis along which devices lie."""
+    """A body whose results from the n-th on have the leading axis that is sharded over the devices."""
 
     def run(*args: Value) -> list[Value]:
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
@@ -194,7 +194,7 @@ def _wide_out(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
 
 
 def _wide_in(closed: ClosedJaxpr, handed: Sequence[bool]) -> ClosedJaxpr:
-    """A body that takes the arguments that were handed over so."""
+    """A body that takes residuals with the leading axis."""
     return stage_closed(
         lambda *args: eval_jaxpr(
             closed.jaxpr, closed.consts, *[squeeze(x, (0,)) if h else x for x, h in zip(args, handed)]
@@ -257,8 +257,8 @@ def _transpose(
     check_vma: bool,
     newly_manual_axes: frozenset[Any],
 ) -> list[Value | None]:
-    """Copies of a result share its cotangent; the cotangents of an argument's copies are added up. Where types say what
-    is a copy, the cotangents of copies are copies.
+    """Copies of a result share its cotangent; the cotangents of an argument's copies are summed. If types determine
+    what is a copy, the cotangents of copies are copies.
     """
     manual = newly_manual_axes
     linear, nonzero = tuple([type(x) is UndefinedPrimal for x in args]), tuple([type(ct) is not Zero for ct in cts])
@@ -328,7 +328,9 @@ def _batch(
     check_vma: bool,
     newly_manual_axes: frozenset[Any],
 ) -> tuple[Any, Any]:
-    """The new axis leads; it lies whole on each device, or along the mesh axes of `vmap(spmd_axis_name=…)`."""
+    """The new axis comes first. Each device has all of it, or it is cut along the mesh axes of
+    `vmap(spmd_axis_name=…)`.
+    """
     along = tuple(a for a in axis.spmd if a in mesh.axis_names)
     parts = math.prod(mesh.shape[a] for a in along)
     if axis.size % parts:
@@ -378,7 +380,7 @@ def by_vmap(
     evaluate: Callable[..., Any] = eval_jaxpr,
     **_: Any,
 ) -> list[Any]:
-    """The same result on one device: the devices' parts as batch axes."""
+    """The same result on one device, with the devices' parts as batch axes."""
     axes = manual_axes(mesh, newly_manual_axes)
     parts = [_cut(x, spec, axes) for x, spec in zip(args, in_specs)]
 
@@ -401,7 +403,7 @@ def _names(spec: PartitionSpec, name: str) -> bool:
 
 
 def _first(x: Value, dim: int | None) -> Value:
-    """One of several copies."""
+    """Takes one of several copies."""
     if dim is None:
         return x
     x = moveaxis(x, dim, 0)

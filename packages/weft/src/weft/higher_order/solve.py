@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from ..core.types import Dims, Value
 
 _Tree = TypeVar("_Tree")  # a pytree like the right-hand side,
-_Aux = TypeVar("_Aux")  # and what a solver tells besides
+_Aux = TypeVar("_Aux")  # and the solver's auxiliary results
 
 
 class _LinearSolveTuple(NamedTuple):
-    """One thing for each of the four functions of a solve; those of the transposed system are None where it can't be
+    """A value for each of the four functions of a solve; those of the transposed system are None if it can't be
     solved.
     """
 
@@ -453,6 +453,8 @@ def custom_root(
 
 
 def _tangent(t: Value) -> Value | Zero:
-    """A tangent of custom_jvp's flat rule; those of integers are host arrays of float0, with which nothing computes."""
+    """A tangent of custom_jvp's flat rule. Tangents of integers are host arrays of float0, which take part in no
+    computation.
+    """
     aval = get_aval(t) if type(t) is not Zero else t.aval
     return t if tangent_aval(aval) == aval and type(t) is not Zero else Zero(tangent_aval(aval))

@@ -154,7 +154,7 @@ def _while_batch(
     cond_consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(cond_consts, dcc)]
     body_consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(body_consts, dbc)]
     carry = [to_front(axis, x, d) if b else x for x, d, b in zip(carry, dk, carry_b)]
-    if pred_b:  # go on while any element does; elements that are done keep their carry
+    if pred_b:  # continue while any element does; elements that have finished keep their carry
         if any_io(body_jaxpr.effects | cond_jaxpr.effects):
             raise NotImplementedError(
                 at_user_line(
@@ -201,8 +201,8 @@ def _while_batch(
 
 
 def _while_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
-    """What does not depend on unknown values is computed now; the loop is staged whole for the rest, which is right
-    though the known part runs again, because how often it runs is not known when it is transposed (and so it can't be).
+    """Computes what does not depend on unknown values now, and stages the whole loop for the rest. The known part runs
+    again then. This is correct, because a loop whose number of iterations is not known can't be transposed anyway.
     """
     n_cc, n_bc = params["cond_nconsts"], params["body_nconsts"]
     unknown = [trace.is_unknown(x) for x in args]
@@ -268,8 +268,8 @@ while_p.split_for_remat = recompute_whole
 def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C], init_val: _C) -> _C:
     """Runs `val = body_fun(val)` while `cond_fun(val)` is true; the last `val`.
 
-    Both take and the body returns pytrees of one structure, with fixed shapes and dtypes. It can be differentiated
-    forwards only.
+    Both functions take the carry, and the body returns one: a pytree of fixed structure, shapes and dtypes. The loop
+    can be differentiated only in forward mode.
 
     Args:
         cond_fun: function of the value that returns a scalar boolean.
@@ -348,7 +348,7 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
 
 
 def _concrete_int(x: Value) -> Any:
-    """A Python integer of a bound that is known while tracing, else None."""
+    """The Python integer of a bound that is known while tracing, else None."""
     if isinstance(x, (int, SymbolicSize)) and not isinstance(x, bool):
         return x
     if is_array(x) and not get_aval(x).shape:

@@ -1,4 +1,4 @@
 """The first-order primitives, each with all its rules in one place.
 
-Order: linear (what rules of others are written with) → elementwise → shape, reduce, dot, index, sort, … .
+Order: linear (used by the rules of other primitives) → elementwise → shape, reduce, dot, index, sort, … .
 """

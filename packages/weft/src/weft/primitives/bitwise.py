@@ -92,7 +92,7 @@ def _mulhi_reference(x: Value, y: Value) -> Any:
 
 
 def _mulhi_decompose(x: Value, y: Value) -> Value:
-    """The four products of half words; a negative factor of n bits stands 2**n too high."""
+    """The four products of half words; a negative factor of n bits, read as unsigned, is too large by 2**n."""
     dt, bits = dtype_of(x), dtypes.bits(dtype_of(x))
     unsigned = dtypes.dtype(f"uint{bits}")
     u, v = convert(x, unsigned), convert(y, unsigned)

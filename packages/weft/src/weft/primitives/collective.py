@@ -1,7 +1,8 @@
 """Primitives that communicate over named axes.
 
-Under `vmap` they act on the batch axis: each primitive says what it does to the stacked values of all members, and one
-batching rule serves them all. Under `pmap` and `shard_map` a backend makes them communication between devices.
+Under `vmap` they act on the batch axis: each primitive defines its effect on the stacked values of all members, and one
+batching rule serves all primitives. Under `pmap` and `shard_map` a backend turns them into communication between
+devices.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _OUTSIDE = "a collective has a value only inside vmap, pmap or shard_map, which 
 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:
-    """The named ones among the axes of a collective."""
+    """The axes of a collective that are names."""
     return tuple(
         a for a in (axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)) if not isinstance(a, int)
     )
@@ -66,7 +67,7 @@ def _take(rows: Sequence[Value], order: Sequence[int]) -> object:
 
 
 def _split_front(x: Value, dimension: int, parts: int, tiled: bool) -> Value:
-    """(parts, …): the axis `dimension` cut into as many parts, which lie along a new first axis."""
+    """(parts, …): the axis `dimension` cut into that many parts, which form a new first axis."""
     shape = shape_of(x)
     if tiled:
         x = _reshape(x, (*shape[:dimension], parts, shape[dimension] // parts, *shape[dimension + 1 :]))
@@ -74,7 +75,7 @@ def _split_front(x: Value, dimension: int, parts: int, tiled: bool) -> Value:
 
 
 def _merge(x: Value, dimension: int) -> Value:
-    """The axes `dimension` and `dimension + 1` as one."""
+    """The axes `dimension` and `dimension + 1` merged."""
     shape = shape_of(x)
     return _reshape(x, (*shape[:dimension], shape[dimension] * shape[dimension + 1], *shape[dimension + 2 :]))
 
@@ -174,7 +175,7 @@ def _all_reduce(name: str, reduce: Callable[..., Any], scale_constant: Any) -> P
     def batch(
         axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...], axis_index_groups: Any
     ) -> tuple[Value, Any]:
-        if axis.name is None or axis.name not in axes:  # the positions are those of one example
+        if axis.name is None or axis.name not in axes:  # the positions are positions of one example
             moved = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
             shifted = tuple(a + 1 if isinstance(a, int) else a for a in axes)
             batched = [i for i, d in enumerate(dims) if d is not None]
@@ -250,7 +251,7 @@ for _p in (pmax_p, pmin_p):
 
 
 def checked(names: Any) -> tuple[Any, ...]:
-    """Those of the named axes along which types say whether values vary."""
+    """The named axes along which, by the types, values vary."""
     known = {a.name for a in axis_env() if a.checked}
     return tuple(n for n in names if n in known)
 
@@ -290,7 +291,7 @@ axis_index_p.reference = unsupported(_OUTSIDE)
 
 
 def member_index(names: tuple[Any, ...]) -> Value:
-    """The position along several axes taken as one, the last running fastest."""
+    """The position along several axes taken as one; the last axis varies fastest."""
     index = axis_index_p.bind(axis_name=names[0])
     for name in names[1:]:
         index = add(_mul(index, full((), axis_size_of(name), dtypes.int32)), axis_index_p.bind(axis_name=name))

@@ -466,7 +466,7 @@ def _decompose(
     preferred_element_type: ElementType | None,
     out_sharding: Any,
 ) -> Value:
-    """Patches of the operand times the kernel: one dot_general."""
+    """The product of the operand's patches and the kernel: one dot_general."""
     lhs, rhs, out = dimension_numbers
     dt = preferred_element_type or dtype_of(x)
     if batch_group_count > 1:  # groups of images are groups of features of fewer images
@@ -479,7 +479,7 @@ def _decompose(
     if 0 in sizes or 0 in shape or 0 in kernel_shape:
         return transpose(full(sizes, 0, dt), _inverse(out))
     spatial, window = len(sizes) - 2, tuple(kernel_shape[2:])
-    # a patch's features lie side by side where they can: then patches are copied, and read, in long runs
+    # the features of a patch are contiguous if possible: then patches are copied, and read, in long runs
     first = 1 if groups == 1 else 2
     x = transpose(x, (lhs[0], *lhs[2:], lhs[1]) if groups == 1 else lhs)
     edges = ((0, 0), *padding, (0, 0)) if groups == 1 else ((0, 0), (0, 0), *padding)

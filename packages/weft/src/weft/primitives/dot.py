@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 @param_type
 class DotAlgorithm(NamedTuple):
-    """How a product is computed: the types that factors are rounded to and sums kept in, and into how many parts a
-    factor is split.
+    """How a product is computed: the types to which factors are rounded and in which sums are accumulated, and into how
+    many parts a factor is split.
 
     Example:
         >>> from weft import lax
@@ -58,8 +58,8 @@ class DotAlgorithm(NamedTuple):
 
 @param_type
 class DotAlgorithmPreset(enum.Enum):
-    """The algorithms that hardware has: the types of the factors, then that of the sums; `_X3` takes three products
-    to make one.
+    """The algorithms of existing hardware: the types of the factors, then that of the sums; `_X3` uses three products
+    for one.
     """
 
     DEFAULT = 0
@@ -150,7 +150,7 @@ def dot_abstract(
 
 
 def _width(dt: ElementType) -> tuple[bool, int, int, int, bool]:
-    """What decides which of two dtypes a product has: complex, range, digits, bits, a sign."""
+    """The properties that decide which of two dtypes a product has: complex, range, digits, bits, signedness."""
     real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
     info = limits.finfo(real) if dtypes.is_float(real) else None
     return (
@@ -193,7 +193,7 @@ def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision:
 
 
 def _has_algorithm(precision: Any) -> bool:
-    """Whether a product is asked for whose sums are kept in floats of a given type."""
+    """Whether the required product accumulates its sums in floats of a given type."""
     return (
         isinstance(precision, DotAlgorithm)
         or isinstance(precision, DotAlgorithmPreset)
@@ -202,7 +202,7 @@ def _has_algorithm(precision: Any) -> bool:
 
 
 def _bits(dt: ElementType) -> int:
-    """Of a complex number those of one part."""
+    """The properties of one part of a complex number."""
     return 1 if dtypes.is_bool(dt) else dtypes.bits(dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
 
 

@@ -62,10 +62,10 @@ def _elementwise(
 ) -> Primitive:
     """A new elementwise primitive.
 
-    `wire` says what a program from outside may hold of it (core.wire). `jvp` is None (no derivative) or one function
+    `wire` says what a program from outside may contain of it (core.wire). `jvp` is None (no derivative) or one function
     for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero. `out` maps the
-    operands' dtype to the result's. `refuse(dtype, **params)` says what is wrong with an operand's dtype or a
-    parameter, where `kinds` does not say it all.
+    operands' dtype to the result's. `refuse(dtype, **params)` returns what is wrong with an operand's dtype or a
+    parameter, for conditions that `kinds` does not express.
     """
     primitive = Primitive(name, basic=basic, wire=wire)
 
@@ -272,7 +272,7 @@ eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 
 def _share(compare: Callable[..., Value], x: Value, y: Value) -> Value:
-    """The derivative of max and min by x: 1 where x comes first, 1/2 where both are equal.
+    """The derivative of max and min with respect to x: 1 if x is chosen, 1/2 if both are equal.
 
     The operands are compared with each other. A compiler may compute a value twice and round it differently each time;
     then neither operand would equal the result, and both derivatives would be lost.

@@ -90,7 +90,7 @@ def _fft_transpose(ct: Value, x: Value, *, fft_type: Any, fft_lengths: Shape) ->
         shape = shape_of(ct)
         whole = pad(ct, scalar_like(ct, 0), [(0, 0, 0)] * (len(shape) - 1) + [(0, lengths[-1] - shape[-1], 0)])
         return [real(fft(whole, FftType.FFT, lengths))]
-    # each term but the first (and the middle one of an even length) stands for two that are each other's conjugates
+    # each term but the first (and the middle one of an even length) represents two conjugate terms
     n = lengths[-1]
     out = fft(ct, FftType.RFFT, lengths)
     at = index(shape_of(out), -1)

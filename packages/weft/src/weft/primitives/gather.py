@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 @param_type
 class GatherScatterMode(enum.Enum):
-    """What happens to indices out of bounds: CLIP moves them in, FILL_OR_DROP reads a fill value and drops updates,
-    PROMISE_IN_BOUNDS leaves it open. ONE_HOT drops updates as FILL_OR_DROP does, and is a mode of scatters only."""
+    """The treatment of indices out of bounds: CLIP moves them inside, FILL_OR_DROP reads a fill value and drops
+    updates, PROMISE_IN_BOUNDS leaves the result undefined. ONE_HOT drops updates as FILL_OR_DROP does, and is a mode of
+    scatters only.
+    """
 
     CLIP = 0
     FILL_OR_DROP = 1
@@ -264,10 +266,10 @@ def _gather_reference(
 
 
 def gather_fill(dt: ElementType, fill_value: Value) -> Value:
-    """The value read out of bounds: NaN, the smallest signed or the largest unsigned integer, unless the call names
+    """The value read out of bounds: NaN, the smallest signed or the largest unsigned integer, unless the call gives
     one.
     """
-    if fill_value is not None or dtypes.is_key(dt):  # of keys, that of their words
+    if fill_value is not None or dtypes.is_key(dt):  # for keys, the fill value of their words
         return fill_value
     if dtypes.is_inexact(dt):
         return math.nan
@@ -384,8 +386,8 @@ def gather(
         and math.copysign(1, fill_value) < 0
         and dtypes.is_float(dtype_of(x))
     ):
-        # Parameters are compared as numbers wherever programs are kept, and -0.0 equals 0.0: so the zero has its sign
-        # from an operation.
+        # Caches of programs compare parameters as numbers, and -0.0 equals 0.0: so an operation gives the zero its
+        # sign.
         return neg(
             gather(
                 neg(x),

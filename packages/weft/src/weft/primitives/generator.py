@@ -71,7 +71,7 @@ def _abstract(
 
 
 def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape, **params: Any) -> tuple[Value, Any]:
-    """One generator makes the numbers of all: that of the first key, as in JAX. The other keys stay as they are."""
+    """The generator of the first key makes the numbers of all keys, as in JAX. The other keys stay unchanged."""
     keys = moveaxis(args[0], dims[0], 0)
     words = shape_of(keys)[1]
     if axis.size == 0:
@@ -146,7 +146,7 @@ def _halved(shape: Sequence[Size]) -> tuple[Value, Value]:
 
 
 def _threefry_words(state: Value, shape: Sequence[Size]) -> tuple[Value, Value]:
-    """uint32 of `shape`, each hash giving two neighbours along one axis."""
+    """uint32 of `shape`; each hash gives two adjacent numbers along one axis."""
     axis, half = _halved(shape or (1,))
     pair, after = _threefry_pairs(state, half)
     wide = [reshape(w, (*half[: axis + 1], 1, *half[axis + 1 :])) for w in pair]
@@ -270,7 +270,7 @@ def _fold_in(key: Value, data: Value) -> Value:
 
 
 def _first(keys: Value) -> Value:
-    """One key of an array of them: its generator makes the numbers of all, as in JAX."""
+    """The generator of one key of an array of them makes the numbers of all, as in JAX."""
     shape = shape_of(keys)
     return reshape(slice_(keys, (0,) * len(shape), (*[1] * (len(shape) - 1), 4)), (4,))
 

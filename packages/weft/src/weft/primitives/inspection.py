@@ -1,4 +1,4 @@
-"""Looking at how a value lies over devices, also inside compiled programs, where the compiler chooses."""
+"""Inspecting the sharding of a value, also inside compiled programs, where the compiler chooses it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tupl
     return [], []
 
 
-inspect_sharding_p.cache = None  # functions must not be kept alive by a cache of types
+inspect_sharding_p.cache = None  # a cache of types must not keep functions alive
 inspect_sharding_p.abstract = lambda aval, *, callback: []
 inspect_sharding_p.effects = lambda params: _DEBUG
 inspect_sharding_p.transpose = unsupported("inspect_sharding computes nothing, so there is nothing to transpose")
 inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
-inspect_sharding_p.reference = lambda x, *, callback: []  # a host value lies nowhere
+inspect_sharding_p.reference = lambda x, *, callback: []  # a host value is on no device
 
 
 @memoized
 def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]]]:
-    """The same program without them, and their callbacks, in order: for a backend whose programs run on one device
-    each, where all lies on that.
+    """The same program without inspections, and their callbacks in order: for a backend whose programs run on one
+    device each, so that all values are on that device.
     """
     callbacks: list[Callable[[Any], None]] = []
 

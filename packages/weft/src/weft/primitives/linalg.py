@@ -1,7 +1,7 @@
 """Factorisations of stacks of matrices and triangular systems, with their derivatives.
 
-All take arrays of shape [..., m, n] and work on each matrix; batching only adds a leading axis. Their loops, for
-backends without LAPACK, stand in `control.factorise`.
+All take arrays of shape [..., m, n] and work on each matrix, so batching only adds a leading axis.
+`decompositions.factorise` has their loops, for backends without LAPACK.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check_matrix(name: str, x: Value, square: bool = False) -> None:
 
 
 def check_same(name: str, *avals: tuple[ShapedArray, int]) -> None:
-    """Raises unless the operands have one dtype and as many batch axes, of equal sizes; each is given with its
+    """Raises unless the operands have one dtype and as many batch axes, of equal sizes. Each operand is given with its
     number of own axes.
     """
     first = avals[0][0]
@@ -84,7 +84,7 @@ def check_same(name: str, *avals: tuple[ShapedArray, int]) -> None:
 
 
 def _batch(primitive: Primitive) -> Callable[..., Any]:
-    """The batching of a primitive of stacks of matrices: one more leading axis."""
+    """The batching of a primitive on stacks of matrices: it gets one more leading axis."""
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
@@ -377,7 +377,7 @@ def _pivots_reference(pivots: Value, *, permutation_size: int) -> Any:
     for where in np.ndindex(pivots.shape[:-1]):
         row = out[where]
         for i, p in enumerate(pivots[where]):
-            other = row[p] if 0 <= p < permutation_size else 0  # what lies outside names nothing
+            other = row[p] if 0 <= p < permutation_size else 0  # indices outside refer to no row
             if 0 <= p < permutation_size:
                 row[p] = row[i]
             row[i] = other

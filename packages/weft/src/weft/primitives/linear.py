@@ -55,7 +55,7 @@ def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sha
         return np.where(clipped >= float(info.max), np.array(info.max, new_dtype), safe)
     if dtypes.is_bool(new_dtype):
         return x != np.zeros((), x.dtype)
-    if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:  # NumPy knows no way from one of these to another
+    if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:  # NumPy can't convert between these
         x = x.astype(np.int8)
     if dtypes.is_float(x.dtype) and dtypes.bits(x.dtype) <= 8:
         x = x.astype(np.float32)
@@ -356,7 +356,7 @@ def transpose(x: Value, permutation: Iterable[int]) -> Value:
 
 
 def moveaxis(x: Value, source: int, destination: int) -> Value:
-    """`x` with one axis moved."""
+    """`x` with one axis moved to another position."""
     if source == destination:
         return x
     order = [d for d in range(len(shape_of(x))) if d != source]

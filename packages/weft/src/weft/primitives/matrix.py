@@ -1,4 +1,4 @@
-"""Products, transposes and triangles of stacks of matrices: what the rules of linear algebra are written with."""
+"""Products, transposes and triangles of stacks of matrices, for the rules of linear algebra."""
 
 from __future__ import annotations
 

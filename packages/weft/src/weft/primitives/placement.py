@@ -1,4 +1,4 @@
-"""Where values lie: constraints on their sharding inside a program, and moves between devices."""
+"""Placement: constraints on the sharding of values inside a program, and moves between devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _abstract(x: ShapedArray, *, sharding: Any) -> ShapedArray:
 
 
 def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, sharding: Any) -> tuple[Value, Any]:
-    """The new axis lies along the mesh axes of `vmap(spmd_axis_name=…)`, or as the compiler likes."""
+    """The new axis is cut along the mesh axes of `vmap(spmd_axis_name=…)`, or as the compiler chooses."""
     (x,), (dim,) = args, dims
     if dim is None:
         return constrain(x, sharding), None
@@ -36,7 +36,7 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, sharding: Any) -> t
 
 
 def constrain(x: Value, sharding: Sharding | None) -> Value:
-    """`x`, which lies as `sharding` says (None: anyhow)."""
+    """`x` with the sharding `sharding` (None: any)."""
     if isinstance(sharding, SingleDeviceSharding):
         return transfer_p.bind(x, devices=(sharding,), srcs=(None,))[0]
     return x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)
@@ -73,7 +73,7 @@ def _put_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, devices: An
 
 
 def _put_transpose(cts: Sequence[Value], *xs: Any, devices: Any, srcs: Any) -> list[Value | None]:
-    """Cotangents go back to where the values came from."""
+    """Cotangents move back to where the values came from."""
     live = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     back = iter(
         transfer_p.bind(

@@ -1,5 +1,5 @@
-"""Positions along axes, which users give as integers of any dtype: an operation on a narrow one must not wrap round
-where the axis is longer than its dtype counts.
+"""Positions along axes. Users pass them as integers of any dtype; an operation on a narrow dtype must not wrap round if
+the axis is longer than its largest number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def holding(dt: ElementType, *sizes: Size) -> ElementType:
-    """A dtype of integers, or a wider one in which the sizes of axes are numbers too."""
+    """A dtype of integers, or a wider one that can represent the sizes of axes."""
     wider = [
         dt,
         *[wide for wide in (dtypes.int32, dtypes.canonicalize(dtypes.int64)) if dtypes.bits(wide) > dtypes.bits(dt)],
@@ -30,7 +30,7 @@ def holding(dt: ElementType, *sizes: Size) -> ElementType:
 
 
 def wide_index(index: Value, *sizes: Size) -> Value:
-    """An index of a dtype that holds the sizes of axes, so that what is computed of both does not wrap round."""
+    """An index in a dtype that can represent the sizes of axes, so that computations with both do not wrap round."""
     return convert(index, holding(dtype_of(index), *sizes))
 
 
@@ -40,8 +40,8 @@ def known_index(index: Value) -> int | None:
 
 
 def narrowed(index: Value, dt: ElementType) -> Value:
-    """An index as `dt`; what is too large (or small) for that is its largest (or smallest) number, out of bounds
-    still.
+    """An index converted to `dt`. A number that is too large (or small) becomes the largest (or smallest) number of
+    `dt`, which is still out of bounds.
     """
     value = known_index(index)
     (low, high), (least, most) = [(info.min, info.max) for info in map(limits.iinfo, (dt, dtype_of(index)))]
@@ -55,7 +55,9 @@ def narrowed(index: Value, dt: ElementType) -> Value:
 
 
 def wrap_index(index: Value, size: Size) -> Value:
-    """An integer index (or an array of them), negative ones counted from the end; of a dtype that holds the size."""
+    """An integer index (or an array of them), with negative ones counted from the end, in a dtype that can represent
+    the size.
+    """
     if dtypes.is_unsigned(dtype_of(index)):
         return index
     index, value = wide_index(index, size), known_index(index)

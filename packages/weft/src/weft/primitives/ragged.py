@@ -1,7 +1,7 @@
 """ragged_dot_general: a product in which one axis of the left operand falls into groups of given sizes.
 
-Where that axis is free, each group meets a matrix of its own on the right; where it is contracted, each group gives a
-product of its own; where it is a batch axis, groups make no difference. Elements after the last group count as zero.
+If that axis is free, each group is multiplied by its own matrix on the right. If it is contracted, each group gives a
+product. If it is a batch axis, groups have no effect. Elements after the last group count as zero.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 @param_type
 class RaggedDotDimensionNumbers(NamedTuple):
-    """The dimension numbers of `ragged_dot_general`: those of dot_general, the ragged axis of lhs, and the axis of
-    groups of rhs, if it has one.
+    """The dimension numbers of `ragged_dot_general`: those of dot_general, the ragged axis of lhs, and the group axis
+    of rhs, if it has one.
     """
 
     dot_dimension_numbers: tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -51,7 +51,7 @@ ragged_dot_general_p = Primitive(
 
 
 class _Mode(NamedTuple):
-    """Which kind of axis is ragged, where it is, and the axes of lhs that each may have groups of its own for."""
+    """The kind of the ragged axis, its position, and the axes of lhs along which groups may differ."""
 
     kind: str  # "free", "contracted" or "batch"
     axis: int
@@ -209,7 +209,7 @@ def _reference(
             at = [slice(None)] * lhs.ndim
             for d, i in zip(mode.prefix, place):
                 at[d] = i
-            # sizes may be negative: nobody has looked at them
+            # sizes may be negative: they have not been checked
             at[mode.axis] = slice(max(start, 0), max(start + int(n), 0))
             place_: tuple[Any, ...] = (g, *at)
             parts[place_] = lhs[tuple(at)]
@@ -242,7 +242,9 @@ def _transpose(
     preferred_element_type: ElementType | None,
     **_: Any,
 ) -> list[Value | None]:
-    """That of the product with lhs expanded into groups; of the expansion, the sum of what lies in each group."""
+    """The derivative of the product with lhs expanded into groups; the derivative of the expansion sums the parts of
+    each group.
+    """
     numbers, linear = ragged_dot_dimension_numbers, is_linear_arg(lhs)
     shape = lhs.aval.shape if linear else shape_of(lhs)
     mode = _mode(len(shape), numbers)
@@ -262,13 +264,13 @@ def _transpose(
 def _batch(
     axis: Axis, args: Sequence[Value], dims: Dims, *, ragged_dot_dimension_numbers: Any, **params: Any
 ) -> tuple[Value, Any]:
-    """One more batch axis, in front of the others."""
+    """Adds a batch axis in front of the others."""
     numbers = ragged_dot_dimension_numbers
     lhs, rhs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:2], dims)]
     sizes = args[2] if dims[2] is None else moveaxis(args[2], dims[2], 0)
     mode = _mode(len(shape_of(lhs)) - 1, numbers)
     unbatched = len(shape_of(sizes)) - (dims[2] is not None)
-    if dims[2] is not None or unbatched > 1:  # groups for each of the axes before, the new one included
+    if dims[2] is not None or unbatched > 1:  # groups for each of the axes before, including the new one
         want = (axis.size, *[shape_of(lhs)[d + 1] for d in mode.prefix], shape_of(sizes)[-1])
         have = tuple(range(dims[2] is None, 1 if unbatched == 1 else len(want) - 1))
         sizes = broadcast_in_dim(sizes, want, (*have, len(want) - 1))

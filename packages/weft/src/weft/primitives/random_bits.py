@@ -232,7 +232,7 @@ def _two_words(high: Value, low: Any, dt: ElementType) -> Value:
 
 
 class Generator(NamedTuple):
-    """A random generator: its name, the dtype of its keys, and what it computes from raw keys."""
+    """A random generator: its name, the dtype of its keys, and the functions that it computes from raw keys."""
 
     name: str
     dtype: dtypes.KeyDType
@@ -271,7 +271,7 @@ def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[...,
     primitive = Primitive(name, basic=False, wire=TAKES_KEYS)
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
-        """The axes of the keys lead in every result, so a batch axis is one more of them."""
+        """The axes of the keys come first in every result, so a batch axis is simply another of them."""
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         return primitive.bind(*args, **params), 0
 
@@ -321,7 +321,7 @@ def _fold_in_abstract(key: ShapedArray, data: ShapedArray) -> ShapedArray:
 
 
 def _fold_in_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
-    """What is not batched gets an axis of size 1: a generator may make the numbers of all keys at once."""
+    """Operands that are not batched get an axis of size 1: a generator may make the numbers of all keys at once."""
     return (
         random_fold_in_p.bind(*[expand_dims(x, (0,)) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]),
         0,

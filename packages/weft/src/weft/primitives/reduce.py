@@ -274,7 +274,7 @@ def _by_decomposition(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _prefix_tangent(primitive: Primitive, x: Value, t: Value, params: Params) -> Value:
-    """d(prefix) along t, one shifted combination after another."""
+    """d(prefix) along t, by shifted combinations."""
     axis, reverse = params["axis"], params["reverse"]
     shape, shift = shape_of(x), 1
     rule, identity = _STEP[primitive.name]

@@ -1,9 +1,9 @@
-"""Mutable references: primitives that make, read and write a place of memory. Before a program is compiled they are
-gone (`transforms/discharge.py`): what a reference holds is a value that the program hands on.
+"""Mutable references: primitives that make, read and write a memory cell. They are removed before a program is compiled
+(`transforms/discharge.py`): the program passes the values of references along.
 
-A place in a reference is a parameter `index`, one entry for each axis: ("at", i) a number, ("slice", start, size,
-stride), ("array",). A number or start of None, and each array, is an operand. Axes of numbers and arrays come first in
-what is read, as if they were one index.
+A part of a reference is a parameter `index` with one entry for each axis: ("at", i) a number, ("slice", start, size,
+stride), ("array",). A number or start that is None, and each array, is an operand. In the result, axes of numbers and
+arrays come first, as if they were one index.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def whole(shape: Sequence[int]) -> tuple[Any, ...]:
 
 
 def result_shape(index: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The shape of what an index picks."""
+    """The shape of the part that an index selects."""
     rest, lead = iter(operands), ()
     for entry in index:
         if entry[0] == "array" or entry[1] is None:
@@ -143,7 +143,7 @@ _INT32 = TypedScalar(0, shaped((), dtypes.int32))
 
 
 def _flat_positions(x: Value, index: Value, operands: Value) -> tuple[Value, Value]:
-    """`x` as a vector, and where in it the picked elements lie."""
+    """`x` as a vector, and the positions in it of the selected elements."""
     shape = shape_of(x)
     total = result_shape(index, [get_aval(o) for o in operands])
     lead = len(total) - sum(e[0] == "slice" for e in index)
@@ -242,7 +242,7 @@ def _zeros(aval: AbstractValue) -> Value:
 def _new_ref_jvp(
     primals: Sequence[Value], tangents: Sequence[Value], *, kind: Any, memory_space: Any
 ) -> tuple[Value, Value]:
-    # "tangent" marks the references of the derivative that is taken now; those of earlier ones are ordinary here
+    # "tangent" marks the references of the current derivative; those of earlier derivatives are ordinary here
     out = new_ref_p.bind(*primals, kind=None if kind == "tangent" else kind, memory_space=memory_space)
     (t,) = tangents
     if tangent_aval(get_aval(primals[0])).dtype == dtypes.float0:
@@ -257,7 +257,7 @@ def _get_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, index: Valu
 
 
 def _tracked(name: str, tangents: Sequence[Value], ref: Value) -> bool:
-    """Whether the tangents of what the reference holds are kept; an error where they would be lost."""
+    """Whether the tangents of the reference's value are stored; an error if they would be lost."""
     if type(tangents[0]) is not Zero:
         return True
     if type(tangents[1]) is not Zero:
@@ -318,7 +318,7 @@ def _new_ref_partial_eval(trace: Any, args: tuple[Value, ...], params: Params) -
 
 
 def _new_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, kind: Any, memory_space: Any) -> tuple[Value, Any]:
-    # what is written later may be batched, so the reference is
+    # later writes may be batched, so the reference is batched
     x = broadcast_to_axis(args[0], axis.size) if dims[0] is None else moveaxis(args[0], dims[0], 0)
     return new_ref_p.bind(x, kind=kind, memory_space=memory_space), 0
 

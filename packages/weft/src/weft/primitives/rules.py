@@ -101,7 +101,7 @@ def no_negative(name: str, shape: Sequence[Any]) -> None:
 
 
 def linear_jvp(primitive: Primitive) -> JvpRule:
-    """The jvp of a primitive that is linear in its one argument."""
+    """The jvp of a primitive that is linear in its only argument."""
 
     def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)

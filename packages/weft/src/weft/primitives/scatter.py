@@ -267,8 +267,8 @@ _scatter_linear(scatter_sub_p, neg)
 def _scatter_jvp(
     primals: Sequence[Value], tangents: Sequence[Value], *, dimension_numbers: Any, **params: Any
 ) -> tuple[Value, Value]:
-    """Which update wins where several write to one place is found by scattering their numbers; only the winner has a
-    tangent.
+    """If several updates write to one place, the one that takes effect is found by scattering their numbers; only that
+    one has a tangent.
     """
     x, indices, updates = primals
     tx, _, tu = tangents
@@ -296,7 +296,7 @@ def _scatter_jvp(
 def _scatter_transpose(
     ct: Value, x: Value, indices: Value, updates: Value, *, dimension_numbers: Any, **params: Any
 ) -> list[Value | None]:
-    """Only scatters to distinct places are linear as they stand; others were rewritten by the jvp rule."""
+    """Only scatters to distinct places are linear directly; the jvp rule rewrote all others."""
     if not params["unique_indices"]:
         raise NotImplementedError(
             "the transpose of scatter needs unique_indices=True; use scatter_add for indices that may repeat."
@@ -318,7 +318,7 @@ scatter_p.jvp, scatter_p.transpose = _scatter_jvp, _scatter_transpose
 
 
 def _scatter_mul_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
-    """Exact for places that at most one update reaches."""
+    """Exact for places to which at most one update is written."""
     x, indices, updates = primals
     tx, _, tu = tangents
     out = scatter_mul_p.bind(*primals, **params)
@@ -433,5 +433,5 @@ def _gather_transpose(
     ]
 
 
-# The rules of scatters gather, and so are written after it; what gather's own rule scatters with comes last.
+# The rules of scatters use gather, and so follow it; the part that gather's own rule needs comes last.
 gather_p.add_rules(transpose=_gather_transpose)

@@ -301,7 +301,7 @@ concatenate_p.batch = _concatenate_batch
 
 
 def concatenate(xs: Value, dimension: int) -> Value:
-    """The arrays `xs` one after another along `dimension`."""
+    """Concatenates the arrays `xs` along `dimension`."""
     xs = list(xs)
     return xs[0] if len(xs) == 1 else concatenate_p.bind(*xs, dimension=dimension)
 
@@ -345,7 +345,7 @@ def _many_jvp(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _filled(cts: Sequence[Value]) -> list[Any]:
-    """Cotangents with arrays for those that are known to be zero."""
+    """Cotangents, with arrays for those that are known to be zero."""
     return [full(c.shape, 0, c.dtype) if type(c) is Zero else c for c in cts]
 
 
@@ -453,7 +453,7 @@ stack_p.decompose = lambda *xs, axis: concatenate([expand_dims(x, (axis,)) for x
 
 
 def stack(xs: Value, axis: int) -> Value:
-    """Arrays of one shape side by side along a new axis."""
+    """Stacks arrays of one shape along a new axis."""
     return stack_p.bind(*xs, axis=axis)
 
 

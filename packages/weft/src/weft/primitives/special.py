@@ -1,6 +1,6 @@
 """Special functions: gamma's relatives, Hurwitz's zeta, Bessel functions, incomplete gamma and beta functions.
 
-Those whose decomposition needs no loop have it here; the others' stand in `control.incomplete`.
+A decomposition without a loop is here; `decompositions.incomplete` has the others.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 def no_derivative(
     name: str, argument: str, error: type[Any] = NotImplementedError, instead: str = ""
 ) -> Callable[..., Any]:
-    """The jvp of an operand that a function has no derivative for: an error that says so."""
+    """The jvp for an operand without a derivative: an error that says so."""
 
     def refuse(*_: Any) -> NoReturn:
         raise error(f"{name} has no derivative with respect to {argument}.{instead}")
@@ -75,7 +75,7 @@ def same_shape(name: str, xs: Value) -> list[Any]:
 
 
 def in_single(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` of operands of one shape, computed in float32 where they have 16 bits."""
+    """`f` of operands of one shape, computed in float32 if they have 16 bits."""
 
     def g(*xs: Any) -> Any:
         narrow = dtype_of(xs[0])
@@ -175,7 +175,7 @@ _BERNOULLI = (
     -236364091 / 2730,
 )
 _WEIGHTS = tuple([b / math.factorial(2 * j) for j, b in enumerate(_BERNOULLI, 1)])
-_DIRECT = 9  # terms that are summed as they stand
+_DIRECT = 9  # terms that are summed directly
 
 
 def _zeta_scalar(x: float, q: float) -> float:
@@ -557,7 +557,7 @@ NODES, NODE_STEP = 60, 0.125
 
 
 def _stirling_scalar(z: float) -> float:
-    """What log Γ(z) has besides (z - 1/2) log z - z + log(2π) / 2."""
+    """The terms of log Γ(z) besides (z - 1/2) log z - z + log(2π) / 2."""
     if z < _STIRLING_FROM:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + _HALF_LOG_2PI)
     return sum([w * (1 / z) ** (2 * j + 1) for j, w in enumerate(STIRLING)])
@@ -660,14 +660,14 @@ def _halves(x: Value) -> tuple[Value, Value]:
 
 
 def _product(x: Value, y: Value) -> tuple[Value, Value]:
-    """x y, and what it lost by rounding."""
+    """The product x y, and its rounding error."""
     product, (a, b), (c, d) = mul(x, y), _halves(x), _halves(y)
     return product, add(add(add(sub(mul(a, c), product), mul(a, d)), mul(b, c)), mul(b, d))
 
 
 def beta_offset(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
-    """(1 - x, a (1 - x) - b x). The latter is computed as if exactly: what large products lose by rounding may be
-    more than a standard deviation.
+    """(1 - x, a (1 - x) - b x). The second is computed without rounding errors of the products, which may exceed a
+    standard deviation if the products are large.
     """
     one = filled(x, 1)
     y = sub(one, x)

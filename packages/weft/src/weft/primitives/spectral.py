@@ -357,7 +357,7 @@ def _eig_jvp(
     t = convert(t, dtype_of(w))
     if not vectors:
         return [w], [diagonal(solve_with_lu(vs[0], matmul(t, vs[0])))]
-    # left vectors are the right ones of the conjugate transpose, whose eigenvalues are the conjugates
+    # left vectors are the right vectors of the conjugate transpose, whose eigenvalues are the conjugates
     slopes = [_eigen_slopes(conjugate(w), vs[0], mH(t))] if compute_left_eigenvectors else []
     slopes += [_eigen_slopes(w, vs[-1], t)] if compute_right_eigenvectors else []
     dw = slopes[-1][0] if compute_right_eigenvectors else conjugate(slopes[0][0])
@@ -412,7 +412,7 @@ hessenberg_p.jvp = unsupported("hessenberg has no derivative rule: its reflectio
 
 
 def unsorted() -> NotImplementedError:
-    """What every backend says of a Schur form with sorted eigenvalues; it can be traced, as in JAX."""
+    """The error of every backend for a Schur form with sorted eigenvalues; it can be traced, as in JAX."""
     return NotImplementedError(
         at_user_line("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out.")
     )
@@ -426,8 +426,8 @@ def _schur_abstract(
 
 
 def _schur_reference(x: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any) -> Any:
-    """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and
-    imaginary parts of a pair's.
+    """An orthonormal basis of the spaces that eigenvectors span, one after the other. For a conjugate pair of a real
+    matrix, the real and the imaginary part are used.
     """
     if sort_eig_vals:
         raise unsorted()

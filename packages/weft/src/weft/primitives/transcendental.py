@@ -1,5 +1,5 @@
-"""Functions of numbers that are no arithmetic: exponentials, logarithms, trigonometric and hyperbolic functions, roots,
-erf, powers. Some take how exactly they are computed.
+"""Functions of numbers beyond arithmetic: exponentials, logarithms, trigonometric and hyperbolic functions, roots, erf,
+powers. Some have a parameter for the accuracy.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 @param_type
 class AccuracyMode(enum.Enum):
-    """How exactly a function is computed: by the most exact implementation that the backend has, or by its usual
-    one.
-    """
+    """The accuracy of a function: the most accurate implementation of the backend, or the usual one."""
 
     HIGHEST = 1
     DEFAULT = 2
@@ -93,7 +91,7 @@ def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _accurate(name: str, kinds: str, reference: Callable[..., Any], **rules: Any) -> Primitive:
-    """An elementwise primitive with a parameter that says how exactly it is computed."""
+    """An elementwise primitive with a parameter for the accuracy."""
     primitive = _elementwise(
         name, kinds, lambda x, *, accuracy=None: reference(x), **rules, wire=portable(accuracy=optional(ACCURACY))
     )
@@ -204,7 +202,7 @@ cosh: Function = _fn(cosh_p)
 
 
 def _atan2_reference(y: Value, x: Value) -> Any:
-    """The logarithm says the angle of complex numbers, as of real ones."""
+    """The logarithm gives the angle of complex and of real numbers."""
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)) if dtypes.is_complex(x.dtype) else np.arctan2(y, x)
 
 

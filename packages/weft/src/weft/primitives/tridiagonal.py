@@ -36,8 +36,8 @@ def _tridiagonal_abstract(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
 
 
 def _tridiagonal_reference(a: Value, *, lower: bool) -> Any:
-    """Reflections from both sides, as LAPACK's sytrd stores them; the upper triangle is the lower one seen from the
-    last row and column.
+    """Reflections from both sides, as LAPACK's sytrd stores them. The upper triangle is treated as the lower one with
+    rows and columns reversed.
     """
 
     def one(a: Value) -> Value:
@@ -149,7 +149,7 @@ def _part(v: Value, start: int, stop: int) -> Value:
 
 
 def _shift(v: Value, by: int) -> Value:
-    """Rows moved down by `by` (up for a negative one), zeros coming in."""
+    """Rows shifted down by `by` (up if it is negative); zeros are shifted in."""
     shape = shape_of(v)
     moved = _part(v, 0, shape[-2] - by) if by > 0 else _part(v, -by, shape[-2])
     return pad(moved, scalar_like(v, 0), [(0, 0, 0)] * (len(shape) - 2) + [(max(by, 0), max(-by, 0), 0), (0, 0, 0)])

@@ -1,4 +1,4 @@
-"""Windows: sums and extrema over them, and what picks or spreads the derivative of an extremum.
+"""Windows: sums and extrema over them, and the operations that pick or spread the derivative of an extremum.
 
 `unfold` and `fold` are how windows are made of slices, here and for convolutions.
 """
@@ -45,8 +45,8 @@ def window_count(size: int, window: int, stride: int = 1, dilation: int = 1) -> 
 def transposed_padding(
     size: int, window: int, stride: int, count: int, low: int, base_dilation: int, dilation: int
 ) -> tuple[int, int]:
-    """The padding under which the windows over the results, `stride` apart, are those that each of the `size`
-    elements was in.
+    """The padding for which the windows over the results, `stride` apart, contain the results that each of the `size`
+    elements contributed to.
     """
     before = dilated(window, dilation) - 1 - low
     return before, dilated(size, base_dilation) + dilated(window, dilation) - 1 - dilated(count, stride) - before
@@ -61,7 +61,7 @@ def window_shape(
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
 ) -> tuple[Any, ...]:
-    """The shape of a reduction over windows, or an error that names what does not fit."""
+    """The shape of a reduction over windows; an error names the parameter that does not fit."""
     rank = len(shape)
     given: dict[str, Sequence[Any]] = {
         "window_dimensions": window_dimensions,
@@ -91,7 +91,7 @@ def window_shape(
 
 # windows as slices ---------------------------------------------------------------------------------------------------
 
-MANY = 32  # more slices than this are one gather
+MANY = 32  # more slices than this become one gather
 
 
 def unfold(x: Value, axis: int, window: int, stride: int = 1, dilation: int = 1, to: int | None = None) -> Value:
@@ -127,7 +127,7 @@ def unfold(x: Value, axis: int, window: int, stride: int = 1, dilation: int = 1,
 
 
 def fold(x: Value, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Value:
-    """The transpose of `unfold`: the windows (axes `axis` and `axis + 1`) added up where they lie in an axis of
+    """The transpose of `unfold`: adds the windows (axes `axis` and `axis + 1`) at their positions in an axis of
     `size`.
     """
     shape = shape_of(x)
@@ -156,7 +156,7 @@ def fold(x: Value, axis: int, size: int, stride: int = 1, dilation: int = 1) -> 
 
 
 def _places(count: int, window: int, stride: int, dilation: int) -> Value:
-    """Where place q of window r lies, as indices of shape (count, window, 1)."""
+    """The positions of place q of window r, as indices of shape (count, window, 1)."""
     shape = (count, window, 1)
     scaled = lambda axis, by: mul(iota(dtypes.int32, shape, axis), full(shape, by, dtypes.int32))
     return add(scaled(0, stride), scaled(1, dilation))
@@ -194,7 +194,7 @@ def patches(
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
 ) -> Value:
-    """Each window in a row of its own: the shape of the result of the reduction, and an axis for the places, last."""
+    """Each window in its own row: the shape of the result of the reduction, and a last axis for the places."""
     x = padded(x, value, padding, base_dilation)
     rank = len(window_dimensions)
     for axis in reversed(range(rank)):
@@ -417,13 +417,13 @@ def _check_selection(name: str, x: Value, operand: Value, select_prim: str) -> N
         raise type_error(f"{name}: select_prim must be one of {', '.join(_WORST)}, got {select_prim!r}.")
 
 
-# What loses against every element, and how the place of the winner is found.
+# A value that loses against every element, and the comparison that finds the winner.
 _WORST = {"ge": lowest, "le": highest}
 _WINNER = {"ge": argmax, "le": argmin}
 
 
 def _is_winner(operand: Value, select_prim: str, params: Params) -> Value:
-    """For each place of each window whether it is the chosen one."""
+    """For each place of each window, whether it is the chosen one."""
     rows = patches(operand, full((), _WORST[select_prim](dtype_of(operand)), dtype_of(operand)), **params)
     shape = shape_of(rows)
     last = len(shape) - 1

@@ -1,1 +1,1 @@
-"""What runs programs: the backend interface, arrays, devices, and the dispatch of eager operations and jit calls."""
+"""Running programs: the backend interface, arrays, devices, and the dispatch of eager operations and jit calls."""

@@ -1,4 +1,4 @@
-"""Ahead of time: the stages between a jitted function and its results, one by one. trace → lower → compile → call."""
+"""Ahead-of-time compilation: the stages between a jitted function and its results. trace → lower → compile → call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ArgInfo:
-    """What is known of one argument: its shape and dtype, and whether its memory is given away."""
+    """The type of one argument: its shape and dtype, and whether its memory is donated."""
 
     __slots__ = ("_aval", "donated")
 
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 class MemoryStats(dict[str, Any]):
-    """Bytes by what they are for; each is an attribute too."""
+    """Numbers of bytes by purpose; each is an attribute too."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -70,7 +70,7 @@ class MemoryStats(dict[str, Any]):
 
 
 class Stage:
-    """What all stages know of a function's signature."""
+    """The signature of a function, which all stages share."""
 
     in_tree: PyTreeDef
     out_tree: PyTreeDef
@@ -101,7 +101,7 @@ class Stage:
 
 
 class TracedCall(NamedTuple):
-    """What tracing a function for one type of arguments gave."""
+    """The result of tracing a function for one type of arguments."""
 
     jaxpr: ClosedJaxpr
     out_tree: PyTreeDef
@@ -109,7 +109,7 @@ class TracedCall(NamedTuple):
 
 
 class Jitted(Protocol):
-    """What the stages ask of a jitted function."""
+    """The part of a jitted function that the stages use."""
 
     name: str
     keep_unused: bool
@@ -243,9 +243,7 @@ class Lowered(Stage):
             )
 
     def cost_analysis(self) -> dict[Any, Any]:
-        """What the compiler estimates of the program: flops, bytes accessed and others, by name; {} where it
-        estimates nothing.
-        """
+        """The compiler's estimates of the program: flops, bytes accessed and others, by name; {} if it makes none."""
         return self.compile().cost_analysis()
 
     def compile(
@@ -363,7 +361,7 @@ class Compiled(Stage):
         return self.executable.as_text(stage)
 
     def cost_analysis(self) -> dict[Any, Any]:
-        """What the compiler estimates of the program, by name."""
+        """The compiler's estimates of the program, by name."""
         return self.executable.cost_analysis()
 
     def memory_analysis(self) -> MemoryStats:
@@ -376,14 +374,14 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """Where each argument lies, in the structure (args, kwargs)."""
+        """The sharding of each argument, in the structure (args, kwargs)."""
         device = self.lowered.device
         places = device.ins if type(device) is Partition else [SingleDeviceSharding(device)] * len(self.closed.in_avals)
         return self.in_tree.unflatten(places)
 
     @property
     def output_shardings(self) -> Any:
-        """Where each result lies."""
+        """The sharding of each result."""
         device = self.lowered.device
         places = (
             device.outs
@@ -394,8 +392,8 @@ class Compiled(Stage):
 
 
 def option_pairs(options: Any) -> tuple[Any, ...]:
-    """Compiler options as sorted (name, value) pairs; TypeError for what is no dict of names to strings, numbers and
-    booleans.
+    """Compiler options as sorted (name, value) pairs. Raises TypeError unless they are a dict from names to strings,
+    numbers and booleans.
     """
     if options is None:
         return ()

@@ -1,5 +1,5 @@
-"""Arrays: the Python array of the backends that have none of their own, and the one place where methods and operators
-are put on every class that stands for an array.
+"""Arrays: the Python array class of the backends that have no array class, and the only module that installs methods
+and operators on all classes of arrays.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _install(cls: type[Any], methods: dict[str, Any]) -> None:
 
 
 def installed_method(name: str) -> Any:
-    """What is installed under a name; None where nothing is yet."""
+    """The value installed under a name; None before that."""
     return _methods.get(name)
 
 
 def override_methods(cls: type[Any], methods: dict[str, Any]) -> None:
-    """Gives a class of arrays methods of its own, in the place of those that are installed on all."""
+    """Gives a class of arrays methods that replace those installed on all classes."""
     for name, method in methods.items():
         setattr(cls, name, method)
     cls._weft_own = (*getattr(cls, "_weft_own", ()), *methods)
@@ -109,7 +109,7 @@ class BufferArray:
         return self._cache
 
     def __buffer__(self, flags: int) -> memoryview:
-        """The value's bytes for memoryview and whatever else reads memory, from Python 3.12 on."""
+        """The value's bytes for memoryview and other readers of memory, from Python 3.12 on."""
         return as_view(self._host())
 
     def is_deleted(self) -> bool:
@@ -140,7 +140,7 @@ register_array_class(BufferArray)
 
 
 class KeyArray:
-    """An array of random keys: a dtype of keys over a raw uint32 array with one axis more."""
+    """An array of random keys: a dtype of keys over a raw uint32 array with one more axis."""
 
     __slots__ = ("aval", "raw", "consumed", "consumed_at")  # the last two: see runtime.key_reuse
     _weft_own = (
@@ -176,7 +176,7 @@ class KeyArray:
 
     @property
     def sharding(self) -> Any:
-        """That of the words, without their own axis."""
+        """The sharding of the words, without their axis."""
         found = self.raw.sharding
         return found.update(spec=P(*found.spec.partitions[: self.ndim])) if isinstance(found, NamedSharding) else found
 

@@ -1,6 +1,6 @@
-"""The backend interface. A package offers one through the entry-point group `weft.backends`: for each of its platforms
-an entry point that has the platform's name and names a class with no required arguments, which is instantiated on the
-first look for one of them.
+"""The backend interface. A package offers a backend through the entry-point group `weft.backends`: for each of its
+platforms an entry point that has the platform's name and names a class with no required arguments, which is
+instantiated when a platform is first used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CompileOptions(NamedTuple):
-    """What a compilation depends on besides the program and its devices."""
+    """Everything that a compilation depends on besides the program and its devices."""
 
     name: str = "main"  # shows in compiled text and profiles
     donated: tuple[Any, ...] = ()  # for each argument, whether its buffer may be reused
@@ -33,12 +33,12 @@ class Executable(Protocol):
     """A compiled program."""
 
     def execute(self, args: Sequence[Any]) -> list[Any]:
-        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; work may go on
-        behind them. Results are committed where an argument is. Several threads may call it at a time.
+        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; the computation
+        may still be running. Results are committed if an argument is. Several threads may call it at a time.
         """
 
     def as_text(self, stage: str | None = None) -> str:
-        """The compiled program for reading; `stage` picks one of the backend's own forms, an unknown one raises
+        """The compiled program as text. `stage` chooses one of the backend's forms; an unknown one raises
         ValueError.
         """
 
@@ -50,7 +50,7 @@ class FastCall(NamedTuple):
     """How a backend runs the calls of one jitted function."""
 
     call: Callable[..., Any]
-    forget: Callable[[], None]  # what it has kept of earlier calls
+    forget: Callable[[], None]  # its state from earlier calls
 
 
 class Jit(Protocol):
@@ -81,15 +81,13 @@ class ShowLowered(Protocol):
         *,
         debug_info: bool = False,
     ) -> str:
-        """`dialect` picks one of the backend's own forms, an unknown one raises ValueError; `debug_info` adds the
-        user's lines.
+        """`dialect` chooses one of the backend's forms; an unknown one raises ValueError. `debug_info` adds the lines
+        of the user's code.
         """
 
 
 class Profiler(Protocol):
-    """A profiler that sees into a backend; see `Capabilities.profiler`. What `weft.profiler` makes traces with
-    instead of its own clock.
-    """
+    """A profiler of a backend; see `Capabilities.profiler`. `weft.profiler` uses it instead of its own clock."""
 
     @property
     def ProfileSession(self) -> Callable[..., Any]:
@@ -97,7 +95,7 @@ class Profiler(Protocol):
 
     @property
     def annotation(self) -> Callable[..., Any]:
-        """annotation(name, **metadata): a context manager around what shows under this name."""
+        """annotation(name, **metadata): a context manager around operations that profiles show under this name."""
 
     @property
     def start_server(self) -> Callable[[int], Any]:
@@ -105,14 +103,14 @@ class Profiler(Protocol):
 
     @property
     def register_subprocess(self) -> Callable[[int, int], Callable[[], None]]:
-        """(process, port) of another process to include; returns what ends that."""
+        """(process, port) of another process to include; returns a function that undoes this."""
 
     def memory_profile(self, platform: str) -> bytes:
-        """What lies in the devices' memory, as the program `pprof` reads it."""
+        """The contents of the devices' memory, in the format of the program `pprof`."""
 
 
 class Xla(Protocol):
-    """What belongs to XLA alone; see `Capabilities.xla`."""
+    """Functions that only XLA has; see `Capabilities.xla`."""
 
     @property
     def foreign(self) -> ModuleType:
@@ -137,56 +135,56 @@ class Xla(Protocol):
         """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""
 
     def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
-        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a
-        portable artifact of it.
+        """A program lowered for a platform that need not be available: StableHLO text, and a function that returns a
+        portable artifact of it as bytes.
         """
 
 
 def nothing() -> None:
-    """What is forgotten where nothing was kept."""
+    """Default for backends that store nothing: there is nothing to forget."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a backend offers beyond `devices`, `put` and `compile`. The core asks here and nowhere else, and does
-    without what is not there, so `Capabilities()` is that of a complete backend.
+    """The capabilities of a backend beyond `devices`, `put` and `compile`. The core reads only this object, and works
+    without the capabilities that are not there: `Capabilities()` is valid for a complete backend.
 
     Arrays
-        dtypes: the names of the dtypes that its arrays and programs have. Others are refused, with a BackendError that
-            names them.
-        array_type: the class of its arrays. One of its own lets the core find `apply` by an array's class.
-        spread: `(aval, sharding, parts)` gives an array over the devices of a sharding, from its parts in their order.
-            With it, arrays lie on several devices and `compile` takes a `Partition` where a device stands otherwise;
-            without it, programs run on one device.
-        transfer: `(array, aval, where, committed)` gives one of its arrays on another of its devices, or as a sharding
-            says, not through the host.
-        prefetch: fetches many arrays at once, where reading one takes a round trip.
+        dtypes: the names of the dtypes of its arrays and programs. Others are refused, with a BackendError that names
+            them.
+        array_type: the class of its arrays. If no other backend uses it, the core finds `apply` by an array's class.
+        spread: `(aval, sharding, parts)` returns an array over the devices of a sharding, from its parts in order.
+            With it, arrays may be on several devices, and `compile` takes a `Partition` as well as a device. Without
+            it, programs run on one device.
+        transfer: `(array, aval, where, committed)` returns one of its arrays on another of its devices, or with a
+            sharding, without a copy through the host.
+        prefetch: fetches many arrays at once, for a backend where reading one takes a round trip.
         live_arrays: its arrays of a platform that are not deleted; default: the objects of `array_type` that Python
             knows.
-        memory_kinds: the kinds of memory that a device has, the usual one first.
-        guards_transfers: it looks after the transfer guards (`weft.transfer_guard`) itself.
+        memory_kinds: the kinds of memory of a device, the default kind first.
+        guards_transfers: it applies the transfer guards (`weft.transfer_guard`) itself.
 
     Programs
-        lacks: the primitives that it has no programs with. They are refused when a program is compiled, with a
-            BackendError that names them; all others it lowers itself, or by their decomposition.
+        lacks: the primitives that its programs can't contain. They are refused when a program is compiled, with a
+            BackendError that names them. It lowers all others directly, or by their decomposition.
         apply: `(primitive, args, params)` runs one primitive eagerly on its arrays and host scalars; default: as a
             program of one equation.
-        jit: runs calls that it has seen before with little Python.
-        forget_programs: lets go of compiled programs, for `weft.clear_caches`.
+        jit: repeats earlier calls with little Python.
+        forget_programs: drops compiled programs, for `weft.clear_caches`.
         takes_compiler_options: `compile` takes options by name.
         times_compilation: it records lowering and compiling in `weft.monitoring` itself.
-        lowered_text: shows programs before they are compiled; default: as jaxprs.
-        runtime_executable: what `Compiled.runtime_executable()` gives for one of its executables.
+        lowered_text: returns the text of programs before they are compiled; default: that of jaxprs.
+        runtime_executable: the result of `Compiled.runtime_executable()` for one of its executables.
 
     Platforms
-        branches_of: the platforms whose branch of `platform_dependent` its devices run where a program has none for
-            theirs, and no default.
-        host_platform: the platform of the machine behind a device; programs exported for that one run here too.
+        branches_of: the platforms whose branch of `platform_dependent` its devices run, for a program without a branch
+            for their own platform and without a default.
+        host_platform: the platform of the machine behind a device; programs exported for that platform run here too.
         process_index: the number of this process among those that share a platform's devices.
 
     Others
-        profiler: a profiler that sees into it.
-        xla: what belongs to XLA alone.
+        profiler: its profiler.
+        xla: functions that only XLA has.
     """
 
     dtypes: frozenset[str] = NAMES
@@ -220,7 +218,7 @@ class Backend(Protocol):
     capabilities: Capabilities
 
     def devices(self, platform: str | None = None) -> list[Any]:
-        """All devices, or those of one platform; raises BackendError when there are none, with the reason."""
+        """All devices, or those of one platform. Raises BackendError, with the reason, if there are none."""
 
     def put(self, value: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
         """A host array (see `weft.host`) as an array on `device`. The host memory may change afterwards."""
@@ -233,7 +231,7 @@ MEMBERS = ("name", "platforms", "capabilities", "devices", "put", "compile")  # 
 
 
 class Buffers(Protocol):
-    """What a `BufferArray` asks of its backend about its handle."""
+    """The methods of a backend that a `BufferArray` calls with its handle."""
 
     def read(self, handle: Any, nbytes: int) -> Any:
         """The bytes of an array, row by row; waits for them if it must."""

@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from .partition import Where
     from importlib.metadata import EntryPoint
 
-# each entry point is named after a platform, so that looking for one loads no other backend
+# each entry point is named after a platform, so that looking for one platform loads no other backend
 GROUP = "weft.backends"
-# The order in which the default platform is looked for. Others run what names them: an argument, a device,
-# `jax_platforms`.
+# The order in which the default platform is chosen. Other platforms are used only if an argument, a device or
+# `jax_platforms` names them.
 PREFERENCE = ("tpu", "cuda", "cpu", "wasm", "webgpu", "reference")
 ALIASES = {"gpu": "cuda", "xla": "cpu"}
 
-# array class -> its backend's way to run one primitive, for the backends that have one
+# array class -> its backend's function that runs one primitive, for the backends that have one
 eager: dict[type[Any], Any] = {}
 _factories: dict[str, Callable[[], Any]] = {}  # by platform; registered by hand: reference, tests
 _entries: dict[str, EntryPoint] = {}  # by platform; as last read
-_made: dict[Callable[[], Any], Any] = {}  # factory -> the backend: one for all its platforms
+_made: dict[Callable[[], Any], Any] = {}  # factory -> the backend: one instance for all its platforms
 _making = threading.RLock()  # a factory may look for devices itself
 _backends: dict[str, Any] = {}  # platform -> backend, for the platforms that were looked for
 
 
 def register_backend(factory: Callable[[], Any], *platforms: str) -> None:
-    """Makes a backend known without an entry point. `factory` takes no arguments and is called on the first look for
-    one of the platforms.
+    """Registers a backend without an entry point. `factory` takes no arguments and is called when one of the platforms
+    is first used.
     """
     for platform in platforms:
         _factories[platform] = factory
@@ -45,7 +45,9 @@ def register_backend(factory: Callable[[], Any], *platforms: str) -> None:
 
 
 def _read_entries() -> None:
-    """Reads what installed packages offer; BackendError where two offer different backends for one platform."""
+    """Reads the entry points of installed packages. Raises BackendError if two offer different backends for one
+    platform.
+    """
     metadata = import_module("importlib.metadata")  # 15 ms that a program may never need
     found: dict[str, EntryPoint] = {}
     for entry in metadata.entry_points(group=GROUP):
@@ -64,9 +66,7 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def known_platforms() -> list[str]:
-    """The platforms that some installed or registered backend has, whether there is a device or not; the preferred
-    ones first.
-    """
+    """The platforms of all installed or registered backends, with or without devices; the preferred ones first."""
     _read_entries()
     names = {*_factories, *_entries}
     return [*[p for p in PREFERENCE if p in names], *sorted(names.difference(PREFERENCE))]
@@ -122,7 +122,7 @@ def backend_for(platform: str) -> Any:
 
 
 def _welcome(backend: Any) -> Any:
-    """A backend that was just made, if it is one; what its package runs is not the user's from now on."""
+    """Checks a new backend. Frames of its package are hidden from errors from now on."""
     lacking = [name for name in MEMBERS if name not in dir(backend)]
     if lacking:
         raise BackendError(
@@ -145,7 +145,7 @@ def known_backends() -> list[Any]:
 
 
 def forget_backend(backend: Any) -> None:
-    """Lets go of a backend; the next look for one of its devices makes it again."""
+    """Forgets a backend; it is made again when one of its devices is next used."""
     for factory in [f for f, made in _made.items() if made is backend]:
         del _made[factory]
     for platform in [p for p, made in _backends.items() if made is backend]:

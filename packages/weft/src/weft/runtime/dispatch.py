@@ -53,7 +53,7 @@ def put(
     uncommitted.
     """
     kind = array_aval(get_aval(value) if aval is None else aval)
-    if kind.dtype == dtypes.float0:  # no device has such arrays
+    if kind.dtype == dtypes.float0:  # no device supports such arrays
         return dtypes.float0_zeros(kind.shape)
     where = default_device() if device is None else own_place(device)
     backend = backend_of(where)
@@ -81,8 +81,8 @@ def host_array(value: Value, aval: AbstractValue) -> Any:
 
 
 def device_of(args: Sequence[Any]) -> Any:
-    """Where a computation on `args` runs: with its committed arguments, else on the default device. A Sharding if an
-    argument lies on several.
+    """Where a computation on `args` runs: on the devices of its committed arguments, else on the default device. A
+    Sharding if an argument is on several devices.
     """
     committed = uncommitted = None
     for x in args:
@@ -153,7 +153,7 @@ def program_for(
 def runnable(
     closed: ClosedJaxpr, where: Where | None, donated: Sequence[Any] = ()
 ) -> tuple[ClosedJaxpr, Any, tuple[Any, ...]]:
-    """A program with those of its arguments and results that have values, where it runs, and which of these
+    """A program without the arguments and results that have no values, where it runs, and which of the remaining
     arguments are donated.
     """
     if not has_valueless(closed):
@@ -167,7 +167,7 @@ def runnable(
 
 
 def compile_place(device: Where, consts: Sequence[Any]) -> tuple[Any, ...]:
-    """(where a program runs whose constants are leading arguments, where each of these lies)."""
+    """(placement of a program whose constants are leading arguments, placement of each constant)."""
     if type(device) is not Partition:
         return device, [device] * len(consts)
     places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in consts]
@@ -186,7 +186,7 @@ def exported_for(jaxpr: Jaxpr) -> frozenset[Any]:
 def check_platform(name: str, platforms: tuple[Any, ...], device: Where) -> None:
     """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
     behind = backend_of(device).capabilities.host_platform
-    # "remote", and what the host has
+    # "remote", and the host's platform
     names = {ALIASES.get(n, n) for n in (device.platform, *([] if behind is None else [behind(device)]))}
     if not names & set(platforms):
         here = " or ".join(sorted(names))
@@ -311,7 +311,7 @@ def run_on_refs(
     keep_unused: bool,
     compiler_options: tuple[Any, ...],
 ) -> list[Any]:
-    """`run_jaxpr` for a program that makes references or is given some, which hold what it wrote afterwards."""
+    """`run_jaxpr` for a program that makes references or takes them. They hold the written values afterwards."""
     values = [*closed.consts, *args]
     refs = [x for x in values if type(x) is Ref]
     if len(set(map(id, refs))) < len(refs):
@@ -322,7 +322,7 @@ def run_on_refs(
             )
         )
     held = [x.value if type(x) is Ref else x for x in values]
-    if type(device) is Partition:  # what a reference holds stays where it lies
+    if type(device) is Partition:  # the value of a reference stays on its device
         places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in held[: len(closed.consts)]]
         spread = device.with_constants(places)
         device = spread._replace(
@@ -337,13 +337,13 @@ def run_on_refs(
 
 @memoized
 def _on_values(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """The same program on what its references hold; its constants are leading arguments."""
+    """The same program on the values of its references; its constants are leading arguments."""
     return discharge(ClosedJaxpr(consts_as_args(jaxpr), []))
 
 
 def _each_ref_once(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, Sequence[Any]]:
-    """A program of one equation that is given a reference twice (a loop's condition and body may both close over
-    one), with one argument for it.
+    """A program of one equation that takes a reference twice (a loop's condition and body may both close over it),
+    changed to take it once.
     """
     if len(set(map(id, args))) == len(args):
         return closed, args
@@ -356,11 +356,11 @@ def _each_ref_once(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxp
     ]
 
 
-_eager: dict[Any, Any] = {}  # (primitive, parameters, avals) -> the closed jaxpr of that one operation
+_eager: dict[Any, Any] = {}  # (primitive, parameters, avals) -> the closed jaxpr of that operation
 
 
 def run_primitive(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
-    """What the root trace does: runs one primitive now."""
+    """The work of the root trace: runs one primitive now."""
     if primitive.impl is not None:
         return primitive.impl(*args, **params)
     if primitive.effects is not None and touches in primitive.effects(params):
@@ -417,13 +417,13 @@ def single_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[A
                 " does this: weft.export.export, weft.eval_shape, weft.make_jaxpr."
             )
         if key is not None:
-            if len(_eager) >= 10_000:  # shapes that never come again must not pile up
+            if len(_eager) >= 10_000:  # shapes that do not recur must not accumulate
                 _eager.clear()
             _eager[key] = closed
     return closed
 
 
-# keys come and go between their two representations without a program
+# converting between the two representations of keys needs no program
 random_wrap_p.add_rules(
     impl=lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if is_array(raw) else put(raw))
 )
@@ -435,7 +435,7 @@ def move(x: Value, where: Where | None = None, copy: bool = False, donate: bool 
     """A value as an array on a device or as a Sharding says, committed to it; without either, where it is, or on the
     default device.
 
-    `copy` asks for memory of its own. `donate` allows the array's memory to be taken.
+    `copy` requires separate memory. `donate` allows the array's memory to be reused.
     """
     where = where._device if isinstance(where, SingleDeviceSharding) else None if where is None else own_place(where)
     if isinstance(x, KeyArray):
@@ -457,7 +457,7 @@ transfer_p.add_rules(impl=lambda *xs, devices, srcs: [move(x, d) for x, d in zip
 
 
 def _constrain(x: Value, *, sharding: NamedSharding) -> Any:
-    """Outside of a program a constraint is a move; what it leaves open lies as it did."""
+    """Outside of a program, a constraint moves the value; axes that it leaves open keep their placement."""
     if P.UNCONSTRAINED in sharding.spec.partitions:
         here = getattr(spread_of(x), "spec", P())
         sharding = sharding.update(

@@ -1,4 +1,4 @@
-"""Several processes as one computation: each sees the devices of all, and programs may span them."""
+"""Several processes as one computation: each sees the devices of all processes, and programs may span them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What the root trace does with a primitive: runs it, and looks at its results or at its keys where the debugging
-options ask for that.
-"""
+"""The execution of primitives by the root trace. It checks results and keys if the debugging options require it."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from ..core.trace import root
 from . import key_reuse, nans
 from .dispatch import run_primitive
 
-# Each looks at more than the one before, and reads at each call whether its thread's options ask for that.
+# Each checks more than the previous one, and at each call reads whether the options of its thread require it.
 _RUNNERS = (run_primitive, nans.run_checked, key_reuse.run_watched)
 _chosen = 0
 

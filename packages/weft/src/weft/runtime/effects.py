@@ -1,4 +1,4 @@
-"""Running callbacks, and waiting for those that programs still have to make."""
+"""Running callbacks, and waiting for the callbacks of programs that still run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from .partition import Where
 
-# Programs with effects that were started: what a backend gives to wait for each.
+# Started programs with effects: for each, the object that its backend returns to wait for it.
 _running: deque[Any] = deque()
 _MOST = 64
 
@@ -32,7 +32,8 @@ def started(token: Any) -> None:
 
 
 def effects_barrier() -> None:
-    """Waits until all programs that were started have made their callbacks and prints; raises what one of them raised.
+    """Waits until all started programs have made their callbacks and prints; raises an error that one of them
+    raised.
 
     Returns:
         None.
@@ -50,8 +51,8 @@ atexit.register(effects_barrier)
 
 
 def call_host(callback: HostFunction, values: Sequence[Any], avals: Sequence[ShapedArray], device: Where) -> Any:
-    """The user's function on host values, which it gets as arrays on `device`. For backends, which call from threads
-    of their own.
+    """Calls the user's function on host values, which it gets as arrays on `device`. For backends, which call it from
+    their own threads.
     """
     with tracing(root):
         return callback(*[put(x, a, device, False) for x, a in zip(values, avals)])

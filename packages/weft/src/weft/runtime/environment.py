@@ -1,4 +1,4 @@
-"""What there is in this process: live arrays, versions, devices."""
+"""Information about this process: live arrays, versions, devices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..version import __version__
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """The arrays of a platform (default: the default one) that are not deleted, to look for what fills a device's
-    memory.
+    """The arrays of a platform (default: the default one) that are not deleted, to find out which arrays fill a
+    device's memory.
 
     Args:
         platform: name of a platform, such as 'cpu'; None for the default one.
@@ -39,7 +39,8 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints what a report of a problem should say: versions, devices, the machine and XLA's flags; or returns it.
+    """Prints, or returns, the information that a report of a problem needs: versions, devices, the machine and XLA's
+    flags.
 
     Args:
         return_string: bool.

@@ -1,5 +1,5 @@
-"""Why a jitted function was traced or compiled again: what each call that was not in a cache differs in from those
-before.
+"""Explains why a jitted function was traced or compiled again: how each call that was not in a cache differs from
+earlier ones.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class History:
         return "; ".join(self.reasons[-1].why) if self.reasons else ""
 
     def forget(self) -> None:
-        """Forgets where programs were compiled for; calls are kept, to say that they are traced again."""
+        """Forgets for which devices programs were compiled. Calls are kept, to explain that they are traced again."""
         self.places.clear()
 
     def explanation(self) -> Explanation:
@@ -148,7 +148,7 @@ def _donated(flags: tuple[Any, ...]) -> str:
 
 
 def _differences(new: _Call, old: _Call) -> list[str]:
-    """What of a call differs from another, each in a few words."""
+    """The differences between two calls, each in a few words."""
     found = [*_structure(new, old), *_static(new, old)]
     if new.tree == old.tree:
         found += [_type(name, a, b) for name, a, b in zip(new.leaves, new.avals, old.avals) if a != b]

@@ -1,5 +1,5 @@
-"""Guards: transfers, traces and runs that the configuration forbids. XLA's runtime guards its own transfers; what is
-here guards the other backends'.
+"""Guards against transfers, traces and runs that the configuration forbids. XLA's runtime guards its own transfers;
+this module guards those of other backends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _no_execution, _no_tracing = options.no_execution.option.get, options.no_tracing
 _explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
 _watchers: list[Callable[..., Any]] = []
 _NOTHING = nullcontext()
-_OBJECTS = r", (?:dst_)?sharding=<[^>]*>"  # which say nothing in the runtime's messages
+_OBJECTS = r", (?:dst_)?sharding=<[^>]*>"  # in the runtime's messages; of no use to a reader
 _HINT = (
     "Move the array explicitly with weft.device_put or weft.device_get before this line, or allow it: with"
     " weft.transfer_guard('allow'): …"
@@ -36,7 +36,7 @@ _HINT = (
 
 
 def level(direction: str, default: bool = False) -> str | None:
-    """What the options say about a direction: in this thread, or by default; None if nothing."""
+    """The value of the options for a direction, in this thread or by default; None if it is not set."""
     one, each = _each[direction], _all
     return (one.default or each.default) if default else (one.get() or each.get())
 
@@ -99,8 +99,8 @@ def deleted(x: Value, name: str = "an array") -> RuntimeError:
 
 
 def explained(error: Exception, arguments: Callable[..., Any] = tuple) -> Exception:
-    """An error of a runtime; one that a user can do something about with the line and what to do. `arguments` gives
-    (name, array) pairs.
+    """An error of a runtime. If a user can do something about it, the line and the remedy are added. `arguments`
+    returns (name, array) pairs.
     """
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:

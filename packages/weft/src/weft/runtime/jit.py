@@ -55,8 +55,8 @@ _Q = ParamSpec("_Q")
 
 
 class Prepared(NamedTuple):
-    """What a backend's fast path needs to run the same call again: results are `out_tree` over the executable's
-    results.
+    """The information with which a backend's fast path runs the same call again: results are `out_tree` over the
+    executable's results.
     """
 
     executable: Any
@@ -183,7 +183,7 @@ class JitFunction(Generic[Args, Result]):
             return self.dispatch(*args, **kwargs) if kwargs else self.dispatch(*args)
         except Exception as e:
             if isinstance(e, ValueError) and str(e).startswith("Non-hashable static"):
-                self.split(args, kwargs)  # says which argument it is
+                self.split(args, kwargs)  # raises an error that names the argument
             hide_internal_frames(e)
             told = explained(e, lambda: self.named_arrays(args, kwargs))
             if told is not e:
@@ -191,7 +191,7 @@ class JitFunction(Generic[Args, Result]):
             raise
 
     def named_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """(name, array) of the arguments of a call, and of what the function closes over."""
+        """(name, array) of the arguments of a call, and of the arrays that the function closes over."""
         named = [
             (f"the argument {n}", x)
             for n, x in zip(
@@ -224,7 +224,7 @@ class JitFunction(Generic[Args, Result]):
         return f"<jitted {self.fun!r}>"
 
     def first_call(self, *args: Value, **kwargs: Any) -> Any:
-        """Chooses how calls are dispatched: by the default backend's fast path where it has one."""
+        """Chooses how calls are dispatched: by the default backend's fast path if it has one."""
         if self.device is None and self.backend is None:
             fast = get_backend()[0].capabilities.jit
             if fast is not None:
@@ -239,7 +239,7 @@ class JitFunction(Generic[Args, Result]):
         return self.run(*args, **kwargs)[0]
 
     def run(self, *args: Value, **kwargs: Any) -> tuple[Any, Prepared | None]:
-        """The result, and what a fast path needs to give it again (None where only this function can)."""
+        """The result, and the data with which a fast path computes it again (None if only this function can)."""
         if config.disable_jit:
             return self.fun(*args, **kwargs), None
         leaves, traced = self.traced(args, kwargs)
@@ -291,7 +291,7 @@ class JitFunction(Generic[Args, Result]):
         return result, Prepared(executable, consts, closed, out_tree, device)
 
     def shardings(self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: TracedCall) -> tuple[Any, ...]:
-        """The shardings that were asked for of the dynamic leaves and of the results; None where none was."""
+        """The requested shardings of the dynamic leaves and of the results; None for those without a request."""
         dynamic, dynamic_kw, _ = self.split(args, kwargs)
         if dynamic_kw and self.in_shardings is not None:
             raise ValueError(
@@ -466,12 +466,12 @@ class JitFunction(Generic[Args, Result]):
         """Forgets all that was traced and compiled."""
         self.cache.clear()
         self.history.forget()
-        self.forget_calls()  # what the fast path keeps may outlive it
+        self.forget_calls()  # the fast path's data may outlive it
         self.dispatch, self.forget_calls = self.first_call, nothing
 
     def explain(self) -> Explanation:
-        """Why calls were traced or compiled: for each that was in no cache, its line and what differed from the calls
-        before.
+        """Why calls were traced or compiled: for each call that was in no cache, its line and how it differed from
+        earlier calls.
 
         Example:
             >>> import weft, weft.numpy as jnp
@@ -553,7 +553,7 @@ def abstractify(x: Value) -> AbstractValue:
 
 
 class Jit(Protocol):
-    """What `jit` with options alone returns: a function that jits another."""
+    """The result of `jit` with options only: a function that jits another."""
 
     def __call__(self, fun: Callable[Args, Result], /) -> JitFunction[Args, Result]: ...
 

@@ -1,4 +1,4 @@
-"""debug_key_reuse: arrays of keys remember what of them was consumed, and operations that are given it again raise."""
+"""debug_key_reuse: arrays of keys remember which of their keys were consumed, and operations on consumed keys raise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def check_program(closed: ClosedJaxpr) -> None:
 
 
 def run_consuming(sig: Signature, args: Sequence[Any], name: str, run: Callable[[], Any]) -> Any:
-    """What `run` returns, after a look at the keys among its arguments, which are consumed then."""
+    """The result of `run`, after its arguments were checked for consumed keys. The keys among them are then
+    consumed.
+    """
     given = [(f"argument {i}", args[i], part) for i, part in sig.sinks.items()] + [
         ("a key that it closes over", x, part) for x, part in sig.consts
     ]
@@ -59,7 +61,7 @@ def run_program(closed: ClosedJaxpr, args: Sequence[Any], name: str, run: Callab
 
 
 def run_watched(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
-    """`run_primitive` that looks at keys where the option says so."""
+    """`run_primitive` that checks keys if the option requires it."""
     if not watching():
         return run_checked(primitive, args, params)
     sig = signature_of(primitive, params, [get_aval(x) for x in args], eager=True)

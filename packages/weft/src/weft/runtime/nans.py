@@ -1,5 +1,5 @@
-"""debug_nans and debug_infs: results are looked at, and what made a NaN or an infinity is named with the user's
-line.
+"""debug_nans and debug_infs: results are checked, and the operation that made a NaN or an infinity is named with the
+user's line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _replaying: ContextVar[bool] = ContextVar("replaying", default=False)
 
 
 def bad_value(values: Sequence[Any]) -> str | None:
-    """ "nan" or "inf" where the options ask for it and a value has one; None otherwise."""
+    """ "nan" or "inf" if the options check for it and a value has one; None otherwise."""
     nans, infs = _nans.get(), _infs.get()
     for x in values:
         if isinstance(x, KeyArray) or not is_array(x) or not dtypes.is_inexact(x.dtype):
@@ -56,7 +56,7 @@ def watching() -> bool:
 
 
 def run_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
-    """`run_primitive`, whose results are looked at where an option says so."""
+    """`run_primitive` that checks results if an option requires it."""
     if not watching() or _replaying.get():
         return run_primitive(primitive, args, params)
     if "donated_invars" in params:  # the arguments are needed again where a result is bad
@@ -123,7 +123,7 @@ class _Replay:
             self.counted(carries, carries.counted, params, args)
             return None
         on_parts = carries.on_parts
-        if on_parts is not None:  # results are those of the program itself, which lie over the devices
+        if on_parts is not None:  # results are those of the program itself, which are sharded over the devices
             run = lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)
             self.watched(lambda: on_parts(*args, **params, evaluate=run))
         elif not any(isinstance(x, Tracer) for x in args):  # devices may choose differently
@@ -135,7 +135,7 @@ class _Replay:
         return None
 
     def watched(self, run: Callable[..., Any]) -> None:
-        """Runs what looks at results itself, and not at what its operations are made of."""
+        """Runs primitives that check results themselves, without checking the operations that they consist of."""
         token = _replaying.set(True)
         try:
             run()
@@ -155,7 +155,7 @@ class _Replay:
         return [args[i] for i in at]
 
     def counted(self, carries: Carries, counted: Counted, params: Params, args: Sequence[Any]) -> None:
-        """Iteration by iteration. Its results are not needed if no iteration raises: they were good one by one."""
+        """Iteration by iteration. The results are not used if no iteration raises: each was valid by itself."""
         args, at = list(args), carries.split(params, range(len(args)))[CARRY]
         (body,) = carries.programs(params, len(args))
         whole = len(body.operands) - body.rows

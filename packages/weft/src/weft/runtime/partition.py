@@ -1,4 +1,4 @@
-"""Programs over several devices: which devices they are, and how arguments and results lie over them."""
+"""Programs over several devices: which devices they are, and how arguments and results are sharded over them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Partition(NamedTuple):
-    """Where a program runs that is spread over several devices; stands where a device stands for other programs."""
+    """The placement of a program that runs on several devices, used where other programs have a device."""
 
     devices: tuple[Any, ...]
     ins: tuple[Any, ...]  # a Sharding for each argument
-    outs: tuple[Any, ...]  # a Sharding for each result, or None: as the compiler chooses
-    mesh: Mesh  # what the compiler's choices are told in
+    outs: tuple[Any, ...]  # a Sharding for each result, or None: the compiler chooses
+    mesh: Mesh  # the mesh in which the compiler's choices are expressed
 
     @property
     def backend(self) -> Any:
@@ -42,7 +42,7 @@ Where: TypeAlias = "Device | Sharding | Partition"
 
 
 def spread_of(x: Any) -> Sharding | None:
-    """The sharding of an array that lies on several devices; None for everything else."""
+    """The sharding of an array on several devices; None for every other value."""
     where = x.device if is_array(x) else x.sharding if isinstance(x, ShapeDtypeStruct) else None
     return where if isinstance(where, Sharding) and where.num_devices > 1 else None
 
@@ -66,7 +66,9 @@ def meshes(jaxpr: Jaxpr) -> tuple[Any, ...]:
 
 @memoized
 def wished(jaxpr: Jaxpr) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The shardings that a program itself asks for: (of arguments, of results), None where it doesn't say."""
+    """The shardings that a program itself requires: (of arguments, of results), None for those without a
+    requirement.
+    """
     ins: dict[Any, Any] = {}
     outs: dict[Any, Any] = {}
     takes: Sequence[Any]
@@ -94,10 +96,11 @@ def wished(jaxpr: Jaxpr) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 def partition_for(
     closed: ClosedJaxpr, args: Sequence[Any], ins: Sequence[Any] | None = None, outs: Sequence[Any] | None = None
 ) -> Partition | None:
-    """How a program spreads over devices; None for one that runs on a single device.
+    """How a program is distributed over devices; None for one that runs on a single device.
 
-    `ins` and `outs` are the shardings that a user asked for. Otherwise arguments stay where they are, host values and
-    uncommitted arrays go where the program first needs them, and results lie as the program or the compiler says.
+    `ins` and `outs` are the shardings that a user requested. Otherwise arguments stay on their devices, host values and
+    uncommitted arrays are put where the program first needs them, and results are placed by the program or the
+    compiler.
     """
     jaxpr = closed.jaxpr
     placed = [spread_of(x) for x in args]
@@ -159,7 +162,7 @@ def partition_for(
 
 
 def _on(mesh: Mesh, sharding: Sharding) -> Sharding:
-    """A sharding of a single device as one of a mesh that is this device."""
+    """A sharding of a single device as a sharding over a mesh of that device."""
     return NamedSharding(mesh, P()) if isinstance(sharding, SingleDeviceSharding) else sharding
 
 
@@ -181,8 +184,8 @@ def place_of(closed: ClosedJaxpr, args: Sequence[Any], device: Where | None, ins
 
 
 def own_place(where: Where) -> Any:
-    """A device or a sharding as its backend has it: for one whose arrays lie on one device each, the only device of
-    the sharding.
+    """A device or a sharding in the form that its backend supports: the only device of the sharding, for a backend
+    whose arrays are on one device each.
     """
     if not isinstance(where, Sharding) or where.backend.capabilities.spread is not None:
         return where
@@ -190,8 +193,8 @@ def own_place(where: Where) -> Any:
 
 
 def only_device(devices: Sequence[Any], what: str) -> Any:
-    """The device of a program or an array of a backend that has no such things on several; BackendError where it is
-    to have several.
+    """The device of a program or an array of a backend that supports one device for each. Raises BackendError for
+    several.
     """
     if len(devices) > 1:
         raise BackendError(

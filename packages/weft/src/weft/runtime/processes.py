@@ -1,4 +1,4 @@
-"""Which process this is of how many, and whose the devices are. One process where no cluster was joined
+"""The processes of a computation, and their devices. There is one process unless it has joined others
 (`weft.distributed.initialize`).
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those of the computation.
+    """The number of this process among the processes of the computation.
 
     Args:
         backend: name of a platform, such as 'cpu'; None for the default one.

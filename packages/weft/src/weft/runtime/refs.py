@@ -1,5 +1,5 @@
-"""Mutable references outside of programs: a cell that holds an array. What users do with one stands in
-`weft/api/refs.py`.
+"""Mutable references outside of programs: a cell that holds an array. `weft/api/refs.py` has the functions for
+users.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ parts_of: dict[type, Parts] = {}
 
 
 def add_parts(kind: type, parts: Parts) -> None:
-    """Says how parts of values are reached whose abstract values are of a class; `weft/api/refs.py` does for
+    """Sets how parts of values with abstract values of a class are accessed; `weft/api/refs.py` does so for
     references.
     """
     parts_of[kind] = parts
@@ -72,7 +72,7 @@ class Ref(metaclass=_RefMeta):
         parts_of[AbstractRef].set(self, idx, value)
 
     def addupdate(self, x: Any, idx: Any = ()) -> None:
-        """Adds `x` to what the reference holds at `idx`, all of it where none is given."""
+        """Adds `x` to the reference at `idx`, or to all of it without an index."""
         parts_of[AbstractRef].add(self, x, idx)
 
     def __len__(self) -> int:

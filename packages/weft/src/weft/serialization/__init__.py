@@ -1,1 +1,1 @@
-"""Programs as bytes: their encoding, what they may hold, and checks of what comes in."""
+"""Programs as bytes: their encoding, their permitted contents, and the checks of bytes from outside."""

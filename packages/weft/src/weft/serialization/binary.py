@@ -1,5 +1,5 @@
-"""Writing and reading bytes of which nothing is trusted: every length is checked against what is left before
-anything is made.
+"""Writing and reading untrusted bytes: every length is checked against the number of bytes left before anything is
+allocated.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class DeserializationError(WeftError):
-    """Bytes are not what they claim to be: truncated, damaged, of another version, or not a well-formed program. The
-    message names the offset; nothing of the bytes has been run. Write them again with this version of weft.
+    """The bytes are not a valid file: truncated, damaged, of another version, or not a well-formed program. The message
+    names the offset. No part of the bytes has been run. Write them again with this version of weft.
     """
 
     def __init__(self, message: str, offset: int = 0):
@@ -24,8 +24,8 @@ class DeserializationError(WeftError):
 
 
 def printable(text: str) -> str:
-    """A stranger's text for messages and logs: what shows nothing, such as a new line, a terminal's escape or half of a
-    surrogate pair, is written as Python escapes it.
+    """Untrusted text for messages and logs. Characters that are not printable, such as a new line, a terminal's escape
+    or half of a surrogate pair, are written as Python escapes.
 
     Example:
         >>> printable("f(x) ≥ 0\\n\\x1b[2J")
@@ -60,7 +60,7 @@ class Writer:
         data.append(value)
 
     def signed(self, value: int) -> None:
-        """The same for signed integers, small ones of both signs being short."""
+        """The same for signed integers; small ones of both signs are short."""
         self.unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
 
     def float64(self, value: float) -> None:
@@ -76,7 +76,7 @@ class Writer:
 
 
 class Reader:
-    """Reads what a `Writer` wrote; raises DeserializationError for whatever is not that."""
+    """Reads what a `Writer` wrote. Raises DeserializationError for all other bytes."""
 
     __slots__ = ("data", "at", "end")
 
@@ -100,7 +100,7 @@ class Reader:
     def unsigned(self, limit: int = (1 << 64) - 1) -> int:
         """An integer of at most `limit`."""
         start, value, shift = self.at, 0, 0
-        if start < self.end and (value := self.data[start]) < 0x80 and value <= limit:  # most are one byte
+        if start < self.end and (value := self.data[start]) < 0x80 and value <= limit:  # most numbers take one byte
             self.at = start + 1
             return value
         value = 0

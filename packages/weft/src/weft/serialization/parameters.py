@@ -1,4 +1,4 @@
-"""Checks that the equations of a program from outside hold what their primitives declare (see core.wire)."""
+"""Checks that the equations of a program from outside contain what their primitives declare (see core.wire)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def may_leave(primitive: Primitive) -> bool:
 
 
 def why_refused(primitive: Primitive) -> str | None:
-    """Why a program from outside may not hold a primitive; None if it may."""
+    """The reason why a program from outside may not contain a primitive; None if it may."""
     if primitive.foreign:
         return "it belongs to a library"
     wire = primitive.wire
@@ -23,8 +23,8 @@ def why_refused(primitive: Primitive) -> str | None:
 
 
 def check_parameters(eqn: JaxprEqn) -> None:
-    """VerificationError unless an equation is one that a program from outside may hold, with operands and parameters
-    of the right kinds.
+    """Raises VerificationError unless a program from outside may contain the equation, with operands and parameters of
+    the right kinds.
     """
     name, params, wire = eqn.primitive.name, eqn.params, eqn.primitive.wire
     why, kinds = why_refused(eqn.primitive), wire.parameters

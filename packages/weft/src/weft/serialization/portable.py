@@ -1,4 +1,4 @@
-"""What holds of the equations of programs that come from outside: their operands fit the jaxprs that they carry."""
+"""Checks of the equations of programs from outside: their operands must fit the jaxprs that they carry."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_operands(eqn: JaxprEqn) -> None:
 
 
 def _check_fold(eqn: JaxprEqn, combine: ClosedJaxpr) -> None:
-    """Two scalars of each operand become one, and each operand has an initial value."""
+    """Two scalars of each operand are reduced to one, and each operand has an initial value."""
     avals = [a.aval for a in eqn.invars]
     xs, inits = avals[: len(avals) // 2], avals[len(avals) // 2 :]
     want = [((), _type(x)[1]) for x in xs]
@@ -64,7 +64,7 @@ def _check_fold(eqn: JaxprEqn, combine: ClosedJaxpr) -> None:
 
 
 def _check_results(name: str, carries: Carries, carry: Sequence[Any], programs: Sequence[Program]) -> None:
-    """What goes round a loop keeps its type, and branches agree."""
+    """The carry of a loop keeps its type, and branches return the same types."""
     *tests, outs = [[_type(a) for a in p.closed.out_avals] for p in programs]
     if carries.runs is Runs.CHOSEN and any(o != outs for o in tests):
         raise VerificationError(f"the branches of {name} give different types")

@@ -47,8 +47,8 @@ MAGIC, VERSION = b"weft\x00", 1
 
 
 class Limits(NamedTuple):
-    """What a reader accepts. `equations` counts those of a carried jaxpr once for each time that it is carried, and
-    for each copy that a loop unrolls to.
+    """The limits of a reader. `equations` counts the equations of a carried jaxpr once for each time that it is
+    carried, and for each copy that a loop unrolls to.
     """
 
     size: int = 64 << 20  # bytes
@@ -67,7 +67,7 @@ class Program(NamedTuple):
 
     jaxpr: Jaxpr
     x64: bool  # whether it was traced with 64-bit types, and so must be compiled with them
-    files: frozenset[str] = frozenset()  # of the lines that it comes from
+    files: frozenset[str] = frozenset()  # of the lines of source code
 
 
 class RecordedLine(SourceInfo):
@@ -219,11 +219,11 @@ class _Serializer:
             w.unsigned(self.aval(var.aval) << 1 | (type(var) is DropVar))
             if type(var) is not DropVar:
                 numbers[var] = len(numbers)
-        w.unsigned(0)  # effects, of which a portable program has none
+        w.unsigned(0)  # effects, which a portable program does not have
         w.unsigned(self.line(eqn.source_info))
 
     def check(self, eqn: JaxprEqn) -> None:
-        """NotPortable for what no reader would take."""
+        """Raises NotPortable for a program that no reader would accept."""
         if eqn.effects:
             raise NotPortable(
                 f"{eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, which a program"
@@ -364,12 +364,12 @@ def deserialize(data: Buffer, limits: Limits = DEFAULT_LIMITS, scope: SymbolicSc
         raise
     except VerificationError as e:
         raise DeserializationError(f"the program is not well-formed: {e}", reader.at) from e
-    except Exception as e:  # the bytes made some check of ours trip before it could say so
+    except Exception as e:  # a check of ours failed on these bytes before it could raise a proper error
         raise DeserializationError(f"not a program: {type(e).__name__}: {e}", reader.at) from e
 
 
 def _copies(length: Size, unroll: int | bool) -> int:
-    """How often the program of a loop stands in what is compiled."""
+    """How many copies of a loop's program are compiled."""
     if isinstance(length, SymbolicSize):
         if unroll is True:
             raise VerificationError(f"scan can't unroll a loop of the symbolic length {str(length)[:80]!r}")
@@ -382,7 +382,7 @@ class _Deserializer:
     def __init__(self, reader: Reader, limits: Limits, scope: SymbolicScope | None = None):
         self.r, self.limits, self.scope = reader, limits, scope
         self.dims: dict[str, Any] = {}
-        # with its depth and the number of its equations, carried ones included
+        # with its depth and the number of its equations, including those of carried jaxprs
         self.jaxprs: list[tuple[Jaxpr, int, int]] = []
         self.used: set[int] = set()
 
@@ -457,7 +457,7 @@ class _Deserializer:
         return self.dim(self.strings[n >> 1])
 
     def dim(self, text: str) -> Size:
-        """A dimension from its text; only what one writes is read."""
+        """Reads a dimension from text. Only the canonical text of a dimension is accepted."""
         if self.scope is None:
             self.r.fail(
                 f"the program has the symbolic dimension {text[:40]!r}; it must be specialised for sizes before it is"

@@ -1,5 +1,5 @@
-"""What is known of a symbolic dimension's value: intervals, sharpened by the constraints of its scope and by what
-operations promise.
+"""Bounds of a symbolic dimension's value: intervals, sharpened by the constraints of its scope and by properties of the
+operations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Interval: TypeAlias = tuple[float, float]  # the least and the largest value; infinite where unknown
 
 _DEPTH = 3  # constraints that are combined for one answer
-# expressions looked at for one answer: the question is hard in general, and a file may ask anything
+# expressions examined for one answer: the problem is hard in general, and a file may contain any expression
 _EFFORT = 400
 
 
@@ -34,13 +34,13 @@ def bounds(x: Size) -> Interval:
 
 
 class _Search:
-    """One question; it counts its steps."""
+    """The search for one bound. It counts its steps."""
 
     def __init__(self) -> None:
         self.left = _EFFORT
 
     def run(self, x: Size, depth: int, used: tuple[Dim, ...]) -> Interval:
-        """Bounds of `x` by intervals, then of what is left of it when multiples of constraints are taken away."""
+        """Bounds of `x` by intervals, then of the rest after multiples of constraints are subtracted."""
         if not isinstance(x, Dim):
             return x, x
         self.left -= 1
@@ -82,7 +82,7 @@ class _Search:
         return low, high
 
     def factor(self, f: Factor, scope: Scope, depth: int, alone: bool) -> Interval:
-        if not f.operands:  # a term of its own meets the constraints in `run`
+        if not f.operands:  # for a variable that is a whole term, `run` uses the constraints
             return (
                 (1, inf)
                 if alone or depth <= 0 or not scope.positive
@@ -100,13 +100,13 @@ class _Search:
             if c > 0:
                 return 0, min(d - 1, b) if a >= 0 else d - 1
             return (c + 1, 0) if d < 0 else (-inf, inf)
-        if c <= 0 <= d:  # a division by what may be zero or change its sign
+        if c <= 0 <= d:  # a division by a number that may be zero or change its sign
             return -inf, inf
         ends = [_floordiv(x, y) for x in (a, b) for y in (c, d)]
         return min(ends), max(ends)
 
     def alternatives(self, x: Dim, depth: int, used: tuple[Dim, ...], low: float, high: float) -> Interval:
-        """Sharper bounds of what is linear in a `max` or a `min`: it is one of two expressions."""
+        """Sharper bounds of an expression that is linear in a `max` or a `min`, which equals one of two expressions."""
         for monomial, c in x.terms:
             if (
                 len(monomial) != 1

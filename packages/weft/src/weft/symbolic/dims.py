@@ -1,9 +1,9 @@
 """Symbolic dimensions: sizes that a program leaves open, as polynomials over variables, `floordiv`, `mod`, `max` and
 `min`.
 
-A `Dim` is a sum of monomials with integer coefficients, kept sorted, so that equal expressions have one form; what is
-constant is a plain int. Variables stand for integers of at least 1. Every expression belongs to a `Scope`,
-whose constraints help to decide comparisons.
+A `Dim` is a sum of monomials with integer coefficients. They are sorted, so that equal expressions have one form; a
+constant is a plain int. Variables stand for integers of at least 1. Every expression belongs to a `Scope`, whose
+constraints help to decide comparisons.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.types import ElementType, Size, Value
 
-MAX_TERMS = 500  # of one expression: products of sums grow fast, and a file may ask for anything
+MAX_TERMS = 500  # of one expression: products of sums grow fast, and a file may contain any expression
 MAX_SIZE = 100_000  # of one expression, in the measure that orders them
 
 # dim_as_value: a size as a number ------------------------------------------------------------------------------------
@@ -59,15 +59,15 @@ dim_as_value_p.impl = _no_value
 
 
 class Scope(Protocol):
-    """What expressions ask of the scope of their variables, which is a `weft.symbolic.scope.SymbolicScope`."""
+    """The part of a `weft.symbolic.scope.SymbolicScope` that expressions use."""
 
     texts: list[str]  # the constraints
     place: str  # where it was made
     positive: list[Dim]  # expressions that are >= 0
-    # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
+    # (text, expression, operator): a condition on a call's sizes, expression >= 0 or == 0
     checks: list[tuple[str, Dim, str]]
     rules: dict[Monomial, tuple[int, Size]]  # monomial -> (k, expression): k * monomial == expression
-    known_bounds: dict[Dim, tuple[float, float]]  # what has been derived of expressions
+    known_bounds: dict[Dim, tuple[float, float]]  # results derived from expressions
 
     def variable(self, name: str) -> Size:
         """The variable of a name in this scope."""
@@ -76,7 +76,7 @@ class Scope(Protocol):
         """(lower, upper) of an expression over all values of its variables; infinite where unknown."""
 
 
-# while there is none, no program needs to be searched for symbolic dimensions
+# while there are no symbolic dimensions, no program needs to be searched for them
 live_scopes: WeakSet[Any] = WeakSet()
 
 # expressions ---------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _text(x: Any) -> str:
     return f"- {-x}" if type(x) is int and x < 0 else str(x)
 
 
-# A monomial is a tuple of (factor, exponent), greatest factor first; () is the constant one.
+# A monomial is a tuple of (factor, exponent), greatest factor first; () is the constant monomial.
 Monomial: TypeAlias = "tuple[tuple[Factor, int], ...]"  # factors and their powers
 ONE: Monomial = ()
 
@@ -143,9 +143,9 @@ def _times(a: Monomial, b: Monomial) -> Monomial:
 class Dim(SymbolicSize):
     """A symbolic dimension. Made by `weft.export.symbolic_shape` and by arithmetic on others.
 
-    Arithmetic with integers and dimensions gives dimensions (an int where all symbols cancel); with arrays and floats
-    it gives arrays, for which a function must be traced. `==` holds when both are the same expression; `<` and its kin
-    are decided from the constraints or raise `InconclusiveDimensionOperation`.
+    Arithmetic with integers and dimensions gives dimensions, or an int if all symbols cancel. With arrays and floats it
+    gives arrays, which requires that a function is being traced. `==` holds if both are the same expression. `<`, `<=`,
+    `>` and `>=` are decided from the constraints, or raise `InconclusiveDimensionOperation`.
     """
 
     __slots__ = ("terms", "scope", "key", "_hash")
@@ -180,7 +180,7 @@ class Dim(SymbolicSize):
         return frozenset(found)
 
     def substitute(self, values: dict[str, Any]) -> Any:
-        """The expression with variables replaced by integers or by dimensions (of one other scope)."""
+        """The expression with integers, or dimensions of one other scope, in place of its variables."""
         total: Any = 0
         for monomial, coefficient in self.terms:
             product: Any = coefficient
@@ -315,7 +315,7 @@ class Dim(SymbolicSize):
 
 
 def as_value(x: Any) -> Value:
-    """A size as something to compute with: an integer stays what it is."""
+    """A size as an operand of computations. An integer stays unchanged."""
     return x.dimension_as_value() if isinstance(x, Dim) else x
 
 
@@ -364,7 +364,7 @@ def _arithmetic(op: Callable[..., Any], a: Any, b: Any, exact: Callable[..., Any
 
 
 def scope_of(a: Any, b: Any, doing: str = "an operation on dimensions") -> Scope:
-    """The scope that two operands, of which one is symbolic, share."""
+    """The scope of two operands, of which at least one is symbolic."""
     if not isinstance(a, Dim):
         return b.scope
     if isinstance(b, Dim) and a.scope is not b.scope:
@@ -428,8 +428,8 @@ def multiply(a: Size, b: Size) -> Size:
 
 
 def divide(a: Size, b: Size) -> tuple[Size, Size]:
-    """(floor of a / b, remainder): by long division where it comes out even, else as `floordiv(a, b)` and `mod(a,
-    b)`.
+    """(floor of a / b, remainder): by long division if that leaves integer coefficients, else as `floordiv(a, b)` and
+    `mod(a, b)`.
     """
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return divmod(a, b)
@@ -454,7 +454,7 @@ def divide(a: Size, b: Size) -> tuple[Size, Size]:
 
 
 def _over(a: Monomial, b: Monomial) -> Monomial | None:
-    """The monomial a / b, or None where it is none."""
+    """The monomial a / b; None if that is not a monomial."""
     powers = dict(a)
     for f, n in b:
         if powers.get(f, 0) < n:
@@ -464,12 +464,12 @@ def _over(a: Monomial, b: Monomial) -> Monomial | None:
 
 
 def operation(name: str, a: Size, b: Size, scope: Scope) -> Size:
-    """`floordiv(a, b)`, say, as an expression of its own."""
+    """An expression that consists of one operation, such as `floordiv(a, b)`."""
     return from_coefficients({((Factor(name, (a, b)), 1),): 1}, scope)
 
 
 def max_dim(a: Size, b: Size) -> Size:
-    """The greater of two sizes; `max(a, b)` stays in the expression where the constraints don't say which it is.
+    """The greater of two sizes. `max(a, b)` stays in the expression if the constraints do not decide which it is.
 
     Example:
         >>> from weft import core, export
@@ -481,7 +481,7 @@ def max_dim(a: Size, b: Size) -> Size:
 
 
 def min_dim(a: Size, b: Size) -> Size:
-    """The smaller of two sizes; `min(a, b)` stays in the expression where the constraints don't say which it is.
+    """The smaller of two sizes. `min(a, b)` stays in the expression if the constraints do not decide which it is.
 
     Example:
         >>> from weft import core
@@ -505,7 +505,7 @@ def _choose(name: str, a: Size, b: Size) -> Size:
 
 
 def promises(f: Factor, scope: Scope) -> list[Dim]:
-    """What an operation says of its operands: expressions that are >= 0."""
+    """Properties of an operation: expressions in its operands that are >= 0."""
     if not f.operands:
         return []
     a, b = f.operands
@@ -570,7 +570,7 @@ def _compare(a: Dim, b: Any, op: str) -> bool:
 
 
 def inconclusive(dim: Dim, what: str) -> InconclusiveDimensionOperation:
-    """The error with what is known and what to do."""
+    """The error, with the known facts and a remedy."""
     known = "".join(f"\n  {c}" for c in dim.scope.texts)
     more = f"\nIts scope, created at {dim.scope.place}, has the constraints:{known}" if known else ""
     return InconclusiveDimensionOperation(

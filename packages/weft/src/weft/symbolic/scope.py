@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class SymbolicScope:
-    """What dimension variables of one program have in common: constraints on them. Expressions of different scopes
-    don't mix.
+    """The constraints that the dimension variables of a program share. Expressions of different scopes can't be
+    mixed.
 
     Args:
         constraints_str: strings such as "a >= 4", "a <= 2*b", "mod(a, 2) == 0".
@@ -41,11 +41,11 @@ class SymbolicScope:
         live_scopes.add(self)
         self.texts: list[str] = []
         self.positive: list[Dim] = []  # expressions that are >= 0
-        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
+        # (text, expression, operator): a condition on a call's sizes, expression >= 0 or == 0
         self.checks: list[tuple[str, Dim, str]] = []
         # monomial -> (k, expression): k * monomial == expression
         self.rules: dict[Monomial, tuple[int, Size]] = {}
-        self.known_bounds: dict[Dim, Interval] = {}  # expression -> (lower, upper): what has been derived
+        self.known_bounds: dict[Dim, Interval] = {}  # expression -> (lower, upper): derived bounds
         info = source_info.current(2)
         self.place = f"{info.file}:{info.line} ({info.function})"
         for text in constraints_str:
@@ -96,7 +96,7 @@ class SymbolicScope:
         self.positive += [d for d in (left - right, right - left) if isinstance(d, Dim)]
         self.rules[monomial] = coefficient, right
         (factor, n), *others = monomial
-        # then the division comes out even
+        # then the division has no remainder
         if not others and n == 1 and factor.name == "mod" and right == 0 and coefficient == 1:
             a, b = factor.operands
             quotient = operation("floordiv", a, b, self)

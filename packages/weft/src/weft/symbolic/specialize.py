@@ -1,4 +1,4 @@
-"""From a program with symbolic dimensions to one with integers: solving for the dimensions, and putting them in
+"""From a program with symbolic dimensions to one with integers: solving for the variables, and substituting them
 everywhere.
 """
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from ..core.types import Size, Value
     from .dims import Scope
 
-_KEPT = 64  # specialised forms of one program that are kept; sizes that never come again must not pile up
+_KEPT = 64  # specialised forms that are stored for one program; sizes that do not recur must not accumulate
 _SPECIALIZED: Memo[frozenset[Any], Jaxpr] = Memo()  # by the sizes
 
 
 def scope_in(value: Value) -> Scope | None:
-    """The scope of the first symbolic dimension in a shape, an aval or a parameter; None where there is none."""
+    """The scope of the first symbolic dimension in a shape, an aval or a parameter; None if there is no such
+    dimension.
+    """
     if isinstance(value, Dim):
         return value.scope
     items = value.shape if isinstance(value, ShapedArray) else value if isinstance(value, (tuple, list)) else ()
@@ -34,7 +36,7 @@ def scope_in(value: Value) -> Scope | None:
 
 @memoized
 def symbolic_scope(jaxpr: Jaxpr) -> Scope | None:
-    """The scope of a program's symbolic dimensions; None for a program that has none."""
+    """The scope of a program's symbolic dimensions; None for a program without symbolic dimensions."""
     for var in (*jaxpr.constvars, *jaxpr.invars):
         if (found := scope_in(var.aval)) is not None:
             return found
@@ -116,7 +118,7 @@ def _specialize(jaxpr: Jaxpr, sizes: dict[Any, Any]) -> Jaxpr:
 
 
 class Unsolvable(ValueError):
-    """The shapes of arguments do not say what the dimension variables are."""
+    """The shapes of arguments do not determine the dimension variables."""
 
 
 def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) -> dict[Any, Any]:

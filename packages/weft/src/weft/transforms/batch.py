@@ -1,4 +1,4 @@
-"""Batching: a function of one example becomes a function of a stack of them."""
+"""Batching: from a function of one example to a function of a stack of examples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class BatchTracer(Tracer):
-    """An array with one axis more than it shows: the batch axis `dim` of `val`."""
+    """An array with an axis that its aval does not have: the batch axis `dim` of `val`."""
 
     __slots__ = ("val", "dim", "_aval")
 
@@ -61,7 +61,7 @@ class BatchTrace(PairTrace):
         try:
             with tracing(self):
                 return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(scalar_as_array, args)))
-        except Exception:  # it says so again where it is called in earnest
+        except Exception:  # the actual call raises the error again
             return False
         finally:
             self.parent = parent
@@ -117,8 +117,8 @@ def batch_flat(
 def _batch_again(
     trace: BatchTrace, fun: Callable[..., Any], args: Sequence[Value], dims: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The same under a trace that there is already, wherever that is now; one that has ended, as it has when the way
-    back comes, is open again meanwhile.
+    """The same under an existing trace. A trace that has ended, as the trace of the forward pass has in the backward
+    pass, is open again meanwhile.
     """
     parent, trace.parent = trace.parent, current_trace()
     closed, trace.closed = trace.closed, False
@@ -131,14 +131,16 @@ def _batch_again(
 
 
 def to_front(axis: Axis, x: Value, dim: int | None) -> Value:
-    """`x` with its batch axis first; broadcast along a new one if it has none."""
+    """`x` with its batch axis first, or broadcast along a new first axis if it has no batch axis."""
     return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
 
 
 def batch_jaxpr(
     closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool] | bool = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The jaxpr for arguments batched along axis 0 where `batched` says so, and which results are (along axis 0)."""
+    """The jaxpr for arguments batched along axis 0 if `batched` says so, and which results are batched (along
+    axis 0).
+    """
     if isinstance(force_out, bool):
         force_out = (force_out,) * len(closed.out_avals)
     return _batch_jaxpr(closed, axis, tuple(batched), tuple(force_out))

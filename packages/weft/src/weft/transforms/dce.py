@@ -1,4 +1,4 @@
-"""Dead-code elimination: equations whose results nobody uses, and the arguments that only they use."""
+"""Dead-code elimination: removes equations whose results are not used, and arguments that only they use."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def dce_jaxpr(
 ) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr that computes only the used results: it, and which arguments it still takes.
 
-    Equations with effects stay. A primitive's `dce` rule (used outputs, eqn) -> (used inputs, new eqn or None) shrinks
-    equations that carry jaxprs.
+    Equations with effects are kept. A primitive's `dce` rule (used outputs, eqn) -> (used inputs, new eqn or None)
+    shrinks equations that carry jaxprs.
     """
     if isinstance(keep_inputs, bool):
         keep_inputs = (keep_inputs,) * len(jaxpr.invars)

@@ -1,5 +1,5 @@
-"""Discharging references: a program that reads and writes mutable references becomes one that takes what they hold,
-and returns what they hold in the end.
+"""Discharging references: turns a program that reads and writes mutable references into one that takes their values as
+arguments and returns the final values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list[Any], list[Any]]:
 def _with_refs(closed: ClosedJaxpr, refs: Sequence[Any]) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     own = {id(c): k for k, (v, c) in enumerate(zip(jaxpr.constvars, closed.consts)) if is_ref(v)}
-    # of each reference, which constant it is here, or what another program takes
+    # for each reference, which constant it is here, or the value that another program takes
     taken = tuple([own.get(id(r), get_aval(r)) for r in refs])
     hoisted = _HOISTED.of(jaxpr)
     if taken not in hoisted:
@@ -57,8 +57,8 @@ def _with_refs(closed: ClosedJaxpr, refs: Sequence[Any]) -> ClosedJaxpr:
 
 @memoized_closed
 def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program without references; what those among its arguments hold in the end follows its results, in
-    their order.
+    """The same program without references. The final values of the references among its arguments follow its results,
+    in their order.
     """
     trace = JaxprTrace(closed.jaxpr.debug_info or "a function")
     args = [trace.new_arg(a.inner if type(a) is AbstractRef else a) for a in closed.in_avals]
@@ -68,8 +68,8 @@ def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
-    """Runs a jaxpr on values in place of references: its results, then what each reference among its arguments holds
-    in the end.
+    """Runs a jaxpr on values in place of references. Returns its results, then the final value of each reference among
+    its arguments.
     """
     env = {**dict(zip(jaxpr.constvars, consts)), **dict(zip(jaxpr.invars, args))}
 

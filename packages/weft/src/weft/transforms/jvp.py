@@ -42,8 +42,8 @@ class JVPTracer(Tracer):
 class JVPTrace(PairTrace):
     """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all.
 
-    depends: in a linearization, whether a tangent depends on those of the inputs. One that doesn't is zero, being
-    linear in them, also where a rule gave it as an array of zeros.
+    depends: in a linearization, whether a tangent depends on the tangents of the inputs. One that does not is zero,
+    because it is linear in them, even if a rule returned an array of zeros.
     """
 
     def __init__(self, parent: Trace, depends: Callable[[Value], bool] | None = None):
@@ -52,7 +52,7 @@ class JVPTrace(PairTrace):
 
     @override
     def split(self, x: Value) -> tuple[Value, Value]:
-        """(primal, tangent) of a value; the tangent is `Zero` for what does not depend on the inputs."""
+        """(primal, tangent) of a value; the tangent is `Zero` for a value that does not depend on the inputs."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, Zero(tangent_aval(get_aval(x)))
@@ -99,8 +99,8 @@ def jvp_flat(
 
 
 def check_type(x: Value, aval: AbstractValue, what: str) -> None:
-    """Refuses a tangent or cotangent, which a rule gave, that hasn't the type of those of an aval (of integers,
-    their own where linear functions of them are transposed).
+    """Refuses a tangent or cotangent from a rule that does not have the tangent type of an aval. For integers this is
+    the type of the aval itself, if linear functions of integers are transposed.
     """
     have, want = get_aval(x), tangent_aval(aval)
     if have.shape != want.shape or have.dtype not in (want.dtype, aval.dtype):

@@ -1,8 +1,8 @@
 """Which random keys a program consumes: a key that is consumed twice gives the same numbers twice.
 
-`signature` says for a program, and `signature_of` for one operation, which of its arguments are consumed (or which
-part: slices consume what they take), which results are arguments handed on, and which are consumed already. Drawing
-    bits and splitting consume; folding in and reading the words do not.
+`signature` describes a program, and `signature_of` one operation: which of the arguments are consumed (or which part:
+slices consume the part that they take), which results are arguments passed through, and which are consumed already.
+Drawing bits and splitting consume keys; folding in and reading the words do not.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _HANDED_ON = {
     "name",
     "optimization_barrier",
 }
-_MOST = 100_000  # slices of larger arrays of keys are not told apart
+_MOST = 100_000  # slices of larger arrays of keys are not distinguished
 
 
-# What of an array of keys is consumed: nothing (None), everything (True), or the flat positions of its elements.
+# The consumed part of an array of keys: nothing (None), everything (True), or the flat positions of its elements.
 Part: TypeAlias = "bool | frozenset[int] | None"
 
 
 class Signature(NamedTuple):
-    """What becomes of keys: consumed arguments (True, or the flat positions of their elements), results that are
+    """What happens to keys: consumed arguments (True, or the flat positions of their elements), results that are
     arguments, results that are consumed.
 
-    `consts` are (key array that the program closes over, what of it is consumed).
+    `consts` are (key array that the program closes over, its consumed part).
     """
 
     sinks: dict[int, Part]
@@ -62,7 +62,7 @@ NOTHING = Signature({}, {})
 
 
 def is_key(x: Any) -> bool:
-    """Whether an aval is one of keys."""
+    """Whether an aval is that of random keys."""
     return isinstance(x, ShapedArray) and dtypes.is_key(x.dtype)
 
 
@@ -74,7 +74,7 @@ def overlap(a: Part, b: Part) -> bool:
 
 
 def join(a: Part, b: Part) -> Part:
-    """What is in either part."""
+    """The union of two parts."""
     return a or b if not (a and b) else True if a is True or b is True else a | b
 
 
@@ -93,8 +93,8 @@ def sliced(shape: Shape, params: Params) -> frozenset[int]:
 def signature_of(
     primitive: Primitive, params: Params, avals: Sequence[AbstractValue], eager: bool = False
 ) -> Signature:
-    """The signature of one operation on arguments of these avals; `eager`: what is not known to consume keys does
-    not.
+    """The signature of one operation on arguments of these avals. With `eager`, an operation that is not known to
+    consume keys does not consume them.
     """
     name, keys = primitive.name, [i for i, a in enumerate(avals) if is_key(a)]
     if name in _CONSUMERS:
@@ -111,7 +111,7 @@ def signature_of(
 
 
 def called(primitive: Primitive, params: Params) -> str:
-    """What messages call an operation: a call of a user's function by that function's name."""
+    """The name of an operation in messages: a call of a user's function has that function's name."""
     callee = None if primitive.carries is None else primitive.carries.callee
     return primitive.name if callee is None else params[callee].lstrip("_")
 
@@ -160,13 +160,13 @@ def _loop(carries: Carries, params: Params, operands: int) -> Signature:
     sig, carry = signature(body.closed), carries.sizes(params, operands)[CARRY]
     consts = len(body.operands) - carry - body.rows
     _repeated(title, sig, consts, carry)
-    same = {o: i for o, i in sig.forwards.items() if o < carry and i == consts + o}  # what stays in its place
+    same = {o: i for o, i in sig.forwards.items() if o < carry and i == consts + o}  # elements that stay in place
     return _outside(body, sig._replace(forwards=same))
 
 
 def _either(sigs: Sequence[Signature]) -> Signature:
-    """The signature of one program of several: consumed is what any of them consumes, also where it hands it on;
-    handed on is what all hand on.
+    """The signature of a choice between programs. A key counts as consumed if any of them consumes it, even if it also
+    passes it through, and as passed through if all of them pass it through.
     """
     if len(sigs) == 1:
         return sigs[0]
@@ -183,9 +183,9 @@ def _either(sigs: Sequence[Signature]) -> Signature:
 def signature(program: ClosedJaxpr) -> Signature:
     """The signature of a program. KeyReuseError if it consumes a key twice."""
     jaxpr, values = program.jaxpr, program.consts
-    # a variable that is another handed on -> (that one, whether their elements are the same)
+    # a variable that is another one passed through -> (that one, whether their elements are the same)
     origin: dict[Any, tuple[Any, bool]] = {}
-    used: dict[Any, Part] = {}  # variables, and ids of arrays closed over -> what of them is consumed
+    used: dict[Any, Part] = {}  # variables, and ids of arrays closed over -> their consumed part
     objects: dict[int, Any] = {}  # id -> array
     held: dict[Atom, Any] = dict(zip(jaxpr.constvars, values))
 

@@ -1,7 +1,7 @@
 """Linearization: forward mode whose linear part is staged to a jaxpr while the rest is computed at once.
 
-`PartialTrace` is the one mechanism: a primitive whose arguments are all known goes to the parent, any other is
-recorded. Under a `JVPTrace`, primal values are known and tangents are not, so the derivative splits by itself.
+`PartialTrace` is the only mechanism: a primitive whose arguments are all known is processed by the parent, any other is
+recorded. Under a `JVPTrace`, primal values are known and tangents are not, so the derivative splits into the two parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PartialTrace(InnerTrace):
-    """Evaluates what is known under the parent and records the rest in `staged`."""
+    """Evaluates operations on known values under the parent, and records the others in `staged`."""
 
     def __init__(self, parent: Trace, staged: JaxprTrace):
         self.parent, self.staged = parent, staged
@@ -70,14 +70,14 @@ def linearize_flat(
 
 
 class Split(NamedTuple):
-    """A jaxpr taken apart. `known` gives the known results and then the residuals that it must hand over; `staged`
-    takes all residuals and then the unknown arguments, and gives the unknown results.
+    """A jaxpr split in two. `known` returns the known results and then the residuals. `staged` takes all residuals and
+    then the unknown arguments, and returns the unknown results.
     """
 
     known: ClosedJaxpr
     staged: ClosedJaxpr
     out_unknown: tuple[bool, ...]
-    # of each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) handed over
+    # for each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) an extra result of `known`
     sources: tuple[tuple[str, int], ...]
 
     def residuals(
@@ -94,7 +94,7 @@ class Split(NamedTuple):
 def split_jaxpr(
     closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool] | bool = False
 ) -> Split:
-    """Takes a jaxpr apart along what is known of its arguments."""
+    """Splits a jaxpr by which of its arguments are known."""
     if isinstance(ensure_out_unknown, bool):
         ensure_out_unknown = (ensure_out_unknown,) * len(closed.out_avals)
     return _split_jaxpr(closed, tuple(unknown), tuple(ensure_out_unknown))
@@ -139,7 +139,7 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknow
 def transpose_known_first(
     primitive: Primitive, cts: Sequence[Value], args: Sequence[Value], params: Params
 ) -> list[Any]:
-    """Transposes an equation that also computes what is not linear: that part is run, and what is left is
+    """Transposes an equation that also computes values that are not linear: that part is run, and the rest is
     transposed.
     """
     staged = JaxprTrace("a linear function")

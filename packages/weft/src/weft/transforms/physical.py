@@ -1,8 +1,8 @@
-"""Programs over what is stored: every random key is a uint32 array with one axis more, and what holds nothing (float0)
-is an array of booleans, all false.
+"""Programs over stored values: every random key is a uint32 array with one more axis, and an array of float0, which has
+no data, is an array of booleans, all false.
 
-Backends compile only such jaxprs. A primitive that merely moves keys about is rewritten by its own batching rule: the
-words of a key are a batch axis that the primitive need not know of. One that moves float0 about moves booleans as well.
+Backends compile only such jaxprs. A primitive that only moves keys is rewritten by its own batching rule: the words of
+a key are a batch axis, which the primitive need not know about. One that moves float0 moves booleans in the same way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def is_physical(jaxpr: Jaxpr) -> bool:
 
 
 def lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program over what is stored."""
+    """The same program over stored values."""
     if is_physical(closed.jaxpr):
         return closed
     return _lower_types(closed)
@@ -60,7 +60,7 @@ def _lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def raw(x: Value) -> Value:
-    """What is stored for a value: the uint32 array behind an array of keys, false for what holds nothing."""
+    """The stored value: the uint32 array of an array of keys, False for float0."""
     aval = get_aval(x)
     if _is_key(aval):
         return x.raw
@@ -102,7 +102,7 @@ def _is_float0(aval: AbstractValue) -> bool:
 
 
 def _stored(param: Any) -> Any:
-    """A parameter of an operation that gives float0, as that of the same which gives booleans."""
+    """A parameter of an operation that returns float0, changed to that of the operation that returns booleans."""
     return dtypes.bool_ if type(param) is type(dtypes.float0) and param == dtypes.float0 else param
 
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from ..core.jaxpr import Atom
     from ..core.types import Value
 
-# A branch for GPUs is one for both kinds.
+# A branch for GPUs is a branch for both kinds.
 _KINDS = {"cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
 
 
 def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str] = ()) -> int:
-    """Which of the branches is for a platform: tuples of names, and None for the default. Where there is neither, one
-    for `branches_of` does: WebAssembly runs on a CPU, but not all that a branch for CPUs may call, so the default comes
-    first.
+    """Which of the branches is for a platform; branches are tuples of names, or None for the default. If neither fits,
+    a branch for one of the platforms `branches_of` is taken: WebAssembly runs on a CPU, but can't run everything that a
+    branch for CPUs may call, so the default has precedence.
     """
     for i, names in enumerate(platforms):
         if names is not None and any(kind in names for kind in _KINDS.get(platform, (platform,))):
@@ -74,7 +74,7 @@ platform_index_p.reference = lambda *, platforms: np.array(index_of("reference",
 
 
 def for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...] = ()) -> ClosedJaxpr:
-    """The same program for one platform, which takes branches for others where it must."""
+    """The same program for one platform; it may take branches for other platforms if it has none of its own."""
     if not depends_on_platform(closed.jaxpr):
         return closed
     return _for_platform(closed, platform, branches_of)

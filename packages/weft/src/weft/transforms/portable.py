@@ -1,8 +1,8 @@
 """Jaxprs that can leave the process: without Python functions and without values, each constant being an argument, and
 of primitives that a host has.
 
-Calls with rules of their own become what they compute, and a primitive that stays at home becomes what it decomposes
-into.
+Calls with rules from users become their programs, and a primitive that can't leave the process becomes its
+decomposition.
 """
 
 from __future__ import annotations
@@ -37,14 +37,18 @@ def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
 
 
 class _Opener:
-    """Takes the values out of one program and all that it carries; what is carried twice stays one jaxpr."""
+    """Takes the constants out of a program and all jaxprs that it carries. A jaxpr that is carried twice stays one
+    jaxpr.
+    """
 
     def __init__(self) -> None:
-        self.opened: dict[Any, Any] = {}  # (jaxpr, ids of its constants) -> what `open` returned
+        self.opened: dict[Any, Any] = {}  # (jaxpr, ids of its constants) -> result of `open`
         self.led: dict[Any, Any] = {}  # the same -> the jaxpr with its constants as leading arguments
 
     def open(self, jaxpr: Jaxpr, values: Sequence[Any]) -> tuple[Jaxpr, dict[Any, Any]]:
-        """`jaxpr` with all constants, its own and inner ones, as free variables, and those: id -> (variable, value)."""
+        """`jaxpr` with all constants, its own and those of inner jaxprs, as free variables, and the constants: id ->
+        (variable, value).
+        """
         key = (jaxpr, *map(id, values))
         if key not in self.opened:
             consts: dict[int, tuple[Var, Any]] = {}
@@ -97,7 +101,7 @@ class _Opener:
         consts: dict[Any, Any],
         outer: dict[Any, Any],
     ) -> list[JaxprEqn]:
-        """The equations of a jaxpr in an equation's place, with variables of their own."""
+        """The equations of a jaxpr in place of an equation, with new variables."""
         env: dict[Any, Any] = dict(zip(closed.jaxpr.invars, operands))
         for var, value in zip(closed.jaxpr.constvars, closed.consts):
             env[var] = consts.setdefault(id(value), (Var(var.aval), value))[0]
@@ -160,7 +164,7 @@ def _is_call(primitive: Primitive) -> bool:
 
 
 def _called(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Any]]:
-    """What a call computes, and its operands; what else it holds concerns transformations alone."""
+    """The program of a call, and its operands. The other parameters concern only transformations."""
     assert eqn.primitive.carries is not None
     called = eqn.primitive.carries.call(eqn.params, eqn.invars)
     if called is None:
@@ -169,7 +173,9 @@ def _called(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Any]]:
 
 
 def _simpler(eqn: JaxprEqn) -> ClosedJaxpr | None:
-    """What a primitive that can't leave decomposes into; None for one that can, and for one that has no parts."""
+    """The decomposition of a primitive that can't leave the process; None for one that can, and for one without a
+    decomposition.
+    """
     primitive, rule, params = eqn.primitive, eqn.primitive.decompose, eqn.params
     if may_leave(primitive) or _is_call(primitive) or rule is None or isinstance(rule, Unsupported):
         return None
@@ -184,8 +190,8 @@ def _simpler(eqn: JaxprEqn) -> ClosedJaxpr | None:
 
 
 def _on_one_device(eqn: JaxprEqn) -> bool:
-    """Whether an equation says no more than that a value lies on one device: inside a program, that is where all of
-    it runs.
+    """Whether an equation only places a value on one device. Inside a program this has no effect, because the whole
+    program runs on one device.
     """
     name = eqn.primitive.name
     places = (

@@ -64,7 +64,7 @@ class JaxprTrace(Trace):
         return JaxprTracer(self, var)
 
     def atom(self, x: Value) -> Atom:
-        """The variable or literal that stands for `x` in this jaxpr."""
+        """The variable or literal of this jaxpr that represents `x`."""
         if type(x) is JaxprTracer and x._trace is self:
             if self.closed:
                 raise leaked(x)
@@ -142,7 +142,7 @@ def _mark_unused(eqns: list[JaxprEqn], outvars: list[Any]) -> None:
 
 
 def as_literal(x: Value) -> Literal | None:
-    """A scalar known to the host as a literal; None for everything else."""
+    """A scalar known to the host as a literal; None for every other value."""
     if type(x) is TypedScalar:
         return Literal(x.val, x.aval)
     if dtypes.is_python_scalar(x):
@@ -183,7 +183,7 @@ def stage_closed(
 def decomposition(
     primitive: Primitive, rule: Callable[..., Any], avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> ClosedJaxpr:
-    """A primitive's meaning in simpler ones by its `rule`, for operands of these types, whose 64 bits it keeps."""
+    """The decomposition of a primitive by its `rule`, for operands of these types. 64-bit types are kept."""
 
     def run(*args: Value) -> list[Value]:
         out = rule(*args, **params)
@@ -215,8 +215,8 @@ def inline_call(closed: ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
 
 
 def concretization_error(tracer: Tracer, what: str) -> str:
-    """What to say when a traced value is used as a number. `what` says what for and, after a semicolon, what to do
-    instead.
+    """The message for a traced value that is used as a number. `what` names the purpose and, after a semicolon, the
+    remedy.
     """
     trace = tracer._trace
     need, _, cure = what.partition("; ")

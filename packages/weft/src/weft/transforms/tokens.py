@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Token:
-    """What `create_token` gives outside of traced programs, where operations run in order anyway."""
+    """The result of `create_token` outside of traced programs, where operations run in order anyway."""
 
     __slots__ = ()
     aval = token

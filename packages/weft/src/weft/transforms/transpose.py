@@ -1,4 +1,4 @@
-"""Transposition: a linear jaxpr run backwards, from the cotangents of its results to those of its arguments."""
+"""Transposition: runs a linear jaxpr backwards, from the cotangents of its results to those of its arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def backward_pass(
     Equations that do not depend on an undefined argument are evaluated forwards first. Of those known in reverse only
     the results are zero: tangents that depend on no argument, as of constants that went through a reference.
     """
-    # it makes references; of those of the outer program it uses none but in rules of the user's
+    # it makes references; it uses references of the outer program only in rules from users
     if touches in jaxpr.effects:
         closed = discharge(ClosedJaxpr(jaxpr, consts))
         jaxpr, consts = closed.jaxpr, closed.consts
@@ -88,7 +88,7 @@ def backward_pass(
         try:
             results = rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
         except TypeError as e:
-            if UndefinedPrimal.__name__ not in str(e):  # a rule computed with what has no value
+            if UndefinedPrimal.__name__ not in str(e):  # a rule computed with an undefined primal
                 raise
             raise TypeError(
                 f"{eqn.primitive.name} is not linear in these arguments, so it can't be transposed: {eqn} (at"
@@ -105,7 +105,7 @@ def backward_pass(
 
 def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Sequence[bool]) -> ClosedJaxpr:
     """The jaxpr (values of the non-linear arguments, nonzero cotangents of the results) -> cotangents of the linear
-    arguments, all instantiated but those of dtype float0.
+    arguments, all instantiated except those of dtype float0.
     """
     return _transpose_jaxpr(closed, tuple(linear), tuple(nonzero_cts))
 

@@ -25,7 +25,7 @@ def the_value(aval: AbstractValue) -> Any:
 
 
 def has_valueless(closed: ClosedJaxpr) -> bool:
-    """Whether a program takes or gives what has no values."""
+    """Whether a program takes or returns types without values."""
     return _has_valueless(closed.jaxpr)
 
 
@@ -54,12 +54,12 @@ def _without_valueless(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def with_values(items: Sequence[Any], avals: Sequence[AbstractValue]) -> list[Any]:
-    """Those of `items` whose types, in the same order, have values."""
+    """The members of `items` whose types, in the same order, have values."""
     return [x for x, a in zip(items, avals) if not is_valueless(a)]
 
 
 def _made(var: Var) -> JaxprEqn:
-    """What makes the value of a variable inside the program."""
+    """The equation that makes the value of a variable inside the program."""
     if isinstance(var.aval, AbstractToken):
         return JaxprEqn([], [var], create_token_p, {})
     return JaxprEqn(

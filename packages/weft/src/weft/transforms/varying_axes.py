@@ -1,9 +1,9 @@
 """Along which devices values may differ, as part of their types.
 
 Inside `shard_map(check_vma=True)` an aval's `vma` names the manual axes along which its value may differ from device to
-device; a value without them is the same everywhere, and so is its cotangent. Results vary where an operand does, but
-for collectives, which say it themselves (`Primitive.vary`), and for primitives that carry jaxprs, whose results have
-the types of the jaxprs' results.
+device. A value without them is the same everywhere, and so is its cotangent. Results vary along the axes of the
+operands. The exceptions are collectives, which have a rule (`Primitive.vary`), and primitives that carry jaxprs, whose
+results have the types of the jaxprs' results.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def with_varying_axes(
 
 
 def _inside(primitive: Primitive, params: Params, operands: Sequence[Any]) -> list[frozenset[Any]] | None:
-    """Where the results of an equation vary, by the types of the jaxprs' results; None where these don't say it."""
+    """The axes along which the results of an equation vary, by the types of the jaxprs' results; None if these do not
+    determine them.
+    """
     carries = primitive.carries
     if carries is None or carries.runs in (Runs.COMBINING, Runs.ON_PARTS):
         return None
