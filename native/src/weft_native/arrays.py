@@ -1,4 +1,6 @@
-"""What only jaxlib's C++ `ArrayImpl` needs to be an Array of weft; the rest is put on it by `weft.runtime.array`."""
+"""The methods that only jaxlib's C++ `ArrayImpl` needs to be an Array of weft; `weft.runtime.array` installs the
+others.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def _array(self, dtype=None, copy=None):
 
 
 def _device(self):
-    """The device of an array, or its sharding where it lies on several."""
+    """The device of an array, or its sharding if it is on several devices."""
     made = self._sharding
     return made._device if type(made) is _SINGLE else placing.from_xla(made)
 

@@ -69,7 +69,7 @@ class XlaBackend:
             profiler=profile,
             xla=self,
         )
-        self._first: Any = None  # the default device while no option names one
+        self._first: Any = None  # the default device while no option names another
         dispatch.mirror_config()
         config.listen(self._config_changed)
         dispatch.mirror_trace(trace.current_trace() is trace.root)
@@ -77,13 +77,13 @@ class XlaBackend:
         atexit.register(self.close)
 
     def clear_caches(self) -> None:
-        """Forgets the programs of single operations, and what C++ knows of calls."""
+        """Forgets the programs of single operations, and the calls that C++ has cached."""
         self._eager.clear()
         _jax.PjitFunctionCache.clear_all()
 
     def close(self) -> None:
-        """Lets go of all that keeps the clients, when the process ends: a client waits for what still runs, but one
-        that is left behind at Python's end is torn down under its running threads.
+        """Drops all references to the clients when the process ends. A client waits for running computations, but one
+        that still exists when Python ends is destroyed under its running threads.
         """
         effects_barrier()
         clear_caches()
@@ -95,8 +95,8 @@ class XlaBackend:
     # devices --------------------------------------------------------------------------------------------------------
 
     def devices(self, platform: str | None = None) -> list:
-        """The devices of a platform (default: the best one there is); BackendError with the reason when there are
-        none.
+        """The devices of a platform (default: the best available one). Raises BackendError, with the reason, if there
+        are none.
         """
         if platform is not None:
             return self._devices("cuda" if platform == "gpu" else platform)
@@ -159,8 +159,8 @@ class XlaBackend:
             return made
 
     def placement(self, args: Sequence) -> tuple[Any, bool]:
-        """(device, committed) of a computation on these arguments; ValueError when they are committed to different
-        devices. A Sharding stands for a device where an argument lies on several.
+        """(device, committed) of a computation on these arguments; a Sharding takes the place of the device if an
+        argument is on several devices. Raises ValueError if arguments are committed to different devices.
         """
         found = None
         for x in args:
@@ -213,7 +213,7 @@ class XlaBackend:
             raise explained(e) from None
 
     def _spread(self, value, aval: ShapedArray, sharding: Sharding, committed: bool):
-        """A value over the devices of a sharding. What lies on these devices already is exchanged between them, by a
+        """A value over the devices of a sharding. Data that is on these devices already is exchanged between them by a
         program.
         """
         value = value.val if type(value) is TypedScalar else value
@@ -264,7 +264,7 @@ class XlaBackend:
         return self.put(x, aval, device, False)
 
     def shard_arg(self, x, sharding, layout):
-        """What C++ calls for an argument it can't place by itself."""
+        """C++ calls this for an argument that it can't place by itself."""
         where = sharding._device if type(sharding) is _ONE_DEVICE else placing.from_xla(sharding)
         return self.put(x, array_type(trace.get_aval(x)), where, False)
 
@@ -300,7 +300,7 @@ class XlaBackend:
         from .lower.builder import dialects
 
         with dialects() as home:
-            home.give_away()  # nobody knows in which thread the caller looks at the module
+            home.give_away()  # the caller may look at the module in any thread
             return executable.module_ir(self.lower(jaxpr, device, options).module, dialect)
 
     def computation(
@@ -317,8 +317,8 @@ class XlaBackend:
             return executable.computation(lowered.module, tuple_args)
 
     def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
-        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a
-        portable artifact of it.
+        """A program lowered for a platform that need not be available: StableHLO text, and a function that returns a
+        portable artifact of it as bytes.
         """
         from .lower import module
 
@@ -332,7 +332,7 @@ class XlaBackend:
             return executable.module_text(lowered.module), artifact
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
-        """A jaxpr without constvars, compiled for one device, or for those of a Partition."""
+        """A jaxpr without constvars, compiled for one device, or for the devices of a Partition."""
         from .lower.builder import dialects
 
         pairs = {k: v for k, v in options.options if k != "keep_unused"}

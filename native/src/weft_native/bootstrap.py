@@ -1,6 +1,8 @@
-"""What jaxlib's C++ needs before the first call, and would otherwise get from jax. Importing this module does it once.
+"""Sets up the parts that jaxlib's C++ needs before the first call, and would otherwise get from jax. Importing this
+module does it once.
 
-Real jax must not be imported in the same process: classes and configuration slots in C++ are the process's.
+Real jax must not be imported in the same process: classes and configuration slots in C++ exist once for each
+process.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import types
 import numpy as np
 import jaxlib.cpu_feature_guard as cpu_feature_guard
 
-cpu_feature_guard.check_cpu_features()  # before the library, which would crash instead of saying what is missing
+cpu_feature_guard.check_cpu_features()  # before the library, which would crash instead of naming the missing package
 
 import jaxlib._jax as _jax  # noqa: E402
 from jaxlib import xla_client as xc  # noqa: E402
@@ -25,7 +27,7 @@ from . import compat  # noqa: E402
 Config = _jax.config.Config
 UNSET = _jax.config.unset
 
-# Thread-local values that C++ reads at each call; those in the jit key tell cached programs apart.
+# Thread-local values that C++ reads at each call. Cached programs with different jit keys are different.
 enable_x64 = Config("enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
 disable_jit = Config("disable_jit", False, include_in_jit_key=False, include_in_trace_context=False)
 _post_hook = Config("post_hook", None, include_in_jit_key=False, include_in_trace_context=False)
@@ -38,7 +40,7 @@ _LAZY = ("jax", "jax.core", "jax._src", "jax._src.named_sharding", "jax._src.sha
 
 
 class _OneDeviceMesh:
-    """Just enough of a mesh for the one NamedSharding that is made while priming."""
+    """The part of a mesh that the single NamedSharding needs which is made during the setup."""
 
     axis_names = ("i",)
     size = 1
@@ -49,10 +51,10 @@ class _OneDeviceMesh:
 
 
 def _prime(client) -> None:
-    """Lets C++ make its lazy imports of `jax.*` now, against stand-ins, so that it never imports a jax that is
-    installed.
+    """Makes C++ execute its lazy imports of `jax.*` now, with substitutes, so that it never imports an installed
+    jax.
 
-    Two of the three are cached for good. The third, which is tried for each array that is taken apart, is made to fail
+    Two of the three are cached permanently. The third is tried for each array that is flattened, so it is made to fail
     fast.
     """
     device = client.local_devices()[0]
@@ -90,7 +92,7 @@ def _prime(client) -> None:
 def _install() -> None:
     compat.check_release()
     source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
-    if getattr(sys.modules.get("jax._src"), "__file__", None):  # the real one; `weft.as_jax` has no such file
+    if getattr(sys.modules.get("jax._src"), "__file__", None):  # the real package; `weft.as_jax` has no such file
         raise errors.BackendError(
             "jax is imported in this process, and weft's XLA backend can't share jaxlib's C++ state with it. "
             "Use one of the two in a process, or `import weft.as_jax` before anything imports jax."

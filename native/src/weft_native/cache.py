@@ -1,10 +1,10 @@
 """The persistent compile cache: compiled programs in the folder `jax_compilation_cache_dir`, found again by later
 processes.
 
-A file holds a header (what it is, the key, how long the program took to compile, the length and a checksum of the rest)
-and the executable as XLA writes it. XLA trusts what it reads, so a file is checked before XLA sees a byte of it; one
-that is cut short, damaged or not ours is left alone with a warning. Whoever can write to the folder can run code in the
-processes that read it: share it with nobody else.
+A file holds a header (the kind of file, the key, how long the program took to compile, the length and a checksum of the
+rest) and the executable as XLA writes it. XLA trusts its input, so a file is checked before XLA reads any of it. A file
+that is truncated, damaged or foreign is not used, with a warning. Whoever can write to the folder can run code in the
+processes that read it: do not share it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _dumped = itertools.count()
 
 
 def compile_module(client, lowered, devices: Sequence, options, callbacks: Sequence, name: str):
-    """A loaded executable: from the cache where it is there, else compiled, and kept there where the options say so.
+    """A loaded executable: from the cache if it is there, else compiled, and stored there if the options say so.
 
-    Programs that call Python functions are never kept: the functions are this process's.
+    Programs that call Python functions are never stored: the functions exist only in this process.
     """
     _configure(options)
     if config.dump_ir_to:
@@ -51,7 +51,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     if not folder or not config.enable_compilation_cache or callbacks or config.compilation_cache_max_size == 0:
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
     program = _program(lowered)
-    if b"InspectSharding" in program:  # compiling it tells Python something
+    if b"InspectSharding" in program:  # compiling it passes information to Python
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
     monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
     monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
@@ -83,7 +83,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
 
 
 def _configure(options) -> None:
-    """What the configuration says to XLA's compiler, where the call itself says nothing."""
+    """Options for XLA's compiler from the configuration; options of the call itself take precedence."""
     build, fresh = options.executable_build_options, xc.CompileOptions().executable_build_options
     for name, known in (
         ("exec_time_optimization_effort", 0.0),
@@ -160,7 +160,7 @@ def bytecode(module) -> bytes:
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
-    """The machine's processor and what it can do: code compiled for one may not run on another."""
+    """The machine's processor and its features: code compiled for one may not run on another."""
     try:
         with open("/proc/cpuinfo") as file:
             lines = file.read().partition("\n\n")[0].splitlines()
@@ -173,17 +173,17 @@ def _processor() -> str:
 
 
 def _flags() -> str:
-    """XLA's environment, but for where it dumps what it does."""
+    """XLA's environment, without the options that only say where it writes dumps."""
     words = [w for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS") for w in os.environ.get(name, "").split()]
     return " ".join(sorted(w for w in words if not w.startswith("--xla_dump")))
 
 
 # reading ahead -------------------------------------------------------------------------------------------------------
 
-# XLA takes longer to read a large program than tracing and lowering take, so reading begins on a thread before it is
-# certain which program is needed: when the first device is asked for, with the slowest program that this script ran
-# last time; when a function is about to be traced, with what a function of its name ran last. A guess that turns out
-# wrong is dropped.
+# XLA takes longer to read a large program than tracing and lowering take. So reading begins on a thread before it is
+# certain which program is needed: when a device is first requested, with the slowest program of the last run of this
+# script; when a function is about to be traced, with the last program of a function of its name. A wrong guess is
+# dropped.
 _WORTH = 1 << 20  # bytes: smaller programs are read in less time than this takes
 _ahead: dict[pathlib.Path, "_Ahead"] = {}
 # by note: the seconds that the slowest program of this process took to compile
@@ -200,7 +200,9 @@ class _Ahead(NamedTuple):
 
 
 def read_ahead(device, options, name: str) -> None:
-    """Starts to read what a function of this name, whose first call on `device` is about to be traced, ran last."""
+    """Starts to read the last program of the function of this name, whose first call on `device` is about to be
+    traced.
+    """
     folder, prefix = config.compilation_cache_dir, _file_name(name) + "-"
     try:
         with os.scandir(folder) as entries:
@@ -244,7 +246,7 @@ def _note(platform: str) -> pathlib.Path | None:
 
 
 def _took(platform: str, path: pathlib.Path, seconds: float) -> None:
-    """A program of this script took `seconds` to compile, now or when it was kept."""
+    """Records that a program of this script took `seconds` to compile, now or when it was stored."""
     note = _note(platform)
     if note is None or seconds <= _slowest.get(note, 0.0):
         return
@@ -291,7 +293,7 @@ def _read_ahead(path: pathlib.Path, devices: Sequence, options) -> tuple[float, 
 
 
 def _read_now(client, path: pathlib.Path, key: bytes, devices: Sequence, options) -> tuple[float, Any]:
-    """(seconds that it took to compile, executable); the executable is None where there is none to be had."""
+    """(seconds that it took to compile, executable); the executable is None if it can't be had."""
     stored = _read(path, key)
     return (stored[1], _load(client, stored[0], devices, options, path)) if stored is not None else (0.0, None)
 
@@ -323,14 +325,14 @@ def _read(path: pathlib.Path, key: bytes) -> tuple[bytes, float] | None:
         )
         return None
     try:
-        os.utime(path)  # what was used last is evicted last
+        os.utime(path)  # the most recently used file is evicted last
     except OSError:
         pass
     return data[_HEADER.size :], _HEADER.unpack_from(data)[2]
 
 
 def _damage(data: bytes, key: bytes) -> str | None:
-    """What is wrong with a file's bytes; None if nothing is."""
+    """A description of the fault in a file's bytes; None if they are valid."""
     if len(data) < _HEADER.size:
         return f"it has {len(data)} bytes, fewer than its header"
     magic, own_key, _, length, checksum = _HEADER.unpack_from(data)
@@ -382,7 +384,7 @@ def _write(path: pathlib.Path, key: bytes, seconds: float, compiled) -> None:
 
 
 def _replace(path: pathlib.Path, *parts: bytes) -> None:
-    """Writes a file whole or not at all, whoever else writes it now."""
+    """Writes a file completely or not at all, even if others write it at the same time."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".weft-", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -394,7 +396,7 @@ def _replace(path: pathlib.Path, *parts: bytes) -> None:
 
 
 def _evict(folder: pathlib.Path, room: int, keep: pathlib.Path) -> None:
-    """Deletes what was not used for longest until the cache's files take at most `room` bytes."""
+    """Deletes the least recently used files until the cache takes at most `room` bytes."""
     found = []
     for file in folder.glob("*" + _SUFFIX):
         try:

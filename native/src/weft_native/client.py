@@ -27,7 +27,7 @@ def cpu_client():
 
 
 def _package_folder(name: str) -> pathlib.Path | None:
-    """Where a package lies, without importing it."""
+    """The folder of a package, found without importing it."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
@@ -50,7 +50,7 @@ def _cuda_plugin() -> tuple[str, pathlib.Path]:
     )
 
 
-# What the plugin's library links against, in an order in which each finds what it needs.
+# The libraries that the plugin links against, in an order in which each finds those it needs.
 _NVIDIA_LIBRARIES = (
     ("cuda_runtime", "libcudart.so"),
     ("cu", "libcudart.so"),
@@ -156,12 +156,12 @@ def tpu_client():
 
 _MAKERS = {"cpu": cpu_client, "cuda": cuda_client, "tpu": tpu_client}
 _clients: dict = cluster.made_clients
-# the message: an error itself would keep alive what the frames of its traceback hold
+# the message only: an error would keep alive the values in the frames of its traceback
 _failures: dict[str, str] = {}
 
 
 def client_for(platform: str):
-    """The client of a platform, made at the first call; BackendError with the reason where there is none."""
+    """The client of a platform, made at the first call. Raises BackendError, with the reason, if there is none."""
     if platform in _clients:
         return _clients[platform]
     if platform in _failures:
@@ -179,7 +179,7 @@ def client_for(platform: str):
 
 
 def _check_count(option: str) -> None:
-    """The number of virtual devices is the client's for good."""
+    """The number of virtual devices can't change after the client is made."""
     number = num_cpu_devices.option
     if (
         option == "num_cpu_devices"
@@ -198,12 +198,12 @@ config.listen(_check_count)
 
 
 def forget_clients() -> None:
-    """Lets go of all clients; the next look for a device makes new ones."""
+    """Drops all clients; new ones are made when a device is next looked up."""
     _clients.clear()
     _failures.clear()
 
 
-# Options of a build that are no flags of XLA.
+# Options of a build that are not flags of XLA.
 _BUILD_OPTIONS = (
     "exec_time_optimization_effort",
     "memory_fitting_effort",
@@ -219,7 +219,7 @@ def compile_options(devices, pairs=()):
     build = options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     options.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in devices]], dtype=np.int32))
-    if len(devices) > 1:  # results whose layout nobody asked for lie as the compiler likes
+    if len(devices) > 1:  # the compiler chooses the layout of results for which none was requested
         build.allow_spmd_sharding_propagation_to_output = [True]
     if devices[0].platform in ("gpu", "cuda") and cuda_data_folder is not None:
         build.debug_options.xla_gpu_cuda_data_dir = cuda_data_folder

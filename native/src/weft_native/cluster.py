@@ -9,7 +9,7 @@ import jaxlib._jax as _jax
 
 
 class Cluster(NamedTuple):
-    """What the clients of devices need to know of the processes around them."""
+    """What the clients of devices need to know about the other processes."""
 
     client: Any  # of the runtime service
     service: Any  # the service itself in process 0, None elsewhere
@@ -18,8 +18,8 @@ class Cluster(NamedTuple):
     gpus: Sequence[int] | None  # which of the host's GPUs are this process's
 
 
-joined: Cluster | None = None  # one for the process, as devices are
-made_clients: dict = {}  # the clients of devices that exist (client.py's), which come too early for a cluster
+joined: Cluster | None = None  # one for the process, as for devices
+made_clients: dict = {}  # the existing clients of devices (client.py's), which were made too early to join a cluster
 
 
 def join(
@@ -62,7 +62,7 @@ def join(
 
 
 def leave() -> None:
-    """Disconnects, when all processes have come to this point."""
+    """Disconnects, after all processes have reached this point."""
     global joined
     if joined is not None:
         cluster, joined = joined, None
@@ -72,7 +72,7 @@ def leave() -> None:
 
 
 def cpu_options() -> dict:
-    """The arguments of the CPU client that say which process of how many it is for."""
+    """The arguments of the CPU client: the number of this process, and how many there are."""
     if joined is None:
         return dict(distributed_client=None, node_id=0, num_nodes=1, collectives=None)
     return dict(
@@ -92,5 +92,5 @@ def gpu_options() -> dict:
 
 
 def runtime_client() -> Any:
-    """The client of the runtime service, None outside a cluster."""
+    """The client of the runtime service; None outside a cluster."""
     return None if joined is None else joined.client

@@ -1,4 +1,4 @@
-"""The one place where versions of jaxlib differ. Covered: 0.10.2, 0.11.2, 0.12.0.1.
+"""The only module that depends on the version of jaxlib. Supported: 0.10.2, 0.11.2, 0.12.0.1.
 
 `VERSION` is the number of the C++ interface (467 in 0.10.2, 505 in 0.12.0.1), which says more than the release does.
 """
@@ -18,12 +18,12 @@ xc = xla_client  # others import it from here
 VERSION: int = xc._version
 OLDEST, NEWEST = (0, 10, 2), (0, 13)
 
-# From 0.11 on, result handlers check nothing in Python and have lost the argument that says so.
+# From 0.11 on, result handlers check nothing in Python, and have lost the argument for this.
 _HANDLER_ARGS: dict[str, Any] = {"_skip_checks": True} if RELEASE < (0, 11) else {}
 
 
 def check_release(release: tuple[int, ...] = RELEASE) -> None:
-    """Raises BackendError when this jaxlib is none that the backend was made for."""
+    """Raises BackendError if the backend does not support this version of jaxlib."""
     if not OLDEST <= release < NEWEST:
         found = ".".join(map(str, release))
         raise BackendError(
@@ -33,7 +33,7 @@ def check_release(release: tuple[int, ...] = RELEASE) -> None:
 
 
 def result_handler(aval, sharding, committed: bool):
-    """What turns a result's buffers into an ArrayImpl."""
+    """The function that turns a result's buffers into an ArrayImpl."""
     return xc.array_result_handler(aval, sharding, committed, **_HANDLER_ARGS)
 
 

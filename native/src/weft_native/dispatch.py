@@ -43,8 +43,8 @@ registry.register_node(
 )
 tree.listen(_mirror_node)
 
-# What a cached call depends on besides its arguments. Options that a program is traced under, and those that send a
-# call to Python.
+# The values on which a cached call depends besides its arguments: options under which a program is traced, and options
+# that make a call run Python.
 _MIRRORED = (
     options.default_device.option,
     options.platforms.option,
@@ -70,7 +70,7 @@ _GC_LEVELS = {name.lower(): level for name, level in _jax.guard_lib.GarbageColle
 
 
 def _mirror_guards() -> None:
-    """Tells XLA which transfers, threads and arrays in cycles it must refuse."""
+    """Passes XLA the guards for transfers, threads and arrays in reference cycles."""
     everywhere, here = _jax.guard_lib.global_state(), _jax.guard_lib.thread_local_state()
     for direction in guards.DIRECTIONS:
         default, local = guards.level(direction, default=True), guards.level(direction)
@@ -98,12 +98,12 @@ def _mirror(mirror, default, here) -> None:
 
 
 def mirror_trace(is_root: bool) -> None:
-    """Tells C++ whether calls in this thread are being traced, and so must all come to Python."""
+    """Tells C++ whether calls in this thread are being traced, so that all of them must run Python."""
     bootstrap.tracing.set_local(bootstrap.UNSET if is_root else True)
 
 
 class FastEntry(NamedTuple):
-    """What C++ needs to run a call by itself; it reads these by name."""
+    """The data with which C++ runs a call by itself; it reads the attributes by name."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -141,7 +141,7 @@ def fast_entry(out, executable: XlaExecutable, consts: Sequence = ()) -> FastEnt
 
 
 def exchange(backend, array, sharding: Sharding):
-    """An array over several devices, laid out in another way over the same ones."""
+    """An array over several devices, with another sharding over the same devices."""
     closed = single_equation(copy_p, (array.aval,), {})
     mesh = getattr(sharding, "mesh", None) or array.sharding.mesh
     place = Partition(sharding._devices(), (array.sharding,), (sharding,), mesh)
@@ -191,9 +191,9 @@ def jit(
 
 
 class Eager:
-    """Primitives run one by one, each through a C++ pjit of its own for each set of parameters."""
+    """Primitives run one by one, each through a separate C++ pjit for each set of parameters."""
 
-    # Programs whose parameters never come again (shapes, say) must not pile up.
+    # Programs whose parameters (shapes, for example) do not recur must not accumulate.
     CAPACITY = 4096
 
     def __init__(self, backend):
@@ -234,7 +234,7 @@ class Eager:
             raise told from None
 
     def _new_call(self, primitive, params: dict):
-        def run(*args):  # what C++ calls under disable_jit; it is also the call's identity
+        def run(*args):  # C++ calls it under disable_jit; it is also the call's identity
             return self._miss(primitive, params, args)[0]
 
         def miss(*args):
@@ -276,8 +276,8 @@ class Eager:
         return result, fast_entry(result, executable, consts), False
 
     def _array(self, x):
-        """A host value as something C++ takes; small numbers are put on the device once. None for what no host value
-        is, and what holds nothing.
+        """A host value in a form that C++ accepts; small numbers are put on the device once. None for other values, and
+        for types without values.
         """
         kind = type(x)
         if kind in (bool, int, float, complex):

@@ -85,7 +85,9 @@ class XlaExecutable:
 
 
 def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
-    """How arguments and results lie, as C++ says it; what the caller left open, the compiler has chosen."""
+    """The shardings of arguments and results, as reported by C++. The compiler has chosen those that the caller left
+    open.
+    """
     if type(place) is not Partition:
         here = xc.SingleDeviceSharding(place)
         return [here] * len(in_avals), [here] * len(out_avals)
@@ -133,7 +135,7 @@ def computation(module, tuple_args: bool = False):
 
 
 def _bound(callbacks: Sequence, device) -> list:
-    """Host functions as XLA calls them; the arrays that they hand to users lie on the CPU."""
+    """Host functions in the form that XLA calls; the arrays that they pass to users are on the CPU."""
     if not callbacks:
         return []
     device = device.devices[0] if type(device) is Partition else device
@@ -142,7 +144,7 @@ def _bound(callbacks: Sequence, device) -> list:
 
 
 def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
-    """Compiles a lowered program; what XLA refuses becomes a BackendError."""
+    """Compiles a lowered program. An error of XLA becomes a BackendError."""
     if lowered.unusable:
         warn(
             "Some donated buffers were not usable: "

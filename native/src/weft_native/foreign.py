@@ -1,4 +1,4 @@
-"""Registering compiled functions with XLA, and lowering rules that call them: what `weft.ffi` needs of this backend."""
+"""Registering compiled functions with XLA, and lowering rules that call them: the functions behind `weft.ffi`."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _DATA = frozenset((ArrayImpl, np.ndarray, bool, int, float, complex))
 
 
 def install(backend) -> None:
-    """Puts fast operators on ArrayImpl for those that the array library has defined by now."""
+    """Installs fast operators on ArrayImpl, for the operators that the array library has defined so far."""
     cache = _jax.PjitFunctionCache(capacity=8192)
     names = [f"__{name}__" for name in NAMES if installed_method(f"__{name}__") is not None]
     override_methods(ArrayImpl, {name: _fast(backend, name, installed_method(name), cache) for name in names})
@@ -93,7 +93,7 @@ def _fast(backend, name: str, method, cache):
         try:
             avals = [get_aval(x) for x in args]
             jaxpr, consts = stage(flat, avals, name)
-        except (TypeError, ValueError, WeftError):  # say it as the eager call says it
+        except (TypeError, ValueError, WeftError):  # report it like the eager call
             return method(*args), None, False
         if not box[0]:
             return method(*args), None, False

@@ -1,4 +1,4 @@
-"""XLA's profiler, as jaxlib has it: what `weft.profiler` uses where this backend is there."""
+"""XLA's profiler from jaxlib, which `weft.profiler` uses if this backend is installed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProfileSession:
 
 
 def memory_profile(platform: str) -> bytes:
-    """What lies in the devices' memory, as pprof reads it."""
+    """The contents of the devices' memory, in the format of pprof."""
     if not config.array_tracebacks:
         warn(
             at_user_line(

@@ -19,7 +19,7 @@ _REPLICATED = xc.HloSharding.replicate()
 
 
 class _Grid:
-    """A mesh as C++ wants it. Each mesh has one, so that equal shardings are found by identity."""
+    """A mesh in the form that C++ needs. Each mesh has exactly one, so that equal shardings are found by identity."""
 
     __slots__ = ("axis_names", "devices", "size", "_internal_device_list", "mesh")
 
@@ -37,7 +37,7 @@ class _Grid:
 
 
 _grids: dict = {}
-_to_xla: dict = {}  # our shardings -> those of C++
+_to_xla: dict = {}  # our shardings -> C++ objects
 _from_xla: dict = {}  # and back
 
 
@@ -94,7 +94,7 @@ def hlo_sharding(sharding: NamedSharding, ndim: int):
 
 
 def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
-    """The sharding on a mesh that XLA has chosen; None if the mesh's axes can't say it."""
+    """The sharding on a mesh that XLA has chosen; None if the mesh's axes can't express it."""
     if found.is_replicated():
         return NamedSharding(mesh, P())
     tiles = list(found.tile_assignment_dimensions())
@@ -102,7 +102,7 @@ def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
     for position, device in zip(np.ndindex(*tiles), found.tile_assignment_devices()):
         place[device] = position[:ndim]
     grid = place.reshape(*mesh.axis_sizes, ndim)
-    moved: list = [[] for _ in range(ndim)]  # for each array axis (how far one step goes, the mesh axis)
+    moved: list = [[] for _ in range(ndim)]  # for each array axis (the stride of one step, the mesh axis)
     for k, name in enumerate(mesh.axis_names):
         if mesh.axis_sizes[k] > 1:
             step = np.take(grid, 1, k).reshape(-1, ndim)[0] - np.take(grid, 0, k).reshape(-1, ndim)[0]
@@ -111,7 +111,7 @@ def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
     spec = [tuple(name for _, name in sorted(axes, reverse=True)) for axes in moved]
     try:
         made = NamedSharding(mesh, P(*[None if not s else s[0] if len(s) == 1 else s for s in _trimmed(spec)]))
-    except ValueError:  # one mesh axis along two array axes
+    except ValueError:  # one mesh axis cuts two array axes
         return None
     parts, places = made._tiles(ndim)
     return made if parts == tuple(tiles[:ndim]) and places == [tuple(p) for p in place.tolist()] else None
@@ -138,7 +138,7 @@ def put(value: Any, aval, sharding: Sharding, committed: bool = True):
         shards = [_part(value, index) for index in indices]
         return xc.batched_device_put(aval, made, shards, list(devices), committed, enable_x64=True)
     host = value._host() if is_array(value) else np.asarray(value, dtype=aval.dtype)
-    copies: dict = {}  # private ones: devices may use the memory itself from now on
+    copies: dict = {}  # private copies: devices may use the memory itself from now on
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
         if key not in copies:

@@ -1,4 +1,4 @@
-"""What a client may use, all of it checked before it is taken."""
+"""Limits on the resources of a client. Each is checked before the resource is taken."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 MIB, GIB = 1 << 20, 1 << 30
 
 
-def _limit(default: float, help: str) -> Any:  # a field passes for the number that stands in it
+def _limit(default: float, help: str) -> Any:  # a field acts as the number in it
     return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one session, where nothing else is said."""
+    """Default limits of a session."""
 
     frame_bytes: int = _limit(4 * MIB, "bytes of one message")
     session_bytes: int = _limit(
@@ -35,12 +35,12 @@ class Limits:
     )
 
 
-QUEUE_BYTES = 32 * MIB  # received and not yet performed, at which a client's socket is no longer read
+QUEUE_BYTES = 32 * MIB  # received and not yet performed; at this number, the client's socket is no longer read
 QUEUE_MESSAGES = 20_000
 WINDOW = 8 * MIB  # bytes of a download under way without a credit
 RUNNING = 64  # computations that a session may have under way
-INCOMPLETE = 1024  # uploads of a session of which not all has come
-PROGRAM_WEIGHT = 64  # bytes that one of a serialized program takes once it is read and compiled, about
+INCOMPLETE = 1024  # incomplete uploads of a session
+PROGRAM_WEIGHT = 64  # bytes for each byte of a serialized program once it is read and compiled, approximately
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """How many bytes are in use, by a session and by all together, each against its limit.
 
-What takes bytes holds a `Charge`; they count until it is gone, however that comes about: freed, failed, or with its
-session.
+Each object that takes bytes holds a `Charge`. The bytes count until the object is gone, however that happens: freed,
+failed, or with its session.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Tally:
     """A count of bytes up to a limit, for threads that share it."""
 
     def __init__(self, limit: int, exceeded: str):
-        self.limit, self.exceeded = limit, exceeded  # what an error says, of {what}, {size}, {used} and {limit}
+        self.limit, self.exceeded = limit, exceeded  # an error message about {what}, {size}, {used} and {limit}
         self.lock = threading.Lock()
         self.count = 0
         self.returned: deque[int] = deque()
@@ -59,14 +59,14 @@ class Charge:
     __slots__ = ("session", "host", "what", "size", "present")
 
     def __init__(self, session: Tally, host: Tally, size: int, what: str, present: int | None = None):
-        self.size = self.present = 0  # should one of these fail
+        self.size = self.present = 0  # should one of these raise
         self.session, self.host, self.what = session, host, what
         session.take(size, what)
         self.size = size
         self.grow(size if present is None else present)
 
     def grow(self, size: int) -> None:
-        """So many bytes more are present: the host counts what is, the session what was announced."""
+        """Adds bytes that are present: the host counts present bytes, the session counts announced ones."""
         self.host.take(size, self.what)
         self.present += size
 

@@ -1,4 +1,6 @@
-"""What clients are told of errors: nothing of where files lie on the host. And what the log tells of clients."""
+"""The texts of errors for clients, which must not reveal where files are on the host; and of clients' words in
+the log.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from collections.abc import Callable
 from weft.base.annotations import override
 from weft.serialization.binary import printable
 
-LONGEST = 10_000  # characters; failures are kept as long as a client holds what they stand for
+LONGEST = 10_000  # characters; a failure is kept as long as a client holds a handle to it
 
 # An error of a callback or of XLA may hold the frames of Python, and their source.
 _FRAMES = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*(?:\n|$))*")
@@ -18,8 +20,8 @@ _BARE = re.compile(r"""(?<![\w./\\:-])(?P<path>(?:/|[A-Za-z]:[\\/])[^\s"'<>|()\[
 
 
 class LogFormatter(logging.Formatter):
-    """Entries that hold words of clients: none passes for another entry, since all lines but the first are set in,
-    or for a command to a terminal.
+    """Log entries that contain words of clients. No words can pass for another entry, since all lines but the first are
+    indented, or for a command to a terminal.
     """
 
     @override

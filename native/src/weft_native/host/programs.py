@@ -37,12 +37,12 @@ KEPT, KEPT_BYTES = 512, 32 * MIB
 
 
 def nbytes(aval: AbstractValue) -> int:
-    """Bytes of an array; what is no array has none."""
+    """The bytes of an array; 0 for anything else."""
     return math.prod(aval.shape) * dtypes.itemsize(aval.dtype) if isinstance(aval, ShapedArray) else 0
 
 
 class Executable:
-    """A compiled program, and what a host must know to run it safely."""
+    """A compiled program, and the information that a host needs to run it safely."""
 
     def __init__(self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool):
         self.compiled, self.device, self.x64 = compiled, device, x64
@@ -59,7 +59,7 @@ class Executable:
 
 
 class Kept(Generic[K, V]):
-    """What was used last, as far as there is room; for threads that share it."""
+    """The most recently used programs, as far as there is room; for threads that share it."""
 
     def __init__(self) -> None:
         self.entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
@@ -75,7 +75,7 @@ class Kept(Generic[K, V]):
             return found[0]
 
     def keep(self, key: K, value: V, size: int) -> None:
-        """`size` is how long the program is when serialized: what it takes grows with that."""
+        """`size` is the length of the serialized program: the memory that it takes grows with that."""
         with self.lock:
             if key not in self.entries:
                 self.entries[key] = value, size
@@ -97,7 +97,9 @@ class Programs:
         self.compiling = threading.Lock()  # lowering keeps state of the process
 
     def check(self, digest: bytes, data: bytes | bytearray) -> programs.Program:
-        """The program of these bytes; DeserializationError if they are none, LimitError if it needs too much."""
+        """The program of these bytes. Raises DeserializationError if they are not a program, LimitError if it needs too
+        much.
+        """
         found = self.checked.get(digest)
         if found is None:
             found = programs.deserialize(data, self.format_limits)

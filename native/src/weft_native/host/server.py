@@ -1,4 +1,4 @@
-"""The host's socket: who may connect, how a session begins and goes on, and what happens to messages that are none."""
+"""The host's socket: who may connect, how a session begins and continues, and how invalid messages are handled."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Host:
         )
 
     async def watch(self) -> None:
-        """Ends sessions that compute for too long, or whose client has not come back."""
+        """Ends sessions that compute for too long, or whose client has not returned."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             now = time.monotonic()
@@ -84,7 +84,7 @@ class Host:
                     session.close(p.End("ConnectionLost", "the session was not taken up again in time."))
 
     async def stop(self, server: Server) -> None:
-        """Tells all clients that the host goes, and waits a moment for them to hear it."""
+        """Tells all clients that the host is shutting down, and waits a moment so that the message arrives."""
         for session in list(self.sessions.values()):
             session.close(p.End("ConnectionLost", "the host is shutting down; its arrays are gone."))
         server.close()
@@ -95,7 +95,7 @@ class Host:
     # --------------------------------------------------------------------------------------------------------
 
     def check_origin(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Refuses pages of origins that are not allowed; a browser names the origin, other programs name none."""
+        """Refuses pages of origins that are not allowed. A browser sends the origin; other programs do not."""
         origin = request.headers.get("Origin")
         if origin is None or origin.rstrip("/") in self.origins:
             return None
@@ -135,7 +135,7 @@ class Host:
                 session.connection, session.left_at = None, time.monotonic()
 
     def greet(self, frame: str | bytes) -> tuple[HostSession, list[p.Message]]:
-        """The session that a first frame asks for, and what else the frame holds."""
+        """The session that a first frame requests, and the other messages of the frame."""
         if isinstance(frame, str):
             raise ProtocolError("messages are binary.")
         messages = p.decode(frame)

@@ -45,15 +45,15 @@ class Known(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A computation under way: one of its results, and what its intermediate results take."""
+    """A running computation: one of its results, and the size of its intermediate results."""
 
     array: Any
     charge: Charge
 
 
 class HostSession:
-    """Performs one client's operations in order, in a thread of its own; a second thread waits for the results that it
-    reads.
+    """Performs one client's operations in order, in a thread of its own. A second thread waits for the results that the
+    client reads.
 
     Methods are called in the host's event loop, those named `_do_…` in the session's thread.
     """
@@ -80,8 +80,8 @@ class HostSession:
         self.version = p.VERSION  # of the protocol, that both sides speak
         self.received = 0  # the last operation that came
         self.cancelled = 0  # the last that the client does not want any more
-        self.beat = False  # the client asks whether anybody is there
-        self.acknowledged = 0  # the last of which the client was told
+        self.beat = False  # the client asks whether the host is alive
+        self.acknowledged = 0  # the last operation of which the client was notified
         self.unacknowledged = 0  # bytes since then
         self.end: p.End | None = None
         self.left_at: float | None = None  # when the connection was lost
@@ -125,7 +125,9 @@ class HostSession:
     # the event loop ---------------------------------------------------------------------------------------------------
 
     async def accept(self, message: p.Message, size: int) -> None:
-        """Takes a message; ProtocolError for one that has no place here. Returns when there is room for more."""
+        """Takes a message. Raises ProtocolError for one that is not allowed here. Returns when there is room for
+        more.
+        """
         if isinstance(message, p.OPERATIONS):
             if message.op <= self.received:  # sent again, on a new connection
                 return
@@ -140,7 +142,7 @@ class HostSession:
             self.queue.put((message, size))
             if self._is_full():
                 self.room.clear()
-                if self._is_full():  # still, now that the thread knows to tell
+                if self._is_full():  # still true, now that the thread can report it
                     await self.room.wait()
                 self.room.set()
         elif isinstance(message, p.Settled):
@@ -167,7 +169,7 @@ class HostSession:
         )
 
     def acknowledge(self, size: int) -> None:
-        """After each frame: tells the client what has come, every now and then."""
+        """After each frame: acknowledges received operations from time to time."""
         self.unacknowledged += size
         if self.unacknowledged >= p.CHUNK or self.received - self.acknowledged >= 64:
             self.acknowledged, self.unacknowledged = self.received, 0
@@ -195,7 +197,7 @@ class HostSession:
         self.changed.set()
 
     def attach(self, connection: ServerConnection) -> None:
-        """A connection, the first or a new one: what is unsettled is sent on it from the beginning."""
+        """A connection, the first or a new one. Everything that is not settled is sent on it from the beginning."""
         self.connection, self.left_at = connection, None
         self.outbox.clear()
         self.transfers.clear()
@@ -282,7 +284,7 @@ class HostSession:
             self._do_begin()
             try:
                 self._perform(message)
-            except Exception as e:  # what may concern one operation only has been caught in it
+            except Exception as e:  # errors that concern a single operation have been caught in it
                 if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
                     log.exception("session %s, %s", self.name, type(message).__name__)
                 self._tell(self.fail, e)
@@ -329,7 +331,7 @@ class HostSession:
                 assert_never(m)
 
     def said(self, path: str) -> bool:
-        """Whether a path is one of the client's own."""
+        """Whether a path belongs to the client."""
         return path in self.files or path.encode("utf-8", "surrogatepass") in self.reading
 
     def _failed(self, op: int, error: Exception) -> Failed:
@@ -363,7 +365,7 @@ class HostSession:
         try:
             charge = self._charge(size, f"an array of type {m.aval.str_short()}", 0)
         except LimitError as e:
-            self._define(m.handle, self._failed(m.op, e))  # its parts will come all the same
+            self._define(m.handle, self._failed(m.op, e))  # its parts will arrive nevertheless
             return
         self._part(m.handle, Incoming(m, size, charge), m.data)
 
@@ -395,7 +397,7 @@ class HostSession:
         return Stored(array, message.aval, device, incoming.charge)
 
     def _check_incomplete(self, known: bool) -> None:
-        """LimitError if there is no room for one more that is incomplete."""
+        """Raises LimitError if there is no room for another incomplete upload."""
         if not known and len(self.arrays) + len(self.parts) >= INCOMPLETE:
             raise LimitError(f"{INCOMPLETE} arrays and programs are under way and incomplete.")
 
@@ -440,7 +442,7 @@ class HostSession:
             raise ProtocolError(
                 f"the program has {len(program.jaxpr.invars)} arguments; {len(m.donated)} were described."
             )
-        self.busy_since = None  # other sessions' compilations come first
+        self.busy_since = None  # other sessions' compilations have precedence
         try:
             self._define(
                 m.handle,
@@ -508,7 +510,9 @@ class HostSession:
         return [Stored(x, a, executable.device, c) for x, a, c in zip(outs, executable.out_avals, charges)]
 
     def _room_for(self, executable: Executable) -> list[Charge]:
-        """What each result takes, and last what is in between. Computations under way may have to end first."""
+        """The size of each result, and last that of the intermediate results. Running computations may have to end
+        first.
+        """
         while True:
             try:
                 return [
@@ -534,7 +538,7 @@ class HostSession:
         return value
 
     def _value(self, handle: int) -> Value:
-        """What a handle stands for; a failure that stands there is raised."""
+        """The value of a handle. If it is a failure, raises it."""
         value = self.values.get(handle)
         if value is None:
             raise ProtocolError(f"there is no handle {handle}.")
@@ -554,7 +558,7 @@ class HostSession:
         self._tell(self.reply, op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
 
     def _later(self, op: int, handle: int, work: Callable[[Stored], Answer | Transfer]) -> None:
-        """Replies to `op` with what `work` makes of an array, in the thread that may wait for it."""
+        """Replies to `op` with the result of `work` on an array, in the thread that may wait for it."""
         try:
             value = self._array(handle)
         except _Inherited as e:
@@ -617,7 +621,7 @@ class HostSession:
 
 
 class _Inherited(Exception):
-    """An operand failed, and so does what would have used it."""
+    """Records that an operand failed, so that the operation that uses it fails too."""
 
     def __init__(self, failed: Failed):
         self.failed = failed

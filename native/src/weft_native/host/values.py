@@ -1,4 +1,4 @@
-"""What a session holds: arrays, failures in their place, uploads and replies under way."""
+"""The values of a session: arrays, failures in place of arrays, and incomplete uploads and replies."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Stored:
 
 
 class Failed(NamedTuple):
-    """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive
-    what its frames hold.)
+    """Takes the place of a result: the failure of operation `origin`, as text. (An exception would keep alive the
+    values in its frames.)
     """
 
     origin: int
@@ -37,7 +37,7 @@ class Failed(NamedTuple):
 
 
 class Incoming(Generic[M]):
-    """An array or program of which not all bytes are here yet. Memory is taken for those that are."""
+    """An array or program whose bytes have not all arrived. Memory is taken for those that have."""
 
     __slots__ = ("message", "size", "data", "charge")
 
@@ -56,7 +56,7 @@ class Incoming(Generic[M]):
 
 
 class Transfer:
-    """A reply of many bytes on its way to the client. Its array stays, and counts, until the client has it."""
+    """A long reply on its way to the client. Its array is kept, and counts, until the client has received it."""
 
     __slots__ = ("stored", "data", "charge", "sent", "credited")
 
@@ -75,7 +75,7 @@ def finished(array: Any) -> bool:
     """Whether an array is computed, or given away since."""
     try:
         return not is_array(array) or array.is_deleted() or array.is_ready()
-    except Exception:  # it failed; whoever reads it will be told
+    except Exception:  # it failed; whoever reads it gets the error
         return True
 
 
@@ -85,13 +85,13 @@ def is_gone(array: Any) -> bool:
 
 
 def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
-    """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
+    """A client's bytes as an array. Whatever the bytes are, the elements are values of its dtype."""
     if dtypes.is_bool(aval.dtype):
         return np.not_equal(np.frombuffer(data, np.uint8), 0).reshape(aval.shape)
     width = dtypes.bits(aval.dtype)
     if width < 8:
         low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)
-        if dtypes.is_float(aval.dtype):  # the bits are the number; a conversion would take them for one
+        if dtypes.is_float(aval.dtype):  # the bits are the number; a conversion would read them as an integer
             return low.view(aval.dtype).reshape(aval.shape)
         return low.astype(aval.dtype).reshape(aval.shape)  # a conversion takes the lowest bits
     return np.frombuffer(data, aval.dtype).reshape(aval.shape)

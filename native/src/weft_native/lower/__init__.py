@@ -1,3 +1,1 @@
-"""From jaxprs to StableHLO: `module.lower` is the entry, a function for each primitive stands in the file of its
-family.
-"""
+"""From jaxprs to StableHLO. The entry is `module.lower`; each primitive has a function in the file of its family."""

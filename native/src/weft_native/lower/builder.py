@@ -43,7 +43,7 @@ for _bits in (2, 4, 8, 16, 32, 64):
 class Dialects:
     """An MLIR context with the dialects loaded, and the types and attributes that were asked for in it."""
 
-    # A context keeps all that was ever made in it: after this many modules a fresh one is used.
+    # A context keeps everything that was made in it, so a new one is used after this many modules.
     MODULES = 500
 
     def __init__(self):
@@ -61,7 +61,7 @@ class Dialects:
         self.attributes: dict = {}
         self.locations: dict = {}
         self.elements: dict = {}
-        self.kept: list = []  # what C++ has a bare pointer to
+        self.kept: list = []  # C++ has an uncounted pointer to it
 
     def give_away(self) -> None:
         """No further module is built here."""
@@ -80,8 +80,8 @@ _own = _Own()
 def dialects() -> Iterator[Dialects]:
     """The context to build the next module in, which no other thread uses before the block ends.
 
-    XLA loads dialects into a module's context while it compiles, and Python's other threads run meanwhile: what they
-    did in the same context ended the process. Inside of a block the same thread gets the same context.
+    XLA loads dialects into a module's context while it compiles, and Python's other threads run meanwhile. If they
+    worked in the same context, the process would end. Inside of a block, a thread always gets the same context.
     """
     if _own.dialects is not None:
         _own.dialects.used += 1
@@ -124,7 +124,7 @@ def dense_ints(array: Any, type: ir.Type) -> ir.DenseIntElementsAttr:
 
 
 class Builder:
-    """Where a module is being built: the insertion point, the location, and shorthands for what rules need."""
+    """The place where a module is being built: the insertion point, the location, and shorthands for rules."""
 
     def __init__(self, home: Dialects):
         self.home = home
@@ -159,7 +159,7 @@ class Builder:
             return made
 
     def tensor(self, shape, dtype):
-        """The tensor type of a shape and a dtype. XLA ends the process for what 64 bits don't count."""
+        """The tensor type of a shape and a dtype. XLA ends the process for sizes that do not fit in 64 bits."""
         if not countable(shape, dtype):
             raise BackendError(
                 f"XLA has no arrays of shape {tuple(shape)}: their sizes that are not zero make more than 2^63 bytes."
@@ -220,7 +220,7 @@ class Builder:
         return list(made.results)
 
     def fill(self, block, body: Callable[[], Sequence], terminator: str) -> None:
-        """Builds what `body` makes inside a block and returns its values there."""
+        """Builds the operations of `body` inside a block, and returns its values there."""
         outer, self.ip = self.ip, ir.InsertionPoint(block)
         try:
             values = list(body())
@@ -231,7 +231,7 @@ class Builder:
     # values ---------------------------------------------------------------------------------------------------------
 
     def splat(self, value, dtype, shape=()):
-        """A constant of `shape` whose elements are all one host scalar."""
+        """A constant of `shape` whose elements all equal one host scalar."""
         shape = tuple(shape)
         key = (shape, dtype, type(value), value if value == value and value != 0 else repr(value))
         try:
@@ -267,7 +267,7 @@ class Builder:
         tensor = self.tensor(value.shape, value.dtype)
         if value.dtype == np.bool_:
             data = np.packbits(value.reshape(-1), bitorder="little")
-        elif dtypes.bits(value.dtype) < 8 and dtypes.is_int(value.dtype):  # one element to a byte
+        elif dtypes.bits(value.dtype) < 8 and dtypes.is_int(value.dtype):  # one element for each byte
             data = value.reshape(-1).astype(np.int8).view(np.uint8)
         else:
             data = value.reshape(-1).view(np.uint8)
@@ -276,7 +276,7 @@ class Builder:
 
     @staticmethod
     def nonzero(value) -> bool:
-        """Whether an integer of the program is a constant whose elements are all one number, and not zero."""
+        """Whether an integer of the program is a constant whose elements all equal one number other than zero."""
         if isinstance(value.owner, ir.Block) or value.owner.name != "stablehlo.constant":
             return False
         elements = value.owner.attributes["value"]
@@ -298,8 +298,8 @@ class Builder:
         return self.op("stablehlo.reshape", [value], self.tensor(shape, dtype))
 
     def convert(self, value, shape, dtype):
-        """`value` as an array of a dtype. Integers become narrower signed ones by way of unsigned ones: XLA's CPU
-        emitters crash where `and` or `or` meets a conversion that only cuts bits off what is read from memory.
+        """`value` converted to a dtype. Integers become narrower signed ones through unsigned ones: XLA's CPU emitters
+        crash if the operand of `and` or `or` is a value from memory that a conversion has only truncated.
         """
         if dtypes.is_int(dtype) and dtypes.is_signed(dtype):
             element = ir.RankedTensorType(value.type).element_type
@@ -339,7 +339,7 @@ class Builder:
         )
 
     def iota(self, shape, dimension: int, dtype):
-        # XLA's compiler takes the absolute value of a complex one for the numbers themselves, and ends the process
+        # XLA's compiler treats the absolute value of a complex number as the number itself, and ends the process
         if dtypes.is_complex(dtype):
             return self.convert(self.iota(shape, dimension, dtypes.real_of(dtype)), shape, dtype)
         return self.op("stablehlo.iota", [], self.tensor(shape, dtype), {"iota_dimension": self.int_attr(dimension)})

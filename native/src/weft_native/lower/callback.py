@@ -53,8 +53,8 @@ def _io(b, ins, outs, *args, callback, result_avals, ordered, **_):
 
 
 def emit(b, name: str, ins, outs, args, function: Callable, ordered: bool, effect: bool) -> list:
-    """A custom call of `function(device, *values) -> tuple`. Ordered ones take the token of the one before and give
-    the next.
+    """A custom call of `function(device, *values) -> tuple`. An ordered call takes the token of the previous one and
+    returns the next.
     """
     target = _TARGETS.get(b.platform)
     if target is None:
@@ -100,7 +100,7 @@ def _with_token(function: Callable) -> Callable:
 
 
 def _layout(shape):
-    """Row-major, as NumPy has it."""
+    """Row-major layout, as in NumPy."""
     return ir.Attribute.parse(
         f"dense<{list(reversed(range(len(shape)))) if shape else ''}> : tensor<{len(shape)}xindex>"
     )
@@ -127,6 +127,6 @@ def token_type():
 
 
 def first_token(b, effects) -> None:
-    """The token that the first ordered callback of a program takes, where it has one."""
+    """The token that the first ordered callback of a program takes, if it has one."""
     if any_ordered(effects):
         (b.token,) = b.ops("stablehlo.create_token", [], [token_type()])

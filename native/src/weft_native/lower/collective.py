@@ -164,8 +164,8 @@ def _shard_map(b, ins, outs, *args, jaxpr, mesh, in_specs, out_specs, newly_manu
 
 
 def _nested(b, ins, args, params: dict):
-    """A pmap inside another one: on a free axis of the outer one's mesh, or, where none is left, one after another
-    on each device.
+    """A pmap inside another one: on a free axis of the outer mesh, or, if none is left, one after another on each
+    device.
     """
     from weft.higher_order.shard_map import manual_axes, on_outer_axis  # there is such an equation, so it is loaded
 

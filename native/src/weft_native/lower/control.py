@@ -25,7 +25,7 @@ def _jit(b, ins, outs, *args, jaxpr, name="call", inline=False, **params):
 def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, **params):
     flags = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
     if differentiated and any(flags):
-        # XLA must not recognise the recomputation as what it has computed already
+        # XLA must not recognise the recomputation as the same computation
         behind = [i for i, f in enumerate(flags) if f]
         made = b.ops("stablehlo.optimization_barrier", [args[i] for i in behind], [b.type(ins[i]) for i in behind])
         kept = dict(zip(behind, made))
@@ -87,7 +87,7 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
         if not which.shape:
             return going
-        scalar = b.tensor((), dtypes.bool_)  # a batch goes on while any of its members does
+        scalar = b.tensor((), dtypes.bool_)  # a batch continues while any of its members does
         return b.ops(
             "stablehlo.reduce",
             [going, b.splat(False, dtypes.bool_)],
@@ -108,7 +108,8 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
 
     types = [b.type(a) for a in outs]
     if any_ordered(cond_jaxpr.effects):
-        # A condition hands on no token, a body does. So the test is made before the loop and at the end of each body.
+        # A condition can't return a token, but a body can. So the condition is computed before the loop and at the end
+        # of each body.
         def body_and_test(values):
             new = list(body(values[1:]))
             return [test(new), *new]
@@ -198,7 +199,7 @@ def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, un
             b, types, [b.splat(0, counter.dtype), *carry, *ys], test, body, any_ordered(jaxpr.effects)
         )
         carry, ys = made[:num_carry], made[num_carry:]
-    for i in range(rounds * unroll, length):  # what is left, or all of it where it is unrolled in full
+    for i in range(rounds * unroll, length):  # the remaining iterations, or all of them if the loop is fully unrolled
         carry, ys = step(i, carry, ys)
     return [*carry, *ys]
 

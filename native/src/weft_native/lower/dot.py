@@ -12,8 +12,8 @@ from .registry import rule
 
 
 def precision_config(b, precision):
-    """A precision (None, a name, an enum with a name, or a pair) as the attribute that both operands' entries stand
-    in.
+    """A precision (None, a name, an enum with a name, or a pair) as the attribute that contains both operands'
+    entries.
     """
     pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
     return ir.ArrayAttr.get([b.attr(f"#stablehlo<precision {_level(p)}>") for p in pair])
@@ -41,8 +41,8 @@ def _level(precision) -> str:
 
 
 class _Algorithm(NamedTuple):
-    """A preset as XLA takes it: the types that factors may have (the first is what others are converted to), those
-    of results, the attribute.
+    """A preset in XLA's form: the types that factors may have (others are converted to the first), those of results,
+    the attribute.
     """
 
     factors: tuple
@@ -74,7 +74,7 @@ _PRESETS = {
     "F32_F32_F32": _algorithm("f32 f32 f32"),
     "F64_F64_F64": _algorithm("f64 f64 f64", 1, ("float64",), ("float64",)),
 }
-# what XLA's CPU backend compiles; the others are for GPUs
+# the algorithms that XLA's CPU backend compiles; the others are for GPUs
 _ON_CPU = ("F16_F16_F16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32", "F64_F64_F64")
 _SHORT = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64", "tf32": "tf32"}
 
@@ -193,7 +193,7 @@ def _dot_general(
         return b.convert(
             b.op("stablehlo.real", [product], b.tensor(out.shape, dtypes.real_of(wide))), out.shape, out.dtype
         )
-    # XLA has no products of two bits, and of four bits none with wider results
+    # XLA has no products of 2-bit integers, and none of 4-bit integers with wider results
     if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 8 for a in (*ins, out)):
         wide = next((a.dtype for a in (*ins, out) if dtypes.is_inexact(a.dtype)), dtypes.int32)
         product = b.op(
@@ -207,7 +207,9 @@ def _dot_general(
 
 
 def _axes(spec, batch: str, feature: str) -> str:
-    """A convolution's (batch, feature, spatial…) axes as StableHLO writes them: what each axis of the array is."""
+    """The axes (batch, feature, spatial…) of a convolution in StableHLO's form: the meaning of each axis of the
+    array.
+    """
     letters: dict = {spec[0]: batch, spec[1]: feature}
     letters.update({axis: str(i) for i, axis in enumerate(spec[2:])})
     return "[" + ", ".join(letters[i] for i in range(len(spec))) + "]"

@@ -8,7 +8,7 @@ from weft.primitives.transcendental import AccuracyMode
 
 from .registry import elementwise, rule
 
-# One operation of the same meaning.
+# Primitives with an operation of the same meaning.
 _DIRECT = {
     "neg": "stablehlo.negate",
     "floor": "stablehlo.floor",
@@ -69,8 +69,8 @@ def _direct(op: str):
 
 
 def in_float32(lower):
-    """A rule of a function that of floats of 8 bits and fewer computes in float32: CHLO lacks some of them, and has
-    too few digits for others.
+    """A rule that computes in float32 for floats of 8 bits and fewer: CHLO lacks some of these functions, and is too
+    inaccurate for others.
     """
 
     def wider(b, ins, outs, *operands, **params):
@@ -112,7 +112,7 @@ def _by_parts(name: str, lower):
         sinh, cosh, scale = _hyperbolic(b, size, part)
 
         def product(x, y):
-            """Times the scale. Of zero and infinity it is zero, with the sign of one times that of the other."""
+            """Multiplies by the scale. For zero and infinity the product is zero, with the product of the signs."""
             pick = lambda which, v, w: b.select(which, v, w, part.shape, part.dtype)
             plain = of("stablehlo.multiply", x, y)
             none = pick(
@@ -135,8 +135,8 @@ def _by_parts(name: str, lower):
 
 
 def _hyperbolic(b, x, aval):
-    """(sinh x, cosh x) of real numbers, and what both are to be multiplied by, which may be infinite alone. CHLO's
-    lose up to 24 ulp in the exponent.
+    """(sinh x, cosh x) of real numbers, and a common factor, which alone may be infinite. CHLO's functions lose up to
+    24 ulp in the exponent.
     """
     of = lambda op, *operands: b.op(f"stablehlo.{op}", list(operands), b.type(aval))
     pick = lambda which, v, w: b.select(which, v, w, aval.shape, aval.dtype)
@@ -154,7 +154,7 @@ def _hyperbolic(b, x, aval):
 
 
 def larger(b, x, y, aval, direction: str):
-    """Of complex numbers the one whose real part, or else imaginary part, is larger (smaller)."""
+    """The complex number with the larger (smaller) real part, or, if those are equal, imaginary part."""
     part = shaped(aval.shape, dtypes.real_of(aval.dtype))
     (xr, yr), (xi, yi) = [[b.op(f"stablehlo.{name}", [v], b.type(part)) for v in (x, y)] for name in ("real", "imag")]
     boolean = b.tensor(aval.shape, dtypes.bool_)
@@ -179,7 +179,7 @@ elementwise("min")(_extremum("stablehlo.minimum", "LT"))
 
 
 def _accuracy(b, accuracy) -> dict | None:
-    """How exactly XLA is to compute: a mode, or a tolerance."""
+    """The accuracy for XLA: a mode, or a tolerance."""
     if accuracy is None:
         return None
     if isinstance(accuracy, AccuracyMode):
@@ -202,8 +202,8 @@ for _name, _op in _DIRECT.items():
 
 
 def _division(op: str):
-    """The rule of `div` or `rem`. jaxlib folds constants before XLA sees them, and a constant zero as an integer
-    divisor would end the process there: none gets there.
+    """The rule of `div` or `rem`. jaxlib folds constants before XLA sees them, and a constant integer divisor of zero
+    would end the process there. The rule prevents such divisors.
     """
 
     def lower(b, ins, outs, x, y):
@@ -241,7 +241,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 @elementwise("exp2")
 @in_float32
 def _exp2(b, ins, outs, x, *, accuracy=None):
-    # exp(x log 2), as XLA has no power of two of its own
+    # exp(x log 2), as XLA has no power of two
     aval = outs[0]
     log2 = b.splat(0.6931471805599453, aval.dtype, aval.shape)
     return b.op(
@@ -263,8 +263,8 @@ def _abs(b, ins, outs, x):
 
 
 def _of_bits(op: str):
-    """A rule on unsigned numbers: where the sign is set, XLA counts leading zeros of constants wrongly, and bits of
-    int4 as those of the byte that it keeps them in.
+    """A rule on unsigned numbers. For negative numbers, XLA counts leading zeros of constants wrongly, and counts the
+    bits of the byte in which it stores an int4.
     """
 
     def lower(b, ins, outs, x):
@@ -350,7 +350,7 @@ def _clamp(b, ins, outs, lo, x, hi):
         real = lambda v: b.op("stablehlo.real", [v], b.type(part))
         raised = b.select(b.compare("GE", real(lo), real(x), part), lo, x, part.shape, outs[0].dtype)
         return b.select(b.compare("LE", real(raised), real(hi), part), raised, hi, part.shape, outs[0].dtype)
-    if bool(ins[0].shape) != bool(ins[2].shape):  # both bounds scalar, or none
+    if bool(ins[0].shape) != bool(ins[2].shape):  # both bounds are scalars, or neither is
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
     return b.op("stablehlo.clamp", [lo, x, hi], b.type(outs[0]))
 

@@ -37,7 +37,7 @@ def _dense(b, array: np.ndarray):
 
 
 def layouts(b, orders: Sequence, fastest_first: bool = False):
-    """XLA's attribute of layouts, whose axes go from the fastest to the slowest."""
+    """XLA's attribute of layouts, in which axes are ordered from the fastest to the slowest."""
     made = []
     for order in orders:
         axes = list(order) if fastest_first else list(reversed(order))

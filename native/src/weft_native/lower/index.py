@@ -38,8 +38,8 @@ def _counting(dtype, shape):
 
 
 def _same_type(b, starts, avals, shape):
-    """Start indices must be of one type: of mixed ones the widest is taken, or one that holds both signed and
-    unsigned ones.
+    """Start indices must be of one type: the widest of mixed ones, or one that holds both signed and unsigned
+    numbers.
     """
     kinds = {_counting(a.dtype, shape) for a in avals}
     wide = max(kinds, key=dtypes.bits, default=None)
@@ -59,13 +59,13 @@ def _list(values) -> str:
 
 
 def _limits(shape, sizes, index_map, dtype) -> np.ndarray:
-    """The largest start along each indexed axis, as far as the index type can say it."""
+    """The largest start along each indexed axis, limited to the range of the index type."""
     top = iinfo(dtype).max
     return np.array([min(shape[d] - sizes[d], int(top)) for d in index_map], dtype)
 
 
 def _in_bounds(b, indices, aval, limits):
-    """For each index vector, whether the whole slice there lies inside."""
+    """For each index vector, whether the whole slice is inside the array."""
     boolean = b.tensor(aval.shape, dtypes.bool_)
     high = b.broadcast(b.constant(limits), [len(aval.shape) - 1], aval.shape, aval.dtype)
     fits = b.compare("LE", indices, high, aval)
@@ -105,7 +105,7 @@ def _gather(
         f" start_indices_batching_dims = {_list(dn.start_indices_batching_dims)}, start_index_map ="
         f" {_list(dn.start_index_map)}, index_vector_dim = {len(index.shape) - 1}>"
     )
-    # Out of bounds XLA's gather clips, which is what CLIP asks for and what PROMISE_IN_BOUNDS never sees.
+    # XLA's gather clips indices out of bounds, which CLIP requires. With PROMISE_IN_BOUNDS there are none.
     made = b.op(
         "stablehlo.gather",
         [x, indices],
@@ -148,7 +148,7 @@ def _scatter(joined):
         if update.size == 0 or operand.size == 0:
             return x
         if not dn.scatter_dims_to_operand_dims:
-            # XLA takes a scatter without indices for a single update: it gets an index along an axis of one element.
+            # XLA treats a scatter without indices as a single update, so it gets an index along an axis of one element.
             rank = len(operand.shape)
             operand, index = operand.update(shape=(*operand.shape, 1)), index.update(shape=(*index.shape[:-1], 1))
             x, indices = b.reshape(x, operand.shape, operand.dtype), b.splat(0, index.dtype, index.shape)
@@ -174,7 +174,7 @@ def _scatter(joined):
             f"index_vector_dim = {len(index.shape) - 1}>"
         )
         scalar = b.type(shaped((), operand.dtype))
-        # Out of bounds XLA's scatter drops, which is what FILL_OR_DROP asks for.
+        # XLA's scatter drops updates out of bounds, which FILL_OR_DROP requires.
         made = b.ops(
             "stablehlo.scatter",
             [x, indices, updates],

@@ -12,7 +12,7 @@ from .registry import rule
 @rule("inspect_sharding")
 def _inspect(b, ins, outs, x, *, callback):
     if b.partitions is None:
-        if b.place is not None:  # nobody has said where it will run
+        if b.place is not None:  # the device is not known yet
             callback(b.place)
         return []
     mesh, ndim = b.partitions.mesh, len(ins[0].shape)

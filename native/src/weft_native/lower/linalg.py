@@ -33,7 +33,7 @@ class Gpu(NamedTuple):
 
 
 GPUS = {"cuda": Gpu("cu", "cusolver", "cusparse"), "rocm": Gpu("hip", "hipsolver", "hipsparse")}
-GPUS["gpu"] = GPUS["cuda"]  # what a CUDA client calls its platform
+GPUS["gpu"] = GPUS["cuda"]  # the names of CUDA clients' platforms
 _MAGMA = {None: "auto", True: "on", False: "off"}
 
 
@@ -75,7 +75,7 @@ def _attribute(value) -> str:
 
 
 def call(b, target: str, operands, ins, outs, batch: int | None, alias=(), columns: bool = True, **attributes):
-    """A kernel on stacks with `batch` leading axes (None: it takes none or finds them out by itself); `alias` are the
+    """A kernel on stacks with `batch` leading axes (None: it takes no such number, or finds it itself); `alias` are the
     (operand, result) pairs that share memory.
 
     Matrices are column-major, or row-major where `columns` is False.
@@ -108,7 +108,7 @@ def call(b, target: str, operands, ins, outs, batch: int | None, alias=(), colum
 
 
 def decomposed(b, name: str, ins, operands, params: dict) -> list:
-    """The primitive's loop, where there is no kernel."""
+    """The primitive's loop, for platforms without a kernel."""
     if registry[name].decompose is None:
         raise _lacks(b, name, "Compute it on the CPU: with weft.default_device(weft.devices('cpu')[0]).")
     simpler = b.decomposition(registry[name], tuple(ins), params)
@@ -232,7 +232,7 @@ def _lu_pivots_to_permutation(b, ins, outs, pivots, *, permutation_size):
 
 
 def _from_one(b, value, aval):
-    """What Fortran counts from 1, counted from 0."""
+    """Converts numbers that count from 1, as in Fortran, to numbers that count from 0."""
     return b.op("stablehlo.subtract", [value, b.splat(1, dtypes.int32, aval.shape)], b.type(aval))
 
 
@@ -325,7 +325,7 @@ def _zero(b, aval):
 
 
 def _cut(b, value, aval, axis: int, start: int, shape):
-    """`shape` of a value, from `start` of one axis on."""
+    """`shape` of a value, beginning at `start` along one axis."""
     if tuple(aval.shape) == tuple(shape):
         return value
     starts = [start if d == axis % len(shape) else 0 for d in range(len(shape))]

@@ -41,7 +41,7 @@ from .registry import broadcasting, rules
 
 
 class Lowered(NamedTuple):
-    """A module, and what a caller must know to run it."""
+    """A module, and the information that a caller needs to run it."""
 
     module: Any  # ir.Module
     home: Dialects  # the MLIR context it lives in
@@ -61,18 +61,18 @@ class Lowering(Builder):
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         self.module.operation.attributes["mhlo.num_partitions"] = self.int_attr(1, 32)
         self.module.operation.attributes["mhlo.num_replicas"] = self.int_attr(1, 32)
-        # (id(jaxpr), members) -> (symbol, the closed jaxpr, kept alive)
+        # (id(jaxpr), members) -> (symbol, the closed jaxpr, which is kept alive)
         self.functions: dict[tuple, tuple[str, Any]] = {}
         self.symbols: set[str] = {"main"}
         self.decomposed: dict = {}
         self.callbacks: list = []
         self.place: Any = None  # the sharding of all arrays of a program on one device
-        # the devices that run what is being lowered, where it is one device's part (collective.Members)
+        # the devices that run this part of the program, if it is one device's part (collective.Members)
         self.members: Any = None
         self.partitions: Any = None  # the Partition of a program over several devices
         self.meshes: dict = {}
         self.channels = 0
-        self.token: Any = None  # what the next ordered callback takes
+        self.token: Any = None  # the token for the next ordered callback
 
     # functions ------------------------------------------------------------------------------------------------------
 
@@ -108,10 +108,10 @@ class Lowering(Builder):
 
     def call(self, closed: ClosedJaxpr, args: Sequence, name: str) -> list:
         """Calls a jaxpr as a function, which all calls of the same jaxpr share."""
-        if any_ordered(closed.effects):  # its callbacks take and give the token that stands here
+        if any_ordered(closed.effects):  # its callbacks take and return the token stored here
             return self.inline(closed, args)
         types = [self.type(a) for a in closed.out_avals]
-        if self.members is not None and self.members.indices:  # values from outside stand for positions
+        if self.members is not None and self.members.indices:  # values from outside represent positions
             return self.inline(closed, args)
         return self.ops("func.call", args, types, {"callee": ir.FlatSymbolRefAttr.get(self.symbol_of(closed, name))})
 
@@ -152,8 +152,8 @@ class Lowering(Builder):
         return self.equations(closed.jaxpr, [self.embed(c) for c in closed.consts], args)
 
     def equations(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence, located: bool = True) -> list:
-        """Lowers the equations of a jaxpr for given values of its variables; a decomposition's are not `located`, but
-        stand where the equation stands that they are made from.
+        """Lowers the equations of a jaxpr for given values of its variables. The equations of a decomposition are not
+        `located`: they keep the location of the equation that is decomposed.
         """
         env = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
@@ -210,7 +210,7 @@ class Lowering(Builder):
         return made if eqn.primitive.multiple_results else [made]
 
     def decomposition(self, primitive, avals: tuple, params: dict) -> ClosedJaxpr:
-        """A primitive's meaning in simpler ones, as a jaxpr."""
+        """A primitive's decomposition, as a jaxpr."""
         try:
             key = (primitive, avals, *exact(params))
             hash(key)
@@ -266,8 +266,8 @@ def kept_arguments(jaxpr: Jaxpr, keep_unused: bool) -> tuple:
 
 
 def assign_donations(in_avals: Sequence, out_avals: Sequence, donated: Sequence[bool]) -> tuple[dict, tuple]:
-    """Which result reuses which donated argument ({argument: result}), and the avals of donated arguments that none
-    can.
+    """Which result reuses which donated argument ({argument: result}), and the avals of donated arguments that no
+    result can reuse.
     """
     free: dict = {}
     for i, aval in enumerate(out_avals):
@@ -284,7 +284,7 @@ def assign_donations(in_avals: Sequence, out_avals: Sequence, donated: Sequence[
 
 
 def spread(state: Lowering, partition, invars, kept, out_avals, alias: dict) -> tuple[list, list]:
-    """Makes the module one over the devices of a partition: the attributes of its arguments and results."""
+    """Turns the module into one over the devices of a partition: the attributes of its arguments and results."""
     state.partitions = partition
     state.module.operation.attributes["mhlo.num_partitions"] = state.int_attr(len(partition.devices), 32)
     ins = [s for s, k in zip(partition.ins, kept) if k]
@@ -314,7 +314,7 @@ def lower(
 ) -> Lowered:
     """A jaxpr as a StableHLO module whose `main` takes the arguments that the program uses.
 
-    `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part. `consts`
+    `partition` distributes it over devices; `axes` are the named axes of a program that is one replica's part. `consts`
     become part of the program.
     """
     kept = kept_arguments(jaxpr, keep_unused)
@@ -331,7 +331,7 @@ def lower(
             state.place = SingleDeviceSharding(device)
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
         result_attrs = None
-        if partition is not None and len(partition.devices) > 1:  # one device holds everything whole
+        if partition is not None and len(partition.devices) > 1:  # a single device holds whole arrays
             attrs, result_attrs = spread(state, partition, invars, kept, jaxpr.out_avals, alias)
         if axes:
             state.members = collective.replicas(axes)

@@ -10,7 +10,7 @@ from .registry import rule
 
 @rule("rng_uniform")
 def _rng_uniform(b, ins, outs, low, high, *, shape):
-    """XLA's own numbers, of a state that it keeps; narrow integers as 32-bit ones."""
+    """XLA's random numbers, from a state that it keeps; narrow integers are drawn as 32-bit ones."""
     dt = outs[0].dtype
     wide = dtypes.int32 if dtypes.is_int(dt) and dtypes.bits(dt) < 32 else dt
     low, high = (x if wide == dt else b.convert(x, (), wide) for x in (low, high))

@@ -26,7 +26,7 @@ _MONOIDS = {
 
 
 def combine(b, op: str, p, q, dtype):
-    """One of the operations above, of two scalars; extrema of complex numbers have no operation of their own."""
+    """One of the operations above, on two scalars. Extrema of complex numbers are composed of several."""
     if dtypes.is_complex(dtype) and op in ("stablehlo.maximum", "stablehlo.minimum"):
         return larger(b, p, q, shaped((), dtype), "GT" if op == "stablehlo.maximum" else "LT")
     return b.op(op, [p, q], b.tensor((), dtype))
@@ -116,7 +116,7 @@ def _arg_reduction(direction, start):
                 same = b.compare("EQ", v, w, value)
             first = b.compare("LT", i, j, position)
             tie = b.op("stablehlo.and", [same, first], b.tensor((), dtypes.bool_))
-            # of two NaNs the first wins: `better` alone would keep v whatever its index
+            # the first of two NaNs is chosen: `better` alone would keep v whatever its index
             wins = b.select(same, tie, better, (), dtypes.bool_)
             return [b.select(better, v, w, (), aval.dtype), b.select(wins, i, j, (), index_dtype)]
 
@@ -167,11 +167,11 @@ def _reduce_windows(
     window_dilation=None,
     ordered=False,
 ):
-    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `ordered` where it matters which
-    element comes first.
+    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `ordered` if the order of the
+    elements matters.
 
-    Padding that takes elements away is applied before: XLA's simplifier forgets it where a window is one element, and
-    ends the process. So is any where the order matters: XLA goes through windows that it pads in another one.
+    Padding that removes elements is applied before: XLA's simplifier ignores it if a window is one element, and ends
+    the process. So is any padding if the order matters: XLA visits padded windows in another order.
     """
     rank = len(padding)
     if ordered or any(p < 0 for pair in padding for p in pair):
@@ -266,8 +266,8 @@ def _select_and_scatter_add(b, ins, outs, source, operand, *, select_prim, windo
 
 
 def _cumulative(op, identity):
-    """A window over all that came before, which XLA splits up into steps of its own: ten times as fast as a prefix
-    in log2(n) steps.
+    """A window over all previous elements, which XLA splits into steps itself: ten times as fast as a prefix in log2(n)
+    steps.
     """
 
     def lower(b, ins, outs, x, *, axis, reverse):

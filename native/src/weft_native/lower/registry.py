@@ -46,7 +46,9 @@ def stored(dtype):
 
 
 def widened(lower):
-    """A rule of a primitive that moves and compares elements: those of fewer than 8 bits as `stored` has them."""
+    """A rule of a primitive that moves and compares elements; elements of fewer than 8 bits are processed in the form
+    that `stored` returns.
+    """
 
     def wide(b, ins, outs, *operands, **params):
         inside, results = [[a.update(dtype=stored(a.dtype)) for a in avals] for avals in (ins, outs)]

@@ -12,7 +12,7 @@ from .registry import rule, widened
 
 
 def _ordered(b, x, aval):
-    """Values whose total order is the order of sorting: one zero, one NaN (the last)."""
+    """Values whose total order is the order of sorting: with only one zero, and one NaN, which is last."""
     if not dtypes.is_float(aval.dtype):
         return x
     zero, nan = b.splat(0.0, aval.dtype, aval.shape), b.splat(math.nan, aval.dtype, aval.shape)
@@ -21,7 +21,7 @@ def _ordered(b, x, aval):
 
 
 def _parts(b, x, aval):
-    """The real keys that a key is compared by, first one first."""
+    """The real keys by which a key is compared, the most significant first."""
     if not dtypes.is_complex(aval.dtype):
         return [(_ordered(b, x, aval), aval)]
     real = shaped(aval.shape, dtypes.real_of(aval.dtype))

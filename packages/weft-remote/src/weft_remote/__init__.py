@@ -13,5 +13,5 @@ from .session import Session as Session
 __version__ = "0.1.0"
 __all__ = ["connect", "connect_async", "prefetch", "prefetch_async", "Session"]
 
-# Frames of this package are nobody's lines: errors name the user's.
+# Frames of this package are hidden: errors name the user's line.
 _source_info.register_exclusion(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)

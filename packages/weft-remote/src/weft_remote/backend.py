@@ -45,7 +45,7 @@ KEEP = 64 << 10
 _SERIALIZED: Memo[bool, tuple[bytes, bytes]] = Memo()  # by whether 64 bits are on: the hash and the bytes
 
 
-# What a host's platforms have that compile: none of them has the others.
+# Capabilities that all of a host's compiling platforms have.
 DTYPES = dtypes.NAMES - {"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"}
 
 
@@ -64,7 +64,7 @@ class RemoteDevice:
 
 
 class Handle:
-    """What stands for an array of a host."""
+    """The handle of an array on a host."""
 
     __slots__ = ("session", "number", "ready")
 
@@ -92,7 +92,7 @@ class RemoteBackend:
     # devices and arrays -----------------------------------------------------------------------------------------------
 
     def devices(self, platform: str | None = None) -> list[RemoteDevice]:
-        """The devices of all sessions; BackendError when there is none."""
+        """The devices of all sessions. Raises BackendError if there are none."""
         if platform not in (None, "remote"):
             raise BackendError(f"the remote backend has no devices of platform {platform!r}; its platform is 'remote'.")
         self.sessions = [s for s in self.sessions if s.failure is None]
@@ -137,7 +137,7 @@ class RemoteBackend:
         return self.ask(handle).done
 
     def ask(self, handle: Handle) -> Reply:
-        """Asks the host, once, to tell when an array is computed."""
+        """Asks the host, once, to report when an array is computed."""
         if handle.ready is None:
             handle.ready = handle.session.request(lambda op: p.Wait(op, handle.number))
         return handle.ready
@@ -148,7 +148,7 @@ class RemoteBackend:
     def compile(
         self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()
     ) -> RemoteExecutable:
-        """Sends the program, unless the host has it, and has it compiled; waits for nothing."""
+        """Sends the program, unless the host has it, and has it compiled. Does not wait."""
         program, consts = portable(jaxpr)
         serialized = _SERIALIZED.of(program)
         if config.enable_x64 not in serialized:
@@ -189,7 +189,7 @@ class RemoteExecutable:
         self.handle = self.session.compile(digest, device.index, name, donated, failed)
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
-        """Runs on arrays of this host; the results are handles, and errors come with the first of them that is read."""
+        """Runs on arrays of this host. The results are handles; errors are raised when the first of them is read."""
         if self.failure is not None:
             raise self.failure
         session, device = self.session, self.device
@@ -205,7 +205,7 @@ class RemoteExecutable:
         return text
 
     def as_text(self, stage: str | None = None) -> str:
-        """The program as the host's backend shows it; `stage` is one of that backend's."""
+        """The program as text from the host's backend; `stage` is one of that backend's stages."""
         return self.inspect("text", stage or "")
 
     def cost_analysis(self) -> dict[str, float]:

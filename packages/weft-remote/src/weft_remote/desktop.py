@@ -15,7 +15,7 @@ from weft.base.errors import BackendError
 from .errors import ConnectionLost, LimitError, ProtocolError, lost
 from .session import LOG, Session, Transport
 
-BEAT, SILENCE = 5.0, 10.0  # seconds between two pings, and without an answer to one, after which a peer is gone
+BEAT, SILENCE = 5.0, 10.0  # seconds between two pings, and seconds without an answer after which a peer counts as gone
 REFUSED = 4.0  # seconds after which a host at whose address nothing listens is taken for gone
 TIDY = 0.1  # seconds that freed arrays wait for company
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
@@ -73,7 +73,7 @@ class ThreadTransport(Transport):
     def wait(self, done: Callable[[], bool]) -> None:
         with self.changed:
             self.changed.wait_for(lambda: self.ended or done())
-        if not done():  # nothing will ever come
+        if not done():  # no more frames will arrive
             raise ConnectionLost(
                 f"the session on {self.session.url} has ended. Connect again with weft.remote.connect."
             )
@@ -99,7 +99,7 @@ class ThreadTransport(Transport):
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_until_complete(self._connections())
-        except BaseException as e:  # whoever waits must hear of it
+        except BaseException as e:  # all waiting threads must be notified
             self._fail(BackendError(f"the connection to {self.session.url} failed: {type(e).__name__}: {e}"))
             raise
         finally:
@@ -114,7 +114,7 @@ class ThreadTransport(Transport):
             self.changed.notify_all()
 
     async def _connections(self) -> None:
-        """One connection after another, until the session ends."""
+        """Opens one connection after another, until the session ends."""
         pauses = iter(_PAUSES)
         gone: float | None = None  # when the last connection was lost
         while True:
@@ -138,7 +138,7 @@ class ThreadTransport(Transport):
                     await self._carry(socket)
                 if self.session.closed:
                     return
-            except (BackendError, DeserializationError) as e:  # the host has ended the session, or is no host
+            except (BackendError, DeserializationError) as e:  # the host has ended the session, or is not a host
                 return self._fail(e)
             except InvalidURI as e:
                 return self._fail(
@@ -183,7 +183,7 @@ class ThreadTransport(Transport):
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
-        if receiver in done:  # what the host says of the end counts more than that nothing can be sent
+        if receiver in done:  # the host's reason for the end matters more than the failure to send
             receiver.result()
         elif isinstance(sender.exception(), ConnectionClosed):
             await self._receive(socket)

@@ -20,7 +20,7 @@ class ConnectionLost(BackendError):
 
 
 def lost(url: str, why: str) -> ConnectionLost:
-    """The error of a session whose host has not come back."""
+    """The error of a session whose host has not returned."""
     return ConnectionLost(
         f"the connection to {url} is lost ({why}), and nothing answers there any more: the host has ended, or the"
         " network to it. The session's arrays are gone. Start the host (`weft-host`) again, or check the network; then"
@@ -40,7 +40,7 @@ class ProtocolError(BackendError):
 
 class LimitError(BackendError):
     """A limit of the host: bytes, handles, the size of a program or of a message, the time of a computation. Free
-    arrays or do less at once; whoever runs the host can raise it (`weft-host --help`).
+    arrays or do less at once. The host's operator can raise the limit (`weft-host --help`).
     """
 
 
@@ -87,7 +87,7 @@ def rebuild(name: str, message: str) -> Exception:
             error = cls.__new__(cls)  # some make their message of parts; this is the whole of it
             Exception.__init__(error, message)
             return error
-    # a backend may have put its own class in the place of one of `errors`: that is looked up now
+    # a backend may have replaced a class of `errors`, so it is looked up now
     module = builtins if name in _BUILTINS else errors if name in _NAMES else None
     kind: type[Exception] = RuntimeError if module is None else getattr(module, name)
     return kind(message)

@@ -21,7 +21,7 @@ from .session import LOG, Session, Transport
 TIDY = 64  # freed arrays that wait for the next operation
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 REFUSED = 4.0  # seconds after which a host that does not answer is taken for gone, while the page is online
-LOOK = 0.1  # seconds between two looks whether the program is to stop
+LOOK = 0.1  # seconds between two checks whether the program must stop
 BEAT, SILENCE = 2.5, 10.0  # seconds of silence after which the host is asked whether it is there, and taken for gone
 
 
@@ -52,7 +52,7 @@ class PageTransport(Transport):
     def __init__(self, session: Session):
         self.session, self.sending = session, False
         self.socket: Socket | None = None
-        self.receiving: asyncio.Future[bytes] | None = None  # the next frame, which somebody has begun to wait for
+        self.receiving: asyncio.Future[bytes] | None = None  # a pending wait for the next frame
 
     @override
     def open(self) -> None:
@@ -98,7 +98,7 @@ class PageTransport(Transport):
                 and (frame := self.session.outgoing()) is not None
             ):
                 _send(self.socket, frame)
-        except JsException:  # the connection is lost; whoever waits next finds out and takes it up again
+        except JsException:  # the connection is lost; the next wait notices that and resumes it
             pass
         finally:
             self.sending = False
@@ -118,7 +118,7 @@ class PageTransport(Transport):
                     " before x is read, or use a browser with JSPI."
                 )
             if not run_sync(self._until(done)):
-                pyodide_js.checkInterrupt()  # raises where Python has been interrupted too: one stop is one exception
+                pyodide_js.checkInterrupt()  # raises if Python has been interrupted too: one stop is one exception
                 raise KeyboardInterrupt
 
     @override
@@ -129,7 +129,7 @@ class PageTransport(Transport):
             raise KeyboardInterrupt
 
     async def _until(self, done: Callable[[], bool]) -> bool:
-        """Receives until `done()`; False if the program is to stop before. Not an exception: in a task, a
+        """Receives until `done()`; False if the program must stop before. It does not raise: in a task, a
         KeyboardInterrupt would end the page's event loop too.
         """
         while not done():
@@ -148,8 +148,8 @@ class PageTransport(Transport):
         return True
 
     async def _frame(self) -> bytes | None:
-        """The next frame; None if the program is to stop before. EOFError if the connection is closed, or the host
-        silent.
+        """The next frame; None if the program must stop before. Raises EOFError if the connection is closed, or the
+        host silent.
         """
         if self.receiving is None:
             self.receiving = asyncio.ensure_future(_next(self.socket))
@@ -158,7 +158,8 @@ class PageTransport(Transport):
             if stopped():
                 return None
             left = getattr(self.socket, "unsent", 0)
-            quiet, unsent = (0.0, left) if left != unsent else (quiet + LOOK, unsent)  # what leaves shows a peer
+            # bytes leaving the buffer show that there is a peer
+            quiet, unsent = (0.0, left) if left != unsent else (quiet + LOOK, unsent)
             if quiet >= BEAT and not asked:
                 asked = True
                 if not self.session.ask():
@@ -170,7 +171,7 @@ class PageTransport(Transport):
         return received.result()
 
     def _hang_up(self) -> None:
-        """Forgets a connection, and what was awaited of it."""
+        """Forgets a connection, and what was awaited from it."""
         if self.receiving is not None:
             self.receiving.cancel()
             self.receiving = None
@@ -179,9 +180,7 @@ class PageTransport(Transport):
             self.socket = None
 
     async def _again(self, why: str) -> bool:
-        """Takes a lost connection up again, within the time that the host grants; False if the program is to stop
-        before.
-        """
+        """Resumes a lost connection, within the time that the host grants; False if the program must stop before."""
         self.receiving = None
         left = self.session.welcome.grace_ms / 1000
         code = why.partition(" ")[0]
@@ -228,12 +227,12 @@ def stopped() -> bool:
 
 
 def online() -> bool:
-    """Whether the browser has a network at all; without one, it is not the host that is gone."""
+    """Whether the browser has a network connection; without one, it is not the host that is gone."""
     return navigator.onLine is not False
 
 
 async def _next(socket: Socket | None) -> bytes:
-    """The next frame; EOFError with the reason once the connection is closed, or if there never was one."""
+    """The next frame. Raises EOFError, with the reason, if the connection is closed, or was never opened."""
     message = await socket.recv() if socket is not None else None
     if not message:
         raise EOFError(socket.closeReason if socket is not None else "it was never open")

@@ -3,12 +3,12 @@
 A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in order. The
 first frame of a connection holds one `Hello`, answered by a `Welcome` or an `End`.
 
-Every message with a field `op` that a client sends is an operation; operations are numbered 1, 2, 3, … over the life of
-a session, whatever happens to its connections. The host answers what it received with `Received` now and then, so that
-the client knows what to send again on a new connection; the client answers complete replies with `Settled`, so that the
-host knows what not to.
+Every message from a client with a field `op` is an operation. Operations are numbered 1, 2, 3, … over the whole
+session, across its connections. The host acknowledges operations with `Received` from time to time, so that the client
+knows what to send again on a new connection. The client acknowledges complete replies with `Settled`, so that the host
+knows what it need not send again.
 
-Clients choose the handles of arrays and programs, and so never wait for one. An operation that fails gives its results
+Clients choose the handles of arrays and programs, so they never wait for one. An operation that fails gives its results
 the failure; whoever reads one of them, directly or through others, gets it. Uploads flow as fast as the host reads its
 socket; downloads stop when `window` bytes are under way without a `Credit`.
 """
@@ -33,7 +33,7 @@ HEADER = 4096  # room in a frame beside bulk data
 Ints = tuple[int, ...]
 Bools = tuple[bool, ...]
 Strings = tuple[str, ...]
-Bulk: TypeAlias = "bytes | memoryview"  # what is sent may be a view; what comes is bytes
+Bulk: TypeAlias = "bytes | memoryview"  # outgoing data may be a view; incoming data is bytes
 MAX_RANK = 64
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def _write_aval(w: Writer, aval: ShapedArray) -> None:
 
 def _read_aval(r: Reader) -> ShapedArray:
     start, name = r.at, r.string()
-    if name not in dtypes._TABLE:  # not dtypes.dtype: NumPy would read a language of its own
+    if name not in dtypes._TABLE:  # not dtypes.dtype: NumPy would accept its own syntax
         r.fail(f"there is no dtype {name!r}", start)
     weak = _read_bool(r)
     start, rank = r.at, r.count()
@@ -83,7 +83,7 @@ def _read_aval(r: Reader) -> ShapedArray:
     return aval
 
 
-# annotation -> (write, read); the annotation says what is written, which a dict's type can't (hence Any)
+# annotation -> (write, read); the annotation describes the values, which a dict's type can't express (hence Any)
 _FIELDS: dict[str, tuple[Callable[[Writer, Any], None], Callable[[Reader], Any]]] = {
     "int": (Writer.unsigned, Reader.unsigned),
     "bool": (lambda w, v: w.byte(1 if v else 0), _read_bool),
@@ -134,7 +134,9 @@ class Hello(Message):
 
 @_message(2)
 class Welcome(Message):
-    """The session stands. `received` operations of it are known; `devices` holds platform and kind of each in turn."""
+    """The session is open. `received` operations of it are known; `devices` holds the platform and kind of each device
+    in turn.
+    """
 
     version: int
     session: bytes
@@ -160,7 +162,7 @@ class Bye(Message):
 
 @_message(5)
 class Received(Message):
-    """The host has all operations up to this one."""
+    """The host has received all operations up to this one."""
 
     op: int
 
@@ -182,12 +184,12 @@ class Credit(Message):
 
 @_message(8)
 class Beat(Message):
-    """The client is there; the host answers with another, at once, whatever it computes."""
+    """The client is alive; the host answers with the same message at once, even while it computes."""
 
 
 @_message(9)
 class Cancel(Message):
-    """The client does not want what operations up to this one give: those that have not begun fail instead."""
+    """The client does not need the results of the operations up to this one: those that have not begun fail."""
 
     through: int
 
@@ -197,7 +199,7 @@ class Cancel(Message):
 
 @_message(16)
 class Put(Message):
-    """An array from the client, in row-major order; what does not fit into `data` follows in `Part`s."""
+    """An array from the client, in row-major order; data that does not fit into `data` follows in `Part`s."""
 
     op: int
     handle: int
@@ -217,7 +219,7 @@ class Part(Message):
 
 @_message(18)
 class Program(Message):
-    """A serialized jaxpr of `size` bytes, known by its hash from now on; what does not fit follows in
+    """A serialized jaxpr of `size` bytes, known by its hash from now on; bytes that do not fit follow in
     `ProgramPart`s.
     """
 
@@ -238,7 +240,7 @@ class ProgramPart(Message):
 
 @_message(20)
 class Compile(Message):
-    """Compiles a program for a device; `handle` names the result. A failure is told at once, by an `Error` of this
+    """Compiles a program for a device; `handle` names the result. A failure is reported at once, by an `Error` of this
     operation.
     """
 
@@ -252,7 +254,7 @@ class Compile(Message):
 
 @_message(21)
 class Execute(Message):
-    """Runs a compiled program on arrays; `results` name what it gives."""
+    """Runs a compiled program on arrays; `results` are the handles of its results."""
 
     op: int
     program: int
@@ -286,7 +288,7 @@ class Free(Message):
 
 @_message(25)
 class Inspect(Message):
-    """Asks for a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost" or "memory" (as JSON)."""
+    """Requests a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost" or "memory" (as JSON)."""
 
     op: int
     program: int
@@ -344,7 +346,7 @@ OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
 
 
 def encode(*messages: Message) -> bytes:
-    """A frame of messages. Frames can be joined: their bytes, one after another, are the frame of all messages."""
+    """A frame of messages. Frames can be joined: their concatenated bytes are the frame of all messages."""
     w = Writer()
     for message in messages:
         w.byte(message.code)
@@ -354,7 +356,7 @@ def encode(*messages: Message) -> bytes:
 
 
 def decode(frame: Buffer) -> Iterable[Message]:
-    """The messages of a frame, one by one; raises DeserializationError at the first that is none."""
+    """The messages of a frame, one by one. Raises DeserializationError at the first that is invalid."""
     r = Reader(frame)
     if not r.left():
         r.fail("a frame is empty")

@@ -1,7 +1,8 @@
-"""A client's session: what it has sent, what it waits for, and how it goes on after a lost connection.
+"""A client's session: the messages that it has sent, those that it waits for, and how it resumes after a lost
+connection.
 
-Nothing here touches a socket: a transport takes frames from `outgoing`, gives what arrives to `receive`, and knows how
-to wait.
+This module touches no socket: a transport takes frames from `outgoing`, passes those that arrive to `receive`, and
+implements waiting.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LINES = 10_000  # operations whose line in the user's program is remembered
 
 
 class Transport(Protocol):
-    """What a session needs of whatever carries its frames."""
+    """The interface that a session needs from its transport."""
 
     def open(self) -> None:
         """Connects and exchanges the greetings, or raises why that is not possible."""
@@ -65,7 +66,7 @@ class Transport(Protocol):
 
 @dataclass
 class Stats:
-    """What has gone over the wire."""
+    """Statistics of the traffic."""
 
     operations: int = 0  # numbered messages
     frames_sent: int = 0
@@ -90,8 +91,8 @@ class Reply:
 class Session:
     """A session on a host: made by `weft.remote.connect`, closed by `close()` or at the end of a `with` block.
 
-    Its arrays live on the host until they are freed or the session ends. A lost connection is taken up again within the
-    time that the host grants; what was under way is sent again.
+    Its arrays exist on the host until they are freed or the session ends. A lost connection is resumed within the time
+    that the host grants; unfinished messages are sent again.
     """
 
     def __init__(self, url: str, token: str, name: str, carrier: Callable[[Session], Transport]):
@@ -112,7 +113,7 @@ class Session:
         self._handles = itertools.count(1)
         self._replies: dict[int, Reply] = {}
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
-        self._on_failure: dict[int, Failed] = {}  # compilations: told of a failure that nobody asked about
+        self._on_failure: dict[int, Failed] = {}  # compilations: their failures are reported without a request
         self._programs: set[bytes] = set()
         self.transport = carrier(self)
 
@@ -155,7 +156,7 @@ class Session:
 
     @property
     def welcome(self) -> p.Welcome:
-        """What the host has granted."""
+        """The limits that the host has granted."""
         if self.granted is None:
             raise ProtocolError(f"{self.url} has not answered yet.")
         return self.granted
@@ -215,8 +216,8 @@ class Session:
         return reply.value
 
     def cancel(self) -> None:
-        """Lets go of all that is under way: the host drops the computations that it has not begun (one that runs on
-        its device runs to its end), and nobody waits for replies any more.
+        """Drops all pending operations: the host drops the computations that it has not begun (one that runs on its
+        device runs to its end), and no reply is awaited any more.
         """
         with self._lock:
             for reply in self._replies.values():
@@ -280,7 +281,7 @@ class Session:
         return p.encode(p.Hello(p.LOWEST, p.VERSION, self.token, secret, self.name))
 
     def start(self, frame: Buffer) -> None:
-        """Takes the host's answer to `hello`; raises what it ends the session with."""
+        """Takes the host's answer to `hello`. If that ends the session, raises the reason."""
         messages = list(p.decode(frame))
         first = messages[0]
         if isinstance(first, p.End):
@@ -349,7 +350,7 @@ class Session:
         return self._log_bytes
 
     def fail(self, error: Exception) -> None:
-        """The session is lost: everything that waits, and whatever comes, gets `error`."""
+        """The session is lost: all pending and all later requests get `error`."""
         with self._lock:
             if self.failure is not None:
                 return
