@@ -38,6 +38,8 @@ export interface CellHost {
   readonly: boolean;
   session: string;
   backend: "wasm" | "webgpu";
+  /** 64-bit types, as `jax_enable_x64`. */
+  x64: boolean;
   /** The reader has changed the text. */
   changed(code: string): void;
   /** The reader has pressed the keys for Run. */

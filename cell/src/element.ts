@@ -240,6 +240,7 @@ export class WeftCell extends HTMLElement {
       readonly: this.hasAttribute("readonly"),
       session: this.getAttribute("session") ?? "",
       backend: this.getAttribute("backend") === "webgpu" ? "webgpu" : "wasm",
+      x64: this.hasAttribute("x64"),
       changed: (text) => this.#changed(text),
       run: () => void this.run(),
       say: (text, state) => this.#say(text, state),

@@ -1,15 +1,17 @@
 /** The playground page: ties documents, Python and controls together. */
 import { newCell, newDocument, type Document } from "../documents/model.js";
-import { loadIndex, showSource, type LanguageIndex } from "../editor/index.js";
+import { showSource } from "../editor/index.js";
 import type { ReadyMessage } from "../kernel/protocol.js";
 import { Python, type KernelEvents } from "../kernel/python.js";
 import { KernelRunner } from "../notebook/kernel_runner.js";
 import { useRenderers } from "../notebook/renderers.js";
 import { byId } from "./dom.js";
 import { Desk } from "./desk.js";
+import { EmbedDialog } from "./embed_dialog.js";
 import { dropFiles, Files } from "./files.js";
 import { boot, firstWorker, site } from "./first.js";
 import { BackendChoice } from "./host.js";
+import { index } from "./language.js";
 import { LibraryPanel } from "./library_panel.js";
 import { useMenu } from "./menu.js";
 import { Notices } from "./notices.js";
@@ -89,26 +91,12 @@ const runner = new KernelRunner(
   () => ({ backend: choice.backend, ...choice.host, x64: desk.open?.options.x64 ?? false }),
 );
 
-/** What the editors know of modules: fetched once, and again where that failed. */
-let index: Promise<LanguageIndex> | null = null;
-
-async function language(): Promise<LanguageIndex> {
-  const { index: parts, sources } = site.language;
-  const at = (url: string): string => new URL(url, document.baseURI).href;
-  try {
-    return await loadIndex(parts.map(at), at(sources));
-  } catch (error) {
-    index = null;
-    throw error;
-  }
-}
-
 const desk = new Desk({
   parent: byId("document"),
   title: byId<HTMLInputElement>("title"),
   runner,
   asker: { ask: (topic, about) => python.ask(topic, about) },
-  index: () => (index ??= language()),
+  index,
   changed: (document) => shelf.changed(document),
   opened(document) {
     choice.backend = document.options.backend;
@@ -141,6 +129,7 @@ const panel = new LibraryPanel(byId<HTMLDialogElement>("library"), {
     if (document) desk.show(shelf.loose(document), true);
   },
 });
+const embedding = new EmbedDialog(byId<HTMLDialogElement>("embed"));
 const files = new Files(shelf, desk, python, notices);
 
 desk.show(await shelf.first(settings.get("document"), () => exampleDocument(examples[0]?.id ?? "") ?? newDocument()));
@@ -205,6 +194,17 @@ useMenu(byId("menu"), () => [
       { text: "Download .ipynb", run: () => void files.save("ipynb") },
       { text: "Download .html with outputs", run: () => void files.save("html") },
       { text: "Download all documents", run: () => void files.save("all") },
+    ],
+  },
+  {
+    title: "Share",
+    entries: [
+      {
+        text: "Embed in a page…",
+        run: () => {
+          if (desk.open) void embedding.show(desk.open).catch((error: Error) => notices.show(error.message));
+        },
+      },
     ],
   },
   {

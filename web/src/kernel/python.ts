@@ -1,6 +1,14 @@
 /** The page's end of the worker: boot, execute, stop, questions. */
 import type { Booting } from "./boot.js";
-import type { DoneMessage, ExecuteMessage, FromWorker, Outcome, ReadyMessage, ToWorker } from "./protocol.js";
+import type {
+  DoneMessage,
+  ExecuteMessage,
+  FromWorker,
+  Outcome,
+  ReadyMessage,
+  RunOptions,
+  ToWorker,
+} from "./protocol.js";
 import type { Signals } from "./signals.js";
 
 /** What a run gives while it lasts. */
@@ -34,7 +42,8 @@ const GRACE_MS = 2000;
 /** Runs whose widgets are still heard. */
 const MOST_PAST = 200;
 
-type Request = Omit<ExecuteMessage, "type" | "run">;
+/** Options are asked for when the run begins: only then is it known what there is. */
+type Request = Omit<ExecuteMessage, "type" | "run" | "options"> & { options(): RunOptions };
 
 interface Run {
   request: Request;
@@ -178,7 +187,7 @@ export class Python {
     if (!run) return;
     this.current = { ...run, number: ++this.runs };
     run.events.started();
-    this.send({ type: "execute", run: this.runs, ...run.request });
+    this.send({ type: "execute", run: this.runs, ...run.request, options: run.request.options() });
   }
 
   /** Tells the worker that text was taken once the page has had the time to show it. */

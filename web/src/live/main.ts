@@ -11,7 +11,7 @@ import type { SiteData } from "../kernel/protocol.js";
 import { Python } from "../kernel/python.js";
 import { useRenderers } from "../notebook/renderers.js";
 import { View, type Surroundings } from "./view.js";
-import { onColours } from "./colours.js";
+import { onColours } from "../output/colours.js";
 
 class PageCells implements Cells, Surroundings {
   private started: Python | null = null;
@@ -97,8 +97,8 @@ class PageCells implements Cells, Surroundings {
       .sort((a, b) => places.indexOf(a.place) - places.indexOf(b.place));
   }
 
-  private async link({ backend }: CellHost, code: string): Promise<string> {
-    const options = { backend, x64: false };
+  private async link({ backend, x64 }: CellHost, code: string): Promise<string> {
+    const options = { backend, x64 };
     const document = newDocument({ title: "Example", cells: [newCell("code", code)], options });
     return this.base + (await toFragment(document));
   }

@@ -1,9 +1,9 @@
 /** One cell: its editor, its output, and its runs. */
 import type { CellHost, RunEvent } from "@weft/cell/contract";
 import { createEditor, showSource, type Editor, type LanguageIndex } from "../editor/index.js";
-import type { Bundle, DoneMessage } from "../kernel/protocol.js";
+import type { Bundle, DoneMessage, RunOptions } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
-import { KernelRunner } from "../notebook/kernel_runner.js";
+import { backendOf, KernelRunner } from "../notebook/kernel_runner.js";
 import { milliseconds } from "../numbers.js";
 import { OutputArea } from "../output/area.js";
 
@@ -126,13 +126,14 @@ export class View {
         if (stream === "stdout" && this.text_.length < MOST_TEXT) this.text_ += text;
       },
       display: ({ data }: Bundle) => void this.values.push(data),
-      done: ({ outcome, runMs }: DoneMessage) => {
+      done: ({ outcome, runMs }: DoneMessage, { backend }: RunOptions) => {
         const { status } = outcome;
         if (this.failed) return;
-        host.say(ENDS[status] || milliseconds(runMs), status === "error" ? "error" : "idle");
+        const where = backend === host.backend ? "" : " on Wasm: this browser has no WebGPU adapter";
+        host.say((ENDS[status] || milliseconds(runMs)) + where, status === "error" ? "error" : "idle");
       },
     };
-    const options = () => ({ backend: host.backend, url: "", token: "", x64: false });
+    const options = () => ({ backend: backendOf(host.backend, python.info), url: "", token: "", x64: host.x64 });
     return new KernelRunner(() => python, watcher, options, host.session);
   }
 }

@@ -1,5 +1,5 @@
 /** Runs cells on Python, and shows what they give. */
-import type { Bundle, DoneMessage, Outcome, RunOptions } from "../kernel/protocol.js";
+import type { Bundle, DoneMessage, Outcome, ReadyMessage, RunOptions } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
 import type { CellRun, Runner } from "./runner.js";
 
@@ -12,9 +12,15 @@ export interface Watcher {
   done(message: DoneMessage, options: RunOptions): void;
 }
 
+/** The backend of a page that can't ask its reader: WebGPU where there is an adapter, and else Wasm. */
+export function backendOf(wanted: RunOptions["backend"], info: ReadyMessage | null): "wasm" | "webgpu" {
+  return wanted === "webgpu" && info?.hasGpu ? "webgpu" : "wasm";
+}
+
 export class KernelRunner implements Runner {
   /**
    * @param python is asked for at each run: a page may start it with the first.
+   * @param options of a run, asked for when it begins.
    * @param session names the namespace of the runs.
    */
   constructor(
@@ -27,7 +33,8 @@ export class KernelRunner implements Runner {
   run({ source, filename, fresh, results, area, goto, started, ended }: CellRun): Promise<Outcome> {
     const { watcher, session } = this;
     const python = this.python();
-    const options = this.options();
+    let chosen: RunOptions | null = null;
+    const options = (): RunOptions => (chosen = this.options());
     watcher.waiting();
     return new Promise((resolve) => {
       python.execute(
@@ -49,7 +56,7 @@ export class KernelRunner implements Runner {
           input: () => area.ask((line) => python.giveLine(line)),
           done: (message) => {
             area.endAsk();
-            watcher.done(message, options);
+            watcher.done(message, chosen ?? this.options());
             const { outcome } = message;
             if (outcome.status === "stopped") area.note("Stopped.");
             if (outcome.error) area.error(outcome.error, goto);
