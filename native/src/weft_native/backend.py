@@ -31,6 +31,14 @@ from . import sharding as placing
 from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for, compile_options, forget_clients
 
+
+def _lowering():
+    """The module that lowers programs. MLIR's bindings, which it loads, take 40 ms: not before the first program."""
+    from .lower import module
+
+    return module
+
+
 Device = _jax.Device
 _chosen_device = default_device.option.get
 _ONE_DEVICE = xc.SingleDeviceSharding
@@ -126,7 +134,7 @@ class XlaBackend:
     @property
     def foreign(self):
         """Foreign functions: the module behind `weft.ffi`."""
-        from . import foreign
+        from . import foreign  # few programs call foreign functions
 
         return foreign
 
@@ -272,10 +280,8 @@ class XlaBackend:
 
     def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars as a StableHLO module, not yet compiled."""
-        from .lower import module  # MLIR's bindings take 40 ms to load: not before the first program
-
         spread, keep_unused = type(device) is Partition, ("keep_unused", True) in options.options
-        return module.lower(
+        return _lowering().lower(
             jaxpr,
             options.name,
             options.donated,
@@ -297,9 +303,7 @@ class XlaBackend:
 
     def lowered_ir(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None):
         """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
-        from .lower.builder import dialects
-
-        with dialects() as home:
+        with _lowering().dialects() as home:
             home.give_away()  # the caller may look at the module in any thread
             return executable.module_ir(self.lower(jaxpr, device, options).module, dialect)
 
@@ -307,10 +311,8 @@ class XlaBackend:
         self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence, donated: Sequence[bool], tuple_args: bool
     ):
         """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""
-        from .lower import module
-
         with trace.mapped_axes(*axes):
-            lowered = module.lower(
+            lowered = _lowering().lower(
                 closed.jaxpr, name, donated, True, platform, axes=axes, symbol=name, consts=closed.consts
             )
         with lowered.home.lock:
@@ -320,9 +322,7 @@ class XlaBackend:
         """A program lowered for a platform that need not be available: StableHLO text, and a function that returns a
         portable artifact of it as bytes.
         """
-        from .lower import module
-
-        lowered = module.lower(jaxpr, name, platform=platform)
+        lowered = _lowering().lower(jaxpr, name, platform=platform)
 
         def artifact() -> bytes:
             with lowered.home.lock:
@@ -333,11 +333,9 @@ class XlaBackend:
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device, or for the devices of a Partition."""
-        from .lower.builder import dialects
-
         pairs = {k: v for k, v in options.options if k != "keep_unused"}
         client = device.devices[0].client if type(device) is Partition else device.client
-        with dialects():
+        with _lowering().dialects():
             with timed(LOWER, f"jit({options.name})"):
                 lowered = self.lower(jaxpr, device, options)
             with timed(COMPILE, f"jit({options.name})"):

@@ -471,32 +471,7 @@ def _scan(
             "scan got value with no leading axis to scan over: "
             + ", ".join(a.str_short() for a in xs_avals if not a.shape)
         )
-    lengths = {a.shape[0] for a in xs_avals}
-    if length is not None:
-        try:
-            length = as_size(length)
-        except TypeError as e:
-            raise ConcretizationTypeError(
-                f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced."
-            ) from e
-        if any(n != length for n in lengths):
-            raise ValueError(
-                at_user_line(
-                    f"scan: length={length} disagrees with xs, whose leading axes have size"
-                    f" {', '.join(map(str, sorted(lengths)))}. Leave length out, or cut xs to that length."
-                )
-            )
-    elif not lengths:
-        raise ValueError("scan got no values to scan over and `length` not provided.")
-    elif len(lengths) > 1:
-        raise ValueError(
-            at_user_line(
-                f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}."
-                " All leaves of xs are scanned together: cut them to one length."
-            )
-        )
-    else:
-        length = lengths.pop()
+    length = _common_length(length, xs_avals)
     if config.disable_jit:
         return _scan_in_python(f, init, xs_flat, xs_tree, length, reverse)
     x_avals = [reshaped(a, a.shape[1:]) for a in xs_avals]
@@ -556,6 +531,36 @@ def _scan(
     )
     last = [x if i in same else next(results) for i, x in enumerate(init_flat)]
     return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(results))
+
+
+def _common_length(length: Size | None, xs_avals: Sequence[AbstractValue]) -> Size:
+    """The number of iterations, from what the caller says and from the leading axes of what is scanned."""
+    lengths = {a.shape[0] for a in xs_avals}
+    if length is not None:
+        try:
+            length = as_size(length)
+        except TypeError as e:
+            raise ConcretizationTypeError(
+                f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced."
+            ) from e
+        if any(n != length for n in lengths):
+            raise ValueError(
+                at_user_line(
+                    f"scan: length={length} disagrees with xs, whose leading axes have size"
+                    f" {', '.join(map(str, sorted(lengths)))}. Leave length out, or cut xs to that length."
+                )
+            )
+        return length
+    if not lengths:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if len(lengths) > 1:
+        raise ValueError(
+            at_user_line(
+                f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}."
+                " All leaves of xs are scanned together: cut them to one length."
+            )
+        )
+    return lengths.pop()
 
 
 def _unchanged(outvars: Sequence[Any], invars: Sequence[Any], values: Sequence[Any]) -> set[int]:

@@ -162,33 +162,29 @@ def _checked_arrays(leaves: Sequence[Any], who: str) -> list[Any]:
     return list(leaves)
 
 
-def _check_like(
-    value: Value,
-    tree: PyTreeDef,
-    avals: Sequence[AbstractValue],
-    have_tree: PyTreeDef,
-    have: Sequence[Any],
-    who: str,
-    like: str,
-) -> None:
-    problem = describe_mismatch(value, have, avals, have_tree, tree)
-    if problem:
-        error = TypeError if have_tree != tree else ValueError
-        raise error(at_user_line(f"{who} must give what {like} is; in its result {problem}."))
+class _Like(NamedTuple):
+    """A pytree whose structure and types the results of functions must have."""
 
+    value: PyTree
+    tree: PyTreeDef
+    avals: Sequence[AbstractValue]
 
-def _checked(
-    fun: Callable[..., Any], example: PyTree, tree: PyTreeDef, avals: Sequence[AbstractValue], who: str, like: str
-) -> Callable[..., Any]:
-    """`fun` that raises where its result is not of the given structure and types."""
+    def check(self, tree: PyTreeDef, avals: Sequence[Any], who: str, like: str) -> None:
+        problem = describe_mismatch(self.value, avals, self.avals, tree, self.tree)
+        if problem:
+            error = TypeError if tree != self.tree else ValueError
+            raise error(at_user_line(f"{who} must give what {like} is; in its result {problem}."))
 
-    def checked(x: PyTree) -> Any:
-        out = fun(x)
-        leaves, out_tree = tree_flatten(out)
-        _check_like(example, tree, avals, out_tree, avals_of(leaves), who, like)
-        return out
+    def checked(self, fun: Callable[..., Any], who: str, like: str) -> Callable[..., Any]:
+        """`fun` that raises where its result is not like this."""
 
-    return checked
+        def checked(x: PyTree) -> Any:
+            out = fun(x)
+            leaves, tree = tree_flatten(out)
+            self.check(tree, avals_of(leaves), who, like)
+            return out
+
+        return checked
 
 
 @overload
@@ -253,14 +249,11 @@ def custom_linear_solve(
     matvec_jaxpr, matvec_consts, out_tree = trace_open(
         matvec, in_tree, avals, "the function matvec of custom_linear_solve"
     )
-    _check_like(
-        b, tree, avals, out_tree, matvec_jaxpr.out_avals, "the function matvec of custom_linear_solve", "its argument b"
-    )
+    like_b = _Like(b, tree, avals)
+    like_b.check(out_tree, matvec_jaxpr.out_avals, "the function matvec of custom_linear_solve", "its argument b")
 
     def solver(how: Callable[..., Any], system: Callable[..., Any], who: str) -> tuple[Any, Any, Any]:
-        system = _checked(
-            system, b, tree, avals, f"the function given to {who} of custom_linear_solve", "the right-hand side"
-        )
+        system = like_b.checked(system, f"the function given to {who} of custom_linear_solve", "the right-hand side")
         jaxpr, consts, solved_tree = trace_open(
             lambda rhs: how(system, rhs), in_tree, avals, f"the function {who} of custom_linear_solve"
         )
@@ -271,15 +264,8 @@ def custom_linear_solve(
                     f"custom_linear_solve with has_aux: {who} must return a pair (solution, aux), got {solved_tree}."
                 )
             x_tree = solved_tree.children()[0]
-        _check_like(
-            b,
-            tree,
-            avals,
-            x_tree,
-            jaxpr.out_avals[: x_tree.num_leaves],
-            f"the function {who} of custom_linear_solve",
-            "the right-hand side",
-        )
+        outs = jaxpr.out_avals[: x_tree.num_leaves]
+        like_b.check(x_tree, outs, f"the function {who} of custom_linear_solve", "the right-hand side")
         return close(jaxpr), consts, solved_tree
 
     solve_jaxpr, solve_consts, solved_tree = solver(solve, matvec, "solve")
@@ -368,10 +354,9 @@ def custom_root(
     guess = _checked_arrays(guess, "custom_root")
     avals, in_tree = avals_of(guess), tree_flatten((initial_guess,))[1]
     f_jaxpr, f_consts, out_tree = trace_open(f, in_tree, avals, "the function f of custom_root")
-    _check_like(
-        initial_guess, tree, avals, out_tree, f_jaxpr.out_avals, "the function f of custom_root", "its initial_guess"
-    )
-    checked = _checked(f, initial_guess, tree, avals, "the function given to solve of custom_root", "the initial_guess")
+    like = _Like(initial_guess, tree, avals)
+    like.check(out_tree, f_jaxpr.out_avals, "the function f of custom_root", "its initial_guess")
+    checked = like.checked(f, "the function given to solve of custom_root", "the initial_guess")
     solve_jaxpr, solve_consts, solved_tree = trace_open(
         lambda x: solve(checked, x), in_tree, avals, "the function solve of custom_root"
     )
@@ -380,15 +365,8 @@ def custom_root(
         if solved_tree.node is not tuple or len(solved_tree.children()) != 2:
             raise TypeError(f"custom_root with has_aux: solve must return a pair (root, aux), got {solved_tree}.")
         x_tree = solved_tree.children()[0]
-    _check_like(
-        initial_guess,
-        tree,
-        avals,
-        x_tree,
-        solve_jaxpr.out_avals[: x_tree.num_leaves],
-        "the function solve of custom_root",
-        "the initial_guess",
-    )
+    outs = solve_jaxpr.out_avals[: x_tree.num_leaves]
+    like.check(x_tree, outs, "the function solve of custom_root", "the initial_guess")
 
     def linearize_and_solve(x: PyTree, y: PyTree) -> Any:
         at, n = tree_flatten(x)[0], len(guess)
@@ -404,26 +382,13 @@ def custom_root(
                 ],
             )
 
-        return tangent_solve(
-            _checked(
-                g, initial_guess, tree, avals, "the function given to tangent_solve of custom_root", "its argument"
-            ),
-            y,
-        )
+        return tangent_solve(like.checked(g, "the function given to tangent_solve of custom_root", "its argument"), y)
 
     pair_tree = tree_flatten((initial_guess, initial_guess))[1]
     step_jaxpr, step_consts, step_tree = trace_open(
         linearize_and_solve, pair_tree, [*avals, *avals], "the function tangent_solve of custom_root"
     )
-    _check_like(
-        initial_guess,
-        tree,
-        avals,
-        step_tree,
-        step_jaxpr.out_avals,
-        "the function tangent_solve of custom_root",
-        "the initial_guess",
-    )
+    like.check(step_tree, step_jaxpr.out_avals, "the function tangent_solve of custom_root", "the initial_guess")
     at_f, at_solve, at_step = (
         len(f_consts),
         len(f_consts) + len(solve_consts),

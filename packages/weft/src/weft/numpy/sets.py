@@ -139,17 +139,7 @@ def unique(
     if fill_value is not None and shape_of(operand("unique", fill_value)) and axis is None:
         raise ValueError(f"unique: fill_value must be a number, got shape {shape_of(fill_value)}.")
     if axis is None and not math.prod(shape):
-        size = size or 0
-        if size and fill_value is None:
-            raise ValueError(f"unique: an empty array has no value to fill size={size} with; give fill_value.")
-        none = linear.full((size,), 0, index_dtype())
-        found = (
-            linear.full((size,), 0 if fill_value is None else fill_value, dtype_of(x)),
-            *[none] * return_index,
-            *[linear.full(shape, 0, index_dtype())] * return_inverse,
-            *[none] * return_counts,
-        )
-        return found if len(found) > 1 else found[0]
+        return _unique_of_none(x, size or 0, fill_value, return_index, return_inverse, return_counts)
     rows = (
         linear.reshape(x, (math.prod(shape), 1)) if axis is None else _rows_first(x, canonical_axis(axis, len(shape)))
     )
@@ -200,20 +190,34 @@ def unique(
         out.append(linear.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
         ends = _first_positions(different, total + 1, n)[1:]
-        counts = (
-            el.sub(
-                el.select_n_p.bind(
-                    el.lt(el.add(ops.iota(index_dtype(), (total,), 0), linear.full((total,), 1, index_dtype())), count),
-                    linear.full((total,), n, index_dtype()),
-                    ends,
-                ),
-                starts,
-            )
-            if total
-            else starts
-        )
-        out.append(el.select_n_p.bind(present, linear.full((total,), 0, index_dtype()), counts) if total else counts)
+        out.append(_counts(starts, ends, present, count, n) if total else starts)
     return out[0] if len(out) == 1 else tuple(out)
+
+
+def _unique_of_none(
+    x: Value, size: int, fill_value: ArrayLike | None, return_index: bool, return_inverse: bool, return_counts: bool
+) -> Array | tuple[Array, ...]:
+    """What `unique` gives for an array without elements."""
+    if size and fill_value is None:
+        raise ValueError(f"unique: an empty array has no value to fill size={size} with; give fill_value.")
+    none = linear.full((size,), 0, index_dtype())
+    found = (
+        linear.full((size,), 0 if fill_value is None else fill_value, dtype_of(x)),
+        *[none] * return_index,
+        *[linear.full(shape_of(x), 0, index_dtype())] * return_inverse,
+        *[none] * return_counts,
+    )
+    return found if len(found) > 1 else found[0]
+
+
+def _counts(starts: Value, ends: Value, present: Value, count: Value, n: int) -> Value:
+    """How often each distinct row appears among n: from its first position to that of the next one, which after the
+    last of the `count` distinct ones is n; zero where a row only fills the result up.
+    """
+    (total,) = shape_of(starts)
+    after = el.add(ops.iota(index_dtype(), (total,), 0), linear.full((total,), 1, index_dtype()))
+    ends = el.select_n_p.bind(el.lt(after, count), linear.full((total,), n, index_dtype()), ends)
+    return el.select_n_p.bind(present, linear.full((total,), 0, index_dtype()), el.sub(ends, starts))
 
 
 def _rows_first(x: Value, axis: int) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
@@ -96,6 +97,59 @@ _SCATTER = {
 }
 
 
+def _scatter_reference(
+    combine: Callable[[Any, Any], Any] | None,
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    dimension_numbers: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    update_jaxpr: Any,
+    update_consts: Any,
+) -> Any:
+    dn = dimension_numbers
+    nb = indices.ndim - 1
+    window_axes = list(dn.update_window_dims)
+    batch_axes = [d for d in range(updates.ndim) if d not in window_axes]
+    updates = updates.transpose(batch_axes + window_axes)
+    window_dims = [d for d in range(x.ndim) if d not in dn.inserted_window_dims and d not in dn.operand_batching_dims]
+    window_shape = updates.shape[nb:]
+    starts, offsets = _positions(
+        x.shape,
+        indices,
+        dn.operand_batching_dims,
+        dn.scatter_indices_batching_dims,
+        dn.scatter_dims_to_operand_dims,
+        window_dims,
+        window_shape,
+    )
+    sizes = [1] * x.ndim
+    for d, n in zip(window_dims, window_shape):
+        sizes[d] = n
+    shape = updates.shape
+    inside = np.ones(shape, bool)
+    at = []
+    for d in range(x.ndim):
+        limit = x.shape[d] - sizes[d]
+        if mode == GatherScatterMode.CLIP:
+            starts[d] = np.clip(starts[d], 0, max(limit, 0))
+        inside = inside & ((starts[d] >= 0) & (starts[d] <= limit))
+        at.append(np.broadcast_to(starts[d] + offsets[d], shape))
+    out = np.array(x)
+    for pos in itertools.product(*map(range, shape)):
+        if inside[pos]:
+            where = tuple(int(a[pos]) for a in at)
+            out[where] = (
+                interpret(update_jaxpr, [np.asarray(out[where]), np.asarray(updates[pos])])[0]
+                if combine is None and update_jaxpr is not None
+                else (updates[pos] if combine is None else combine(out[where], updates[pos]))
+            )
+    return out
+
+
 def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, arithmetic: bool = False) -> Primitive:
     primitive = Primitive(name, wire=portable(**_SCATTER))
 
@@ -103,59 +157,6 @@ def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, 
         if arithmetic:
             check_kind(name, x, "iufc")
         return _scatter_abstract(x, indices, updates, **params)
-
-    def reference(
-        x: Value,
-        indices: Value,
-        updates: Value,
-        *,
-        dimension_numbers: Any,
-        indices_are_sorted: bool,
-        unique_indices: bool,
-        mode: Any,
-        update_jaxpr: Any,
-        update_consts: Any,
-    ) -> Any:
-        dn = dimension_numbers
-        nb = indices.ndim - 1
-        window_axes = list(dn.update_window_dims)
-        batch_axes = [d for d in range(updates.ndim) if d not in window_axes]
-        updates = updates.transpose(batch_axes + window_axes)
-        window_dims = [
-            d for d in range(x.ndim) if d not in dn.inserted_window_dims and d not in dn.operand_batching_dims
-        ]
-        window_shape = updates.shape[nb:]
-        starts, offsets = _positions(
-            x.shape,
-            indices,
-            dn.operand_batching_dims,
-            dn.scatter_indices_batching_dims,
-            dn.scatter_dims_to_operand_dims,
-            window_dims,
-            window_shape,
-        )
-        sizes = [1] * x.ndim
-        for d, n in zip(window_dims, window_shape):
-            sizes[d] = n
-        shape = updates.shape
-        inside = np.ones(shape, bool)
-        at = []
-        for d in range(x.ndim):
-            limit = x.shape[d] - sizes[d]
-            if mode == GatherScatterMode.CLIP:
-                starts[d] = np.clip(starts[d], 0, max(limit, 0))
-            inside = inside & ((starts[d] >= 0) & (starts[d] <= limit))
-            at.append(np.broadcast_to(starts[d] + offsets[d], shape))
-        out = np.array(x)
-        for pos in itertools.product(*map(range, shape)):
-            if inside[pos]:
-                where = tuple(int(a[pos]) for a in at)
-                out[where] = (
-                    interpret(update_jaxpr, [np.asarray(out[where]), np.asarray(updates[pos])])[0]
-                    if combine is None and update_jaxpr is not None
-                    else (updates[pos] if combine is None else combine(out[where], updates[pos]))
-                )
-        return out
 
     def batch(
         axis: Axis,
@@ -185,7 +186,8 @@ def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, 
             0,
         )
 
-    primitive.abstract, primitive.reference, primitive.batch = abstract, reference, batch
+    primitive.abstract, primitive.batch = abstract, batch
+    primitive.reference = functools.partial(_scatter_reference, combine)
     return primitive
 
 
