@@ -82,8 +82,6 @@ ROOMS = {
         "",
     ],
 }
-# The root finds it when it is asked for, and it gives the root's names to others.
-FACADE = ("weft", "weft.as_jax")
 CORE = {
     "base",
     "core",
@@ -96,7 +94,7 @@ CORE = {
     "decompositions",
     "runtime",
 }
-Import = collections.namedtuple("Import", "module line deferred typing")
+Import = collections.namedtuple("Import", "module line deferred typing table")
 
 
 def find_modules() -> dict[str, pathlib.Path]:
@@ -142,7 +140,13 @@ def imports(module: str) -> list[Import]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("LazyNames"):
             names = [".".join([*package, name]) for name in lazy_modules(node)]
         found += [
-            Import(name, node.lineno, node in deferred or isinstance(node, ast.Call), node in typing)
+            Import(
+                name,
+                node.lineno,
+                node in deferred or isinstance(node, ast.Call),
+                node in typing,
+                isinstance(node, ast.Call),
+            )
             for name in names
             if name in MODULES and name != module
         ]
@@ -159,7 +163,7 @@ def imports(module: str) -> list[Import]:
             if ":" in group
         }
         places |= {f"weft.{place}" for place in tables["MODULES"].values()}
-        found += [Import(name, 0, True, False) for name in sorted(places)]
+        found += [Import(name, 0, True, False, True) for name in sorted(places)]
     return found
 
 
@@ -180,26 +184,47 @@ def rank(module: str) -> tuple[str, int]:
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_run_one_way(module):
     package, own = rank(module)
-    for there, line, deferred, typing in IMPORTS[module]:
+    for there, line, deferred, typing, _ in IMPORTS[module]:
         other, place = rank(there)
-        assert (
-            other != package or place <= own or (module, there) == FACADE or ROOMS[package][own] == "FACES" and typing
-        ), f"{module}:{line} imports {there}, which stands above it"
+        assert other != package or place <= own or ROOMS[package][own] == "FACES" and typing, (
+            f"{module}:{line} imports {there}, which stands above it"
+        )
         assert not deferred or package != "weft" or ROOMS[package][own] not in CORE, (
             f"{module}:{line} imports {there} inside a function"
         )
 
 
-def test_there_are_no_circles():
-    """Imports for the type checker alone count too, but in `weft.plot`, whose figures show themselves."""
-    graph = {
-        module: {
-            i.module
-            for i in IMPORTS[module]
-            if (module, i.module) != FACADE and not (i.typing and module.startswith("weft.plot."))
-        }
+# Imports inside functions, and why they do not stand at the top.
+DEFERRED = {
+    ("weft.as_jax", "weft.compat.standin"): "only installers ask for distributions",
+    ("weft.export.artifact", "weft.export.language"): "loads all primitives, which only a reader of programs needs",
+    ("weft.plot.figures", "weft.plot.native"): "needs matplotlib, which few machines have",
+    ("weft.remote", "weft_remote"): "a package that need not be installed",
+    ("weft_native.backend", "weft_native.foreign"): "few programs call foreign functions",
+    ("weft_native.backend", "weft_native.lower.module"): "MLIR's bindings take 40 ms to load",
+    ("weft_native.executable", "weft_native.lower.builder"): "MLIR's bindings take 40 ms to load",
+    ("weft_native.lower.collective", "weft.higher_order.shard_map"): "loaded where a program has such an equation",
+    ("weft_wasm.backends.wasm", "weft_wasm.page"): "only programs that are exported for pages need it",
+    ("weft_wasm.backends.wasm", "weft_wasm.runtimes.desktop"): "needs wasmtime, which a page lacks",
+    ("weft_wasm.backends.wasm", "weft_wasm.runtimes.page"): "needs the page's objects",
+    ("weft_wasm.backends.webgpu", "weft_wasm.runtimes.page_gpu"): "needs the page's objects",
+    ("weft_wasm.backends.webgpu", "weft_wasm.runtimes.wgpu_device"): "needs wgpu, which a page lacks",
+}
+
+
+def test_imports_inside_functions_have_reasons():
+    found = {
+        (module, i.module)
         for module in MODULES
+        for i in IMPORTS[module]
+        if i.deferred and not i.table and rank(module)[0] in ROOMS
     }
+    assert found == set(DEFERRED)
+
+
+def test_there_are_no_circles():
+    """Imports for the type checker alone count too."""
+    graph = {module: {i.module for i in IMPORTS[module]} for module in MODULES}
     # CycleError names the modules of a circle
     assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
 

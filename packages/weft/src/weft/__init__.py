@@ -107,7 +107,6 @@ from .version import __version__ as __version__, __version_info__ as __version_i
 if TYPE_CHECKING:  # what loads when it is first used
     from . import (
         ad_checkpoint,
-        as_jax,
         custom_batching,
         custom_derivatives,
         debug,
@@ -182,7 +181,7 @@ _lazy = _LazyNames(
     },
     modules=(
         "lax numpy random nn plot scipy example_libraries tree_util flatten_util typing version ref ffi distributed"
-        " dlpack monitoring image remote as_jax debug experimental export stages sharding profiler"
+        " dlpack monitoring image remote debug experimental export stages sharding profiler"
         " custom_batching custom_derivatives ad_checkpoint ops dtypes"
     ),
 )

@@ -8,9 +8,8 @@ from typing import Any, Callable, Concatenate, ParamSpec, Unpack
 
 from ..base.errors import at_user_line
 from .drawing import Drawing
-from .figures import Figure
+from .figures import Figure, session
 from .options import Axes, Frame, check_axes
-from .session import session
 
 Args = ParamSpec("Args")
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, Self, Sequence, Unpack
+from typing import Any, Literal, Protocol, Self, Sequence, Unpack
 
 from ..base.errors import at_user_line
 from . import binning, grids
-from .options import COLORMAPS, STYLES, Axes, check_color, one_of, optional_float, positive
+from .options import COLORMAPS, STYLES, Axes, Mark, check_color, one_of, optional_float, positive
 from .values import Values, of_floats, read, same_length, series, vector
-
-if TYPE_CHECKING:
-    from .panels import Mark, Panel
 
 Numbers = Any  # an array of weft or NumPy, a list, anything that `values.read` takes
 Style = Literal["solid", "dashed", "dotted"]
@@ -40,11 +37,17 @@ def _columns(what: str, given: object, label: str) -> list[tuple[str, Values]]:
     return found
 
 
+class TakesMarks(Protocol):
+    """What marks are added to: a panel."""
+
+    def add(self, marks: Sequence[Mark]) -> None: ...
+
+
 class Drawing(ABC):
     """What can be drawn into: a panel, or a figure, which draws into the last of its panels."""
 
     @abstractmethod
-    def _panel(self, axes: Axes) -> Panel:
+    def _panel(self, axes: Axes) -> TakesMarks:
         """The panel to draw into, whose axes have these options from now on."""
 
     def _add(self, marks: Sequence[Mark], axes: Axes) -> Self:

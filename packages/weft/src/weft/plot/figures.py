@@ -10,7 +10,7 @@ from ..base.errors import at_user_line, type_error
 from .drawing import Drawing
 from .options import Axes, check_axes
 from .panels import Live, Panel, described, number
-from .session import session
+from .session import Session, session as _session
 from .values import Values, is_tree, of_floats, series
 
 MIME = "application/vnd.weft.figure+json"
@@ -289,6 +289,9 @@ class Figure(Drawing):
         marks = described([mark for panel in self.panels for mark in panel.marks])
         title = f" {self.title!r}" if self.title else ""
         return f"<Figure{title}{': ' if marks else ''}{marks}>"
+
+
+session: Session[Figure] = _session
 
 
 class _Buffers:

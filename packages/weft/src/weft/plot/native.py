@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import matplotlib.pyplot
 from matplotlib.figure import Figure as Drawn
 
 from ..base.host import np
-from .panels import Live
+from .options import Mark
+from .panels import Live, Panel
 from .values import Values
 
-if TYPE_CHECKING:
-    from .figures import Figure
-    from .panels import Mark, Panel
 
 _DOTS = 100  # of matplotlib's figures, to an inch; heights are given in pixels
+
+
+class Picture(Protocol):
+    """What is drawn: a figure."""
+
+    title: str
+    columns: int | None
+    height: int
+    panels: list[Panel]
 
 
 def array(values: Values) -> Any:
@@ -25,7 +32,7 @@ def array(values: Values) -> Any:
     return np.frombuffer(values.data, dtype=values.dtype).reshape(values.shape)
 
 
-def draw(figure: Figure, on: Drawn) -> Drawn:
+def draw(figure: Picture, on: Drawn) -> Drawn:
     """Draws the figure on one of matplotlib's."""
     panels = figure.panels
     columns = min(figure.columns or (len(panels) + 1) // 2 if len(panels) > 1 else 1, max(len(panels), 1))
@@ -39,21 +46,21 @@ def draw(figure: Figure, on: Drawn) -> Drawn:
     return on
 
 
-def picture(figure: Figure, form: str) -> bytes:
+def picture(figure: Picture, form: str) -> bytes:
     """The figure as a file of the format "png", "svg" or "pdf"."""
     file = io.BytesIO()
     draw(figure, Drawn(dpi=_DOTS)).savefig(file, format=form)
     return file.getvalue()
 
 
-def save(figure: Figure, path: str | os.PathLike[str], form: str) -> None:
+def save(figure: Picture, path: str | os.PathLike[str], form: str) -> None:
     """Writes `picture` to a file."""
     data = picture(figure, form)
     with open(path, "wb") as file:
         file.write(data)
 
 
-def show(figure: Figure) -> None:
+def show(figure: Picture) -> None:
     """Shows the figure in a window of matplotlib's, or in the notebook that it is set up for."""
     draw(figure, matplotlib.pyplot.figure())
     matplotlib.pyplot.show()

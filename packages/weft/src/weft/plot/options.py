@@ -8,6 +8,9 @@ from typing import Any, Literal, Sequence, TypedDict
 
 from ..base.errors import at_user_line, type_error
 
+# A mark's options by name. Those that are `Values` travel as arrays.
+Mark = dict[str, Any]
+
 Scale = Literal["linear", "log"]
 
 # Colour maps by their names in matplotlib: four for amounts, one for grey pictures, one for deviations from a middle,

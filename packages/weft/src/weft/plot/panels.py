@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Unpack
+from typing import Any, Callable, Protocol, Sequence, Unpack
 
 from ..base.annotations import override
 from ..base.errors import TracerArrayConversionError, at_user_line
 from ..core.trace import Tracer
 from ..transforms.stage import concretization_error
 from .drawing import Drawing
-from .options import Axes, check_axes, check_color
+from .options import Axes, Mark, check_axes, check_color
 from .values import Values, of_floats
-
-if TYPE_CHECKING:
-    from .figures import Figure
-
-# A mark's options by name. Those that are `Values` travel as arrays.
-Mark = dict[str, Any]
 
 # A live curve keeps at most this many points. One that has more keeps every second of them, and so on.
 MOST_POINTS = 65_536
@@ -51,6 +45,16 @@ class Live:
         return {"kind": "line", "label": self.label, "x": of_floats(self.x), "y": of_floats(self.y), **options}
 
 
+class Owner(Protocol):
+    """What panels stand in: a figure, which hears of their changes."""
+
+    whole: bool  # whether more has changed than that live curves have grown
+
+    def changed(self) -> None: ...
+
+    def emptied(self) -> None: ...
+
+
 class Panel(Drawing):
     """Marks between two axes: what a figure consists of. `Figure.panel` makes one.
 
@@ -63,7 +67,7 @@ class Panel(Drawing):
         <Panel 'right': 1 scatter>
     """
 
-    def __init__(self, figure: Figure):
+    def __init__(self, figure: Owner):
         self.figure = figure
         self.options: dict[str, Any] = {}
         self.marks: list[Mark | Live] = []

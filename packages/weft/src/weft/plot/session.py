@@ -5,10 +5,7 @@ one.
 from __future__ import annotations
 
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any, Callable
-
-if TYPE_CHECKING:
-    from .figures import Figure
+from typing import Any, Callable, Generic, Protocol, TypeVar
 
 # Draws a figure: its name, its description, the arrays that this refers to, and whether it replaces an earlier one.
 Renderer = Callable[[str, dict[str, Any], list[bytes], bool], None]
@@ -17,14 +14,30 @@ Renderer = Callable[[str, dict[str, Any], list[bytes], bool], None]
 FRAME = 1 / 60
 
 
-class Session:
+class Shown(Protocol):
+    """What a session draws: a figure."""
+
+    name: str
+    drawn_at: float  # when a renderer was last given it,
+    drawn_in: int  # and in which run
+    shown_at: float  # when `show` was last called
+
+    def news(self) -> tuple[dict[str, Any], list[bytes]]: ...
+
+    def complete(self) -> bool: ...
+
+
+F = TypeVar("F", bound=Shown)
+
+
+class Session(Generic[F]):
     """The renderer, the figures that have changed since they were drawn, and the current figure."""
 
     def __init__(self) -> None:
         self.renderer: Renderer | None = None
-        self.changed: dict[str, Figure] = {}
-        self.current: Figure | None = None
-        self.named: dict[str, Figure] = {}
+        self.changed: dict[str, F] = {}
+        self.current: F | None = None
+        self.named: dict[str, F] = {}
         self.count = 0
         self.runs = 0  # that have ended
 
@@ -32,23 +45,23 @@ class Session:
         self.count += 1
         return f"figure-{self.count}"
 
-    def begin(self, figure: Figure, name: str | None) -> None:
+    def begin(self, figure: F, name: str | None) -> None:
         """Makes a figure the current one, to be found again by its name if it has one."""
         self.current = figure
         if name is not None:
             self.named[name] = figure
 
-    def keep(self, name: str, figure: Figure) -> Figure:
+    def keep(self, name: str, figure: F) -> F:
         """Keeps a figure that is not the current one under a name."""
         self.named[name] = figure
         return figure
 
-    def release(self, figure: Figure) -> None:
+    def release(self, figure: F) -> None:
         """Lets go of the figure if it is the current one."""
         if self.current is figure:
             self.current = None
 
-    def touch(self, figure: Figure, live: bool = False) -> None:
+    def touch(self, figure: F, live: bool = False) -> None:
         """Notes that a figure has changed. It is drawn now if nobody has seen it yet, or if it is live; otherwise it
         may be in the making, and waits to be shown. Others that wait are drawn too. None is drawn twice within the
         time of a frame.
@@ -62,7 +75,7 @@ class Session:
             if now - each.drawn_at >= FRAME and (live or unseen or each is not figure):
                 self.draw(each, now)
 
-    def show(self, figure: Figure) -> None:
+    def show(self, figure: F) -> None:
         """Draws a figure; one that has been shown within the time of a frame waits until it is over."""
         rest = figure.shown_at + FRAME - perf_counter()
         if rest > 0:
@@ -70,12 +83,12 @@ class Session:
         figure.shown_at = perf_counter()
         self.draw(figure, figure.shown_at)
 
-    def wait(self, figure: Figure) -> None:
+    def wait(self, figure: F) -> None:
         """Notes that a figure has changed that is about to change more."""
         if self.renderer is not None and figure.drawn_at > float("-inf"):
             self.changed[figure.name] = figure
 
-    def draw(self, figure: Figure, now: float) -> None:
+    def draw(self, figure: F, now: float) -> None:
         self.changed.pop(figure.name, None)
         if self.renderer is not None:
             update = figure.drawn_at > float("-inf")
@@ -101,7 +114,7 @@ class Session:
         self.runs += 1
 
 
-session = Session()
+session: Session[Any] = Session()
 
 
 def set_renderer(renderer: Renderer | None) -> None:
