@@ -93,6 +93,7 @@ def test_only_what_takes_long_is_shared():
 
 def test_estimates_count_every_part():
     """Memory, operations, functions and loops, each once: what is made of more takes longer."""
+    cost = lambda body: threads.Costs().of(body)  # noqa: E731
     x, out, wide, i = (
         Buffer("x", "f32", (64,), "input"),
         Buffer("out", "f32", (64,), "output"),
@@ -100,20 +101,20 @@ def test_estimates_count_every_part():
         Var("i"),
     )
     none, one = [], [Store(out, nodes.i32(0), nodes.f32(1.0))]
-    store, node, call, byte = threads.cost(one), threads.NODE, threads.CALL, threads.BYTE
-    assert threads.cost(none) == 0 and store == pytest.approx(2 * node + 4 * byte), "two constants, four bytes"
-    assert threads.cost([Store(wide, nodes.i32(0), nodes.Const(1.0, "f64"))]) == pytest.approx(2 * node + 8 * byte)
-    loaded = threads.cost([Store(out, nodes.i32(0), x[nodes.i32(0)])])
+    store, node, call, byte = cost(one), threads.NODE, threads.CALL, threads.BYTE
+    assert cost(none) == 0 and store == pytest.approx(2 * node + 4 * byte), "two constants, four bytes"
+    assert cost([Store(wide, nodes.i32(0), nodes.Const(1.0, "f64"))]) == pytest.approx(2 * node + 8 * byte)
+    loaded = cost([Store(out, nodes.i32(0), x[nodes.i32(0)])])
     assert loaded == pytest.approx(3 * node + 8 * byte)
-    called = threads.cost([Store(out, nodes.i32(0), nodes.Call("exp", nodes.f32(1.0)))])
+    called = cost([Store(out, nodes.i32(0), nodes.Call("exp", nodes.f32(1.0)))])
     assert called == pytest.approx(store + call)
     for extent in (1, 10, 1000):
-        assert threads.cost([For(i, extent, one)]) == pytest.approx(extent * store)
-        assert threads.cost([For(i, extent, one, vector=1)]) == pytest.approx(extent * store / threads.LANES)
-    assert threads.cost([For(i, Var("n"), one)]) == pytest.approx(store + node), "how often is not known"
+        assert cost([For(i, extent, one)]) == pytest.approx(extent * store)
+        assert cost([For(i, extent, one, vector=1)]) == pytest.approx(extent * store / threads.LANES)
+    assert cost([For(i, Var("n"), one)]) == pytest.approx(store + node), "how often is not known"
     test = nodes.lt(Var("n"), 3)
-    assert threads.cost([nodes.If(test, one, one * 3)]) == pytest.approx(3 * node + threads.cost(one * 3))
-    assert threads.cost([Let(Var("a", "f32"), nodes.f32(1.0)), *one]) == pytest.approx(store + node)
+    assert cost([nodes.If(test, one, one * 3)]) == pytest.approx(3 * node + cost(one * 3))
+    assert cost([Let(Var("a", "f32"), nodes.f32(1.0)), *one]) == pytest.approx(store + node)
 
 
 def test_what_artifacts_say():

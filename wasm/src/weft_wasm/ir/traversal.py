@@ -4,7 +4,7 @@ leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from weft_wasm.ir.nodes import (
@@ -108,7 +108,7 @@ def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | No
     hit = mapping.get(e) or memo.get(e)
     if hit is not None:
         return hit
-    old = operands(e)
+    old = _OPERANDS[type(e)](e)
     if not old:
         return e
     new = [substitute(x, mapping, memo) for x in old]
@@ -119,18 +119,19 @@ def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | No
 
 def walk_expr(e: Expr, seen: set[Expr] | None = None) -> list[Expr]:
     """Every node of the DAG once, operands first; those in `seen` are left out, and it grows."""
-    visited = set() if seen is None else seen
+    visited: set[Expr] = set() if seen is None else seen
     found: list[Expr] = []
-
-    def visit(node: Expr) -> None:
-        if node not in visited:
-            visited.add(node)
-            for x in _OPERANDS[type(node)](node):
-                visit(x)
-            found.append(node)
-
-    visit(e)
+    if e not in visited:
+        _visit(e, visited, found)
     return found
+
+
+def _visit(e: Expr, visited: set[Expr], found: list[Expr]) -> None:
+    visited.add(e)
+    for x in _OPERANDS[type(e)](e):
+        if x not in visited:
+            _visit(x, visited, found)
+    found.append(e)
 
 
 def loaded(e: Expr) -> tuple[Buffer, ...]:
@@ -208,12 +209,22 @@ _EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(
 )
 
 
-def walk(body: Sequence[Stmt]) -> Iterator[Stmt]:
+def walk(body: Sequence[Stmt]) -> list[Stmt]:
     """Every statement in the blocks of body, outer first."""
+    found: list[Stmt] = []
+    _collect(body, found)
+    return found
+
+
+_NESTED = (For, Kernel, While, If, Switch)  # the statements that have blocks
+
+
+def _collect(body: Sequence[Stmt], found: list[Stmt]) -> None:
     for s in body:
-        yield s
-        for block in blocks(s):
-            yield from walk(block)
+        found.append(s)
+        if type(s) in _NESTED:
+            for block in _BLOCKS[type(s)](s):
+                _collect(block, found)
 
 
 def touched(body: Sequence[Stmt]) -> tuple[list[Buffer], list[Buffer]]:
@@ -221,11 +232,16 @@ def touched(body: Sequence[Stmt]) -> tuple[list[Buffer], list[Buffer]]:
     reads: dict[Buffer, None] = {}
     writes: dict[Buffer, None] = {}
     for s in walk(body):
-        for e in expressions(s):
-            reads.update(dict.fromkeys(loaded(e)))
-        read, wrote = effects(s)
-        reads.update(dict.fromkeys(read))
-        writes.update(dict.fromkeys(wrote))
+        kind = type(s)
+        for e in _EXPRESSIONS[kind](s):
+            for b in loaded(e):
+                reads[b] = None
+        if type(s) is Store:
+            writes[s.buffer] = None
+        elif type(s) is Copy or type(s) is HostCall:
+            read, wrote = effects(s)
+            reads.update(dict.fromkeys(read))
+            writes.update(dict.fromkeys(wrote))
     return list(reads), list(writes)
 
 

@@ -2,7 +2,7 @@
 
 A poll costs about a nanosecond. It stands where that doesn't show: in iterations that take hundreds of times as long,
 or, where iterations are short, once for each run of many. Nothing runs much longer than `LONG` without one. Times are
-the estimates of `threads.cost`, which may be wrong by a few times; people notice tenths of a second.
+the estimates of `threads.Costs`, which may be wrong by a few times; people notice tenths of a second.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from weft_wasm.ir.nodes import (
 from weft_wasm.ir.reductions import reductions
 from weft_wasm.ir.rewriting import fresh
 from weft_wasm.ir.traversal import touched
-from weft_wasm.passes.threads import BYTE, LANES, UNIT, cost
+from weft_wasm.passes.threads import BYTE, LANES, UNIT, Costs
 
 LONG = 10_000_000  # ns: what takes less has no poll inside
 SHORT = 500  # ns: iterations that take less share a poll
@@ -61,9 +61,10 @@ def _block(body: Sequence[Stmt], begins: bool = False) -> list[Stmt]:
                 s = Switch(s.index, [_block(b) for b in s.branches])
             case Kernel():
                 most = _Most(s.body)
-                time = cost(s.body, most)
+                costs = Costs(most)
+                time = costs.of(s.body)
                 if time >= LONG:
-                    s = replace(s, body=_long(s.body, most))
+                    s = replace(s, body=_long(s.body, most, costs))
                 passed += time
             case Copy():
                 passed += BYTE * s.count * ITEMSIZE[s.dst.dtype]
@@ -90,29 +91,29 @@ class _Most:
         return self.largest
 
 
-def _long(body: Sequence[Stmt], most: _Most) -> list[Stmt]:
+def _long(body: Sequence[Stmt], most: _Most, costs: Costs) -> list[Stmt]:
     """Statements of a kernel, with polls in the loops that take long."""
     out: list[Stmt] = []
     for s in body:
         match s:
             case For():
-                out += _loop(s, most)
+                out += _loop(s, most, costs)
             case If():
-                out.append(If(s.test, _long(s.then, most), _long(s.orelse, most)))
+                out.append(If(s.test, _long(s.then, most, costs), _long(s.orelse, most, costs)))
             case Switch():
-                out.append(Switch(s.index, [_long(b, most) for b in s.branches]))
+                out.append(Switch(s.index, [_long(b, most, costs) for b in s.branches]))
             case _:
                 out.append(s)
     return out
 
 
-def _loop(s: For, most: _Most) -> list[Stmt]:
+def _loop(s: For, most: _Most, costs: Costs) -> list[Stmt]:
     extent = s.extent if isinstance(s.extent, int) else most(s.extent)
-    each = cost(s.body, most) / (LANES if s.vector else 1)
+    each = costs.of(s.body) / (LANES if s.vector else 1)
     if extent < 1 or each * extent < LONG:
         return [s]
     if not s.vector and each >= SHORT:
-        return [replace(s, body=[Poll(), *(_long(s.body, most) if each >= LONG else s.body)])]
+        return [replace(s, body=[Poll(), *(_long(s.body, most, costs) if each >= LONG else s.body)])]
     return _runs(s, max(1, int(RUN / max(each, 1e-3)) // UNIT) * UNIT)
 
 
