@@ -120,7 +120,7 @@ export {{ Device }} from "./weft.js";
 
 export const signature = {signature};
 
-const files = {{
+export const files = {{
 {files}}};
 
 /** Fetches and compiles the program: `const {name} = await load();` */

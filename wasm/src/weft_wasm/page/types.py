@@ -60,7 +60,7 @@ def _type(tree: Tree, specs: Sequence[dict[str, Any]], notes: Sequence[str], dep
 
 
 _TEXT = """// Written by weft.export.web. Typed arrays hold the elements of an array in row-major order.
-import type {{ LoadOptions, Program, Signature }} from "./weft.js";
+import type {{ Files, LoadOptions, Program, Signature }} from "./weft.js";
 
 export {{ Device }} from "./weft.js";
 
@@ -70,6 +70,9 @@ export type Arguments = [
 {result}
 
 export const signature: Signature;
+
+/** The program's files, for a runtime that is not the one beside them: `load` of "@weft/runtime/exported". */
+export const files: Files;
 
 /** Fetches and compiles the program: `const {name} = await load();` */
 export function load(options?: LoadOptions): Promise<Program<Arguments, Result>>;
