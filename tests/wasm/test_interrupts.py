@@ -74,7 +74,7 @@ def stretch(body, most) -> float:
             inner = max(stretch(block, most) for block in blocks(s))
             longest, passed = max(longest, passed + inner), inner
         elif type(s) is not Copy:
-            passed += threads.cost([s], most)
+            passed += threads.Costs(most).of([s])
         longest = max(longest, passed)
     return longest
 
