@@ -1,4 +1,4 @@
-"""The artifact of one compiled program and its container file: what every host loads (docs/artifact.md is the ABI).
+"""The artifact of one compiled program and its container file, which every host loads (docs/artifact.md is the ABI).
 
 b"weft\\x02\\0\\0\\0", the SHA-256 of all that follows, three little-endian u32 lengths, then metadata (JSON), code,
 constants
@@ -53,7 +53,7 @@ class Artifact:
 
     @property
     def _content(self) -> tuple[bytes, bytes, bytes]:
-        """(SHA-256 of what follows it, lengths, metadata)."""
+        """(SHA-256 of the bytes after it, lengths, metadata)."""
         meta = json.dumps(self.metadata, separators=(",", ":")).encode()
         lengths = struct.pack("<III", len(meta), len(self.code), len(self.constants))
         digest = hashlib.sha256(lengths + meta)
@@ -62,7 +62,7 @@ class Artifact:
         return digest.digest(), lengths, meta
 
     def check(self) -> None:
-        """Raises ArtifactError, which names the place, where the parts are not what an artifact holds."""
+        """Raises ArtifactError, which names the place, if the parts do not form a valid artifact."""
         check_contents(self.metadata, self.code, self.constants)
 
     def to_bytes(self) -> bytes:
@@ -71,7 +71,7 @@ class Artifact:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
-        """Reads a container file; ArtifactError if it isn't one, or is damaged."""
+        """Reads a container file. Raises ArtifactError if it is not one, or is damaged."""
         data = bytes(data)
         if (version := FORMER.get(data[: len(MAGIC)])) is not None:
             raise ArtifactError(

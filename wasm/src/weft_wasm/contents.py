@@ -1,5 +1,5 @@
-"""What an artifact may hold (docs/artifact.md): its metadata, its module or plan, and that these agree. The page's
-runtime has the same rules (`contents.ts`).
+"""The permitted contents of an artifact (docs/artifact.md): its metadata, its module or plan, and that these agree. The
+page's runtime has the same rules (`contents.ts`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_ARRAYS = 1 << 16  # inputs, or outputs
 MOST_STEPS = 1 << 20  # of a plan
 MOST_NESTING = 128  # of its steps
 MOST_COUNTED = 1 << 24  # iterations of a loop whose counter is asked for: they are written down before it runs
-LARGEST = 1 << 53  # what JavaScript tells from its neighbours
+LARGEST = 1 << 53  # integers that JavaScript distinguishes from the next ones
 SIZE, COUNT = ints(range(LARGEST)), ints(range(MOST_ARRAYS))
 ROOM = {False: 1 << 32, True: 1 << 34}  # bytes of a memory, by whether its addresses have 64 bits
 
@@ -53,13 +53,15 @@ _OFFSETS = {"srcOffset": SIZE, "dstOffset": SIZE}
 
 
 class ArtifactError(ValueError):
-    """Bytes that are not a weft artifact of a version this runtime knows, or one that was damaged. Compile the
-    program again with this weft.
+    """The bytes are not a weft artifact of a version that this runtime knows, or are damaged. Compile the program again
+    with this version of weft.
     """
 
 
 def abi_of(metadata: dict[str, Any], constants: int) -> dict[str, Any]:
-    """What a module takes and gives, as it says itself: so that it is not run with the metadata of another."""
+    """The module's own description of its arguments and results, so that it is not run with the metadata of another
+    module.
+    """
     return {
         "inputs": [spec["bytes"] for spec in metadata["inputs"]],
         "outputs": [[spec["bytes"], spec["alias"]] for spec in metadata["outputs"]],
@@ -71,7 +73,7 @@ def abi_of(metadata: dict[str, Any], constants: int) -> dict[str, Any]:
 
 
 def check_contents(metadata: Any, code: bytes, constants: bytes) -> None:
-    """Raises ArtifactError, which names the place, if the parts of an artifact are not what one may hold."""
+    """Raises ArtifactError, which names the place, if the parts of an artifact have contents that are not permitted."""
     _Contents(metadata, code, constants).run()
 
 
@@ -86,7 +88,7 @@ class _Contents:
         )
 
     def fields(self, x: Any, place: str, required: dict[str, Check], optional: dict[str, Check]) -> None:
-        """Checks an object: what it must have, what it may have; it has nothing else."""
+        """Checks an object: its required and its optional members; others are refused."""
         if type(x) is not dict:
             self.fail(f"{place or 'the metadata'} must be an object; got {brief(x)}")
         within = f"{place}." if place else ""
@@ -157,7 +159,7 @@ class _Contents:
             taken[alias] = k
 
     def module(self) -> None:
-        """The module has what the metadata says, and nothing else that a host would have to grant."""
+        """The module matches the metadata, and asks nothing else of its host."""
         m = self.metadata
         tasks = m.get("tasks", {"count": 0, "private": 0})
         self.fields(tasks, "tasks", {"count": COUNT, "private": ints(range(ROOM[True]))}, {})
@@ -330,7 +332,7 @@ class _Contents:
 
 
 def json_of(data: bytes) -> Any:
-    """JSON as JavaScript reads it; ValueError for what isn't."""
+    """Parses JSON as JavaScript does. Raises ValueError for other text."""
 
     def constant(word: str) -> NoReturn:
         raise ValueError(f"{word} is no number of JSON")

@@ -1,6 +1,4 @@
-"""Compiled programs that were compiled before, by an earlier visit to the page: see
-docs/decisions/018-programs-kept-by-pages.md.
-"""
+"""Artifacts compiled by an earlier visit to the page: see docs/decisions/018-programs-kept-by-pages.md."""
 
 from __future__ import annotations
 
@@ -18,13 +16,15 @@ from weft.transforms.portable import portable
 
 from weft_wasm.artifact import Artifact, ArtifactError
 
-# What a module depends on besides the program: primitives' rules, their decompositions, the compiler.
+# The packages on which a module depends besides the program: primitives' rules, their decompositions, the compiler.
 PARTS = ("weft", "weft-wasm")
 
 
 @lru_cache
 def compiler() -> str | None:
-    """A hash of the sources that compile; None where their installation does not list them (in place, for one)."""
+    """A hash of the compiler's sources; None if their installation does not list them (an installation in place does
+    not).
+    """
     digest = hashlib.sha256()
     for name in PARTS:
         try:
@@ -38,8 +38,8 @@ def compiler() -> str | None:
 
 
 def own(jaxpr: Jaxpr) -> bool:
-    """Whether all rules that compile a program are those of `PARTS`: what is left of a library's primitives, once
-    taken apart, may mean something else tomorrow.
+    """Whether all rules that compile a program belong to `PARTS`. A library's own primitives, if any are left after
+    decomposition, may have another meaning tomorrow.
     """
     for eqn in jaxpr.eqns:
         p = eqn.primitive
@@ -53,16 +53,16 @@ def own(jaxpr: Jaxpr) -> bool:
 
 
 class Programs:
-    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's. What it keeps begins with
-    its key: an artifact that came to stand under another's would be a good one, and the wrong one.
+    """The artifacts in a store of bytes by key (`get`, `put`, `delete`), such as the page's. The stored bytes begin
+    with their key, since an artifact under the wrong key would be valid, and the wrong program.
     """
 
     def __init__(self, store: Any, version: str):
         self.store, self.version = store, version
 
     def key(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: Iterable[str]) -> str | None:
-        """What the module of a program depends on, hashed; None for programs that are not kept: of one operation,
-        and those that hold values or functions.
+        """A hash of everything that the module of a program depends on; None for programs that are not stored: those of
+        one operation, and those that contain values or functions.
         """
         if not config.enable_compilation_cache or (
             len(jaxpr.eqns) < 2 and not any(any(True for _ in subjaxprs(e.params)) for e in jaxpr.eqns)
@@ -79,7 +79,7 @@ class Programs:
         return hashlib.sha256(rest.encode() + b"\0" + program).hexdigest()
 
     def get(self, key: str) -> Artifact | None:
-        """The artifact that was kept under a key."""
+        """The artifact stored under a key."""
         monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
         found = self.store.get(key)
         if found is not None:
@@ -100,7 +100,7 @@ class Programs:
 
 
 def programs_of(runtime: Any) -> Programs | None:
-    """What was compiled by earlier visits, where a runtime has a store for that."""
+    """The artifacts of earlier visits, if the runtime has a store for them."""
     store = getattr(runtime, "store", None)
     version = compiler() if store is not None else None
     return Programs(store, version) if version is not None else None

@@ -27,8 +27,8 @@ LEAF = tree_structure(0)
 
 
 class WasmArray(BufferArray):
-    """An array of the Wasm backend: its handle is an address. A class of its own, so that eager operations find
-    their backend by it.
+    """An array of the Wasm backend: its handle is an address. It has its own class, so that eager operations find their
+    backend by it.
     """
 
     __slots__ = ()
@@ -48,7 +48,7 @@ class Calls:
         self.scalars: dict[tuple[str, Any], WasmArray] = {}
 
     def scalar(self, x: Any) -> WasmArray | None:
-        """A host scalar as an array of the device, made once; None for what is none, and what holds nothing."""
+        """A host scalar as an array of the device, made once; None for other values, and for types without values."""
         aval: AbstractValue
         if type(x) is TypedScalar:
             value, aval = x.val, x.aval
@@ -67,7 +67,7 @@ class Calls:
         return found
 
     def jit(self, miss: Callable[..., tuple[Any, Any]]) -> FastCall:
-        """A callable that runs known calls at once and asks `miss` about all others: (result, Prepared | None)."""
+        """A callable that runs known calls at once and passes all others to `miss`: (result, Prepared | None)."""
         known: dict[tuple[Any, ...], tuple[Execute, list[WasmArray], Any]] = {}
         device, scalar = self.device, self.scalar
 
@@ -102,7 +102,7 @@ class Calls:
                 outs = execute(consts + leaves if consts else leaves)
                 return outs[0] if out_tree is None else tree_unflatten(out_tree, outs)
             out, prepared = miss(*args, **kwargs)
-            # a donated scalar of the cache must not be given away, and uncommitted arrays follow the default device
+            # a donated scalar must stay in the cache, and uncommitted arrays follow the default device
             if (
                 prepared is not None
                 and prepared.device is device

@@ -36,7 +36,7 @@ source_info.register_exclusion(os.path.dirname(os.path.dirname(os.path.abspath(_
 
 
 class WasmDevice:
-    """The one device of the backend: a WebAssembly memory."""
+    """The only device of the backend: a WebAssembly memory."""
 
     id, platform, process_index = 0, "wasm", 0
 
@@ -75,7 +75,7 @@ class WasmBackend:
         self.runtime = runtime if runtime is not None else default_runtime()
         self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
         self._devices = [WasmDevice(self, self.runtime.kind)]
-        # is shown each program and what each pass makes of it, which is verified where jaxprs are
+        # receives each program and the output of each pass, which is verified if jaxprs are
         self.after: After | None = None
         self.calls = Calls(self, self._devices[0])
         self.capabilities = Capabilities(
@@ -142,7 +142,7 @@ class WasmBackend:
 
     @functools.cached_property
     def programs(self) -> Programs | None:
-        """What was compiled by earlier visits, where the runtime keeps that."""
+        """The artifacts of earlier visits, if the runtime stores them."""
         return programs_of(self.runtime)
 
     @staticmethod
@@ -170,7 +170,7 @@ class WasmBackend:
 
 
 def source_lines(jaxpr: Jaxpr) -> Iterator[str]:
-    """Where each equation comes from: its scopes and the user's line."""
+    """The origin of each equation: its scopes and the line of the user's code."""
     for eqn in jaxpr.eqns:
         scopes = "/".join(map(str, (*getattr(eqn.source_info, "names", ()), eqn.primitive.name)))
         yield f"; {scopes} at {eqn.source_info}"
@@ -244,7 +244,7 @@ class WasmExecutable:
                 )
 
     def as_text(self, stage: str | None = None) -> str:
-        """None or "ir": the loop IR; "groups": what is fused with what; "jaxpr"; "wat": the module's functions and
+        """None or "ir": the loop IR; "groups": which operations are fused; "jaxpr"; "wat": the module's functions and
         sizes.
         """
         if stage == "wat":
@@ -276,7 +276,7 @@ class WasmExecutable:
 
 
 def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Module) -> str:
-    """A program in one of the forms that it has on the way."""
+    """A program in one of its intermediate forms."""
     if stage in (None, "ir"):
         return describe(program)
     if stage == "groups":
@@ -327,7 +327,7 @@ def module_text(artifact: Artifact) -> str:
 
 
 def default_runtime() -> WasmRuntime:
-    """In Pyodide the page's, elsewhere wasmtime's; BackendError with the reason if there is none."""
+    """The page's runtime in Pyodide, wasmtime's elsewhere. Raises BackendError, with the reason, if there is none."""
     if sys.platform == "emscripten":
         try:
             from weft_wasm.runtimes.page import PyodideRuntime

@@ -35,7 +35,7 @@ DTYPES = STORED - {"int64", "uint64", "float64", "complex128"}
 
 
 class WebGpuDevice:
-    """The one device of the backend."""
+    """The only device of the backend."""
 
     id, platform, process_index = 0, "webgpu", 0
 
@@ -52,7 +52,7 @@ class WebGpuDevice:
 
 
 class WebGpuBackend:
-    """Arrays are buffers of the device; a handle is the runtime's number for one. Elements narrower than 32 bits
+    """Arrays are buffers of the device; a handle is the runtime's number of a buffer. Elements narrower than 32 bits
     take a word each.
     """
 
@@ -117,7 +117,7 @@ class WebGpuBackend:
 
     @cached_property
     def programs(self) -> Programs | None:
-        """What was compiled by earlier visits, where the runtime keeps that."""
+        """The artifacts of earlier visits, if the runtime stores them."""
         return programs_of(self.runtime)
 
     def lowered_text(
@@ -196,8 +196,8 @@ class WebGpuExecutable:
         return [self.backend.array(a, h, committed) for a, h in zip(self.out_avals, outs)]
 
     def as_text(self, stage: str | None = None) -> str:
-        """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": what is fused with
-        what; "jaxpr".
+        """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": which operations are
+        fused; "jaxpr".
         """
         return text_of(stage, self.jaxpr, self.program, self.module, self.artifact)
 
@@ -225,14 +225,14 @@ class WebGpuExecutable:
 
 
 def on_words(call: Callback, device: WebGpuDevice, words: Sequence[bytes]) -> list[bytes]:
-    """What a program calls of the host, on arrays as they lie on the device."""
+    """The host functions that a program calls, on arrays in the form that they have on the device."""
     size = lambda aval: WORD if dtypes.is_complex(aval.dtype) else dtypes.itemsize(aval.dtype)
     arguments = [from_words(data, size(a)) for data, a in zip(words, call.ins)]
     return [as_words(data, len(data) // size(a) * WORD) for data, a in zip(perform(call, device, arguments), call.outs)]
 
 
 def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Module, artifact: Artifact | None) -> str:
-    """A program in one of the forms that it has on the way."""
+    """A program in one of its intermediate forms."""
     if stage in (None, "ir"):
         return repr(program)
     if stage == "groups":
@@ -278,7 +278,7 @@ def _narrower(name: str) -> str:
 
 
 def default_runtime() -> GpuRuntime:
-    """In Pyodide the page's, elsewhere wgpu-py's; BackendError with the reason if there is none."""
+    """The page's runtime in Pyodide, wgpu-py's elsewhere. Raises BackendError, with the reason, if there is none."""
     if sys.platform == "emscripten":
         try:
             from weft_wasm.runtimes.page_gpu import PyodideGpu

@@ -1,5 +1,5 @@
-"""What a WebAssembly module asks of its host and offers it, read from its bytes before an engine sees them. Its
-functions' code is the engine's to check.
+"""The imports and exports of a WebAssembly module, read from its bytes before an engine sees them. The engine checks
+the code of the functions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ KNOWN = (CUSTOM, TYPES, IMPORTS, FUNCTIONS, GLOBALS, EXPORTS, CODE)
 NAMES = {4: "tables", 5: "memories", 8: "a start", 9: "elements", 11: "data", 12: "a count of data", 13: "tags"}
 ABI = "weft.abi"
 MOST_FUNCTIONS = 1 << 20
-THREADS = bytes((1, I32, 1)) + i32_const(1) + b"\x0b"  # the one global: how many threads there are
+THREADS = bytes((1, I32, 1)) + i32_const(1) + b"\x0b"  # the only global: the number of threads
 SHARED = 2  # the bit of a memory that threads share
 
 
@@ -75,7 +75,7 @@ class _Bytes:
 
 
 def parts(code: bytes) -> Parts:
-    """What a module asks for and offers; ModuleError for one that no compiler of this ABI writes."""
+    """The imports and exports of a module. Raises ModuleError for a module that no compiler of this ABI writes."""
     if code[: len(HEAD)] != HEAD:
         raise ModuleError(f"it begins with {code[:8]!r}")
     found = Parts()

@@ -216,7 +216,7 @@ def function_type(params: Sequence[int], results: Sequence[int]) -> bytes:
     return b"\x60" + unsigned(len(params)) + bytes(params) + unsigned(len(results)) + bytes(results)
 
 
-# What a module may ask of its host, docs/artifact.md, by the type of addresses.
+# The functions that a module may import from its host, docs/artifact.md, by the type of addresses.
 HOST = {
     pointer: {"call": function_type((I32, pointer), (I32,)), "share": function_type((I32, pointer, I32, I32), ())}
     for pointer in (I32, I64)
@@ -250,7 +250,7 @@ class Module:
     def function(
         self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
     ) -> int:
-        """Adds a function (its code without the final `end`) and returns its index; equal functions are kept once."""
+        """Adds a function (its code without the final `end`) and returns its index; equal functions are stored once."""
         signature = function_type(params, results)
         type_index = self.types.setdefault(signature, len(self.types))
         groups: list[list[int]] = []
@@ -322,8 +322,8 @@ class Module:
 
 
 def shared_memory_flag(code: bytes) -> int:
-    """Where the module's bytes say what the memory is: bit 1 says that several threads share it, which is for the
-    host to set.
+    """The position in the module's bytes of the flags of its memory. Bit 1 says that several threads share it; the host
+    sets it.
     """
     at = code.index(MEMORY_IMPORT)
     return at + len(MEMORY_IMPORT)

@@ -1,5 +1,5 @@
 """Numbers of twice the precision of f64: the sum of two floats, the second at most half a unit in the last place of the
-first (T. J. Dekker, "A floating-point technique for extending the available precision", 1971). For what is left where
+first (T. J. Dekker, "A floating-point technique for extending the available precision", 1971). For sums whose leading
 terms cancel. Errors are a few units of 2^-106.
 
 Products are rounded by themselves: none of this may become a `MulAdd`.
@@ -26,7 +26,7 @@ class Pair:
 
     @property
     def rest(self) -> Expr:
-        """lo, of what was computed."""
+        """The low part of an operation's result."""
         if self.lo is None:
             raise ValueError("an exact float has no rest")
         return self.lo
@@ -41,7 +41,7 @@ class Pair:
         return self._halves
 
     def __add__(self, other: Pair) -> Pair:
-        """Exact to the last bits where the signs are the same; else to those of the larger."""
+        """Accurate to the last bits if the signs are equal, else to the last bits of the larger operand."""
         total = self.hi + other.hi
         moved = total - self.hi
         lost = (self.hi - (total - moved)) + (other.hi - moved)
@@ -64,7 +64,7 @@ class Pair:
         return _ordered_sum(product, lost)
 
     def scaled(self, power: Expr | float) -> Pair:
-        """Times a power of two, or minus one."""
+        """Multiplies by a power of two, or by minus one."""
         return Pair(self.hi * power, None if self.lo is None else self.lo * power)
 
     def reciprocal(self) -> Pair:

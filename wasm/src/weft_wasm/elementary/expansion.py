@@ -1,8 +1,9 @@
-"""What targets lack, written in the loop IR: elementary functions, float remainder, half-precision storage.
+"""Operations that targets lack, written in the loop IR: elementary functions, float remainder, half-precision
+storage.
 
-`needs_expansion(e)` tells whether an emitter without an instruction of its own for e should use `expand(e)`, an
-equivalent DAG of plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds,
-tested in tests/kernels/test_scalar_math.py, are in elementary/.
+`needs_expansion(e)` says whether an emitter without an instruction for e should use `expand(e)`, an equivalent DAG of
+plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds, tested in
+tests/kernels/test_scalar_math.py, are in elementary/.
 """
 
 from __future__ import annotations
@@ -117,9 +118,7 @@ def _above(bits: Expr) -> tuple[Expr, Expr]:
 
 
 def nearest(x: Expr, dtype: str) -> Expr:
-    """f32 → the f32 that is the nearest f16/bf16 value (ties to even): what encoding and decoding give, in fewer
-    steps.
-    """
+    """f32 → the nearest f16/bf16 value as f32 (ties to even): the same as encoding and decoding, in fewer steps."""
     bits = Bitcast(x, "u32")
     if dtype == "bf16":
         return Select(ne(x, x), x, Bitcast((bits + u32(0x7FFF) + ((bits >> 16) & 1)) & u32(0xFFFF0000), "f32"))

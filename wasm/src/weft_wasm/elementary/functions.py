@@ -24,7 +24,7 @@ def _abs(x: Expr) -> Expr:
 
 
 class Float:
-    """What differs between f32 and f64: bit layout and polynomials."""
+    """The differences between f32 and f64: bit layout and polynomials."""
 
     def __init__(self, dtype: str, p: dict[str, list[float]]):
         self.dtype, self.p = dtype, p
@@ -33,7 +33,7 @@ class Float:
         self.bits = 32 if self.f32 else 64
         self.int, self.uint = ("i32", "u32") if self.f32 else ("i64", "u64")
         self.bias = 127 if self.f32 else 1023
-        self.magic = 1.5 * 2.0**self.mantissa  # adding it rounds to an integer, which then stands in the low bits
+        self.magic = 1.5 * 2.0**self.mantissa  # adding it rounds to an integer, whose bits are then the low bits
         self.tiny = 2.0 ** (1 - self.bias)
         self.max_exp = (self.bias + 1) * LN2  # exp overflows from here on
         self.sign_bit = 1 << (self.bits - 1)
@@ -95,9 +95,9 @@ class Float:
         return MulAdd(r * r, self.poly("exp", r), r)
 
     def _scaled_exp(self, x: Expr, per_two: float, low: float, rest: Callable[[Expr, Expr], Expr]) -> Expr:
-        """f32: e^r · 2^k, where k is the integer next to x·per_two, 127 at most, and r = rest(x, k). 2^k is a number of
-        its own, 0 for k = -127, so that overflow and underflow come by themselves and NaN stays NaN; `low` is where k =
-        -127 begins.
+        """f32: e^r · 2^k, where k is the integer next to x·per_two, 127 at most, and r = rest(x, k). 2^k is a separate
+        number, 0 for k = -127, so that overflow and underflow need no special treatment and NaN stays NaN; `low` is
+        true where k = -127 begins.
         """
         x = maximum_number(x, self.c(low))
         zero = self.magic + self.bias  # for k = 0 the low bits hold the exponent of 1
@@ -310,8 +310,8 @@ class Float:
         return self._circular(x, self._sine_wide(x, shift), finish)
 
     def _sine_wide(self, x: Expr, shift: int) -> Expr:
-        """sin (shift 0) or cos (shift 1) of moderate x: with the nearest zero of the function taken off, one
-        polynomial does.
+        """sin (shift 0) or cos (shift 1) of moderate x: relative to the nearest zero of the function, so that one
+        polynomial suffices.
         """
         shifted = MulAdd(x, self.c(1 / math.pi), self.c(-0.5 * shift)) + self.magic
         k = (shifted - self.magic) * 2.0 + float(shift)  # x = k·π/2 + r
@@ -525,7 +525,7 @@ class Float:
         central = self.poly(_ERFINV_CENTRAL, w - 2.5)
         root = _sqrt(w)
         tail = self.poly(_ERFINV_TAIL, root - 3.0)
-        if not self.f32:  # which comes nearer to 1: there it is all but a line
+        if not self.f32:  # which is nearer to 1, where the function is nearly linear
             tail = Select(lt(w, 16.0), tail, self.poly(_ERFINV_END, root - 5.0))
         y = Select(lt(w, 5.0), central, tail) * a
         if not self.f32:
@@ -551,7 +551,7 @@ class Float:
 
 
 def minimum_number(a: Expr, b: Expr) -> Expr:
-    """The smaller, b for NaN: one comparison instead of what NaN-propagating min costs."""
+    """The smaller operand, b for NaN: one comparison, which is cheaper than a NaN-propagating min."""
     return Select(lt(a, b), a, b)
 
 

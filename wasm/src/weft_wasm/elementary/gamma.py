@@ -24,7 +24,7 @@ LN2 = 0.6931471805599453, 2.3190468138462996e-17
 
 
 def parts(value: Fraction) -> tuple[float, float]:
-    """The nearest float, and what is left."""
+    """The nearest float, and the remainder."""
     return float(value), float(value - Fraction(float(value)))
 
 
@@ -36,7 +36,7 @@ EXP: list[Coefficient] = [
 
 
 class Gamma:
-    """lgamma and digamma. zeros: whether the results around all zeros are to have all their bits."""
+    """lgamma and digamma. zeros: whether the results around all zeros must be accurate to the last bits."""
 
     def __init__(self, float: Float, zeros: bool = True):
         self.float, self.zeros = float, zeros and not float.f32
@@ -73,7 +73,9 @@ class Gamma:
         return Select(pole | eq(z, INF), self.float.c(INF), result)
 
     def _mirrored_lgamma(self, z: Expr, factor: Expr, large: Expr, rest: Expr) -> Expr:
-        """-(log(factor) + rest), and for large z also -((z + ½)·log(z) - z): what cancels is added up exactly."""
+        """-(log(factor) + rest), and for large z also -((z + ½)·log(z) - z): terms that cancel are added without
+        rounding errors.
+        """
         hi, lo = self.float.log_parts(factor)
         log_hi, log_lo = self.float.log_parts(z)
         head = self.float.head(z)
@@ -82,8 +84,8 @@ class Gamma:
         return -(Select(large, total, hi) + (Select(large, lost, self.float.c(0.0)) + (lo + rest)))
 
     def _lgamma_by_factors(self, x: Expr) -> Expr:
-        """-log|1/Γ(x)|, where 1/Γ(x) = x (x+1) … y / Γ(1+y), 0 < y < 1. From -18.5 downwards zeros are too near to
-        poles to be told from them.
+        """-log|1/Γ(x)|, where 1/Γ(x) = x (x+1) … y / Γ(1+y), 0 < y < 1. Below -18.5, zeros are too close to poles to be
+        distinguished from them.
         """
         y = x - Unary("floor", x)
         product = polynomial(PAIRS["rgamma"], Pair(y - 0.5)) * Pair(y) * Pair(x)
@@ -93,7 +95,7 @@ class Gamma:
         return -(log + product.rest / product.hi)
 
     def _sum(self, terms: list[Expr]) -> tuple[Expr, Expr]:
-        """The sum of the terms, and what its roundings took (D. Knuth's two-sum)."""
+        """The sum of the terms, and its rounding error (D. Knuth's two-sum)."""
         total, *others = terms
         lost: Expr = self.float.c(0.0)
         for term in others:

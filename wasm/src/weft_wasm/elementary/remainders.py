@@ -40,8 +40,8 @@ def _of_f32(size: Expr, by: Expr) -> Expr:
 
 
 def _of_f64(size: Expr, by: Expr, of: Float) -> Expr:
-    # The nearest multiple of b, not the one below, is taken off: what is left has no more bits than b. Times either
-    # half of b a short quotient is exact.
+    # The nearest multiple of b is subtracted, not the one below: then the remainder has no more bits than b. A short
+    # quotient times either half of b is exact.
     quotient = Unary("round_even", size / by)
     head = of.head(by)
     short = (size - quotient * head) - quotient * (by - head)
@@ -51,8 +51,8 @@ def _of_f64(size: Expr, by: Expr, of: Float) -> Expr:
 
 
 def _by_powers(size: Expr, by: Expr, of: Float) -> Expr:
-    """The same for any quotient, of whole numbers: size = m·2^e·last, by = n·last, and 2^e modulo n comes from
-    squares.
+    """The same for any quotient of whole numbers: size = m·2^e·last, by = n·last, and 2^e modulo n is computed by
+    squaring.
     """
     scaled, bits, _ = _whole(size, of)
     unit, by_bits, last = _whole(by, of)

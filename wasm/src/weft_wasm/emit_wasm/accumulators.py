@@ -19,7 +19,7 @@ from weft_wasm.ir.reductions import identity, reductions
 
 
 class Accumulator(NamedTuple):
-    """What a reduce loop changes, how, and the local of the scalar."""
+    """An assignment of a reduce loop: its target, its operation, and the local of the scalar."""
 
     name: Local
     op: str
@@ -33,7 +33,7 @@ class Accumulators:
         self.fn, self.scope, self.shared, self.scalars, self.vectors = fn, scope, shared, scalars, vectors
 
     def begin(self, s: For, lanes: int, vectors: int) -> list[Accumulator]:
-        """Vectors that change nothing yet in the place of what the loop accumulates into."""
+        """Vectors that contain the neutral element, in place of the variable that the loop accumulates into."""
         self.scope.lanes = Lanes(s.var, lanes, vectors)
         accumulators = []
         for acc, op in reductions(s).items():
@@ -84,7 +84,7 @@ class Accumulators:
             self.fn.release(V128, vector)
 
     def _combine(self, op: str, dtype: str, lanes: int, x: int, y: int) -> None:
-        """Pushes what two vectors in locals make."""
+        """Pushes the combination of two vectors in locals."""
         a, b = Var("a", dtype), Var("b", dtype)
         self.scope.lanes = Lanes(Var("lane"), lanes, 1)
         self.scope.env[a], self.scope.env[b] = [x], [y]

@@ -19,15 +19,15 @@ from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, Load, Stmt, Store, Var
 from weft_wasm.ir.traversal import blocks, expressions, operands
 
-# An offset immediate is added without wrapping, so a pointer that may lie before its buffer must not carry one that is
-# larger than the lowest address a host hands out.
+# An offset immediate is added without wrapping, so a pointer that may be before its buffer must not have one that is
+# larger than the lowest address that a host allocates.
 SAFE_OFFSET = 64
 
 Terms: TypeAlias = tuple[tuple[Expr, int], ...]  # expressions with their coefficients
 
 
 class Evaluator(Protocol):
-    """What addresses need of scalar expressions, which need addresses themselves."""
+    """The interface to scalar expressions that addresses use; scalar expressions use addresses too."""
 
     def push(self, e: Expr, at: Lane | None = None) -> None:
         """Pushes the value of e, or of one lane of it."""
@@ -35,7 +35,7 @@ class Evaluator(Protocol):
 
 class Access(NamedTuple):
     """How to reach buffer[index] inside the current loop: a local with a pointer, terms still to add, the constant that
-    it includes already, and whether it can't lie before the buffer.
+    it includes already, and whether it can't be before the buffer.
     """
 
     pointer: int
@@ -45,7 +45,7 @@ class Access(NamedTuple):
 
 
 class Addresses:
-    """The addresses of one function. loops: whether its loops have pointers; without, an address is computed where
+    """The addresses of one function. loops: whether its loops have pointers; without them, an address is computed where
     it is used.
     """
 
@@ -53,7 +53,7 @@ class Addresses:
         self.fn, self.scope, self.storage, self.shared, self.loops = fn, scope, storage, shared, loops
         self.known: dict[tuple[Buffer, Expr], Access] = {}
         self._forms: dict[Expr, Linear] = {}
-        # by the identity of the statements' list, which is kept, so that no other list can have it
+        # by the identity of the statements' list, which is stored, so that no other list can have it
         self._accesses: dict[int, tuple[Sequence[Stmt], list[tuple[Buffer, Expr]]]] = {}
         self._outer: list[tuple[dict[tuple[Buffer, Expr], Access], list[int]]] = []
 
@@ -64,7 +64,7 @@ class Addresses:
         return linear(e, self._forms)
 
     def stride(self, index: Expr) -> int | None:
-        """Elements between neighbouring lanes of an index, or None if that isn't a constant."""
+        """The number of elements between adjacent lanes of an index; None if that is not a constant."""
         terms, _ = self.linear(index)
         var, varying = self.scope.vector.var, self.scope.varying
         if any(t is not var and varying(t) for t in terms):

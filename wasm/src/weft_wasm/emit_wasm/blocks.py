@@ -1,4 +1,4 @@
-"""Lists of statements: each is emitted by the part that knows its kind, and what it binds ends with its list."""
+"""Lists of statements: each statement is emitted by the part for its kind, and its bindings end with its list."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
 from weft_wasm.emit_wasm.scope import Name, Scope
 from weft_wasm.ir.nodes import Stmt
 
-# Emits a statement of one kind (see `kinds.of`); returns what it binds, if it does.
+# Emits a statement of one kind (see `kinds.of`); returns its bindings, if there are any.
 Emit: TypeAlias = Callable[[Any], Name | None]
 
 
 class BlockEmitter(Protocol):
-    """What loops and branches need of statements, which may be loops and branches themselves."""
+    """The interface to statements for loops and branches, which are statements too."""
 
     def block(self, body: Sequence[Stmt]) -> None:
-        """Emits statements in order; what they bind ends with them."""
+        """Emits statements in order; their bindings end with them."""
 
 
 class Blocks:
-    """Emits lists of statements by the kinds that `add` has named. interleaving: groups stores in vector loops,
-    where there are such loops.
+    """Emits lists of statements by the kinds that `add` has registered. interleaving: groups stores in vector loops, if
+    there are such loops.
     """
 
     def __init__(self, scope: Scope, interleaving: Interleaving | None = None):
@@ -34,11 +34,11 @@ class Blocks:
         self._emit.update(kinds)
 
     def block(self, body: Sequence[Stmt]) -> None:
-        """Emits statements in order; what they bind ends with them."""
+        """Emits statements in order; their bindings end with them."""
         self.scope.end(self.open_block(body))
 
     def open_block(self, body: Sequence[Stmt]) -> list[Name]:
-        """Emits statements in order; what they bind is for the caller to end."""
+        """Emits statements in order; the caller ends their bindings."""
         statements: Sequence[Stmt | Interleaved] = body
         if self.interleaving is not None and self.scope.lanes is not None:
             statements = self.interleaving.grouped(body)

@@ -9,7 +9,7 @@ from weft_wasm.binary.encode import I32, I64, OP, Module, unsigned
 from weft_wasm.ir.addresses import STOP
 from weft_wasm.ir.nodes import wrap
 
-# Instructions by the number of the local: most of what functions are made of.
+# Instructions by the number of the local: most instructions of a function.
 _GET, _SET, _TEE = ([OP[f"local.{op}"] + unsigned(k) for k in range(256)] for op in ("get", "set", "tee"))
 _ADD, _MUL, _SHL = ({I32: OP[f"i32.{op}"], I64: OP[f"i64.{op}"]} for op in ("add", "mul", "shl"))
 
@@ -48,7 +48,7 @@ class Function:
     # ---- locals
 
     def new_local(self, kind: int) -> int:
-        """A local of a type, one that was given back if there is any."""
+        """A local of a type; a released one if there is any."""
         free = self._free.get(kind)
         if free:
             return free.pop()
@@ -73,9 +73,7 @@ class Function:
         self.code += encode.i32_const(value)
 
     def poll(self) -> None:
-        """Traps where the host has put something into its word. An atomic load: engines must not take it out of a
-        loop.
-        """
+        """Traps if the host has written into its word. The load is atomic: engines must not move it out of a loop."""
         self.bytes_const(STOP)
         self.code += encode.POLL
 

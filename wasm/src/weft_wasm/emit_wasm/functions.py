@@ -22,7 +22,7 @@ TYPE = {I32: "i32", I64: "i64", F32: "f32", F64: "f64"}
 
 @dataclass(frozen=True)
 class Target:
-    """What all functions of a module have in common. overlap(a, b): whether two buffers may share memory."""
+    """Shared by all functions of a module. overlap(a, b): whether two buffers may share memory."""
 
     module: Module
     plan: MemoryPlan
@@ -37,7 +37,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Uses:
-    """What statements use from outside, in order of first use."""
+    """The buffers and variables that statements use from outside, in order of first use."""
 
     buffers: list[Buffer]
     variables: list[Name]
@@ -80,8 +80,8 @@ def shared_loops(body: Sequence[Stmt]) -> list[For]:
 class Caller:
     """Emits calls, and the functions that they call, in the function around them.
 
-    parts: of the function around. frame: the local with the address of the frame, where loops are shared. sharing:
-    whether all this runs on one of several threads already.
+    parts: of the surrounding function. frame: the local with the address of the frame, if loops are shared. sharing:
+    whether this code runs on one of several threads already.
     """
 
     def __init__(
@@ -212,5 +212,5 @@ class Caller:
         return fn.end(self.target.module, name)
 
     def _kind(self, name: Buffer | Name) -> int:
-        """The type of what the frame holds: an address or a variable."""
+        """The type of an entry of the frame: an address or a variable."""
         return self.target.pointer if isinstance(name, Buffer) else SCALAR[name.dtype]

@@ -1,8 +1,8 @@
-"""Stores of neighbouring elements in a vector loop, such as the columns of a packed panel or the parts of complex
+"""Stores of adjacent elements in a vector loop, such as the columns of a packed panel or the parts of complex
 numbers.
 
-`for i: out[s·i] = a; out[s·i + 1] = b; …` would put away every lane of every value by itself. Instead the values are
-transposed in registers, and what lies side by side in memory is stored at once.
+`for i: out[s·i] = a; out[s·i + 1] = b; …` would store every lane of every value separately. Instead the values are
+transposed in registers, and elements that are adjacent in memory are stored at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weft_wasm.ir.traversal import walk_expr
 
 
 class Interleaved:
-    """Stores to neighbouring elements, as one statement: as many as a vector has lanes, or two."""
+    """Stores to adjacent elements, as one statement: as many as a vector has lanes, or two."""
 
     __slots__ = ("stores",)
 
@@ -49,7 +49,7 @@ class Interleaving:
         self.addresses, self.scalars, self.vectors = addresses, scalars, vectors
 
     def grouped(self, body: Sequence[Stmt]) -> list[Stmt | Interleaved]:
-        """The statements of a vector loop, with runs of stores to neighbouring elements as few."""
+        """The statements of a vector loop, with runs of stores to adjacent elements combined."""
         out: list[Stmt | Interleaved] = []
         run: list[Store] = []
         for s in body:
@@ -72,7 +72,7 @@ class Interleaving:
         return s.buffer is run[0].buffer and terms == first and const == start + len(run) and not self._reads(s)
 
     def _reads(self, s: Store) -> bool:
-        """Whether a store depends on what its neighbours may have written."""
+        """Whether a store depends on the values that adjacent stores may have written."""
         return any(type(e) is Load and self.storage.overlap(s.buffer, e.buffer) for e in walk_expr(s.value))
 
     def _split(self, run: list[Store]) -> list[Stmt | Interleaved]:
@@ -84,7 +84,7 @@ class Interleaving:
         return out
 
     def store(self, s: Interleaved) -> None:
-        """Emits stores to neighbouring elements."""
+        """Emits stores to adjacent elements."""
         index = s.stores[0].index
         lanes, stride = self.scope.vector.lanes, self.addresses.stride(index)
         self.shared.open(*(e for x in s.stores for e in (x.index, x.value)))
@@ -100,7 +100,7 @@ class Interleaving:
         self.shared.close()
 
     def _pairs(self, s: Interleaved, u: int, values: list[int], whole: bool) -> None:
-        """Two values. whole: where one pair ends the next begins, or a vector has only two lanes."""
+        """Two values. whole: one pair ends where the next begins, or a vector has only two lanes."""
         lanes = self.scope.vector.lanes
         for half in range(2):
             if whole:
@@ -131,14 +131,14 @@ class Interleaving:
         size: int = 16,
         immediate: bytes = b"",
     ) -> None:
-        """Stores what `push` pushes where the stores of a lane begin."""
+        """Stores the value that `push` pushes, at the address where the stores of a lane begin."""
         buffer, index = s.stores[0].buffer, s.stores[0].index
         offset = self.scalars.address(buffer, index, self.addresses.lane_extra(index, u, lane))
         push()
         self.fn.code += instruction + memarg(size, offset) + immediate
 
     def _zip(self, locals_: Sequence[int], half: int, lanes: int) -> None:
-        """Pushes lanes of the first two vectors in turn, those of their first half or of their second."""
+        """Pushes alternating lanes of the first two vectors, from their first or their second half."""
         self.fn.get(locals_[0])
         self.fn.get(locals_[1])
         first = half * lanes // 2

@@ -54,8 +54,8 @@ class LanePlan:
         return 4
 
     def runs(self, s: For, extent: int, lanes: int) -> list[Run]:
-        """All iterations in order. Of a parallel loop, the last run may go past its end or repeat iterations, where
-        that can't be seen.
+        """All iterations in order. In a parallel loop, the last run may pass the end or repeat iterations, if that has
+        no visible effect.
         """
         tail = extent % lanes
         pads = tail > 0 and self._may_pad(s, extent, lanes)
@@ -75,9 +75,7 @@ class LanePlan:
         return [r for r in runs if r.start < r.stop]
 
     def _may_pad(self, s: For, extent: int, lanes: int) -> bool:
-        """Whether the last vector may run past the end: everything it touches beyond lies in the padding of a
-        buffer.
-        """
+        """Whether the last vector may pass the end: everything that it touches there is in the padding of a buffer."""
         if s.kind != "parallel" or self.scope.depth:
             return False
         if any(type(inner) is not Let and type(inner) is not Store for inner in s.body):

@@ -1,6 +1,4 @@
-"""What a loop does not change is made once before it: loads that it repeats, vectors of constants, reciprocals of
-what it divides by.
-"""
+"""Loop-invariant code, which runs once before the loop: repeated loads, constant vectors, reciprocals of divisors."""
 
 from __future__ import annotations
 
@@ -39,8 +37,8 @@ MAX_HOISTED = 24
 
 
 class LoopInvariants:
-    """Fills what is held for a loop. Each `hold_…` returns the locals (with their types) that the loop's end is to
-    release.
+    """Computes loop-invariant values before a loop. Each `hold_…` returns the locals (with their types) that are
+    released at the end of the loop.
     """
 
     def __init__(
@@ -56,14 +54,16 @@ class LoopInvariants:
     ):
         self.fn, self.scope, self.storage, self.shared = fn, scope, storage, shared
         self.held, self.expansions, self.scalars, self.vectors = held, expansions, scalars, vectors
-        # by the identity of the statements' list, which is kept, so that no other list can have it
+        # by the identity of the statements' list, which is stored, so that no other list can have it
         self._loads: dict[int, tuple[Sequence[Stmt], dict[Load, None], list[Buffer]]] = {}
         self._reciprocals: list[Var] = []
 
     # ---- loads
 
     def hold_loads(self, body: Sequence[Stmt], var: Var) -> list[tuple[int, int]]:
-        """Loads that the loop repeats unchanged go before it. Engines can't do this: any store might change memory."""
+        """Loads that the loop repeats unchanged are moved before it. Engines can't do this, because any store might
+        change memory.
+        """
         loads, changed = self.steady_loads(body)
         locals_: list[tuple[int, int]] = []
         memo: dict[Expr, bool] = {var: False}
@@ -106,8 +106,8 @@ class LoopInvariants:
             seen: set[Expr] = set()
 
             def visit(statements: Sequence[Stmt], certain: bool) -> bool:
-                """Whether the program may end in these statements; what comes after does not run in every iteration
-                then.
+                """Whether the program may end in these statements; the statements after them do not run in every
+                iteration then.
                 """
                 ends = False
                 for s in statements:
@@ -129,9 +129,7 @@ class LoopInvariants:
     # ---- constants
 
     def hold_constants(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
-        """The vector constants of a loop's body: engines make a constant anew wherever it stands, in three
-        instructions.
-        """
+        """The constant vectors of a loop's body: engines build a constant at every use, with three instructions."""
         seen: set[Expr] = set()
 
         def visit(e: Expr) -> None:

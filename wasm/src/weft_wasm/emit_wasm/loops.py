@@ -33,7 +33,7 @@ Bound: TypeAlias = int | Register
 
 
 class Counted:
-    """The loop itself: a counter, what is held for it, and the pointers that it moves."""
+    """The loop itself: a counter, its invariant values, and the pointers that it moves."""
 
     def __init__(
         self,
@@ -194,10 +194,10 @@ class InLanes:
 
 
 class Functions(Protocol):
-    """Loops that become functions of their own."""
+    """Loops that become separate functions."""
 
     def takes(self, s: For) -> bool:
-        """Emits a loop as a call of such a function, and returns True, if it is to be one."""
+        """Emits a loop as a call of a separate function, and returns True, if it must be one."""
 
 
 class Loops:
@@ -220,7 +220,7 @@ class Loops:
 
     @property
     def kinds(self) -> Mapping[type, Emit]:
-        """What `Blocks.add` takes."""
+        """The emitters for `Blocks.add`."""
         return of(For, self.loop)
 
     def loop(self, s: For) -> None:
@@ -243,4 +243,4 @@ class Loops:
                 self.in_lanes.known(s, extent)
             else:
                 self.counted.one_by_one(s, 0, extent)
-        self.scope.loop_vars.discard(s.var)  # its name may be that of something negative from here on
+        self.scope.loop_vars.discard(s.var)  # its name may belong to a negative variable from here on

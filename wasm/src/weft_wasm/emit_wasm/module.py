@@ -88,7 +88,7 @@ class Main:
         self.fn.code += OP["return"]
 
     def host_call(self, s: HostCall) -> None:
-        """call(number, table of addresses); what it returns, if not 0, ends the program."""
+        """call(number, table of addresses); a result other than 0 ends the program."""
         fn, table = self.fn, self.at[s.table]
         for k, buffer in enumerate((*s.arguments, *s.results)):
             fn.get(table)

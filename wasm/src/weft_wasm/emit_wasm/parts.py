@@ -1,8 +1,7 @@
 """The parts of one function's emitter, put together.
 
-Each takes what it needs from those before it; no part knows the ones after it, but by two small protocols: addresses
-need the values of scalar expressions (`address.Evaluator`), and loops the statements in their bodies
-(`blocks.BlockEmitter`).
+Each part uses parts above it and none below, except through two small protocols: addresses need the values of scalar
+expressions (`address.Evaluator`), and loops need the statements in their bodies (`blocks.BlockEmitter`).
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from weft_wasm.ir.nodes import Barrier, Poll
 
 
 class Parts:
-    """What emits one function. in_kernel: whether it has the statements of a kernel, else only loops and branches
-    around what `blocks.add` names.
+    """The emitter of one function. in_kernel: whether it emits the statements of a kernel, or only loops and branches
+    around the statements that `blocks.add` names.
     """
 
     def __init__(

@@ -231,7 +231,7 @@ class Scalars:
                 self.fn.get(b)
                 self.fn.code.extend(literal(-1) + OP[f"{prefix}.eq"] + OP["i32.or"])
 
-        # what to give when b is unfit, then the quotient by a fit divisor, then the test
+        # the result for an invalid b, then the quotient by a valid divisor, then the test
         if e.op == "rem":
             self.fn.get(a)
         elif signed_div:

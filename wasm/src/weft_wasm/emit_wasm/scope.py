@@ -27,7 +27,7 @@ class Lanes:
 
 
 class Scope:
-    """What is bound where the current statement stands.
+    """The bindings in effect at the current statement.
 
     env: where each variable and local is. offset: the constant part of an unrolled or constant loop variable.
     loop_vars: variables that are never negative. lanes: the vector loop, if there is one. depth: how many loops there
@@ -46,20 +46,20 @@ class Scope:
 
     @property
     def vector(self) -> Lanes:
-        """The vector loop where there must be one."""
+        """The vector loop; there must be one."""
         if self.lanes is None:
             raise RuntimeError("there is no vector loop here")
         return self.lanes
 
     def local(self, name: Name) -> int:
-        """The local of a name that has exactly one."""
+        """The local of a name that has exactly one local."""
         where = self.env[name]
         if type(where) is not int:
             raise RuntimeError(f"{name.name} is not in one local")
         return where
 
     def vectors(self, name: Name) -> list[int]:
-        """The locals of a name that has one for each vector."""
+        """The locals of a name that has a local for each vector."""
         where = self.env[name]
         if type(where) is not list:
             raise RuntimeError(f"{name.name} is not in vectors")
@@ -90,7 +90,7 @@ class Scope:
         return hit
 
     def available(self, e: Expr, memo: dict[Expr, bool]) -> bool:
-        """Whether e has one scalar value that is known now and doesn't change until its variables do."""
+        """Whether e has one scalar value that is known now and does not change until its variables do."""
         hit = memo.get(e)
         if hit is None:
             if type(e) is Var:

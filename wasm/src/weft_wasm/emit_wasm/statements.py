@@ -22,7 +22,7 @@ VOID = bytes((encode.VOID,))
 
 
 class Simple:
-    """Statements without blocks: what they compute goes into locals and memory."""
+    """Statements without blocks: their results are stored in locals and memory."""
 
     def __init__(
         self, fn: Function, scope: Scope, storage: Storage, shared: Shared, scalars: Scalars, vectors: Vectors
@@ -38,7 +38,7 @@ class Simple:
 
     @property
     def kinds(self) -> Mapping[type, Emit]:
-        """What `Blocks.add` takes."""
+        """The emitters for `Blocks.add`."""
         return {**of(Let, self.let), **of(Declare, self.declare), **of(Assign, self.assign), **of(Store, self.store)}
 
     def let(self, s: Let) -> Name:
@@ -100,7 +100,7 @@ class Branches:
 
     @property
     def kinds(self) -> Mapping[type, Emit]:
-        """What `Blocks.add` takes."""
+        """The emitters for `Blocks.add`."""
         return {**of(If, self.choose), **of(Switch, self.switch), **of(While, self.repeat)}
 
     def choose(self, s: If) -> None:
@@ -117,7 +117,8 @@ class Branches:
         self.scalars.alone(s.index)
         index = fn.new_local(I32)
         fn.set(index)
-        # clamp below: a negative index is a large unsigned one, which br_table sends to the default (the last branch)
+        # clamp below: a negative index is a large unsigned number, for which br_table takes the default (the last
+        # branch)
         fn.code += OP["block"] + VOID
         for _ in range(n):
             fn.code += OP["block"] + VOID

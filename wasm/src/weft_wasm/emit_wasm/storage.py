@@ -22,7 +22,7 @@ class Storage:
         self._viewed: dict[Buffer, Buffer] = {}
 
     def bits(self, buffer: Buffer) -> Buffer:
-        """A buffer of 16-bit floats as one of their bits."""
+        """A buffer of 16-bit floats as a buffer of their bits."""
         view = self._views.get(buffer)
         if view is None:
             view = self._views[buffer] = Buffer(buffer.name, "u16", buffer.shape, buffer.role)
@@ -30,5 +30,5 @@ class Storage:
         return view
 
     def of(self, buffer: Buffer) -> Buffer:
-        """The buffer that has the memory: that of which this one is a view, or itself."""
+        """The buffer that owns the memory: the viewed buffer of a view, or the buffer itself."""
         return self._viewed.get(buffer, buffer)

@@ -105,8 +105,8 @@ def scalar_convert(src: str, dst: str) -> bytes:
 
 
 def vector_convert(src: str, dst: str) -> bytes | None:
-    """The same for lanes (4 lanes for 32-bit pairs, 2 where 64 bits take part); None: no such instruction, go lane
-    by lane.
+    """The same for lanes (4 lanes for 32-bit pairs, 2 if 64 bits take part); None: there is no such instruction, use
+    one lane at a time.
     """
     s, d = PREFIX[src], PREFIX[dst]
     if s == d:
@@ -126,7 +126,9 @@ def vector_convert(src: str, dst: str) -> bytes | None:
 
 
 def shuffle_words(lanes: list[int], width: int = 4) -> bytes:
-    """i8x16.shuffle of (x, y) that puts the given lanes of `width` bytes first; those of y count on from x's."""
+    """i8x16.shuffle of (x, y) that moves the given lanes of `width` bytes to the front; lanes of y are numbered after
+    those of x.
+    """
     taken = [lane * width + b for lane in lanes for b in range(width)]
     return OP["i8x16.shuffle"] + bytes((taken + [0] * 16)[:16])
 

@@ -1,6 +1,4 @@
-"""Values that are computed already: what loops hold for their bodies, and what one statement refers to several
-times.
-"""
+"""Values that have been computed: invariant values of loops, and values that one statement uses several times."""
 
 from __future__ import annotations
 
@@ -13,21 +11,21 @@ from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.ir.nodes import Const, Expr, Load
 from weft_wasm.ir.traversal import operands
 
-# What of an expression a local holds: its one value (None), that value in all lanes, one of its vectors, or one lane of
-# one.
+# The part of an expression that a local holds: its single value (None), that value in all lanes, one of its vectors, or
+# one lane of a vector.
 Form: TypeAlias = Literal["splat"] | int | Lane | None
 
 
 def constant_key(e: Const) -> tuple[str, str]:
-    """What tells constants apart: 0.0 and -0.0 are equal as numbers."""
+    """A key that distinguishes constants: 0.0 and -0.0 are equal as numbers."""
     return e.dtype, repr(e.value)
 
 
 class Held:
-    """What the loops around have put into locals before they began.
+    """The values that surrounding loops have put into locals before they began.
 
-    scalars: of expressions. splats: the same values in all lanes. constants: vectors of constants. quotients: what
-    stands for a division in the current vector loop. `enter` and `leave` are a loop's beginning and end.
+    scalars: of expressions. splats: the same values in all lanes. constants: constant vectors. quotients: replacements
+    of divisions in the current vector loop. `enter` and `leave` are called at a loop's beginning and end.
     """
 
     __slots__ = ("scalars", "splats", "constants", "quotients", "_outer")
@@ -40,7 +38,7 @@ class Held:
         self.quotients: dict[Expr, Expr] = {}
 
     def enter(self) -> None:
-        """What is held from here on is so until `leave`."""
+        """Values held from now on are valid until `leave`."""
         self._outer.append((self.scalars, self.splats))
         self.scalars, self.splats = dict(self.scalars), dict(self.splats)
 
@@ -49,7 +47,7 @@ class Held:
 
 
 class Expansions:
-    """What is emitted in the place of an expression that has no instructions of its own, made once."""
+    """The expansion of an expression that has no instructions, made once."""
 
     __slots__ = ("storage", "_known")
 
@@ -72,8 +70,8 @@ class Expansions:
 
 
 class Shared:
-    """The nodes of the current statement, and the locals of those that are computed already. `open` and `close` are its
-    beginning and end.
+    """The nodes of the current statement, and the locals of those that have been computed. `open` and `close` are
+    called at its beginning and end.
 
     refs: how often the statement refers to each. cache: locals of values, which `close` gives back.
     """

@@ -1,4 +1,4 @@
-"""Vector expressions: each node pushes the lanes of one vector of the vector loop around."""
+"""Vector expressions: each node pushes the lanes of one vector of the surrounding vector loop."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Vectors:
             self.fn.tee(local)
 
     def _uniform(self, e: Expr) -> None:
-        """Pushes what is the same in all lanes."""
+        """Pushes a value that is the same in all lanes."""
         cache, held = self.shared.cache, self.held
         local = cache.get((e, "splat"))
         if local is None:
@@ -278,8 +278,8 @@ class Vectors:
             self._wrap(e.dtype)
 
     def _clip(self, e: Binary, x: Expr, c: Const, u: int) -> bool:
-        """The larger or smaller of x and a constant, if that is `x < c ? c : x` (`c < x ? c : x`), one instruction
-        of x86 where others take eight.
+        """The larger or smaller of x and a constant, if that is `x < c ? c : x` (`c < x ? c : x`), which is one
+        instruction on x86; the other forms take eight.
         """
         zero = str(float(c.value)) if c.value == 0 else ""
         if c.value != c.value or (e.op == "min" and zero == "-0.0"):
@@ -287,7 +287,7 @@ class Vectors:
         self.push(x, u)
         self.push(c, u)
         self.fn.code += OP[f"{SHAPE[e.dtype]}.p{e.op}"]
-        if e.op == "max" and zero == "0.0":  # of -0 and 0 it kept -0
+        if e.op == "max" and zero == "0.0":  # of -0 and 0 it returned -0
             self.push(c, u)
             self.fn.code += OP[f"{SHAPE[e.dtype]}.add"]
         return True
@@ -402,7 +402,7 @@ class Vectors:
 
 
 def _extremum(e: Select) -> tuple[bytes, Expr, Expr] | None:
-    """(instruction, a, b) for `a < b ? b : a` or `b < a ? b : a` of floats, which are one instruction of SIMD."""
+    """(instruction, a, b) for `a < b ? b : a` or `b < a ? b : a` of floats, each of which is one SIMD instruction."""
     test = e.cond
     if type(test) is not Compare or test.op not in ("lt", "gt") or e.dtype not in ("f32", "f64"):
         return None

@@ -1,7 +1,8 @@
 """Long loops as several dispatches: systems end a dispatch that takes seconds, and Mesa's llvmpipe silently leaves a
 shader's loops altogether once an invocation has had 65,535 iterations, of all its loops together.
 
-Loops whose length only the device knows are not cut. Lowering makes none for WebGPU but those of parts of known sizes.
+Loops whose length only the device knows are not cut. Lowering makes no such loops for WebGPU, except those over parts
+of known sizes.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ def trips(s: For) -> int:
 
 
 def chunked(kernel: Kernel, temp: NewTemp) -> list[Stmt] | None:
-    """Statements of the program level that do what the kernel does with at most about LIMIT iterations in an
-    invocation; None if it is fine as it is. `temp(name, dtype, shape)` makes a buffer. WgslError for long loops inside
-    of one whose length isn't known.
+    """Program-level statements equivalent to the kernel, with at most about LIMIT iterations in an invocation; None if
+    it needs no change. `temp(name, dtype, shape)` makes a buffer. Raises WgslError for long loops inside a loop of
+    unknown length.
     """
     if kernel.workgroup or iterations(kernel.body) <= LIMIT:
         return None
@@ -94,8 +95,8 @@ def _kernel(d: Dispatch, body: list[Stmt]) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a part begins with. guards: conditions under which it runs, outer first. kept: names whose values are in
-    buffers. lets: bindings that are made again.
+    """The beginning of a part. guards: conditions under which it runs, outer first. kept: names whose values are in
+    buffers. lets: bindings that are computed again.
     """
 
     guards: tuple[Expr, ...] = ()
@@ -104,8 +105,8 @@ class _Scope:
 
 
 class _Cutter:
-    """Cuts the body of one dispatch. What goes from one part to the next is in buffers, with an element for each
-    point of the grid.
+    """Cuts the body of one dispatch. Values that pass from one part to the next are in buffers, with an element for
+    each point of the grid.
     """
 
     def __init__(self, d: Dispatch, temp: NewTemp):
@@ -131,7 +132,9 @@ class _Cutter:
         )
 
     def cost(self, body: Sequence[Stmt]) -> int:
-        """Iterations of one invocation; a workgroup shares out the loops that it runs for a point."""
+        """The iterations of one invocation; a workgroup divides the loops that it runs for a point among its
+        invocations.
+        """
         if not self.width:
             return iterations(body)
         total = 0
@@ -143,7 +146,7 @@ class _Cutter:
         return self.width > 0 and type(s) is For and s.kind in ("reduce", "parallel")
 
     def cut(self, body: Sequence[Stmt], scope: _Scope) -> list[Stmt]:
-        """Kernels that do what the statements do, and loops around some."""
+        """Kernels equivalent to the statements, with loops around some."""
         segments: list[list[Stmt]] = [[]]
         total = 0
         for s in body:
@@ -173,8 +176,8 @@ class _Cutter:
         return out
 
     def part(self, body: list[Stmt], scope: _Scope, kept: Sequence[tuple[Var | Local, Buffer]] = ()) -> Kernel:
-        """A kernel of these statements, after what they use has been made again, and before what they change is
-        kept.
+        """A kernel of these statements. Before them, the values that they use are computed again; after them, changed
+        values are stored.
         """
         used: set[Expr] = set(free(body))
         lets: list[Let] = []
@@ -211,7 +214,7 @@ class _Cutter:
                 raise self.refusal(max(map(iterations, blocks(s)), default=0))
 
     def loop(self, s: For, extent: int, scope: _Scope) -> For:
-        """A loop of the program level; in each of its iterations, several of this one where that is not too much."""
+        """A program-level loop; each of its iterations runs several iterations of this one, if that is not too much."""
         chunk, inside = Var(f"{s.var.name}.chunk"), Var(s.var.name)
         count = LIMIT // (1 + iterations(s.body))
         if count <= 1:
@@ -226,7 +229,7 @@ class _Cutter:
         )
 
     def choice(self, value: Expr, scope: _Scope) -> tuple[Expr, Kernel]:
-        """(what was chosen, the kernel that keeps it)"""
+        """(the choice, the kernel that stores it)"""
         b = self.buffer("chosen", value.dtype)
         return Load(b, self.point), self.part([Store(b, self.point, value)], scope)
 
@@ -238,7 +241,7 @@ class _Cutter:
 
 
 def _bound(s: Let | Declare) -> Var | Local:
-    """What a statement binds for those after it."""
+    """The bindings of a statement, for the statements after it."""
     return s.var if type(s) is Let else s.local
 
 

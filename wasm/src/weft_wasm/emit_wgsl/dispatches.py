@@ -1,8 +1,8 @@
-"""A kernel of the loop IR as dispatches: which loops are the grid, and what runs in one invocation.
+"""A kernel of the loop IR as dispatches: which loops form the grid, and what runs in one invocation.
 
-The statements of a kernel run one after the other; a nest of parallel loops at its top level becomes a grid, so what
-stands before and after it needs dispatches of its own. Bindings that a later dispatch needs are evaluated again there,
-which is right as long as nothing they read has been written since; where that can't be told, the whole kernel runs in
+The statements of a kernel run one after the other. A nest of parallel loops at its top level becomes a grid, so the
+statements before and after it need separate dispatches. Bindings that a later dispatch needs are evaluated again there.
+This is correct as long as nothing that they read has been written since; if that is uncertain, the whole kernel runs in
 one invocation.
 """
 
@@ -36,7 +36,7 @@ class Dispatch:
         return total
 
     def statements(self) -> list[Stmt]:
-        """What it runs, for questions about buffers and variables."""
+        """Its statements, for questions about buffers and variables."""
         return [*self.prologue, *([self.stride] if self.stride else self.body)]
 
 

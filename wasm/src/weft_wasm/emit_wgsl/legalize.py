@@ -45,7 +45,7 @@ WORD = 4
 
 @dataclass(slots=True)
 class Legal:
-    """The program, and what stands beside the arena: the counter of each loop that is encoded (None: not read), the
+    """The program, and its buffers outside the arena: the counter of each loop that is encoded (None: not read), the
     flag of each While and Switch.
     """
 
@@ -55,7 +55,7 @@ class Legal:
 
 
 def legalize(program: Program, max_bindings: int) -> Legal:
-    """A program whose buffers hold one word for each element and whose statements all have a step of the plan."""
+    """A program whose buffers have one word for each element, and whose statements all have a step of the plan."""
     return _Legalizer(program, max_bindings).run()
 
 
@@ -154,7 +154,7 @@ class _Legalizer:
                     )
                 ]
             case Poll():
-                return []  # what waits for a plan looks between its submits
+                return []  # a host that waits for a plan checks between its submits
             case Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} is not a statement of the program level")
             case _:
@@ -263,7 +263,7 @@ class _Legalizer:
         return [self.flag(new, chosen, cells), new]
 
     def flag(self, s: While | Switch, value: Expr, cells: Sequence[Stmt]) -> Kernel:
-        """A kernel that puts what the host must read back into a buffer of its own."""
+        """A kernel that copies the values that the host must read back into a separate buffer."""
         flag = self.flags[s] = self.temp("flag", value.dtype, role="flag")
         return Kernel("flag", [*cells, Store(flag, i32(0), value)])
 

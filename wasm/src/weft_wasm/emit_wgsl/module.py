@@ -35,7 +35,7 @@ from weft_wasm.ir.traversal import touched
 from weft_wasm.passes.buffers import MemoryPlan, plan
 from weft_wasm.ir.verify import verify
 
-# What every WebGPU device has. A device may offer more; an artifact compiled for these runs everywhere.
+# The limits of every WebGPU device. A device may offer more; an artifact compiled for these runs everywhere.
 DEFAULT_LIMITS = {
     "maxStorageBuffersPerShaderStage": 8,
     "maxStorageBufferBindingSize": 1 << 27,
@@ -127,9 +127,8 @@ class ArgumentSpec(TypedDict):
 def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS, *, check: bool = True) -> Artifact:
     """One artifact of kind "webgpu" for a program.
 
-    limits: of the device, by WebGPU's names; what is missing is taken as the least that every device has. check: verify
-        the program first. Raises
-    VerifyError for malformed programs, WgslError for what the device can't hold.
+    limits: of the device, by WebGPU's names; a missing one is taken as the least that every device has. check: verify
+    the program first. Raises VerifyError for malformed programs, WgslError for programs that exceed the device.
     """
     if check:
         verify(program)
@@ -155,7 +154,7 @@ def _spec(buffer: Buffer) -> ArgumentSpec:
 
 
 class _Module:
-    """Builds one plan. Temps share one buffer, the arena; those that are too large for it have one each."""
+    """Builds one plan. Temps share one buffer, the arena; each temp that is too large for it has a separate buffer."""
 
     def __init__(self, legal: Legal, limits: Mapping[str, int]):
         self.legal, self.program, self.limits = legal, legal.program, limits

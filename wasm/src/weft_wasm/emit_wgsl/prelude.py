@@ -1,9 +1,9 @@
 """WGSL functions that give operations the loop IR's semantics where the language leaves them open.
 
-WGSL lets an implementation assume that NaN and infinity never occur, reassociate float sums, and flush subnormals; an
-integer division by zero or a long shift has other results than XLA's, and a constant expression may not overflow. So
-NaN is tested in the bits, what must not be folded passes through `zero` (a word that is 0 but only known when the
-kernel runs), and the rest is spelt out.
+WGSL lets an implementation assume that NaN and infinity never occur, reassociate float sums, and flush subnormals. An
+integer division by zero or a long shift has other results than in XLA, and a constant expression may not overflow. So
+NaN is tested in the bits, values that must not be folded pass through `zero` (a word that is 0, but known only when the
+kernel runs), and the other operations are written out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 _COMPARE = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 FUNCTIONS: dict[str, str] = {
-    # values that the compiler must take as they come
+    # values that the compiler must not change
     "as_f32": "fn as_f32(bits: u32) -> f32 { return bitcast<f32>(bits ^ zero); }",
     "keep_f32": "fn keep_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ zero); }",
     "keep_i32": "fn keep_i32(x: i32) -> i32 { return x ^ bitcast<i32>(zero); }",
@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, str] = {
     "keep_bool": "fn keep_bool(x: bool) -> bool { return x != (zero != 0u); }",
     # floats
     "is_nan": "fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }",
-    # Mesa 22 miscompiles the built-in one below a select
+    # Mesa 22 miscompiles the built-in function below a select
     "abs_f32": "fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }",
     "total_order": "fn total_order(x: f32) -> i32 { let b = bitcast<i32>(x); return b ^ ((b >> 31u) & 0x7fffffff); }",
     "order": "fn order(x: f32) -> i32 { let b = bitcast<i32>(x); return select(b, -(b & 0x7fffffff), b < 0); }",

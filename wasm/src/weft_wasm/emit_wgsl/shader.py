@@ -82,7 +82,7 @@ def storage(dtype: str) -> str:
 
 
 def type_of(dtype: str, where: str) -> str:
-    """The WGSL type that holds a value; WgslError where there is none."""
+    """The WGSL type of a value. Raises WgslError if there is none."""
     try:
         return TYPES[dtype]
     except KeyError:
@@ -127,7 +127,7 @@ class Shader:
     # ---- expressions
 
     def values(self, *roots: Expr) -> list[str]:
-        """Texts of expressions of one statement; nodes that they share are computed once, in lines before."""
+        """Texts of expressions of one statement; shared nodes are computed once, in lines before it."""
         seen: set[Expr] = set()
         order = [node for root in roots for node in walk_expr(root, seen)]
         uses: dict[Expr, int] = {}
@@ -157,7 +157,7 @@ class Shader:
         return f"{self.helper(name)}({', '.join(args)})"
 
     def expanded(self, name: str, params: Sequence[Var], build: Callable[[], Expr], args: Sequence[str]) -> str:
-        """A call of a function of its own, whose body is an expression built on params."""
+        """A call of a separate function, whose body is an expression of its parameters."""
         if name not in self.functions:
             # keeps its place before functions that its body calls are added after it; WGSL has no order
             self.functions[name] = ""
@@ -186,13 +186,13 @@ class Shader:
         return f"{x!r}f"
 
     def runtime(self, e: Expr, text: str) -> str:
-        """A text that is no constant expression (those are refused where they overflow, and folded without regard to
+        """A text that is not a constant expression (those are refused if they overflow, and folded without regard to
         NaN).
         """
         return self.call(f"keep_{self.type(e.dtype)}", text) if type(e) is Const else text
 
     def keep(self, e: Expr, text: str) -> str:
-        """An addend that the compiler must not reassociate. (Twice would be not at all: x ^ zero ^ zero is x.)"""
+        """An addend that the compiler must not reassociate. (Applied twice it has no effect: x ^ zero ^ zero is x.)"""
         additive = type(e) is MulAdd or (type(e) is Binary and e.op in ("add", "sub", "mul") and e.dtype == "f32")
         return self.call("keep_f32", text) if additive else self.factor(e, text)
 

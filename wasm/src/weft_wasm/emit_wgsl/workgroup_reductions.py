@@ -77,7 +77,7 @@ def emit(shader: Shader, d: Dispatch, width: int) -> list[str]:
 
 
 def _strided(shader: Shader, s: For, width: int) -> None:
-    """A loop whose iterations the invocations share out; a perfect nest as one loop."""
+    """A loop whose iterations the invocations divide among them; a perfect nest counts as one loop."""
     nest, body = [(s.var, s.count)], s.body
     while len(body) == 1 and type(body[0]) is For and body[0].kind == s.kind and not isinstance(body[0].extent, Expr):
         nest.append((body[0].var, body[0].extent))
@@ -94,7 +94,7 @@ def _strided(shader: Shader, s: For, width: int) -> None:
 
 def _reduce(shader: Shader, s: For, width: int, shared: dict[str, str]) -> None:
     ops = reductions(s)
-    for acc, op in ops.items():  # what it holds already counts once
+    for acc, op in ops.items():  # the current value counts once
         name = shader.env[acc]
         shader.line(f"{name} = select({shader.value(identity(op, acc.dtype))}, {name}, lane == 0u);")
     _strided(shader, s, width)

@@ -86,9 +86,9 @@ class TooLong(InterpretError):
 def run(program: Program, inputs: Sequence[bytes], most: int | None = None, strict: bool = False) -> list[bytes]:
     """The outputs' bytes for the inputs' bytes. InterpretError on an index out of bounds or a Fail.
 
-    most: how many statements and iterations may run, so that programs end that otherwise would not; then TooLong.
-    strict: refuse whatever targets may do in different ways (see `StrictMemory`; also the bits of a NaN that was
-        computed).
+    most: how many statements and iterations may run; then TooLong is raised, so that every program ends.
+    strict: refuse everything that targets may do in different ways (see `StrictMemory`; also the bits of a computed
+        NaN).
     """
     memory = StrictMemory() if strict else Memory()
     for buffer, data in zip(program.inputs, inputs, strict=True):

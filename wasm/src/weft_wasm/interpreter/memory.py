@@ -1,5 +1,5 @@
-"""Memory of the loop IR's interpreter: what buffers hold, and, where it is strict, whether a program may touch it
-when it does.
+"""Memory of the loop IR's interpreter: the contents of buffers, and, if it is strict, whether a program may access them
+at that time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class InterpretError(RuntimeError):
 
 
 class Memory:
-    """Buffers as bytes. What was never written is 0xA5."""
+    """Buffers as bytes. Bytes that were never written are 0xA5."""
 
     def __init__(self) -> None:
         self.bytes: dict[Buffer, bytearray] = {}
 
     def begin(self, buffer: Buffer, content: bytes | None = None) -> None:
-        """A buffer with what it holds; None: nothing yet."""
+        """A buffer with its contents; None: not written yet."""
         if content is not None and len(content) != buffer.nbytes:
             raise ValueError(f"{buffer!r} takes {buffer.nbytes} bytes, got {len(content)}")
         self.bytes[buffer] = bytearray(b"\xa5" * buffer.nbytes if content is None else content)
@@ -48,7 +48,7 @@ class Memory:
         return slice(index * ITEMSIZE[buffer.dtype], (index + count) * ITEMSIZE[buffer.dtype])
 
     def result(self, buffer: Buffer) -> bytes:
-        """What an output holds in the end."""
+        """The final contents of an output."""
         return bytes(self.bytes[buffer])
 
     def enter(self, loop: For) -> None:
@@ -73,8 +73,8 @@ class _Loop:
 
 
 class StrictMemory(Memory):
-    """Refuses what the loop IR leaves undefined besides: loads of what was never written, results that are not written
-    wholly, and iterations of a parallel or reduce loop that depend on each other.
+    """Also refuses operations that the loop IR leaves undefined: loads of bytes that were never written, results that
+    are not completely written, and iterations of a parallel or reduce loop that depend on each other.
     """
 
     def __init__(self) -> None:
@@ -127,8 +127,8 @@ class StrictMemory(Memory):
         self.loops.pop()
 
     def _touch(self, buffer: Buffer, index: int, writes: bool) -> None:
-        """A thread's own buffer may be written again and again: only what another iteration wrote must not be read
-        from it.
+        """A thread's private buffer may be written repeatedly; only values that another iteration wrote must not be
+        read from it.
         """
         own = buffer.role == "private"
         for loop in self.loops:

@@ -75,8 +75,8 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def distinct(terms: Mapping[Expr, int], extents: Mapping[Var, int | Expr], unknown: Collection[Expr] = ()) -> bool:
-    """Whether an index with these terms is another one in each iteration of a nest of loops; False where that is not
-    certain. `extents` are those of the loops by their variables, `unknown` are variables that may depend on them.
+    """Whether an index with these terms differs in each iteration of a nest of loops; False if that is uncertain.
+    `extents` are those of the loops by their variables, `unknown` are variables that may depend on them.
 
     >>> from weft_wasm.ir.nodes import Var
     >>> i, j = Var("i"), Var("j")

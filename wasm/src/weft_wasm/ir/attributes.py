@@ -1,9 +1,9 @@
-"""What each attribute of the loop IR may hold.
+"""The permitted values of each attribute of the loop IR.
 
-Types are those of the declarations in ir.py. Which numbers an int may be, and which words a str may be, stands in
-RANGES and WORDS; where one has no entry there, or a declaration says something that isn't understood here, this module
-can't be imported. So no node and no attribute goes unchecked. `check_attributes` is the first half of the verifier:
-what follows it relies on every attribute.
+Types are those of the declarations in ir.py. RANGES has the permitted ints and WORDS the permitted strings. If an
+attribute has no entry there, or a declaration can't be interpreted here, importing this module fails, so no node and no
+attribute goes unchecked. `check_attributes` is the first half of the verifier: the second half relies on every
+attribute.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INT32 = range(-(1 << 31), 1 << 31)
 NATURAL = range(1 << 31)
 POSITIVE = range(1, 1 << 31)
 
-# The values of an int; for a dict of ints, those of its keys and of its values.
+# The permitted values of an int; for a dict of ints, those of its keys and of its values.
 RANGES: dict[str, Collection[int]] = {
     "Buffer.shape": range(1 << 63),
     "Buffer.size": NATURAL,
@@ -71,7 +71,7 @@ LABELS = {
         "u8",
     ),
 }
-# The values of a str; None: it is a name.
+# The permitted values of a str; None: it is a name.
 WORDS: dict[str, Collection[str] | None] = {
     **{
         f"{kind}.dtype": nodes.ITEMSIZE
@@ -137,7 +137,7 @@ def _kinds(kinds: tuple[type, ...]) -> Check:
 _NODES = {*get_args(Expr), *get_args(Stmt), Buffer}
 _PLAIN: dict[Any, Check] = {bool: BOOL, bytes: Check(lambda x: type(x) is bytes, "bytes"), NoneType: NONE}
 _CODE = ints(RANGES["Program.errors"])
-# What is not said by its type alone.
+# Attributes whose type alone does not determine the permitted values.
 _OPEN = {
     "Const.value": Check(lambda x: isinstance(x, (bool, int, float)), "a bool, an int or a float"),
     "Program.errors": Check(
@@ -152,8 +152,8 @@ _OPEN = {
 
 
 def check_of(name: str, declared: Any) -> Check:
-    """What an attribute may hold, by its name (`For.unroll`) and its declared type; TypeError where that isn't
-    known.
+    """The check of an attribute, by its name (`For.unroll`) and its declared type. Raises TypeError if there is
+    none.
     """
     if name in _OPEN:
         return _OPEN[name]
@@ -186,8 +186,8 @@ _UNCHECKED = 0  # depth of a node whose operands are being looked at
 
 
 def check_attributes(program: Program) -> None:
-    """Raises VerifyError for the first attribute that holds what it may not, and for nodes that contain themselves
-    or nest too deeply.
+    """Raises VerifyError for the first attribute with a value that is not permitted, and for nodes that contain
+    themselves or are nested too deeply.
     """
     _Walk(program).run()
 

@@ -1,4 +1,4 @@
-"""What a value may be, and the words for it: for the loop IR's attributes and what artifacts hold."""
+"""Checks of values, with the words that describe them: for attributes of the loop IR and the contents of artifacts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ LONGEST_NAME = 1000
 
 
 class Check(NamedTuple):
-    """Whether a value may stand somewhere, and what may."""
+    """Whether a value is permitted, and a description of the permitted ones."""
 
     holds: Callable[[Any], bool]
     wanted: str
 
 
 def ints(values: Collection[int]) -> Check:
-    """One of some ints; True and False are none."""
+    """One of some ints; True and False are not ints here."""
     said = (
         f"an int from {values[0]} to {values[-1]}"
         if isinstance(values, range)
@@ -62,7 +62,7 @@ def either(checks: Sequence[Check]) -> Check:
 
 
 def brief(x: object) -> str:
-    """A value in an error message; whatever it is, in a few words."""
+    """A value in an error message, in a few words."""
     if isinstance(x, int) and x.bit_length() > 200:
         return f"an int of {x.bit_length()} bits"
     if x is None or isinstance(x, (bool, int, float)):

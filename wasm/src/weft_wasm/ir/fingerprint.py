@@ -1,4 +1,4 @@
-"""What two kernels have in common that compile to the same function: all but the identity of their buffers and
+"""A fingerprint of kernels that compile to the same function: everything except the identity of their buffers and
 variables.
 """
 
@@ -42,7 +42,8 @@ from weft_wasm.ir.nodes import (
 from weft_wasm.ir.traversal import operands
 from weft_wasm.ir.kinds import covering, of, same
 
-# What an expression is besides its operands; a constant by its text, which tells -0.0 from 0.0.
+# The properties of an expression besides its operands; a constant is represented by its text, which distinguishes -0.0
+# from 0.0.
 _LABEL: dict[type, Callable[[Any], Hashable]] = covering(
     Expr,
     {
@@ -60,8 +61,8 @@ _LABEL: dict[type, Callable[[Any], Hashable]] = covering(
 
 
 def fingerprint(body: list[Stmt], buffers: Sequence[Buffer], variables: Sequence[Expr]) -> tuple[Hashable, ...]:
-    """The statements with numbers for names: `buffers` and `variables` from outside, then whatever is bound or
-    computed, in the order of their use.
+    """The statements with numbers for names: `buffers` and `variables` from outside, then bound names and computed
+    nodes, in the order of their use.
     """
     numbers: dict[Buffer | Expr, int] = {name: k for k, name in enumerate((*buffers, *variables))}
     words: list[Hashable] = [*((b.dtype, b.nbytes, b.role) for b in buffers), *(v.dtype for v in variables)]

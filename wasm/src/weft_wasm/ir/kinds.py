@@ -1,6 +1,6 @@
 """Tables by kind of node: which function takes the nodes of a class.
 
-A dict's type can't say that the function beside a class takes nodes of that class: it holds functions of `Any`. `of`
+A dict's type can't express that the function for a class takes nodes of that class: it holds functions of `Any`. `of`
 and `method` make its entries, and the type checker compares the two there.
 """
 
@@ -18,8 +18,8 @@ _P = ParamSpec("_P")
 
 
 def covering(union: object, table: dict[type, _T], leaves: tuple[type, ...] = ()) -> dict[type, _T]:
-    """A table by kind, which must have an entry for each class of the union (`Expr`, `Stmt`) but those in `leaves`, and
-    none else.
+    """A table by kind. It must have an entry for each class of the union (`Expr`, `Stmt`) except those in `leaves`, and
+    no others.
 
     >>> from weft_wasm.ir.nodes import Const, Expr
     >>> covering(Expr, {Const: 1})
@@ -54,7 +54,7 @@ def of(*kinds: Any) -> dict[type, Callable[[Any], Any]]:
 
 
 def same(value: _T, *kinds: type) -> dict[type, Callable[[Any], _T]]:
-    """The entries of kinds for whose nodes the answer is `value`, whatever they hold."""
+    """The entries of kinds for which the answer is always `value`."""
     return dict.fromkeys(kinds, lambda node: value)
 
 

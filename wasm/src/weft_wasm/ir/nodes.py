@@ -167,8 +167,8 @@ class Node:
     """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`,
     `~x` too. They never change.
 
-    Whoever treats each kind in its own way takes an `Expr`, the union of the kinds, so that the type checker sees a
-    kind that is forgotten.
+    Code that treats each kind separately takes an `Expr`, the union of the kinds, so that the type checker reports a
+    missing kind.
     """
 
     __slots__ = ("_loaded",)
@@ -179,7 +179,7 @@ class Node:
     def __repr__(self) -> str:
         return shown(self)
 
-    # `self` is of one of the kinds of `Expr`, which the base class can't say.
+    # `self` is one of the kinds of `Expr`, which the base class can't express.
 
     def __add__(self: Any, other: Operand) -> Expr:
         return add(self, other)
@@ -397,7 +397,7 @@ class For:
 
     @property
     def count(self) -> int:
-        """The extent of a loop that is known to have one that is an int."""
+        """The extent of a loop, which must be an int."""
         if type(self.extent) is not int:
             raise TypeError(f"the extent of the loop over {self.var.name} is not an int: {self.extent!r}")
         return self.extent
@@ -466,7 +466,9 @@ class Store:
 @final
 @dataclass(slots=True, eq=False)
 class Barrier:
-    """All invocations of a workgroup reach it before one passes; their writes are visible. Nothing in WebAssembly."""
+    """All invocations of a workgroup reach it before one passes; their writes are visible then. It has no effect in
+    WebAssembly.
+    """
 
 
 @final
@@ -540,7 +542,7 @@ Stmt: TypeAlias = (
 
 
 class Called(Protocol):
-    """What a host call calls: it is given the arrays `ins` and makes the arrays `outs`."""
+    """The host function of a call: it gets the arrays `ins` and makes the arrays `outs`."""
 
     @property
     def name(self) -> str: ...
@@ -581,11 +583,11 @@ class Program:
 
 @functools.singledispatch
 def shown(x: object) -> str:
-    """What `repr` shows of expressions and programs; `text.py` says it."""
+    """The text that `repr` shows of expressions and programs; `text.py` makes it."""
     return object.__repr__(x)
 
 
-# ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds)
+# ---- constructors that fold trivial operations (most of what lowering builds is index arithmetic)
 
 
 def lift(x: Operand, dtype: str) -> Expr:

@@ -1,4 +1,4 @@
-"""Reduce loops: the locals that they change, how, and from what value on."""
+"""Reduce loops: the locals that they change, by which operation, and from which initial value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def assigned_outside(s: For) -> list[Local]:
 
 
 def reduction(s: Assign) -> tuple[str | None, tuple[Expr, ...]]:
-    """(⊕, the other operands) of `acc = acc ⊕ e`; (None, ()) if it isn't one."""
+    """(⊕, the other operands) of `acc = acc ⊕ e`; (None, ()) for other expressions."""
     value, acc = s.value, s.local
     if type(value) is Binary:
         if value.a is acc:

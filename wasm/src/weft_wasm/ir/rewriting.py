@@ -34,8 +34,8 @@ from weft_wasm.ir.traversal import substitute, walk
 
 
 def assigned(s: Assign, new: Callable[[Expr], Expr]) -> Expr:
-    """What a statement assigns, rewritten. `acc ⊕ e` stays one even where e becomes a constant that changes nothing:
-    reduce loops are known by that form.
+    """The value of an assignment, rewritten. `acc ⊕ e` keeps that form even if e becomes a neutral constant: reduce
+    loops are recognised by it.
     """
     if type(s.value) is Binary and reduction(s)[0] is not None:
         return Binary(s.value.op, new(s.value.a), new(s.value.b))
@@ -84,7 +84,7 @@ def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, 
 
 
 def fresh(body: Sequence[Stmt], mapping: Mapping[Any, Expr]) -> list[Stmt]:
-    """A copy of body with leaves replaced and new names for all that it binds (so that both can stand in one block)."""
+    """A copy of body with leaves replaced, and new names for all its bindings (so that both can be in one block)."""
     variables: dict[Expr, Var] = {}
     locals_: dict[Expr, Local] = {}
     for s in walk(body):
@@ -102,7 +102,7 @@ def fresh(body: Sequence[Stmt], mapping: Mapping[Any, Expr]) -> list[Stmt]:
 
 
 def map_blocks(body: list[Stmt], change: Callable[[list[Stmt]], list[Stmt]]) -> list[Stmt]:
-    """Statements of the program level with every block of them changed, inner ones first."""
+    """Program-level statements with every block of them changed, inner blocks first."""
     out: list[Stmt] = []
     for s in body:
         match s:

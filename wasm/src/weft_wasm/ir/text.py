@@ -1,4 +1,4 @@
-"""The loop IR as text: each statement a line, what it refers to several times on lines of its own before it (`%0 =
+"""The loop IR as text. Each statement is a line; values that it uses several times have separate lines before it (`%0 =
 …`).
 """
 
@@ -64,7 +64,7 @@ _SYMBOL = {
 
 
 def unknown(x: Never) -> str:
-    """What isn't of the IR; messages about such programs show it all the same."""
+    """The text of a value that is not part of the IR, for messages about malformed programs."""
     return repr(x)
 
 

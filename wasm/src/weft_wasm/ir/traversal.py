@@ -1,4 +1,4 @@
-"""Walks over the loop IR: operands and blocks of nodes, what statements read and write, and expressions with other
+"""Walks over the loop IR: operands and blocks of nodes, reads and writes of statements, and expressions with other
 leaves.
 """
 
@@ -101,8 +101,8 @@ _REBUILD: dict[type, _Rebuild[Any]] = covering(
 
 
 def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
-    """e with the leaves (Var, Local, …) of mapping replaced. Sharing is kept; pass one memo to share it between
-    calls.
+    """e with the leaves (Var, Local, …) of mapping replaced. Shared nodes stay shared; pass one memo to share nodes
+    between calls.
     """
     memo = {} if memo is None else memo
     hit = mapping.get(e) or memo.get(e)
@@ -135,7 +135,7 @@ def _visit(e: Expr, visited: set[Expr], found: list[Expr]) -> None:
 
 
 def loaded(e: Expr) -> tuple[Buffer, ...]:
-    """The buffers that e reads, in order of first use; found once for each node, and kept there."""
+    """The buffers that e reads, in order of first use; computed once for each node, and stored on it."""
     try:
         return e._loaded
     except AttributeError:
@@ -164,7 +164,7 @@ _BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(
 
 
 def expressions(s: Stmt) -> tuple[Expr, ...]:
-    """The expressions that a statement itself holds, not those of its blocks."""
+    """The expressions in a statement itself, not those in its blocks."""
     return _EXPRESSIONS[type(s)](s)
 
 
@@ -191,9 +191,9 @@ _Effects: TypeAlias = tuple[Sequence[Buffer], Sequence[Buffer]]
 
 
 def effects(s: Stmt) -> _Effects:
-    """(read, written) buffers of a statement itself, besides what its expressions load and what its blocks do.
+    """(read, written) buffers of a statement itself, besides those that its expressions load and its blocks access.
 
-    Whoever asks whether memory changes asks here or one of the functions below.
+    Questions about changes of memory are answered here or by the functions below.
     """
     return _EFFECTS[type(s)](s)
 
@@ -251,7 +251,9 @@ def written(body: Sequence[Stmt]) -> list[Buffer]:
 
 
 def may_end(s: Stmt) -> bool:
-    """Whether a statement itself, not one in its blocks, may end the program, so that what follows it does not run."""
+    """Whether a statement itself, not one in its blocks, may end the program, so that the statements after it do not
+    run.
+    """
     return type(s) is Fail or type(s) is HostCall
 
 

@@ -1,5 +1,5 @@
-"""The verifier of the loop IR: attributes (`attributes.py`), types, scopes, roles, bounds that are known, and what loop
-kinds promise. Errors name the statement and the kernel and loops around it.
+"""The verifier of the loop IR: attributes (`attributes.py`), types, scopes, roles, known bounds, and the rules of each
+kind of loop. Errors name the statement and the kernel and loops around it.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class _Verifier:
         self.vector: For | None = None
         self.lane_locals: set[Expr] = set()
         self.kernel_level = False
-        self.copies, self.written = 1, 0  # how often what is being looked at is written out; how many statements are
-        # of all loops around; None where it isn't certain that a statement runs
+        # how many copies of the current statement are emitted; how many statements are
+        self.copies, self.written = 1, 0
+        # of all surrounding loops; None if it is uncertain that a statement runs
         self.extents: dict[Expr, int] | None = {}
         self.forms: dict[Expr, Linear] = {}
 
@@ -89,7 +90,7 @@ class _Verifier:
 
     @contextmanager
     def inside(self, name: str) -> Iterator[None]:
-        """What is looked at stands in a kernel, loop or branch."""
+        """The current statement is in a kernel, loop or branch."""
         self.path.append(name)
         yield
         self.path.pop()
@@ -129,14 +130,14 @@ class _Verifier:
         self.scope.difference_update(bound)
 
     def statement(self, s: Stmt, top: bool) -> Var | Local | None:
-        """Checks a statement; what it binds for those after it, if it does."""
+        """Checks a statement; adds its bindings for those after it, if it has any."""
         kind = type(s)
         if kind not in (_TOP if top else _INNER):
             level = "the program level" if top else "a kernel"
             self.fail(
                 f"{kind.__name__} is not a statement of {level}" if kind in _CHECKS else f"{s!r} is not a statement"
             )
-        if kind is not While:  # whose test may use what its condition binds
+        if kind is not While:  # whose test may use bindings of its condition
             for e in expressions(s):
                 self.expr(e, s)
         self.written += self.copies
@@ -176,7 +177,7 @@ class _Verifier:
         self.extents = extents
 
     def rows(self, s: Kernel) -> None:
-        """What a kernel says of itself to passes must be what it does."""
+        """A kernel's declarations to passes must be true."""
         counts = [self.counts(body, s) for body in (s.body, s.plain or s.body)]
         if counts[0] != counts[-1]:
             self.fail(f"the loops over rows run {counts[0]} times in the body, {counts[1]} times in plain")
@@ -196,7 +197,7 @@ class _Verifier:
                     self.fail(f"it and its parts don't use the same: {min(b.name for b in differ)}")
 
     def counts(self, body: list[Stmt], s: Kernel) -> list[int]:
-        """The extents of the loops over rows: each is the last statement of the one around it."""
+        """The extents of the loops over rows: each is the last statement of the surrounding one."""
         found: list[int] = []
         while len(found) < s.depth:
             last = body[-1] if body else None
@@ -207,12 +208,12 @@ class _Verifier:
         return found
 
     def visible(self, body: list[Stmt]) -> tuple[set[Buffer], set[Buffer]]:
-        """What statements read and write of the buffers that others than the program see."""
+        """The reads and writes by statements of buffers that are visible outside of the program."""
         reads, writes = ({b for b in group if b.role in ("input", "output", "constant")} for group in touched(body))
         return reads, writes
 
     def private(self, s: Kernel) -> None:
-        """What a thread keeps for itself must not be used on both sides of the border of a loop that threads share."""
+        """A thread's private values must not be used on both sides of the border of a loop that threads share."""
         inside: set[Buffer] = set()
         outside: set[Buffer] = set()
 
@@ -479,7 +480,7 @@ def _const(e: Const) -> str | None:
 
 
 def _fits(value: float, dtype: str) -> bool:
-    """Whether a number has a nearest one of a float dtype."""
+    """Whether a number has a nearest number of a float dtype."""
     try:
         struct.pack("<f" if dtype == "f32" else "<d", value)
     except (OverflowError, struct.error):  # of an int beyond all floats
@@ -559,7 +560,7 @@ _TYPES: dict[type, Callable[[Any], str | None]] = covering(
         ),
     },
 )
-# What an expression has the dtype of.
+# The expression whose dtype an expression has.
 _SAME: dict[type, Callable[[Any], Expr | Buffer]] = {
     **of(Load, lambda e: e.buffer),
     **of(Unary, lambda e: e.x),

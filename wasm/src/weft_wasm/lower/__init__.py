@@ -1,3 +1,3 @@
-"""Jaxpr → loop IR: `graph.py` flattens, `fuse.py` groups, `emit.py` writes kernels, and one file per family says
-what primitives mean.
+"""Jaxpr → loop IR: `graph.py` flattens, `fuse.py` groups, `emit.py` writes kernels, and one file for each family
+defines the primitives.
 """

@@ -1,10 +1,10 @@
-"""What a program asks of the accuracy of its functions and products, and what this compiler gives.
+"""The accuracy that a program requires of its functions and products, and the accuracy of this compiler.
 
-Elementary functions have one implementation (bounds: elementary/__init__.py). An `accuracy=` that it meets asks for
-nothing more; one that it does not meet has a float32 (or narrower) function computed in float64 and rounded, and is
-refused where that is not enough. Products of float32 are summed in float32, which is at least as exact as every
-algorithm of narrower types; algorithms of float64 are computed in float64. So a float32 result never has less accuracy
-than was asked for, and often has more. Devices without float64 (WebGPU) refuse what needs it.
+Elementary functions have one implementation (bounds: elementary/__init__.py). An `accuracy=` that it meets has no
+effect. If it does not meet one, a float32 (or narrower) function is computed in float64 and rounded, and the program is
+refused if that is not enough. Products of float32 are summed in float32, which is at least as accurate as every
+algorithm of narrower types; algorithms of float64 are computed in float64. So a float32 result is never less accurate
+than required, and often more. Devices without float64 (WebGPU) refuse programs that need it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bflo
 
 
 def _meets(accuracy: Tolerance, function: str, dtype: str, error: float) -> bool:
-    """Whether a relative error of a function's results is within a tolerance; an absolute one speaks of functions
-    that are bounded by 1.
+    """Whether a relative error of a function's results is within a tolerance. An absolute tolerance is valid for
+    functions that are bounded by 1.
     """
     return (
         accuracy.ulps * _EPSILON[dtype] >= error

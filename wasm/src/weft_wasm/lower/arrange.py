@@ -61,7 +61,7 @@ def emit_sort(body: GraphLowering, node: Node) -> list[Stmt]:
         return lambda flat: raw(body, x, flat)
 
     outs = [body.places[o] for o in node.outputs]
-    # the routine writes whole buffers: go through a temp where the place is a part of one
+    # the routine writes whole buffers: use a temp if the target is a part of one
     buffers = [p.buffer if p.offset is None else body.module.temp(o.dtype, o.shape) for p, o in zip(outs, node.outputs)]
     name, elements, num_keys = body.module.name("sort_"), [operand(x) for x in xs], node.params["num_keys"]
     if body.module.plain:

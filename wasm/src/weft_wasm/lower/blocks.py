@@ -116,7 +116,7 @@ class View:
         return tuple(out)
 
     def splits(self, inner: Splits) -> Splits:
-        """The splits that the result wants, given those of the operand."""
+        """The splits that the result requires, given those of the operand."""
         if self.identity:
             return inner
         out: set[int] = set()
@@ -153,8 +153,8 @@ IDENTITY = View([], [], True)
 
 
 def merge(sizes: list[int], sources: list[Source | None]) -> View:
-    """A view from one entry for each axis of the result: `sources[d]` reads axis d (None: the operand doesn't have it),
-    in the operand's order of axes. Neighbours that stay neighbours become one part.
+    """A view from one entry for each axis of the result: `sources[d]` reads axis d (None: the operand does not have
+    it), in the operand's order of axes. Adjacent axes that stay adjacent become one part.
     """
     parts: list[int] = []
     out: list[Source] = []

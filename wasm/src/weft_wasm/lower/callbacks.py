@@ -25,7 +25,7 @@ def call_of(name: str, params: dict[str, Any], ins: Sequence[ShapedArray]) -> Ca
     return Callback(name, params["callback"], tuple(ins), tuple(params.get("result_avals", ())))
 
 
-# callbacks of complex arrays, on arrays as they lie in memory
+# callbacks of complex arrays, on arrays in their memory format
 host_call_p = Primitive("host_call", multiple_results=True, foreign=True)
 host_call_p.foreign, host_call_p.cache = False, None
 host_call_p.abstract = lambda *avals, call, has: [stored(a) for a in call.outs]

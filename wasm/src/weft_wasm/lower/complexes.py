@@ -1,9 +1,9 @@
 """Programs of complex numbers as programs of real ones: each complex array is two planes, its real and its imaginary
 parts.
 
-In memory a complex array is what the host has, pairs (re, im): an argument float[…, 2], which the program takes apart
-when it begins, and so puts together what it returns (docs/decisions/015). A rule of `RULES` takes an equation's
-parameters and its operands, `Pair`s where they are complex, in the terms of weft's own primitives; operations without a
+In memory a complex array has the host's format, pairs (re, im): an argument float[…, 2], which the program splits at
+its beginning; results are combined in the same way (docs/decisions/015). A rule of `RULES` takes an equation's
+parameters and its operands, which are `Pair`s if they are complex, and uses weft's own primitives. Operations without a
 rule that have a decomposition are decomposed first.
 """
 
@@ -51,7 +51,7 @@ Function = Callable[[Pair], Number]
 
 IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
 RULES: dict[str, Rule] = {}
-# What moves, adds and selects elements does so plane by plane; operands that are real serve both planes.
+# Operations that move, add and select elements act on each plane; real operands serve both planes.
 PLANEWISE = (
     "add",
     "add_any",
@@ -151,12 +151,12 @@ def _planes(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def reals(aval: AbstractValue) -> list[AbstractValue]:
-    """The avals of what stands for one of this aval."""
+    """The avals of the arrays that represent one of this aval."""
     return [shaped(aval.shape, dtypes.real_of(aval.dtype))] * 2 if is_complex(aval) else [aval]
 
 
 def stored(aval: ShapedArray) -> ShapedArray:
-    """The aval of an array as it lies in memory."""
+    """The aval of an array in its memory format."""
     return shaped((*aval.shape, 2), dtypes.real_of(aval.dtype)) if is_complex(aval) else aval
 
 
@@ -316,7 +316,7 @@ def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, ind
     return Pair(*fori_loop(0, count, step, tuple(x))) if count and 0 not in window else x
 
 
-RULES["bitcast_convert_type"] = lambda eqn, x: x  # to the same dtype: there is no other of complex numbers
+RULES["bitcast_convert_type"] = lambda eqn, x: x  # to the same dtype: there is no other complex dtype
 
 
 # ---- loops and choices, sort
@@ -352,7 +352,7 @@ def times(x: Number, y: Number, product: Callable[[Real, Real], Real]) -> Pair:
 
 @rule("dot_general", "conv_general_dilated")
 def _bilinear(eqn: JaxprEqn, x: Number, y: Number) -> Number:
-    """What is asked for may be real where an operand is complex, as the derivative with respect to a real operand
+    """The requested result may be real although an operand is complex, as the derivative with respect to a real operand
     is, and the other way round.
     """
     kind = eqn.params.get("preferred_element_type")
@@ -383,8 +383,8 @@ def multiply(x: Pair, y: Pair) -> Pair:
 
 
 def divide(x: Pair, y: Pair) -> Pair:
-    """Smith's division, with the denominator turned so that its larger part is the real one; infinite and zero
-    operands as C has them.
+    """Smith's division, with the denominator rotated so that its larger part is the real one; infinite and zero
+    operands are treated as in C.
     """
     a, b, c, d = *x, *y
     turn = lt(abs_(c), abs_(d))
@@ -393,7 +393,7 @@ def divide(x: Pair, y: Pair) -> Pair:
     scale = add(c1, mul(d1, r))
     re, im = div(add(a1, mul(b1, r)), scale), div(sub(b1, mul(a1, r)), scale)
     zero, inf = full(shape_of(re), 0.0, dtype_of(re)), full(shape_of(re), math.inf, dtype_of(re))
-    # what C99 does where the rule gives NaN twice
+    # the result of C99 if the rule gives NaN for both parts
     nothing = and_(eq(c, zero), eq(d, zero))
     endless = lambda u, v: or_(eq(abs_(u), inf), eq(abs_(v), inf))
     finite = lambda u, v: and_(is_finite(u), is_finite(v))
@@ -416,7 +416,7 @@ def divide(x: Pair, y: Pair) -> Pair:
 
 
 def side(x: Real, y: Real) -> Real:
-    """|x|, negative where y < 0: -0 lies on the upper side of a branch cut, as XLA has it."""
+    """|x|, negative if y < 0: -0 is on the upper side of a branch cut, as in XLA."""
     x = abs_(x)
     return select(lt(y, like(y, 0.0)), neg(x), x)
 
@@ -481,8 +481,8 @@ RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
 
 def extremum(before: Callable[[Real, Real], Real]) -> Callable[[Pair, Pair], Pair]:
     def pick(x: Pair, y: Pair) -> Pair:
-        """Of two numbers the one that comes first by real part, then by imaginary part; one that is no number before
-        all.
+        """The first of two numbers in the order of real parts, then imaginary parts; a number with NaN comes before all
+        others.
         """
         first = or_(before(x.re, y.re), and_(eq(x.re, y.re), before(x.im, y.im)))
         first = or_(first, or_(ne(x.re, x.re), ne(x.im, x.im)))
@@ -605,7 +605,7 @@ def power(x: Pair, y: Number) -> Pair:
 
 
 def scaled(x: Real, y: Real) -> Real:
-    """x y; a zero x stays one even if y is infinite, with the sign that it has times that of y."""
+    """The product x y; if x is zero, so is the product, even if y is infinite, with the product of the signs."""
     zero = like(x, 0.0)
     return select(eq(x, zero), select(eq(y, zero), mul(x, y), select(lt(y, zero), neg(x), x)), mul(x, y))
 
@@ -627,7 +627,7 @@ def hyperbolic_tangent(x: Pair) -> Pair:
 
 
 def turned(f: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
-    """z ↦ -i f(i z): how trigonometric functions come from hyperbolic ones and back."""
+    """z ↦ -i f(i z): trigonometric functions in terms of hyperbolic ones, and the other way round."""
 
     def call(x: Pair) -> Pair:
         out = f(Pair(neg(x.im), x.re))

@@ -1,8 +1,8 @@
 """Loops and branches inside the program: scan, while, cond.
 
-A carry is one buffer that the body reads and writes; results of each step go right into their row of the stacked
-result. The body's values are written over the carry where nothing reads the old one afterwards, else into a temp that
-is copied at the end.
+A carry is one buffer that the body reads and writes; results of each step go directly into their row of the stacked
+result. The body's values overwrite the carry if nothing reads the old one afterwards; otherwise they go into a temp
+that is copied at the end.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ graph.known.update(("scan", "while", "cond"))
 
 @dataclass(slots=True)
 class Counters:
-    """Carries of a loop over t that may be counters. initial: their values before, by argument of the body. steps: what
-    `body_of` finds that those that are counters grow by in each iteration.
+    """Carries of a loop over t that may be counters. initial: their initial values, by argument of the body. steps: the
+    amounts, found by `body_of`, by which counters grow in each iteration.
     """
 
     t: Var
@@ -143,9 +143,9 @@ def emit_scan(body: GraphLowering, node: Node) -> list[Stmt]:
 
 
 def initialise(body: GraphLowering, carry: Sequence[Value], places: Sequence[Place]) -> list[Stmt]:
-    """Puts initial values into their carries. A carry has the storage of a value from before the loop only where that
-    begins it and no other operand reads it (`GraphLowering.dies_at`, `GraphLowering.may_write`): no initial value is
-    read from a carry that another one has been put into.
+    """Puts initial values into their carries. A carry uses the storage of a value from before the loop only if the
+    value is its initial value and no other operand reads it (`GraphLowering.dies_at`, `GraphLowering.may_write`): no
+    initial value is read from a carry after another one has been put into it.
     """
     out: list[Stmt] = []
     for v, p in zip(carry, places):

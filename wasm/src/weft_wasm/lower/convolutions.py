@@ -1,5 +1,5 @@
-"""conv_general_dilated as products with windows: its operand is padded once, in its own order of axes, and read where
-it lies.
+"""conv_general_dilated as products with windows: its operand is padded once, in its own order of axes, and read in
+place.
 
 Whatever the layout, rows (images, places of windows) and terms (features, places in a window) run through axes of the
 operand, and groups through one of the two that are no space: all are strides. Gaps between the operand's elements are
@@ -79,8 +79,8 @@ class Phase(NamedTuple):
 
 @graph.rewrite("conv_general_dilated")
 def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
-    """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None where its
-    decomposition is better (nothing to compute, one matrix product) or more exact.
+    """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None if its
+    decomposition is better (nothing to compute, one matrix product) or more accurate.
     """
     x, kernel = ins
     p, out = eqn.params, array_type(eqn.outvars[0])
@@ -120,7 +120,7 @@ def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | N
         )[0]
     while x.node is not None and x.node.op == "reshape":
         x = x.node.inputs[0]
-    order = sorted(range(len(lhs)), key=lhs.__getitem__)  # images, features, space as they lie in memory
+    order = sorted(range(len(lhs)), key=lhs.__getitem__)  # images, features, space in the order of memory
     rows, terms = [d for d in order if d != 1], [d for d in order if d != 0]
     strides = [row_major(shape)[d] for d in lhs]
     group = (groups[1], sizes[0] * strides[0]) if groups[1] > 1 else (groups[0], window[1] * strides[1])
@@ -218,5 +218,5 @@ _Extent = TypeVar("_Extent", bound=int | Expr)
 
 
 def _long(*axes: tuple[int, _Extent]) -> tuple[tuple[int, _Extent], ...]:
-    """Those of more than one element."""
+    """The axes with more than one element."""
     return tuple(axis for axis in axes if axis[0] != 1)

@@ -17,7 +17,7 @@ from weft_wasm.lower.types import scalar_dtype, rounded_to_storage
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
-# what products by tiles are summed in; booleans take longer that way
+# types in which products by tiles are summed; booleans take longer that way
 TILED = ("f32", "f64", "i32", "u32", "i64", "u64")
 SMALL = 40_960  # products of fewer terms gain nothing from packing
 

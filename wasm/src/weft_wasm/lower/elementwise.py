@@ -136,7 +136,7 @@ def _clz(n: Node, a: Sequence[Expr]) -> Expr:
 
 
 def _own_bits(n: Node, x: Expr) -> Expr:
-    """An integer without the sign that a narrow one is extended by."""
+    """An integer without the sign by which a narrow one is extended."""
     kind = FORMATS.get(n.inputs[0].dtype)
     return Binary("and", x, Const((1 << kind.bits) - 1, x.dtype)) if isinstance(kind, Int) and kind.signed else x
 
@@ -214,7 +214,7 @@ def _call(fn: str) -> Rule:
     return lambda n, a: Call(fn, a[0])
 
 
-for _name in sorted(nodes.MATH_UNARY - {"log2", "sign"}):  # log2 is no primitive, and sign has a rule of its own
+for _name in sorted(nodes.MATH_UNARY - {"log2", "sign"}):  # log2 is not a primitive, and sign has its own rule
     rule(_name, MATH_COST if _name != "rsqrt" else 5)(_call(_name))
 rule("atan2", 2 * MATH_COST)(lambda n, a: Call("atan2", a[0], a[1]))
 rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dtype)))

@@ -1,8 +1,8 @@
-"""Numbers of eight bits and fewer: what the bits of a byte mean, and the byte of a number.
+"""Numbers of eight bits and fewer: from a byte to its number, and back.
 
-In memory each takes a byte, as on the host, with the bits above its own zero. Integers are computed in i8 or u8, floats
-in f32; every operation's result is brought back into its format, so that programs give what they would if each
-operation were of that format.
+In memory each takes a byte, as on the host, with zeros in the bits above. Integers are computed in i8 or u8, floats in
+f32. Every operation's result is rounded to its format, so that programs give the same results as if each operation were
+computed in that format.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def u32(value: int) -> Const:
 
 
 def decode(byte: Expr, name: str) -> Expr:
-    """The number that a u8 stands for."""
+    """The number that a u8 represents."""
     kind = FORMATS[name]
     if isinstance(kind, Int):
         return round_to_format(Bitcast(byte, computed(name)), name)

@@ -46,7 +46,7 @@ def emit_transform(body: GraphLowering, node: Node) -> list[Stmt]:
         where = tuple(part for part in ((batch, b), (n, i)) if part[0] > 1)
         return reader.element(re, where), reader.element(im, where)
 
-    # its own storage: an output's may be that of an argument which the first pass still reads
+    # separate storage: an output's may be that of an argument which the first pass still reads
     places = [body.places[o] for o in node.outputs]
     direct = [p.offset is None and p.buffer.role == "temp" for p in places]
     buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(places, direct, node.outputs)]
@@ -84,7 +84,7 @@ def swapped(x: Pair) -> Pair:
 
 
 def inverse_along_last(x: Pair, scale: float) -> Pair:
-    """i conj(x) has the parts of x exchanged, and so its transform those of the inverse."""
+    """i conj(x) is x with its parts exchanged, so exchanging the parts of its transform gives the inverse."""
     return swapped(along_last(swapped(x), scale))
 
 

@@ -1,9 +1,9 @@
-"""What becomes a kernel: which values are stored, and which are computed together.
+"""Grouping into kernels: which values are stored, and which are computed together.
 
-A value is an *expression* unless it is stored: its consumers compute it where they need it. `plan` decides by data:
-cost of computing it again, how many kernels want it, whether somebody needs memory. Stored values and reductions are
-gathered into groups: a group is one loop nest over one index space, so what its members share is computed once and
-stays in registers.
+A value is an *expression* unless it is stored: its consumers compute it where they need it. `plan` decides by data: the
+cost of computing it again, how many kernels use it, whether one of them needs it in memory. Stored values and
+reductions are gathered into groups: a group is one loop nest over one index space, so values that its members share are
+computed once and stay in registers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from weft_wasm.lower.graph import Graph, Node, Value, carry_of
 DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
 REPEAT = 3  # likewise for one whose elements are read several times
 INLINE = 260  # an expression that costs more is cut
-DEPTH = 60  # and one that is deeper
+DEPTH = 60  # and for deeper expressions
 MEMBERS = 24  # a group has at most so many stores
 GROUP_COST = 500
-EPILOGUE = 16  # cost of what follows a matrix product in its own kernel
+EPILOGUE = 16  # cost of operations that follow a matrix product in its kernel
 
 Ends = tuple[Hashable, ...]  # where expressions end up: nodes, and descriptions of loops
 
@@ -35,7 +35,7 @@ FROM_MEMORY = frozenset(("scan", "while", "cond", "host_call"))
 
 
 def kind_of(node: Node) -> str:
-    """The class of a node: how its result comes about."""
+    """The class of a node: how its result is computed."""
     op = node.op
     if op in elementwise.RULES or op in views.VIEWS or op in views.ELEMENTS:
         return EXPRESSION
@@ -43,7 +43,7 @@ def kind_of(node: Node) -> str:
 
 
 def update_chain(x: Value) -> list[Value]:
-    """x and, where it is an update in place, what it updates, and so on."""
+    """x and, if it is an update in place, the array that it updates, and so on."""
     chain = [x]
     while chain[-1].node is not None and chain[-1].node.op in IN_PLACE:
         chain.append(chain[-1].node.inputs[0])
@@ -51,8 +51,8 @@ def update_chain(x: Value) -> list[Value]:
 
 
 def updates_last(nodes: list[Node]) -> list[Node]:
-    """The nodes in an order in which whatever reads an array comes before the updates of it, unless it needs their
-    result: two rows that are computed from each other and put back one after the other then need no copy of the array.
+    """The nodes in an order in which the readers of an array come before the updates of it, unless they need their
+    result. Two rows that are computed from each other and stored one after the other then need no copy of the array.
     """
     last_read: dict[Value, int] = {}  # an expression reads its operands where it is used
     for k in range(len(nodes) - 1, -1, -1):
@@ -137,7 +137,7 @@ class Planner:
         self.where: dict[Value, int] = {}
         self.outputs = {v for v in graph.outputs if v.node is not None}
         self.order: dict[Node, int] = {}
-        self.updated: set[Value] = set()  # what updates in place write over
+        self.updated: set[Value] = set()  # arrays that updates in place overwrite
 
     def plan(self) -> FusionPlan:
         sinks = self.sinks()
@@ -165,7 +165,7 @@ class Planner:
                 self.stored[v] = "read by another kernel"
         return FusionPlan(self.stored, self.groups, self.where, readers)
 
-    # ---- what is stored
+    # ---- stored values
 
     def sinks(self) -> dict[Value, Ends]:
         """For each expression, up to two distinct places where it must end up: outputs of a size, and nodes that
@@ -233,8 +233,8 @@ class Planner:
         return None
 
     def replaces_product(self, v: Value) -> bool:
-        """Whether v is made of a matrix product that nothing else wants, and of what was there before: its kernel
-        stores the one or the other.
+        """Whether v is computed from a matrix product that nothing else uses, and from older values: its kernel then
+        stores one or the other.
         """
         leaves = self.leaves(v)
         products = [
@@ -254,7 +254,7 @@ class Planner:
         )
 
     def overwritten(self, user: Node, v: Value) -> bool:
-        """Whether v reads what the update `user` writes over, or a part of what other updates do."""
+        """Whether v reads the array that the update `user` overwrites, or a part of one that other updates do."""
         leaves = self.leaves(v)
         return not leaves.keys().isdisjoint(update_chain(user.inputs[0])) or any(
             2 * v.size <= x.size for x in leaves if x in self.updated
@@ -338,7 +338,7 @@ class Planner:
         return own if own else self.splits(node.inputs[0]) if node.inputs and node.inputs[0].size == v.size else own
 
     def reduce_splits(self, v: Value) -> Splits:
-        """The splits of a reduction's result: between runs of kept axes, and where its operand wants them."""
+        """The splits of a reduction's result: between runs of kept axes, and where its operand requires them."""
         x, axes = v.origin.inputs[0], v.origin.params["axes"]
         kept = [d for d in range(len(x.shape)) if d not in axes]
         wanted = self.splits(x)
@@ -392,7 +392,7 @@ class Planner:
         self.where[v] = index
 
     def place_expression(self, v: Value) -> None:
-        reads = self._leaves(v)  # v itself is stored, so its operands are what it reads
+        reads = self._leaves(v)  # v itself is stored, so it reads its operands
         cost, splits = self.cost[v], self.own_splits(v)
         first, allowed = self.earliest(reads)
         own = self.groups[first] if first >= 0 else None

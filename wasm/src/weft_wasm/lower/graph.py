@@ -1,7 +1,7 @@
 """A jaxpr as a flat graph: calls inlined, equal nodes shared, scalars folded, dead nodes dropped.
 
-A `Value` is an array: an argument, a constant, or a result of a `Node`. Nodes stand in an order in which operands come
-first. Control flow keeps its jaxprs; their bodies become graphs of their own when they are emitted.
+A `Value` is an array: an argument, a constant, or a result of a `Node`. Nodes are in an order in which operands come
+first. Control flow keeps its jaxprs; their bodies become separate graphs when they are emitted.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Graph:
 
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
-# order nothing here, where programs run one operation after the other
+# they have no effect here, where programs run one operation after the other
 TOKENS = frozenset(("create_token", "after_all"))
 EFFECTS = frozenset(("debug_callback", "io_callback", "host_call", "check"))  # may have some
 _FOLD: dict[str, Callable[..., Any]] = {
@@ -139,7 +139,7 @@ class Builder:
     # ---- leaves
 
     def literal(self, value: nodes.Number, shape: Shape, dtype: str) -> Value:
-        """A value of which all elements are one host scalar."""
+        """A value whose elements all equal one host scalar."""
         key = (shape, dtype, repr(value))
         found = self.constants.get(key)
         if found is None:
@@ -237,7 +237,7 @@ class Builder:
             return self.decompose(eqn, ins)
         if name in IDENTITIES:
             return ins
-        if name == "dce_sink":  # it has kept what leads here in the jaxpr; nothing is computed from it
+        if name == "dce_sink":  # it has kept the equations that it depends on in the jaxpr; nothing is computed from it
             return []
         if eqn.effects and primitive.carries is None and name not in EFFECTS:
             raise LoweringError(
@@ -282,7 +282,7 @@ class Builder:
         return self.closed(closed, ins)
 
     def fold(self, name: str, ins: list[Value], shape: Shape, dtype: str) -> Value | None:
-        """Arithmetic on known scalars; None where the host's arithmetic may differ from the device's."""
+        """Arithmetic on known scalars; None if the host's arithmetic may differ from the device's."""
         values = [x.constant for x in ins]
         kind = ins[0].dtype
         if (
@@ -373,7 +373,7 @@ def _of_single(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | Non
     return [b.reshape(x, shape)] if x.size == math.prod(shape) and x.size else None
 
 
-Rewrite = Callable[[Builder, JaxprEqn, list[Value]], list[Value] | None]  # None: the node as it is
+Rewrite = Callable[[Builder, JaxprEqn, list[Value]], list[Value] | None]  # None: keep the node
 rewrites: dict[str, Rewrite] = {
     **dict.fromkeys(
         ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"), _of_single
@@ -409,7 +409,7 @@ def build(
     """The graph of a jaxpr.
 
     substitutes: by position, the values of arguments whose elements all equal a known one (constants of an outer
-    graph). adjust(inputs, outputs): other outputs, before what they don't need is dropped.
+    graph). adjust(inputs, outputs): other outputs, chosen before unused nodes are dropped.
     """
     b = Builder()
     substitutes = substitutes or {}
@@ -470,8 +470,8 @@ def _swapped_product(node: Node, outputs: list[Value]) -> list[Node] | None:
 
 
 def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
-    """A product with weights, as attention has them, is divided instead of the weights where these are more: (e/s) v
-    = (e v)/s with one s for each row.
+    """In a product with weights, as in attention, the product is divided instead of the weights if there are more of
+    these: (e/s) v = (e v)/s with one s for each row.
     """
     if node.op != "dot_general":
         return None
@@ -504,8 +504,8 @@ def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
 
 
 def _is_softmax(x: Value, axes: Sequence[int]) -> bool:
-    """Whether x is e/s with one s along axes, where e = exp(y - max y) is 1 at most: sums of products with e overflow
-    no sooner than sums of the other factors do.
+    """Whether x is e/s with one s along axes, where e = exp(y - max y) is 1 at most: sums of products with e do not
+    overflow before sums of the other factors do.
     """
     e, s = _operands(x, "div")
     y, top = _operands(_operands(e, "exp")[0], "sub")
@@ -520,7 +520,7 @@ def _is_softmax(x: Value, axes: Sequence[int]) -> bool:
     ):
         return False
     peak: Value | None = top
-    # the larger one of it and -inf
+    # its maximum with -inf
     while peak is not None and peak.node is not None and peak.node.op in ("reshape", "max"):
         peak = next((v for v in peak.node.inputs if v.constant is None), None)
     if peak is None or _operands(peak, "reduce_max")[0] is not y:
@@ -529,5 +529,5 @@ def _is_softmax(x: Value, axes: Sequence[int]) -> bool:
 
 
 def _operands(x: Value | None, op: str) -> Sequence[Value | None]:
-    """The operands of the operation that x comes from; none where that is another one."""
+    """The operands of the operation that computes x; none if that is another operation."""
     return x.node.inputs if x is not None and x.node is not None and x.node.op == op else (None, None)

@@ -97,7 +97,7 @@ def emit_scatter(body: GraphLowering, node: Node) -> list[Stmt]:
     blocks = tuple(b for d in range(len(updates.shape)) for b in part[d])
     value = combined(node, place, where, reader.element(updates, blocks))
     store: list[Stmt] = [place.store(where, value)]
-    # axes of the updates along which no two meet: each has invocations of its own where there are many
+    # axes of the updates along which no two indices are equal: each index gets its own invocation if there are many
     apart: set[int] = set()
     if body.module.plain:
         alone = math.prod(updates.shape[d] for d in batch_axes) == 1
@@ -124,5 +124,5 @@ _COMBINE = {
 
 
 def combined(node: Node, place: Place, where: Blocks, update: Expr) -> Expr:
-    """What a place holds after one update."""
+    """The value of a place after one update."""
     return REDUCERS[_COMBINE[node.op]][1](place.load(where), update) if node.op in _COMBINE else update

@@ -69,13 +69,13 @@ class Place(NamedTuple):
 
 
 class Module:
-    """What all bodies of a program share: temps, constants, names, features of the target."""
+    """Shared by all bodies of a program: temps, constants, names, features of the target."""
 
     def __init__(self, features: frozenset[str] = frozenset(), plain: bool = False):
         self.features, self.plain = features, plain
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
-        self.calls: list[Callback] = []  # what the program calls of the host
+        self.calls: list[Callback] = []  # the host functions that the program calls
         self.plans: list[tuple[int, fuse.FusionPlan]] = []  # (depth, fuse.FusionPlan), for reading
         self.depth = 0
         self.count = 0
@@ -129,15 +129,15 @@ State = tuple[list[Stmt] | None, Memo, tuple[list[Stmt] | None, Memo] | None]  #
 class Reader:
     """Elements of values as expressions. `lets`, where given, receives bindings of what several statements share.
 
-    In an inner loop (`inner` … `leave`) bindings go into the loop and end with it; but what is read at `home`, where
-    the kernel's own loops are, is bound before the loop, from bindings outside it only.
+    In an inner loop (`inner` … `leave`) bindings go into the loop and end with it. Values that are read at `home`,
+    where the kernel's own loops are, are bound before the loop, from bindings outside it only.
     """
 
     def __init__(self, body: GraphLowering, lets: list[Stmt] | None = None, home: Blocks | None = None):
         self.body, self.places = body, body.places
         self.memo: Memo = {}
         self.home, self.lets = home, lets
-        # in an inner loop: (lets, memo) of what is around it
+        # in an inner loop: (lets, memo) of the surrounding code
         self.outside: tuple[list[Stmt] | None, Memo] | None = None
         self.bound = 0
 
@@ -147,7 +147,7 @@ class Reader:
     def element(self, v: Value, blocks: Blocks) -> Expr:
         if v.constant is not None:
             return constant(v.constant, v.dtype)
-        if not v.size:  # it stands in a loop that never runs, of which indices can't be made
+        if not v.size:  # it is in a loop that never runs, for which no indices can be made
             return constant(0, v.dtype)
         key = (v, blocks)
         e = self.memo.get(key)
@@ -215,8 +215,8 @@ class Reader:
 
 
 class _Run(NamedTuple):
-    """Neighbouring axes of an operand that are all reduced, or all kept; `inside`: how many elements one step along
-    them passes.
+    """Adjacent axes of an operand that are all reduced, or all kept; `inside`: the stride of one step along them, in
+    elements.
     """
 
     size: int
@@ -227,9 +227,9 @@ class _Run(NamedTuple):
 class GraphLowering:
     """Emits one graph.
 
-    places: storage of the graph's inputs. targets: storage that each output should go to (None: nobody wants it).
+    places: storage of the graph's inputs. targets: storage for each output (None: it is not used).
     scalars: inputs that are expressions of program-level loop variables. An input whose storage is also a target is
-    read before that is written.
+        read before that is written.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class GraphLowering:
         return place
 
     def placed(self, v: Value) -> Place:
-        """The place of a value that is known to have one."""
+        """The storage of a value, which must have one."""
         place = self.place_of(v)
         if place is None:
             raise BackendError(
@@ -286,7 +286,7 @@ class GraphLowering:
             place = self.places.get(x)
             if place is not None:
                 self.olds[place] = x
-        # arguments that are results go to their targets first of all, where that overwrites nothing
+        # arguments that are results are copied to their targets first, if that overwrites nothing
         kept = {p.buffer for p in self.olds}
         self.early = {
             k: t
@@ -356,7 +356,7 @@ class GraphLowering:
         return True
 
     def first_writer(self, v: Value, old: Value) -> tuple[int, bool]:
-        """(the first group that writes to the storage of v, whether what it reads there is `old` as the operand it
+        """(the first group that writes to the storage of v, whether it reads only `old` there, as the operand that it
         updates in place).
         """
         index = self.plan.where[v]
@@ -373,7 +373,7 @@ class GraphLowering:
     # ---- emission
 
     def emit(self) -> list[Stmt]:
-        """The statements of the whole graph; afterwards every output is in its target, if it has one."""
+        """The statements of the whole graph. After them, every output is in its target, if it has one."""
         self.assign_places()
         out: list[Stmt] = []
         for k, target in self.early.items():

@@ -36,12 +36,12 @@ def lower(
     features: frozenset[str] = frozenset(),
     plain: bool = False,
 ) -> tuple[Program, Module]:
-    """The program of a jaxpr without constvars, and what there is to read about how it was fused.
+    """The program of a jaxpr without constvars, and a description of how it was fused.
 
     donated: for each argument, whether its storage may become a result's. features: of the target, see
         `compile.KNOWN_FEATURES`.
-    plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for what can't be
-        compiled.
+    plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for programs that can't
+        be compiled.
     """
     real = real_program(jaxpr)
     g = graph.build(real.jaxpr, real.consts) if isinstance(real, ClosedJaxpr) else graph.build(real)
@@ -67,16 +67,14 @@ def lower(
 
 
 def label(v: Value, a: Var | Literal) -> str:
-    """What the artifact calls the dtype of an argument or result."""
+    """The artifact's name for the dtype of an argument or result."""
     return {"complex64": "c64", "complex128": "c128"}.get(dtypes.name(array_type(a).dtype), v.dtype)
 
 
 def donations(
     body: GraphLowering, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]
 ) -> dict[int, int]:
-    """{output: input} whose storage can be one: written only where, or after, the input has been read for the last
-    time.
-    """
+    """{output: input} that can share storage: it is written only at or after the last read of the input."""
     out: dict[int, int] = {}
     free = [k for k, d in enumerate(donated) if d]
     delivered_late = {v for v, t in zip(body.graph.outputs, body.targets) if body.places.get(v) != t}
@@ -126,8 +124,8 @@ def unread_when_written(body: GraphLowering, v: Value, x: Value) -> bool:
 
 
 def read_later(body: GraphLowering, group: Group, place: Place, x: Value) -> bool:
-    """Whether members of a group read x that are computed after the one in that place, whose element has been stored
-    by then.
+    """Whether members of a group that are computed after the one at that place, whose element has been stored by then,
+    read x.
     """
     written = next(k for k, m in enumerate(group.members) if body.places.get(m) == place)
     return any(x in body.planner.leaves(y) for m in group.members[written + 1 :] for y in m.origin.inputs)

@@ -52,7 +52,7 @@ def blocks_of(*parts: tuple[int, Expr]) -> Blocks:
 
 
 class Accumulator:
-    """What elements are combined into, one after the other, in a local."""
+    """Combines elements, one after the other, in a local."""
 
     def __init__(self, initial: Const, combine: Combine):
         self.initial, self.combine = initial, combine
@@ -70,9 +70,9 @@ class Accumulator:
 
 
 class LogSum(Accumulator):
-    """log(Σ exp(x)) as a number near the largest element, and the sum of the exponentials of what the elements have
-    above it. That sum is W. Kahan's: what its roundings took goes into the next addend. It starts from one, which
-    counts for nothing beside -inf.
+    """log(Σ exp(x)) as a number near the largest element, and the sum of the exponentials of the elements relative to
+    it. That sum uses W. Kahan's method: the rounding error of each addition goes into the next addend. It starts from
+    one, which has no effect beside -inf.
     """
 
     def __init__(self, initial: Const):
@@ -93,8 +93,8 @@ class LogSum(Accumulator):
     @override
     def add(self, x: Expr) -> list[Stmt]:
         kind, top = self.initial.dtype, self.top
-        # The number follows elements that are larger by more than one only: then the sum shrinks to a third at least,
-        # and so do its errors
+        # The number changes only for an element that is larger by more than one: then the sum is divided by at least e,
+        # and so are its errors
         above, up, e = Var("above", kind), Var("up", "bool"), Var("e", kind)
         shrunk = nodes.mul(self.sum, Select(up, e, self.one))
         addend = sub(Select(up, self.one, e), nodes.mul(self.lost, Select(up, e, self.one)))
@@ -143,23 +143,23 @@ def emit_cumulative(body: GraphLowering, node: Node) -> list[Stmt]:
         )
 
     scan = Running(body, node.op, accumulator, PART if node.op == "cumsum" and kind in nodes.FLOATS and not wide else n)
-    # of products a part may be infinite where what is before it is zero
+    # in products, a part may be infinite although the value before it is zero
     if body.module.plain and n > LONG and node.op != "cumprod":
         return scan.at_once((outer, n, inner), read, write)
     return [scan.kernel((outer, n, inner), read, write)]
 
 
 class Running:
-    """A running reduction. What is longer than `part` is done in parts, and parts of a part of parts likewise, so that
-    an element goes through `part` roundings on each of log(n) / log(part) levels. read and write take the places
-    outside of the axis, along it and inside of it.
+    """A running reduction. An axis longer than `part` is processed in parts, and the parts in the same way, so that an
+    element is rounded `part` times on each of log(n) / log(part) levels. read and write take the positions outside of
+    the axis, along it and inside of it.
     """
 
     def __init__(self, body: GraphLowering, name: str, accumulator: Callable[[], Accumulator], part: int):
         self.body, self.name, self.accumulator, self.part = body, name, accumulator, part
 
     def kernel(self, sizes: Sizes, read: Read, write: Write) -> Kernel:
-        """One after the other along the axis."""
+        """One element after the other along the axis."""
         outer, n, inner = sizes
         o, i = Var("o"), Var("i")
 
@@ -175,8 +175,8 @@ class Running:
         return self.body.kernel(self.name, wrap(loops, self._level(n, nodes.i32(0), None, step)[1]))
 
     def _level(self, size: int, at: Expr, before: Expr | None, step: Step) -> tuple[Accumulator, list[Stmt]]:
-        """(the accumulator, the reduction) of `size` elements from `at` on. step(t, acc, before): what element t
-        does, with what is before its part.
+        """(the accumulator, the reduction) of `size` elements from `at` on. step(t, acc, before): the effect of element
+        t; before is the result of earlier parts.
         """
         acc = self.accumulator()
         if size <= self.part:
@@ -205,7 +205,7 @@ class Running:
         ]
 
     def at_once(self, sizes: Sizes, read: Read, write: Write) -> list[Stmt]:
-        """The parts side by side: what each comes to, running reductions of that, then the elements."""
+        """The parts in parallel: the result of each, running reductions of these, then the elements."""
         outer, n, inner = sizes
         if n <= LONG:
             return [self.kernel(sizes, read, write)]

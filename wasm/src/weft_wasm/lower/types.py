@@ -1,4 +1,4 @@
-"""Dtypes of the language as storage and as scalars of the loop IR, and the error of what can't be lowered."""
+"""Dtypes of the language as storage and as scalars of the loop IR, and the error for programs that can't be lowered."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LoweringError(BackendError):
 
 
 def array_type(v: Var | Literal) -> ShapedArray:
-    """What is known of a variable that stands for an array; LoweringError for one that doesn't."""
+    """The data of a variable that represents an array. Raises LoweringError for one that does not."""
     if not isinstance(v.aval, ShapedArray):
         raise LoweringError(f"{v!r} is no array, so the wasm and webgpu backends can't store it; use the cpu backend.")
     return v.aval
@@ -74,12 +74,12 @@ def scalar_dtype(storage: str) -> str:
 
 
 def memory_dtype(storage: str) -> str:
-    """The loop IR's dtype of what lies in memory: bytes for formats that it doesn't have."""
+    """The loop IR's dtype of stored elements: bytes for formats that it does not have."""
     return "u8" if storage in FORMATS else storage
 
 
 def narrow(e: Expr, storage: str) -> Expr:
-    """A computed value as what a buffer of that dtype holds."""
+    """A computed value in the form that a buffer of that dtype stores."""
     # it has been rounded already
     if type(e) is nodes.Convert and e.x.dtype == storage and storage in nodes.STORAGE_FLOATS:
         return e.x
@@ -93,7 +93,7 @@ def narrow(e: Expr, storage: str) -> Expr:
 
 
 def widen(e: Expr, storage: str) -> Expr:
-    """A loaded value as what is computed with."""
+    """A loaded value in the form for computing."""
     return (
         nodes.Convert(e, "f32") if storage in nodes.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
     )
@@ -102,8 +102,8 @@ def widen(e: Expr, storage: str) -> Expr:
 def rounded_to_storage(e: Expr, storage: str) -> Expr:
     """A computed value as it is read back from a buffer of that dtype.
 
-    Whoever computes a value again must see what others have loaded: a maximum is compared with the operands that it was
-    made of.
+    Code that computes a value again must see the same loads: a maximum is compared with the operands that it was made
+    of.
     """
     return (
         widen(narrow(e, storage), storage)
@@ -148,7 +148,7 @@ def highest(storage: str) -> Const:
 
 
 class Callback(NamedTuple):
-    """What a program calls: `name` is the primitive, `ins` and `outs` the avals of the arrays that it hands over."""
+    """A host call of a program: `name` is the primitive, `ins` and `outs` the avals of the arrays that it passes."""
 
     name: str
     callback: HostFunction

@@ -40,7 +40,7 @@ from weft_wasm.lower.types import LoweringError, constant, scalar_dtype
 
 
 class Elements(Protocol):
-    """What rules read operands by: `emit.Reader`."""
+    """Reads operands, for rules: `emit.Reader`."""
 
     def element(self, v: Value, blocks: Blocks) -> Expr: ...
 
@@ -244,7 +244,7 @@ def clamped_start(start: Expr, limit: int) -> Expr:
 
 
 def inside_bounds(start: Expr, limit: int) -> Expr | None:
-    """Whether 0 ≤ start ≤ limit in the start's own dtype; None if that is sure."""
+    """Whether 0 ≤ start ≤ limit in the start's own dtype; None if that is certain."""
     bits = 8 * nodes.ITEMSIZE[start.dtype]
     top = (1 << (bits - (start.dtype in nodes.SIGNED))) - 1
     upper = nodes.le(start, limit) if limit < top else None

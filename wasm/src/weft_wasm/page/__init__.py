@@ -1,4 +1,4 @@
-"""Programs for pages without Python: what `weft.export.web` writes into a folder.
+"""Programs for pages without Python: the files that `weft.export.web` writes into a folder.
 
 `name.wasm` is the module, with its metadata and constants in custom sections; `name.relaxed.wasm` the same for engines
 with relaxed SIMD, where that differs; `name.bin` the arrays that the function closes over; `name.js` and `name.d.ts`
@@ -74,7 +74,7 @@ def write_page(
     texts |= {shared: _own(shared) for shared in SHARED}
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    if not (target / "package.json").exists():  # Node and bundlers ask what .js files are
+    if not (target / "package.json").exists():  # Node and bundlers check the format of .js files
         texts["package.json"] = '{ "type": "module" }\n'
     for stale in (f"{name}.relaxed.wasm", f"{name}.bin"):
         (target / stale).unlink(missing_ok=True)

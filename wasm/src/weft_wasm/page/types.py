@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 Tree = Any  # a number of an input or output, None, or a list or dict of trees
 
-# dtype -> the typed array of its elements, and what stands for one of no axes
+# dtype -> the typed array of its elements, and the type of an array without axes
 ARRAYS = {
     "bool": ("Uint8Array", "boolean"),
     "int8": ("Int8Array", "number"),
@@ -26,7 +26,7 @@ ARRAYS = {
 
 
 def declarations(signature: dict[str, Any], notes: Sequence[str]) -> str:
-    """The text; notes: what is said of each input, then of each output."""
+    """The text; notes: a remark on each input, then on each output."""
     inputs, outputs, count = signature["inputs"], signature["outputs"], len(signature["inputs"])
     args = "".join(
         f"{_comment(a['tree'], notes)}  {a['name']}: {_type(a['tree'], inputs, notes, 1)},\n" for a in signature["args"]

@@ -53,8 +53,8 @@ def is_sum(body: list[Stmt], acc: Local) -> bool:
 
 def in_blocks(s: For, block: int, in_lanes: bool = False) -> list[Stmt]:
     """acc += Σ over n terms → acc += Σ over blocks of Σ over `block` terms, so that rounding errors do not grow with n.
-    The blocks' sums are added in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses
-    kept beside the total.
+    The blocks' sums are added in f64, or, in the lanes of a vector loop (`in_lanes`), with the rounding error of each
+    addition kept beside the total.
     """
     if type(s.extent) is not int or s.extent < 32 or s.extent < 2 * block:
         return [s]
@@ -88,7 +88,7 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list[Stmt]:
 
 
 def exact_add(total: Local, part: Expr, lost: Local) -> list[Stmt]:
-    """total += part, and lost += what the rounding took (D. Knuth's two-sum); nothing where the sum is not finite."""
+    """total += part, and lost += the rounding error (D. Knuth's two-sum); no change if the sum is not finite."""
     whole, moved = Var("whole", total.dtype), Var("moved", total.dtype)
     error = Var("error", total.dtype)
     return [
@@ -117,7 +117,7 @@ def with_more_accumulators(s: For, most: int) -> list[Stmt]:
         return out + [Assign(acc, Binary(op, acc, part)) for part in parts]
     wide: list[Expr] = [convert(part, "f64") for part in parts]
     total = functools.reduce(lambda a, b: Binary("add", a, b), wide)
-    return [*out, Assign(acc, Binary("add", acc, convert(total, "f32")))]  # a loop around this one adds to acc too
+    return [*out, Assign(acc, Binary("add", acc, convert(total, "f32")))]  # a surrounding loop adds to acc too
 
 
 def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
@@ -147,8 +147,8 @@ def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
 
 
 def _count(s: For, times: int, most: int) -> int:
-    """How many streams a reduction that runs so many times is to read, so that memory is kept busy: 0 where it reads
-    little, or where a term has more than `most` nodes, so that functions need the registers.
+    """How many streams a reduction with this many iterations should read, so that memory is kept busy: 0 if it reads
+    little, or if a term has more than `most` nodes, so that functions need the registers.
     """
     steps = [x for x in s.body if isinstance(x, (Let, Assign))]
     if s.kind != "reduce" or type(s.extent) is not int or len(steps) < len(s.body):
@@ -163,10 +163,10 @@ def _count(s: For, times: int, most: int) -> int:
 
 
 def extrema_by_bits(s: For) -> tuple[list[Stmt], For, list[Stmt]]:
-    """(before, loop, after): a reduction with its f32 maxima and minima found in integers, where they are one
-    instruction each. A SIMD maximum of floats takes many on x86, because of NaN and of the sign of zero. As signed
-    numbers the bits of floats that are not negative are ordered as those are, as unsigned ones the bits of negative
-    floats backwards, and each NaN lies beyond the infinity of its sign.
+    """(before, loop, after): a reduction with its f32 maxima and minima computed on integers, where each is one
+    instruction. A SIMD maximum of floats takes many on x86, because of NaN and of the sign of zero. As signed integers,
+    the bits of nonnegative floats have the order of the floats; as unsigned ones, the bits of negative floats have the
+    reverse order; and each NaN is beyond the infinity of its sign.
     """
     before: list[Stmt] = []
     body: list[Stmt] = []

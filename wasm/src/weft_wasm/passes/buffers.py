@@ -34,10 +34,10 @@ class MemoryPlan:
 
 
 def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
-    """(read, written) buffers of a kernel of which the written one may take the storage of the read one.
+    """(read, written) buffers of a kernel where the written one may take the storage of the read one.
 
-    That is so in one nest of parallel loops where both are only used at one and the same index, another one in each
-    iteration, and what is read is read before the first write.
+    This holds in one nest of parallel loops in which both are used only at one index, which differs in each iteration,
+    and all reads come before the first write.
     """
     body = kernel.body
     extents: dict[Var, int | Expr] = {}
@@ -102,8 +102,8 @@ def plan(program: Program) -> MemoryPlan:
 
 
 def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
-    """(offsets, bytes) of the private buffers: kernels use one area after another, those of one kernel lie side by
-    side.
+    """(offsets, bytes) of the private buffers: kernels use one area after another; the buffers of one kernel have
+    separate areas.
     """
     offsets: dict[Buffer, int] = {}
     size = 0
@@ -119,7 +119,7 @@ def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
 def _take_over(
     partners: Sequence[Buffer], offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int
 ) -> int | None:
-    """The offset of a buffer that dies where this one is born, if nothing else is alive there."""
+    """The offset of a buffer that ends where this one begins, if nothing else is alive there."""
     for old in partners:
         at = offsets.get(old)
         if at is not None and sum(offset < at + need and at < end for offset, end in busy) == 1:

@@ -1,8 +1,8 @@
 """Reductions down the columns of a matrix, row by row.
 
 Walking down one column after the other would touch a new page of memory at every step. So all columns of a part of the
-matrix are reduced together: a few rows at a time, with what has been found so far in arrays as long as a row, which
-stay in the first cache.
+matrix are reduced together, a few rows at a time. Intermediate results are in arrays as long as a row, which stay in
+the first-level cache.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Stride = Callable[[Expr, Var], int | None]
 
 
 def interchanged(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: list[Buffer]) -> list[Stmt] | None:
-    """The nest whose `body` reduces down each column of `axis`, as loops over rows; None where it is something else, or
+    """The nest whose `body` reduces down each column of `axis`, as loops over rows; None if it has another form, or
     would not gain. `temps` gets the buffers that it needs.
     """
     loops = {k: s for k, s in enumerate(body) if type(s) is For}
@@ -53,7 +53,7 @@ def interchanged(axis: For, body: list[Stmt], vectors: int, stride: Stride, temp
     if any(type(s) is Store for s in body[:last]) or not all(_is_far(axis, s, stride) for s in loops.values()):
         return None
     changed = [acc for s in loops.values() for acc in assigned_outside(s)]
-    # what is bound between two loops that change it would be another value after the second
+    # a value bound between two loops that change it would differ after the second
     if len(set(changed)) < len(changed):
         return None
     before = [x for s in body[: last + 1] for x in (_in_integers(s) if type(s) is For else [s])]
@@ -66,7 +66,7 @@ def _in_integers(loop: For) -> list[Stmt]:
 
 
 def _is_far(axis: For, loop: For, stride: Stride) -> bool:
-    """Whether a loop reduces, each by itself, rows that lie far apart."""
+    """Whether a loop reduces, each separately, rows that are far apart in memory."""
     accumulators = set(assigned_outside(loop))
     steps = [s for s in loop.body if isinstance(s, (Let, Assign))]
     if loop.kind != "reduce" or type(loop.extent) is not int or loop.extent < 2 * ROWS or len(steps) < len(loop.body):
@@ -88,8 +88,8 @@ def _is_far(axis: For, loop: For, stride: Stride) -> bool:
 
 
 class _Interchange:
-    """Makes the nest of `interchanged`: of what reduces, and of what is done with the results. Within, a column is
-    known by its number in its part, `here`.
+    """Builds the nest of `interchanged`: the reductions, and the operations on their results. Inside, a column is
+    identified by its number in its part, `here`.
     """
 
     def __init__(self, axis: For, body: list[Stmt], rest: list[Stmt], vectors: int, temps: list[Buffer]):
@@ -108,8 +108,8 @@ class _Interchange:
         return out + (self.part(i32(whole * self.width), rest) if rest else [])
 
     def part(self, first: Expr, columns: int) -> list[Stmt]:
-        """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as
-        expressions. The buffers are this part's alone, so that threads can share its loop whatever stands beside it.
+        """The whole body for some columns. `self.known` holds its results: locals as buffers, bindings as expressions.
+        The buffers are private to this part, so that threads can share its loop.
         """
         self.columns, self.known = columns, {self.axis.var: first + self.here}
         out: list[Stmt] = []
@@ -128,8 +128,8 @@ class _Interchange:
         return [*out, self.lanes(self.at_last())]
 
     def at_last(self) -> list[Stmt]:
-        """What is done with the results. What is known of memory is bound before the first store, which may change
-        it.
+        """The operations on the results. Values read from memory are bound before the first store, which may change
+        memory.
         """
         known = dict(self.known)
         bound: list[Stmt] = []
@@ -141,7 +141,7 @@ class _Interchange:
         return [*bound, *fresh(self.rest, known)]
 
     def reduce(self, loop: For) -> list[Stmt]:
-        """One loop over all rows; its locals are known from there on."""
+        """One loop over all rows; its locals are known afterwards."""
         accumulators = assigned_outside(loop)
         sums = [acc for acc in accumulators if acc.dtype in FLOATS and is_sum(loop.body, acc)]
         totals = {acc: self.array(acc, "") for acc in accumulators}
@@ -172,7 +172,7 @@ class _Interchange:
         return out
 
     def rows(self, loop: For, first: Expr, count: int, into: dict[Local, Buffer], sums: list[Local]) -> list[Stmt]:
-        """Combines `count` rows with what the arrays hold; sums begin anew."""
+        """Combines `count` rows with the values in the arrays; sums start again."""
         together = self.together(loop)
         whole, rest = divmod(count, together)
         step = Var(loop.var.name)
@@ -219,7 +219,7 @@ class _Interchange:
         return self.lanes(statements)
 
     def add_up(self, totals: dict[Local, Buffer], parts: dict[Local, Buffer], lost: dict[Local, Buffer]) -> For:
-        """Adds the sums of some rows to those of all, and what rounding takes to what it has taken."""
+        """Adds the sums of some rows to those of all rows, and the rounding errors to the accumulated ones."""
         statements: list[Stmt] = []
         for acc, part in parts.items():
             total, error = Local(f"{acc.name}.sum", acc.dtype), Local(f"{acc.name}.error", acc.dtype)

@@ -1,12 +1,13 @@
-"""Neighbouring kernels that go over the same rows become one: what one has read or written is still in the cache when
-the next comes to it.
+"""Joins adjacent kernels that process the same rows: data that one has read or written is still in the cache when the
+next one uses it.
 
 A kernel that is one parallel loop uses a buffer by rows if all its indices are row * size + something below size. Two
-such kernels may run row by row if whatever one of them writes and the other touches is used by the same rows in both.
-An array that nobody sees but row by row shrinks to one row.
+such kernels may run row by row if every buffer that one of them writes and the other uses is used by the same rows in
+both. An array that is used only row by row shrinks to one row.
 
-After scheduling, products of batches and their neighbours do the same with matrices, or blocks of their rows, for rows:
-attention has the scores of a block of queries, their softmax and what it weighs together before the next block.
+After scheduling, products of batches and adjacent kernels are joined in the same way, with matrices, or blocks of their
+rows, instead of rows: attention computes the scores of a block of queries, their softmax and the weighted values
+together before the next block.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ BATCH_BYTES = 4 << 20  # of all matrices, likewise in the farther ones
 WORTH = 128 << 10  # bytes that two kernels must share to become one
 SHORTEST = 16  # elements of a row that is worth keeping
 
-# two kernels as one; None where they can't be, or it would not pay
+# two kernels as one; None if they can't be joined, or it would not pay
 Join = Callable[[Kernel, Kernel, dict[Buffer, Buffer]], Kernel | None]
 
 
 @dataclass(slots=True)
 class BufferUse:
-    """How a kernel uses a buffer: the elements of a row, or None where it is not used by rows."""
+    """How a kernel uses a buffer: the elements of a row, or None if it is not used by rows."""
 
     row: int | None
-    base: frozenset[tuple[Expr, int]] = frozenset()  # what is added to the index and does not change within the kernel
+    base: frozenset[tuple[Expr, int]] = frozenset()  # a loop-invariant term of the index
     written: bool = False
 
 
 def fuse_kernels(program: Program) -> Program:
-    """The program with neighbouring kernels made one where that pays."""
+    """The program with adjacent kernels joined where that pays."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
     program = _with_rows(
@@ -72,7 +73,9 @@ def fuse_kernels(program: Program) -> Program:
 
 
 def _with_rows(program: Program, body: list[Stmt], made: list[Kernel]) -> Program:
-    """The program with a new body, where temps that only one of the kernels in `made` uses become rows of its own."""
+    """The program with a new body, where temps that only one of the kernels in `made` uses become private rows of
+    it.
+    """
     found = {
         kernel: {
             b: row
@@ -103,7 +106,7 @@ def _with_rows(program: Program, body: list[Stmt], made: list[Kernel]) -> Progra
 
 
 def _leaves(body: list[Stmt]) -> Iterator[Stmt]:
-    """Kernels and whatever else does something by itself, in all blocks of the program level."""
+    """Kernels and other statements with an effect of their own, in all blocks of the program level."""
     for s in body:
         match s:
             case For() | While() | If() | Switch():
@@ -115,7 +118,7 @@ def _leaves(body: list[Stmt]) -> Iterator[Stmt]:
 
 
 def _neighbours(body: list[Stmt], storage: dict[Buffer, Buffer], made: list[Kernel], join: Join) -> list[Stmt]:
-    """One block with kernels made one that stand beside each other; `made` gets them."""
+    """One block with adjacent kernels joined; `made` gets the new ones."""
     out: list[Stmt] = []
     for s in body:
         last = out[-1] if out else None
@@ -131,7 +134,7 @@ def _neighbours(body: list[Stmt], storage: dict[Buffer, Buffer], made: list[Kern
 
 
 def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
-    """Both kernels as one, or None where they can't be, or it would not pay."""
+    """Both kernels as one; None if they can't be joined, or it would not pay."""
     if first.plain or second.plain or not _may_join(first, second, storage, ROW_BYTES):
         return None
     (loop,), (more,) = _loops(first.body, 1), _loops(second.body, 1)
@@ -139,8 +142,8 @@ def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Ker
 
 
 def _reduced_as_written(body: list[Stmt]) -> list[Stmt]:
-    """Statements where a loop that reduces what the loop before it has written, element by element, does so in that
-    very loop.
+    """Statements in which a loop that reduces, element by element, what the preceding loop has written does so in that
+    same loop.
     """
     out: list[Stmt] = []
     for s in body:
@@ -157,8 +160,8 @@ def _reduced_as_written(body: list[Stmt]) -> list[Stmt]:
 
 
 def _both(first: Stmt, second: For) -> For | None:
-    """A loop that writes and one that reduces what it has written as one; None where they can't be, or where the first
-    is full of functions: their constants leave no registers for sums.
+    """A loop that writes and one that reduces the written values as one; None if they can't be joined, or if the first
+    computes many functions, whose constants leave no registers for sums.
     """
     if (
         type(first) is not For
@@ -218,8 +221,8 @@ def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most
 
 
 def fuse_batches(program: Program) -> Program:
-    """The scheduled program with products of batches and their neighbours made one that go over the same batch: what
-    one has made of a matrix, or of a block of its rows, is still in the cache when the next comes to it.
+    """The scheduled program with products of batches and adjacent kernels over the same batch joined: the results for a
+    matrix, or a block of its rows, are still in the cache when the next kernel uses them.
     """
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
@@ -229,8 +232,8 @@ def fuse_batches(program: Program) -> Program:
 
 
 def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
-    """Both kernels as one over the batch of the product that one of them is, and over its blocks of rows where
-    possible, or None where they can't be, or it would not pay.
+    """Both kernels as one over the batch of the product that one of them is, and over its blocks of rows if possible;
+    None if they can't be joined, or it would not pay.
     """
     product = first if first.plain else second
     if not product.plain:
@@ -252,8 +255,8 @@ def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) 
 
 
 def _in_turn(body: list[Stmt], more: list[Stmt], depth: int) -> list[Stmt]:
-    """Two nests of `depth` loops as one. What the second does before an inner loop comes before the first's: it
-    packs what no row changes.
+    """Two nests of `depth` loops as one. The statements of the second before an inner loop come before those of the
+    first: they pack values that do not depend on the row.
     """
     (loop,), (second,), before, others = _loops(body, 1), _loops(more, 1), body[:-1], more[:-1]
     inner = fresh(second.body, {second.var: loop.var})
@@ -271,7 +274,7 @@ def _counts(kernel: Kernel) -> list[int]:
 
 
 def _loops(body: list[Stmt], depth: int) -> list[For]:
-    """The loops over rows, from the outermost on: each is the last statement in the one around it."""
+    """The loops over rows, from the outermost on: each is the last statement in the surrounding one."""
     loops: list[For] = []
     while len(loops) < depth:
         loop = body[-1]
@@ -283,7 +286,9 @@ def _loops(body: list[Stmt], depth: int) -> list[For]:
 
 
 def _split(kernel: Kernel, counts: list[int]) -> Kernel | None:
-    """A kernel whose outermost loops have `counts` iterations, its own cut in as many runs; None where it can't be."""
+    """A kernel whose outermost loops have `counts` iterations, its own divided into that many runs; None if that is
+    impossible.
+    """
     loop = kernel.body[0] if len(kernel.body) == 1 else None
     if type(loop) is not For or loop.kind != "parallel" or type(loop.extent) is not int:
         return None
@@ -304,8 +309,8 @@ def _split(kernel: Kernel, counts: list[int]) -> Kernel | None:
 
 
 def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
-    """(read, written) buffers of a kernel that goes over rows of which the written one may take the storage of the read
-    one: a row of the one is written after that of the other has been read for the last time.
+    """(read, written) buffers of a kernel over rows where the written one may take the storage of the read one: a row
+    of the former is written after that of the latter has been read for the last time.
     """
     uses = _uses(kernel, scheduled=True)
     if uses is None:
@@ -369,7 +374,7 @@ def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
 
 
 def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, BufferUse] | None:
-    """How a kernel that is a loop over rows, and not `scheduled` yet, uses its buffers; None if it is none."""
+    """How a kernel that is a loop over rows, and not `scheduled` yet, uses its buffers; None for other kernels."""
     body = kernel.plain or kernel.body
     if len(body) != 1 or kernel.workgroup or type(body[0]) is not For or body[0].kind != "parallel":
         return None
@@ -422,7 +427,7 @@ def _row_of(
     inner = {t: c for t, c in terms.items() if t in extents}
     if abs(size) == 1 and inner:
         return None
-    # rows are counted on from one iteration of an outer loop to the next
+    # rows continue from one iteration of an outer loop to the next
     for outer, loop in zip(loops[-2::-1], loops[::-1]):
         step *= loop.count
         if terms.get(outer.var, 0) != step:

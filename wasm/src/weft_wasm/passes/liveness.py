@@ -1,8 +1,8 @@
-"""When the temps of a program must hold what they hold.
+"""The lifetimes of a program's temps.
 
 Time is the order of the program-level statements; a kernel is one point. A temp lives from its first use to its last.
-In a loop it lives through all of it if it is used outside as well, or if an iteration may read what another one has
-written: `needed` proves for the others that whatever is read was written before in the same iteration.
+In a loop it lives through the whole loop if it is used outside as well, or if an iteration may read values that another
+one has written: `needed` proves for the others that all values read were written before in the same iteration.
 """
 
 from __future__ import annotations
@@ -100,15 +100,15 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
 
 
 class _Summaries:
-    """What statements need of temps, and which they fill: written wholly, whatever happens. Kernels are looked at
-    once.
+    """The temps that statements need, and those that they fill: write completely, in every execution. Kernels are
+    analysed once.
     """
 
     def __init__(self) -> None:
         self.kernels: dict[Kernel, tuple[set[Buffer], set[Buffer]]] = {}
 
     def iteration(self, s: For | While) -> set[Buffer]:
-        """The temps of which one iteration of a loop may read what was there before it."""
+        """The temps of which one iteration of a loop may read values from before it."""
         filled: set[Buffer] = set()
         needs: set[Buffer] = set()
         if isinstance(s, While):
@@ -116,7 +116,9 @@ class _Summaries:
         return needs | self.block(s.body, filled)
 
     def block(self, body: list[Stmt], filled: set[Buffer]) -> set[Buffer]:
-        """What statements need in this order, where some buffers are filled already; adds those that they fill."""
+        """The temps that statements need in this order, if some buffers are filled already; adds those that they
+        fill.
+        """
         needs: set[Buffer] = set()
         for s in body:
             if not isinstance(s, While):
@@ -154,7 +156,7 @@ class _Summaries:
         return needs
 
     def kernel(self, kernel: Kernel) -> tuple[set[Buffer], set[Buffer]]:
-        """(temps of which a kernel may read what was there before it, temps that it fills)."""
+        """(temps of which a kernel may read values from before it, temps that it fills)."""
         hit = self.kernels.get(kernel)
         if hit is None:
             reads, writes = (set(x) for x in touched(kernel.body))
@@ -172,14 +174,14 @@ class _Summaries:
 
 
 def _unfilled(s: Stmt, filled: set[Buffer]) -> set[Buffer]:
-    """What the expressions of a statement read of buffers that are not filled."""
+    """The buffers that are not filled and that the expressions of a statement read."""
     return {b for e in expressions(s) for b in loaded(e)} - filled
 
 
 @dataclass(slots=True)
 class _Part:
-    """The elements Σ terms + start … + size of a buffer, for which the loops around a block stand; the first `done`
-    of them are written.
+    """The elements Σ terms + start … + size of a buffer, for the current values of the surrounding loops; the first
+    `done` of them are written.
     """
 
     terms: dict[Expr, int]
@@ -189,7 +191,7 @@ class _Part:
 
 
 class _Scan:
-    """Goes through a kernel and follows what has been written of one buffer."""
+    """Walks through a kernel and tracks which elements of one buffer have been written."""
 
     def __init__(self, buffer: Buffer):
         self.buffer = buffer
@@ -199,8 +201,8 @@ class _Scan:
         self.exposed = False
 
     def kernel(self, kernel: Kernel) -> tuple[bool, bool]:
-        """(whether it writes all of the buffer, whatever happens; whether it may read an element before it has
-        written it).
+        """(whether it writes the whole buffer in every execution; whether it may read an element before it has written
+        it).
         """
         self.block(kernel.body)
         return self.parts[0].done == self.buffer.size, self.exposed
@@ -248,7 +250,7 @@ class _Scan:
             del self.extents[s.var]
 
     def nest(self, s: For) -> bool:
-        """Loops around stores alone, in any order: whether they write one run of elements."""
+        """Loops around stores alone, in any order: whether they write one contiguous run of elements."""
         extents: dict[Expr, int] = {}
         body: list[Stmt] = [s]
         while len(body) == 1 and isinstance(inner := body[0], For) and type(inner.extent) is int:
@@ -275,7 +277,7 @@ class _Scan:
         return True
 
     def slices(self, s: For, extent: int) -> None:
-        """A loop of which each iteration may write a slice of its own."""
+        """A loop in which each iteration may write its own slice."""
         part = self.parts[-1]
         step = next(
             (
@@ -307,7 +309,7 @@ class _Scan:
                         self.exposed |= form not in written and not any(self.within(form, part) for part in self.parts)
 
     def within(self, form: Linear, part: _Part) -> bool:
-        """Whether an index lies in what is written of a part."""
+        """Whether an index is in the written elements of a part."""
         if part.done == self.buffer.size:
             return True
         terms, low = form
@@ -324,8 +326,8 @@ class _Scan:
 
 
 def _run(stores: list[Linear], extents: dict[Expr, int], part: _Part) -> int:
-    """How many elements stores in a nest of loops write one after the other from where a part is written to; 0 if it
-    is not that.
+    """How many elements the stores in a nest of loops write contiguously from the end of a part's written elements; 0
+    for other stores.
     """
     if not stores or any(terms != stores[0][0] for terms, _ in stores):
         return 0

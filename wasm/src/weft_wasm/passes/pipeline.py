@@ -1,6 +1,4 @@
-"""The passes over the loop IR, in the order in which they run. Each makes a program of a program and leaves what it
-computes as it is.
-"""
+"""The passes over the loop IR, in the order in which they run. Each maps a program to an equivalent program."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ from weft_wasm.passes import kernel_fusion, polls, prefetch, schedule, threads
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A step from loop IR to loop IR, which leaves what a program computes as it is, bit for bit, or (exact=False) but
-    for the rounding of float sums.
+    """A step from loop IR to loop IR that preserves the results of a program, bit for bit, or (exact=False) except for
+    the rounding of float sums.
 
-    needs: what must hold of the program that it is given, beside what the verifier checks.
+    needs: conditions on its input, besides those that the verifier checks.
     """
 
     name: str
@@ -30,7 +28,7 @@ class Pass:
 
 After: TypeAlias = Callable[[Pass, Program], None]
 
-LOWERING = Pass("lowering", lambda program: program)  # what the first pass is given
+LOWERING = Pass("lowering", lambda program: program)  # the input of the first pass
 # Before the buffers of a program get their places (`buffers.py`),
 BEFORE_PLANNING = (
     Pass(
@@ -63,7 +61,7 @@ AFTER_PLANNING = (
 
 
 def run_passes(passes: Iterable[Pass], program: Program, after: After | None = None) -> Program:
-    """The program that the passes, one after the other, make of a program."""
+    """The result of running the passes, one after the other, on a program."""
     for step in passes:
         program = step.run(program)
         if after is not None:
@@ -72,7 +70,7 @@ def run_passes(passes: Iterable[Pass], program: Program, after: After | None = N
 
 
 def verify_after(step: Pass, program: Program) -> None:
-    """Verifies what a pass has made, and names the pass."""
+    """Verifies the output of a pass; an error names the pass."""
     try:
         verify(program)
     except VerifyError as e:

@@ -1,8 +1,9 @@
-"""Where a program looks whether it is to stop: in loops around kernels, and in the loops of kernels that take long.
+"""Inserts polls, where a program checks whether it must stop: in loops around kernels, and in the loops of kernels that
+take long.
 
-A poll costs about a nanosecond. It stands where that doesn't show: in iterations that take hundreds of times as long,
-or, where iterations are short, once for each run of many. Nothing runs much longer than `LONG` without one. Times are
-the estimates of `threads.Costs`, which may be wrong by a few times; people notice tenths of a second.
+A poll costs about a nanosecond. It is placed where that cost is negligible: in iterations that take hundreds of times
+as long, or, if iterations are short, once for each run of many. No code runs much longer than `LONG` without a poll.
+Times are the estimates of `threads.Costs`, which may be wrong by a few times; people notice tenths of a second.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from weft_wasm.ir.rewriting import fresh
 from weft_wasm.ir.traversal import touched
 from weft_wasm.passes.threads import BYTE, LANES, UNIT, Costs
 
-LONG = 10_000_000  # ns: what takes less has no poll inside
+LONG = 10_000_000  # ns: shorter code has no poll inside
 SHORT = 500  # ns: iterations that take less share a poll
-RUN = 1_000_000  # ns: those that share one take about this long together
+RUN = 1_000_000  # ns: iterations that share a poll take about this long together
 
 
 def place(program: Program) -> Program:
@@ -44,8 +45,8 @@ def place(program: Program) -> Program:
 
 
 def _block(body: Sequence[Stmt], begins: bool = False) -> list[Stmt]:
-    """Statements of the program level, with a poll wherever `LONG` has passed since the last. begins: they begin with
-    one, as the body of a loop.
+    """Program-level statements, with a poll wherever `LONG` has passed since the last. begins: they begin with one, as
+    the body of a loop does.
     """
     out: list[Stmt] = [Poll()] if begins else []
     passed = 0.0
@@ -118,8 +119,8 @@ def _loop(s: For, most: _Most, costs: Costs) -> list[Stmt]:
 
 
 def _runs(s: For, size: int) -> list[Stmt]:
-    """A loop of short iterations as one over runs of `size` iterations, and what is left over. The sums of a vector
-    loop would be others, so such a loop stays whole: sums are in blocks already (`accumulators.py`).
+    """A loop of short iterations as a loop over runs of `size` iterations, and the remaining iterations. In a vector
+    loop this would change the sums, so it stays whole: sums are in blocks already (`accumulators.py`).
     """
     extent = s.extent
     sums = s.kind == "reduce" and s.vector and any(acc.dtype in FLOATS for acc in reductions(s))

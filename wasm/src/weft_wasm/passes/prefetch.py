@@ -1,9 +1,9 @@
 """Rows of large arrays fetched before their turn.
 
-A kernel that goes over each row several times waits for memory in its first pass and leaves it idle in the others:
-processors fetch ahead within a page, and a row is often as long as one. So a later pass, the one with most to compute,
-also loads the next row. Nobody wants the values; but engines keep loads, since they might trap, and the processor
-fetches what they name.
+A kernel that processes each row several times waits for memory in its first pass and leaves memory idle in the others:
+processors prefetch within a page, and a row is often as long as a page. So a later pass, the one that computes most,
+also loads the next row. The loaded values are not used, but engines keep loads, since they might trap, and the
+processor fetches their cache lines.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.ir.rewriting import map_kernels
 
 LARGE = 1 << 20  # bytes: smaller arrays stay in the second cache
-# bytes of a row: shorter ones are fetched as one stream, and of longer ones the beginning would be pushed out again
+# bytes of a row: shorter ones are fetched as one stream, and the beginning of longer ones would be evicted again
 SHORT, LONG = 1 << 11, 1 << 15
 
 
 def fetch_ahead(program: Program) -> Program:
-    """The scheduled program with such loads. Buffers' storage must have been planned: the loads read what other rows
-    may be written over.
+    """The scheduled program with such loads. The storage of buffers must have been planned: the loads read rows that
+    other iterations may overwrite.
     """
     return map_kernels(program, lambda body: [_rows(s) if type(s) is For and s.kind == "parallel" else s for s in body])
 
@@ -54,7 +54,7 @@ def _calls(s: For) -> bool:
 
 
 def _source(rows: For, first: For) -> tuple[Buffer, int] | None:
-    """(array, elements of a row) that the first pass reads row by row from memory; None where there is none, or
+    """(array, elements of a row) that the first pass reads row by row from memory; None if there is no such array, or
     several.
     """
     found: set[tuple[Buffer, int]] = set()

@@ -1,7 +1,7 @@
 """Schedules: how loop nests run. `auto` chooses the order of the loops of every nest of a program, and which of them
 run in SIMD lanes.
 
-None of it changes what a program computes, except the rounding of float sums.
+Scheduling does not change the results of a program, except for the rounding of float sums.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def nest_of(loop: For) -> tuple[list[For], list[Stmt]]:
 def schedule_loops(program: Program) -> Program:
     """The program with every nest scheduled for SIMD. Loops that carry a schedule already stay as they are.
 
-    Without "simd128" the vector loops run as scalar ones; long sums are in blocks all the same.
+    Without "simd128" the vector loops run as scalar loops; long sums are in blocks nevertheless.
     """
     temps: list[Buffer] = []
     program = map_kernels(program, lambda body: _Chooser(temps).block(body))
@@ -94,7 +94,7 @@ class _Chooser:
 
     def nest(self, s: For) -> list[Stmt]:
         if any(type(inner) is For and (inner.vector or inner.unroll > 1) for inner in walk([s])):
-            return [s]  # scheduled by whoever wrote it
+            return [s]  # scheduled by its author
         if s.kind == "reduce":
             return self.reduction(s)
         if s.kind == "sequential" or type(s.extent) is not int:
@@ -140,14 +140,14 @@ class _Chooser:
         return axis
 
     def may_vectorise(self, body: list[Stmt]) -> bool:
-        """Whether control flow inside doesn't stand in the way (tests that could depend on the lane)."""
+        """Whether inner control flow permits lanes (tests that could depend on the lane do not)."""
         return all(
             type(x) in (Let, Declare, Assign, Store, For) and not (type(x) is For and type(x.extent) is not int)
             for x in walk(body)
         )
 
     def score(self, body: list[Stmt], var: Var, depth: int = 0) -> float:
-        """How well accesses suit lanes along var: the weight of contiguous ones minus what gathers cost."""
+        """How well accesses suit lanes along var: the weight of contiguous accesses minus the cost of gathers."""
         total = 0.0
         seen: set[Expr] = set()
         for s in body:
@@ -171,7 +171,7 @@ class _Chooser:
         return total
 
     def stride(self, index: Expr, var: Var) -> int | None:
-        """Elements an index moves when var does: a constant, or None."""
+        """The number of elements by which an index moves when var does: a constant, or None."""
         terms, _ = linear(index, self.forms)
         if any(t is not var and type(t) is not Var and any(node is var for node in walk_expr(t)) for t in terms):
             return None
@@ -188,7 +188,7 @@ class _Chooser:
         ]
 
     def in_lanes(self, s: For) -> list[Stmt]:
-        """A reduction in vectors, as many of them at a time as leave registers for what it sums."""
+        """A reduction in vectors, as many at a time as leave registers for its operands."""
         if s.count < 64:
             return [replace(s, vector=1)]
         before, loop, after = extrema_by_bits(s)

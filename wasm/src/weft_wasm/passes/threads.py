@@ -1,9 +1,8 @@
 """Which loops threads share.
 
-A loop with `tasks=n` may be cut into runs of at least n iterations that threads take one after the other. What a
-program computes does not depend on how many threads there are: the cuts of vector loops are made here, once. Sharing
-costs microseconds (a thread has to wake up), so only loops that take much longer are marked, by an estimate of their
-time.
+A loop with `tasks=n` may be cut into runs of at least n iterations that threads take one after the other. The results
+of a program do not depend on the number of threads: the cuts of vector loops are made here, once. Sharing costs
+microseconds (a thread has to wake up), so only loops that take much longer are marked, by an estimate of their time.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from weft_wasm.ir.nodes import (
 from weft_wasm.ir.traversal import blocks, expressions, touched, walk_expr
 from weft_wasm.ir.rewriting import fresh, map_kernels
 
-WORTH = 150_000  # ns: a loop that takes less stays on one thread
+WORTH = 150_000  # ns: a shorter loop stays on one thread
 GRAIN = 20_000  # ns: the shortest run of iterations that a thread takes at once
 RUNS = 64  # and the most runs of one loop,
-LONGEST = 10_000_000  # ns: where none takes longer than this, so that a program can be stopped between them
+LONGEST = 10_000_000  # ns: no run takes longer than this, so that a program can be stopped between runs
 UNIT = 64  # runs of vector loops are multiples of this many elements
 NODE, CALL, BYTE = 0.25, 4.0, 0.06  # ns for a scalar operation, a function such as exp, a byte of memory
 LANES = 3  # about how many times faster a vector loop is
@@ -51,8 +50,8 @@ class _Sharing:
         self.costs = Costs()
 
     def block(self, body: list[Stmt], outside: frozenset[Buffer]) -> list[Stmt]:
-        """The statements with every outermost loop shared that pays. outside: each thread's own buffers that are used
-        around these statements; what they hold would be another thread's in a shared loop.
+        """The statements with every outermost loop shared for which that pays. outside: private buffers of each thread
+        that are used around these statements; in a shared loop they would have another thread's values.
         """
         out: list[Stmt] = []
         for k, s in enumerate(body):

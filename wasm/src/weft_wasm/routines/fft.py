@@ -1,8 +1,8 @@
 """The discrete Fourier transform of real and imaginary planes in loop IR: Stockham's passes, one for each factor of the
 length, which need no reordering.
 
-What doesn't fit the nearest caches goes by two or three passes of large factors instead, each over a few columns at a
-time, which are transformed by small passes in buffers of their own (D. Bailey's four steps).
+A transform that does not fit the nearest caches uses two or three passes of large factors instead, each over a few
+columns at a time, which are transformed by small passes in private buffers (D. Bailey's four steps).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from weft_wasm.ir.nodes import (
 )
 from weft_wasm.routines.gemm import Routine
 
-LARGEST = 31  # the largest prime factor that has passes of its own
+LARGEST = 31  # the largest prime factor with its own passes
 TABLE = 1 << 13  # longer tables of roots of unity are products of two short ones
-FITS = 1 << 13  # the longest transform whose passes go over all of it
+FITS = 1 << 13  # the longest transform whose passes process all of it
 TALL = 1 << 10  # the largest factor of a longer one
 COLUMNS = (16, 8, 4)  # how many are transformed at a time
 Complex = tuple[Expr, Expr]
@@ -78,7 +78,7 @@ def fft(
     element.
 
     The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program. wide:
-    there is f64, and memory for each thread of its own.
+    there is f64, and private memory for each thread.
     """
     dtype = re.dtype
     talls = tall_factors(n) if wide else None
@@ -147,7 +147,7 @@ def _pass(
 
 
 def tall_factors(n: int) -> list[int] | None:
-    """Factors of about the same size for a transform that goes by columns; None where one does not."""
+    """Factors of about the same size for a transform by columns; None if there are none."""
     if n <= FITS:
         return None
     primes = [p for f in _factors(n) for p in ([2] * (f.bit_length() - 1) if f in (4, 8) else [f])]
@@ -383,7 +383,7 @@ def transform(xs: list[Complex], body: list[Stmt], names: Bindings) -> list[Comp
 
 
 def _by_root(x: Complex, k: int, n: int, body: list[Stmt], names: Bindings) -> Complex:
-    """x · exp(-2πi k/n), with the multiplications that are none left out."""
+    """x · exp(-2πi k/n), without trivial multiplications."""
     re, im = x
     if k == 0:
         return x

@@ -44,10 +44,10 @@ from weft_wasm.ir.rewriting import fresh
 SMALL = 8192  # products of fewer terms are not packed
 WORTH = 4_000_000  # products of fewer terms stay on one thread
 PACKING_WORTH = 100_000  # likewise for packing this many elements
-NARROW = 128  # columns: products of fewer read rows where they lie
+NARROW = 128  # columns: products with fewer read rows in place
 DEEP = 64  # terms: products of fewer are not turned over, as their results would be stored against the grain
 SHARED_COLUMNS = 4  # panels of columns that a thread takes at once
-# rows that may each lie in a page of its own and be gone through again and again: processors remember where so many are
+# rows that may each be in a different page and be read repeatedly: the processor's translation buffers hold this many
 KNOWN_PAGES = 1024
 IN_A_LINE = 2  # panels of columns that a line of the cache holds
 KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
@@ -144,8 +144,8 @@ def _plain_nest(m: int, n: int, k: int, a: Element, b: Element, store: Sink, bat
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """The rows of a matrix in as few panels of at most `most` rows as they fit in, evenly: `tall` panels of `height`
-    rows, the others of one row less.
+    """The rows of a matrix divided evenly into as few panels of at most `most` rows as possible: `tall` panels of
+    `height` rows, the others of one row less.
     """
 
     extent: int
@@ -172,8 +172,8 @@ class Panels:
 
 
 class _Packed:
-    """A product by packed panels: how its operands are reached, and who shares what (in the constructor), and the
-    loops of each way (methods).
+    """A product by packed panels: how its operands are accessed and what threads share (in the constructor), and the
+    loops of each variant (methods).
     """
 
     def __init__(
@@ -199,9 +199,9 @@ class _Packed:
         # the last slice is filled up with zeros
         self.kc = k // self.slices if even else _ceil_div(_ceil_div(k, self.slices), t.unroll) * t.unroll
         self.panels, self.column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
-        # rows: all of them stay in the second cache, and columns are packed when their turn comes
+        # rows: all of them stay in the second-level cache, and columns are packed when they are needed
         self.few = self.blocks == 1 and m <= 2 * t.mc
-        # rows are read where they lie if packing them would take longer than it saves
+        # rows are read in place if packing them would take longer than it saves
         self.in_place = even and (self.few or self.blocks > 1 or n <= NARROW) and _is_row(a, dtype)
         # the first panel of rows packs the columns that it reads
         self.fill = self.few and even and n % t.nr == 0 and _is_row(b, dtype)
@@ -506,14 +506,14 @@ def _pack(
 
 
 def _is_row(a: Element, dtype: str) -> bool:
-    """Whether rows of the operand are elements of dtype that lie side by side."""
+    """Whether rows of the operand are contiguous elements of dtype."""
     k = Var("k")
     e = a(Var("b"), Var("i"), k)
     return type(e) is Load and e.dtype == dtype and _contiguous(e, k)
 
 
 def _contiguous(e: Expr, var: Var) -> bool:
-    """Whether what e loads lies side by side as var counts."""
+    """Whether the elements that e loads are contiguous along var."""
     forms: dict[Expr, Linear] = {}
     strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
     hidden = any(

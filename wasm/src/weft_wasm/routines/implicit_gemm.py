@@ -1,9 +1,9 @@
-"""Products with a matrix that lies in an array as windows do: out[g, i, j] = Σ_t x[place(g, i) + offset(t)] · b(g, t,
+"""Products whose left matrix consists of windows of an array: out[g, i, j] = Σ_t x[place(g, i) + offset(t)] · b(g, t,
 j), in loop IR.
 
-Convolutions are such products: a row is a window, a term is a place in it. Rows may overlap, so the micro kernel reads
-them from x where they are, each from its place in a table (the indirect convolution of M. Dukhan, 2019), and nothing
-but b is packed. The walk over the terms follows axes with constant strides, so that no index is divided.
+Convolutions are such products: a row is a window, a term is a position in it. Rows may overlap, so the micro kernel
+reads them from x in place, each from its address in a table (the indirect convolution of M. Dukhan, 2019), and only b
+is packed. The walk over the terms follows axes with constant strides, so that no index is divided.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from weft_wasm.ir.nodes import (
 from weft_wasm.routines import gemm
 from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 
-Axis = tuple[int, int]  # (extent, elements of x between neighbours)
-# an index of results: that of the first row, and how far apart neighbours along each axis of the rows are
+Axis = tuple[int, int]  # (extent, elements of x between adjacent indices)
+# an index of results: that of the first row, and the strides along the axes of the rows
 Index = tuple[int, Sequence[int]]
 Term = Callable[[Expr, Sequence[Expr], Expr], Expr]  # (group, an index for each axis of the terms, column) -> value
 # (group, indices of the row, column, value) -> statements
 Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list[Stmt]]
 
-TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
+TERMS = 640  # at most this many at a time: a panel of b stays in the first-level cache
 ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
 SMALL = 16_384  # products of fewer terms gain nothing from packing
 MOST_WRITTEN = 12  # steps of a loop's body
@@ -55,8 +55,8 @@ NARROW = 4  # likewise those of fewer columns, where lanes can run over rows ins
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns; and the
-    indices that rows have in results.
+    """The operands: x from `start` on, its groups, rows and terms as axes, and b with n columns; and the indices of
+    rows in the results.
     """
 
     x: Buffer
@@ -79,10 +79,10 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Terms in slices that are summed one after the other: `outer` axes count slices, `inner` axes are one slice.
+    """Terms in slices that are summed one after the other: `outer` axes count slices, `inner` axes form one slice.
 
-    `cut` axes of the terms are outer only; the next one is in both, `step` elements a slice, the last of them `rest`
-    (0: all alike).
+    `cut` axes of the terms are outer only; the next one is in both, `step` elements for each slice and `rest` for the
+    last (0: all are equal).
     """
 
     outer: list[Axis]
@@ -116,7 +116,7 @@ class Slices:
         return math.prod(n for n, _ in self.inner)
 
     def extents(self, at: Sequence[Expr]) -> list[int | Expr]:
-        """How far the loops of the slice at these outer indices go."""
+        """The lengths of the loops of the slice at these outer indices."""
         extents: list[int | Expr] = [n for n, _ in self.inner]
         if self.rest:
             step, n = self.inner[0][0], self.outer[-1][0]
@@ -137,8 +137,8 @@ def implicit_gemm(
     features: frozenset[str] = frozenset(),
     plain: bool = False,
 ) -> Routine:
-    """The product, accumulated in dtype (that of x). store(group, indices, column, value): statements that put one
-    result away.
+    """The product, accumulated in dtype (that of x). store(group, indices, column, value): statements that store one
+    result.
 
     plain: the bare loop nest (WebGPU). Sums of two neighbours:
 
@@ -248,8 +248,8 @@ def _tabled(index: Index, rows: Sequence[Axis]) -> bool:
 
 
 def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list[Stmt]:
-    """A line of the table for each index of rows, that into x first. What fills up the last panel repeats the last
-    row.
+    """A row of the table for each index of rows; the index into x comes first. The entries that fill up the last panel
+    repeat the last row.
     """
     loops, r = _loops([n for n, _ in p.rows], "uvw"), Var("r")
     at, width = [v for v, _ in loops], table.shape[1]
@@ -284,7 +284,7 @@ def _pack(
 
 
 def _merged(axes: Sequence[Axis], fixed: int) -> list[Axis]:
-    """Axes with those joined that walk as one; the first `fixed` stay."""
+    """Axes, with those joined that have a common stride; the first `fixed` are kept."""
     out: list[Axis] = []
     for n, s in axes:
         if len(out) > fixed and out[-1][1] == n * s:
@@ -323,7 +323,7 @@ class _Tile:
         term = linear_index(inside, row_major([n for n, _ in axes]))
         body: list[Stmt] = [Let(vector, Load(self.panel, (column * self.slices.size + term) * self.t.nr + jv))]
         body += [accumulate(acc, Load(self.p.x, place + offset), vector) for place, acc in zip(places, accumulators)]
-        written = 1  # steps written out: short loops wholly, the first long one in part
+        written = 1  # unrolled steps: short loops completely, the first long one partly
         for var, run in reversed(loops):
             if type(run) is int and written * run <= MOST_WRITTEN:
                 body = [For(var, run, body, "reduce", unroll=run)]

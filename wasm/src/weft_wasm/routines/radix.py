@@ -154,7 +154,7 @@ def _count(
 
 
 def _scatter(source: Sequence[Place], to: Sequence[Place], count: Buffer, p: int, n: int, digits: Digits) -> list[Stmt]:
-    """One pass: every element goes to the next place of its bucket."""
+    """One pass: every element moves to the next place of its bucket."""
     i, at, place = Var("i"), Var("at"), Var("place")
     values = [Var(f"v{k}", buffer.dtype) for k, (buffer, _) in enumerate(source)]
     return [

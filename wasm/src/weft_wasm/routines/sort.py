@@ -132,7 +132,7 @@ def _runs(
 
 
 def _merge(source: Sequence[Place], to: Sequence[Place], width: Expr, n: int, num_keys: int) -> list[Stmt]:
-    """Merges neighbouring sorted stretches of `width`."""
+    """Merges adjacent sorted runs of `width`."""
     r = Var("r")
     low, middle, high = Var("low"), Var("middle"), Var("high")
     i, j, k = Local("i", "i32"), Local("j", "i32"), Local("k", "i32")

@@ -2,8 +2,8 @@
 pairs.
 
 The bitonic network with every comparison ascending: a step of stage k mirrors the two halves of blocks of 2^k elements,
-the steps after it compare at distances 2^(k-2) … 1. What is missing to a power of two counts as larger than everything:
-such pairs are left out. An index as the last key makes the sort stable.
+the steps after it compare at distances 2^(k-2) … 1. Elements missing to a power of two count as larger than all others,
+so such pairs are left out. An index as the last key makes the sort stable.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What runs artifacts: wasmtime and wgpu on the desktop, the engine and the GPU of a page."""
+"""Runtimes of artifacts: wasmtime and wgpu on the desktop, the engine and the GPU of a page."""

@@ -10,7 +10,7 @@ from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 
 class DesktopRuntime:
-    """What `WasmBackend` asks of a runtime, on wasmtime: memory, and programs as calls."""
+    """The runtime of `WasmBackend` on wasmtime: memory, and programs as calls."""
 
     kind, interruptible = "wasmtime", True
 
@@ -27,11 +27,11 @@ class DesktopRuntime:
             self.device.stats,
         )
 
-        self.peek, self.poke = self.read, self.write  # of what lies inside a running program's buffers
+        self.peek, self.poke = self.read, self.write  # for addresses inside a running program's buffers
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A function from input addresses to output addresses. functions: what the program calls, on lists of
-        addresses.
+        """A function from input addresses to output addresses. functions: the functions that the program calls, on
+        lists of addresses.
         """
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
         return unloading(lambda handles: device.run(loaded, handles, given), device.unload_later, loaded)

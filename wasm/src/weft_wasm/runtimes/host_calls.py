@@ -1,4 +1,6 @@
-"""Performing what programs call of the host: Python functions on arrays, given and returned as their bytes."""
+"""Performing the host calls of programs: Python functions on arrays, whose arguments and results are passed as
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def perform(call: Callback, device: Where, arguments: Sequence[bytes]) -> list[b
 
 
 def perform_at(call: Callback, runtime: WasmRuntime, device: Where, addresses: Sequence[int]) -> None:
-    """The same on what lies at the first addresses; its results go to the others."""
+    """The same on arrays at the first addresses; its results are written to the others."""
     arguments = [bytes(runtime.peek(p, a.size * a.dtype.itemsize)) for p, a in zip(addresses, call.ins)]
     for pointer, data in zip(addresses[len(call.ins) :], perform(call, device, arguments)):
         runtime.poke(pointer, data)

@@ -1,5 +1,5 @@
-"""What the backends ask of a runtime: memory, and programs as calls. There are four: wasmtime's and wgpu-py's, and
-the page's two (web/CONTRACT.md).
+"""The interface between the backends and their runtimes: memory, and programs as calls. There are four runtimes:
+wasmtime's and wgpu-py's, and the page's two (web/CONTRACT.md).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer  # bytes-like, with any C-contiguous content
 
 Call = Callable[[list[int]], list[int]]  # from handles of inputs to those of outputs
-HostFunction = Callable[[list[int]], None]  # what a module calls, on addresses
-# what a plan calls: from the words of its arguments to those of its results
+HostFunction = Callable[[list[int]], None]  # a function that a module calls, on addresses
+# a function that a plan calls: from the words of its arguments to those of its results
 BytesFunction = Callable[[list[bytes]], list[bytes]]
 
 Program = TypeVar("Program")
 
 
 def unloading(call: Call, unload: Callable[[Program], object], program: Program) -> Call:
-    """`call`, with which its program is unloaded: nobody can run it any more once the call is collected, in any thread.
-    So `unload` waits for nobody.
+    """`call`, with which its program is unloaded: nothing can run it any more once the call is collected, in any
+    thread. So `unload` need not wait.
     """
     weakref.finalize(call, unload, program).atexit = False
     return call
@@ -34,13 +34,13 @@ class Memory(Protocol):
 
     @property
     def kind(self) -> str:
-        """What people know the device by."""
+        """The name of the device for people."""
 
     def alloc(self, nbytes: int, /) -> int:
-        """A handle of a new buffer; DeviceMemoryError where there is no room."""
+        """A handle of a new buffer. Raises DeviceMemoryError if there is no room."""
 
     def free(self, handle: int, /) -> None:
-        """Gives a buffer back, at once or before the next one is taken. It waits for nobody: finalisers call it."""
+        """Frees a buffer, at once or before the next one is allocated. It must not wait, because finalisers call it."""
 
     def write(self, handle: int, data: Buffer, /) -> None:
         """Copies a bytes-like object to the beginning of a buffer."""
@@ -49,15 +49,15 @@ class Memory(Protocol):
         """A copy of the first bytes of a buffer."""
 
     def stats(self) -> dict[str, int]:
-        """Bytes that are "allocated", their "peak", and those that are "free"."""
+        """The numbers of bytes: "allocated", their "peak", and "free"."""
 
 
 class WasmRuntime(Memory, Protocol):
-    """What `WasmBackend` asks of one. It may have a `store` of compiled programs."""
+    """The runtime of `WasmBackend`. It may have a `store` of compiled programs."""
 
     @property
     def features(self) -> Sequence[str]:
-        """What the engine has, of `compile.KNOWN_FEATURES`."""
+        """The features of the engine, of `compile.KNOWN_FEATURES`."""
 
     @property
     def threads(self) -> int:
@@ -68,19 +68,19 @@ class WasmRuntime(Memory, Protocol):
         """Whether a program can be stopped while it runs: by the page, or by Ctrl-C."""
 
     def peek(self, pointer: int, nbytes: int, /) -> bytes:
-        """`read` of what lies inside a running program's buffers."""
+        """`read` for addresses inside a running program's buffers."""
 
     def poke(self, pointer: int, data: Buffer, /) -> None:
         """`write` to there."""
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions:
-        what the program calls.
+        """A program as a call, which stays loaded as long as the call exists. donated: the inputs that may be
+        overwritten. functions: the functions that the program calls.
         """
 
 
 class GpuRuntime(Memory, Protocol):
-    """What `WebGpuBackend` asks of one. It may have a `store` of compiled programs."""
+    """The runtime of `WebGpuBackend`. It may have a `store` of compiled programs."""
 
     @property
     def limits(self) -> Mapping[str, int]:
@@ -90,8 +90,8 @@ class GpuRuntime(Memory, Protocol):
         """Returns when everything queued has run."""
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
-        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions:
-        what the program calls.
+        """A program as a call, which stays loaded as long as the call exists. donated: the inputs that may be
+        overwritten. functions: the functions that the program calls.
         """
 
 

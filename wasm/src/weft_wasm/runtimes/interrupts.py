@@ -1,8 +1,8 @@
 """Ctrl-C while a program runs.
 
 Python's handlers of signals run between its own instructions, so not while the main thread is in a compiled program.
-What does work then is the wake-up descriptor: the system's handler writes to it at once. A thread waits at its other
-end and ends the program, and Python raises KeyboardInterrupt as ever.
+But the system's handler writes to the wake-up descriptor at once. A thread waits at its other end and ends the program,
+and Python raises KeyboardInterrupt as usual.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def until_one(stop: Callable[[], object], run: Callable[[], _T]) -> _T:
     """run(), during which Ctrl-C calls `stop` in another thread; for the main thread."""
     watcher = _watcher()
     before = signal.set_wakeup_fd(watcher.sender.fileno(), warn_on_full_buffer=False)
-    if before not in (-1, watcher.sender.fileno()):  # somebody else, such as an event loop, waits for signals
+    if before not in (-1, watcher.sender.fileno()):  # other code, such as an event loop, waits for signals
         signal.set_wakeup_fd(before)
         return run()
     outer = watcher.replace(stop)
@@ -41,7 +41,7 @@ def until_one(stop: Callable[[], object], run: Callable[[], _T]) -> _T:
 
 
 class _Watcher:
-    """The thread that waits for signals, and what it calls for an interrupt."""
+    """The thread that waits for signals, and the function that it calls for an interrupt."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -52,7 +52,7 @@ class _Watcher:
         threading.Thread(target=self._wait, name="weft interrupts", daemon=True).start()
 
     def replace(self, stop: Callable[[], object] | None) -> Callable[[], object] | None:
-        """Sets what an interrupt calls, and returns what it called before. Nothing is called any more afterwards."""
+        """Sets the function that an interrupt calls, and returns the previous one, which is not called any more."""
         with self.lock:
             self.stop, before = stop, self.stop
         return before

@@ -17,11 +17,11 @@ _T = TypeVar("_T")
 
 
 class Turns:
-    """The lock of a device: its holder alone has the device until it lets go. It may be taken again by its holder,
-    since a program may call functions of the host that run programs.
+    """The lock of a device: only its holder may use the device. Its holder may take it again, since a program may call
+    functions of the host that run programs.
 
-    Garbage is collected in any thread, also in one that the holder waits for, such as a driver's. So what collects it
-    takes no lock: it leaves word by `later`, and who has the next turn begins with that.
+    Garbage may be collected in any thread, also in one that the holder waits for, such as a driver's. So finalisers
+    take no lock: they queue their work by `later`, and the next holder does it first.
     """
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class Turns:
         self.left.append(functools.partial(action, of))
 
     def catch_up(self) -> None:
-        """Does what was left; for the holder. What is done may take a turn itself, which leaves the rest to this
-        one.
+        """Does the queued work; for the holder. The work may take the lock again, which leaves the rest of the queue to
+        this call.
         """
         if not self.catching_up:
             self.catching_up = True
@@ -53,8 +53,8 @@ class Locked(Protocol):
 
 
 def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
-    """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in
-    order before and after a call, not during one.
+    """A method of an object with a `lock`, for one thread at a time: data that Python's threads share is consistent
+    before and after a call, not during one.
     """
 
     @functools.wraps(method)
@@ -115,7 +115,7 @@ class Allocator:
         return address
 
     def take(self, size: int, nbytes: int) -> int:
-        """A fresh block from the top; a larger free one when the top is at the limit."""
+        """A new block from the top; a larger free one if the top is at the limit."""
         if self.top + size <= self.limit:
             self.grow(self.top + size)
             address, self.top = self.top, self.top + size

@@ -23,7 +23,7 @@ HOST_FAILED = -1  # a program's code where a function of the host raised
 
 
 class PyodideRuntime:
-    """What `WasmBackend` asks of a runtime, on `_weft_page.device`: memory, and programs as calls."""
+    """The runtime of `WasmBackend` on `_weft_page.device`: memory, and programs as calls."""
 
     kind = "browser"
 
@@ -63,7 +63,7 @@ class PyodideRuntime:
         return self._view(pointer, nbytes).to_bytes() if nbytes else b""
 
     def peek(self, pointer: int, nbytes: int) -> bytes:
-        """`read` of what lies inside a running program's buffers."""
+        """`read` for addresses inside a running program's buffers."""
         return self.device.inside(pointer, nbytes).to_bytes() if nbytes else b""
 
     def poke(self, pointer: int, data: Buffer) -> None:
@@ -85,8 +85,8 @@ class PyodideRuntime:
         return counts
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A function from input addresses to output addresses. functions: what the program calls, on lists of
-        addresses.
+        """A function from input addresses to output addresses. functions: the functions that the program calls, on
+        lists of addresses.
         """
         if functions:
             return self.with_calls(artifact, donated, functions)
@@ -104,7 +104,7 @@ class PyodideRuntime:
 
             return unloading(call if count else lambda handles: call(handles)[:0], self.device.unload, number)
         results = self.device.results(number)
-        # addresses of 64 bits come as doubles
+        # 64-bit addresses arrive as doubles
         pointers = array("d", bytes(8 * count)) if "memory64" in self.features else array("I", bytes(4 * count))
 
         def call_many(handles: list[int]) -> list[int]:
@@ -167,7 +167,7 @@ def kept_programs() -> Store | None:
 
 
 def interrupt() -> KeyboardInterrupt:
-    """The exception of a stop. Where the page has also interrupted Python, that is taken back: one stop is one
+    """The exception for a stop. If the page has also interrupted Python, that interrupt is withdrawn: one stop is one
     exception.
     """
     try:
@@ -178,7 +178,7 @@ def interrupt() -> KeyboardInterrupt:
 
 
 def failure(name: str, e: Any) -> BaseException:
-    """The Python exception for what a call of the page's device threw."""
+    """The Python exception for an error that a call of the page's device threw."""
     if getattr(e, "name", "") == "WeftInterrupted":
         return interrupt()
     classes: dict[str, type[Exception]] = {

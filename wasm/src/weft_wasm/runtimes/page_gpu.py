@@ -36,7 +36,7 @@ def wait_for(promise: Any, what: str) -> Any:
 
 
 class PyodideGpu:
-    """What `WebGpuBackend` asks of a runtime, on `_weft_page.gpu`: buffers, and programs as calls."""
+    """The runtime of `WebGpuBackend` on `_weft_page.gpu`: buffers, and programs as calls."""
 
     kind = "browser"
 
@@ -78,7 +78,7 @@ class PyodideGpu:
         return counts
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
-        """A function from input handles to output handles. functions: what the program calls of the host."""
+        """A function from input handles to output handles. functions: the host functions that the program calls."""
         name = artifact.name
         raised: list[BaseException] = []
 

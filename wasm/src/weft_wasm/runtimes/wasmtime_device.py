@@ -51,10 +51,10 @@ class Loaded:
 
 
 class WasmtimeDevice:
-    """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many,
-    though one runs them all.
+    """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many
+    threads, though one runs them all.
     limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB. patience: seconds after
-    which a program that still runs is ended; without, programs run as long as they like.
+        which a program that still runs is ended; without it, programs run as long as they like.
 
     >>> device = WasmtimeDevice()
     >>> p = device.alloc(8)
@@ -97,11 +97,12 @@ class WasmtimeDevice:
         self._own = self.allocator.allocated
 
     def _new_store(self, pages: int) -> None:
-        """A store with a memory of its own. What is loaded into a store stays there as long as it lives, so a device
-        has one after the other.
+        """A store with its own memory. Modules stay in a store as long as it exists, so a device has one store after
+        another.
         """
         self.store = wasmtime.Store(self.engine)
-        self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
+        # one for each loaded program; the default limit is 10,000 during a store's life
+        self.store.set_limits(instances=1 << 30)
         self.memory = wasmtime.Memory(
             self.store, wasmtime.MemoryType(wasmtime.Limits(pages, self.most_pages), is_64=self.memory64)
         )
@@ -110,8 +111,8 @@ class WasmtimeDevice:
         self.stores, self.instances = self.stores + 1, 0
 
     def _renew_store(self) -> None:
-        """Lets go of the code of unloaded programs, where they are most of what there is. Others get new instances
-        when they next run.
+        """Drops the code of unloaded programs, if it is most of the loaded code. The others get new instances when they
+        next run.
         """
         if self.running or self.instances - self.live < max(STALE, self.live):
             return
@@ -122,12 +123,12 @@ class WasmtimeDevice:
 
     @exclusive
     def alloc(self, nbytes: int) -> int:
-        """The address of a new block; DeviceMemoryError where there is no room."""
+        """The address of a new block. Raises DeviceMemoryError if there is no room."""
         return self.allocator.alloc(nbytes)
 
     @exclusive
     def free(self, pointer: int) -> None:
-        """Gives a block back; ValueError for an address that is none's."""
+        """Frees a block. Raises ValueError for an address that is not that of a block."""
         self.allocator.free(pointer)
 
     def release(self, pointer: int) -> None:
@@ -184,8 +185,8 @@ class WasmtimeDevice:
 
     @exclusive
     def load(self, artifact: Artifact | bytes, functions: Sequence[Callable[[list[int]], None]] = ()) -> Loaded:
-        """Compiles (or finds) the module and copies the constants. functions: what the program calls of the host, on
-        the addresses of arrays.
+        """Compiles (or finds) the module and copies the constants. functions: the host functions that the program
+        calls, on the addresses of arrays.
         """
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
@@ -264,10 +265,10 @@ class WasmtimeDevice:
     def _host(
         self, name: str, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]
     ) -> wasmtime.Func:
-        """The import that calls functions; what they raise is kept for `run`."""
+        """The import that calls functions; their exceptions are stored for `run`."""
 
         def call(number: int, table: int) -> int:
-            table %= 1 << 8 * ctypes.sizeof(self.word)  # an i32 comes with a sign
+            table %= 1 << 8 * ctypes.sizeof(self.word)  # an i32 is signed here
             if not 0 <= number < len(counts) or table + ctypes.sizeof(self.word) * counts[number] > self.pages * PAGE:
                 raise ProgramError(
                     f"{name} calls function {number} with a table at {table}, which no program does: compile it again"
@@ -298,7 +299,7 @@ class WasmtimeDevice:
     def run(self, loaded: Loaded, inputs: list[int], donated: frozenset[int] | set[int] = frozenset()) -> list[int]:
         """Runs the program; returns the pointers of fresh outputs, or of donated inputs that outputs took over.
 
-        donated: input indices whose storage the caller gives away; those that no output aliases are freed.
+        donated: indices of the inputs whose storage the caller gives up; those that no output uses are freed.
         """
         if len(inputs) != len(loaded.input_bytes):
             raise ValueError(f"{loaded.artifact.name} takes {len(loaded.input_bytes)} inputs, got {len(inputs)}")
@@ -384,7 +385,7 @@ class WasmtimeDevice:
 
 
 def _export(exports: Mapping[str, object], name: str, kind: type[_Export]) -> _Export:
-    """An export of a module, of which `contents.py` says beforehand that it has it."""
+    """An export of a module. `contents.py` has checked that the module has it."""
     found = exports[name]
     if not isinstance(found, kind):
         raise TypeError(f"the export {name} is {found!r}, not a {kind.__name__}")

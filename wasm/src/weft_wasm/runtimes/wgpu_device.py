@@ -40,8 +40,8 @@ class NoAdapterError(RuntimeError):
 
 
 def find_adapter(power: str) -> Any:
-    """The best adapter of Vulkan, Metal or Direct3D; NoAdapterError if there is none. (On OpenGL wgpu gives wrong
-    numbers.)
+    """The best adapter of Vulkan, Metal or Direct3D. Raises NoAdapterError if there is none. (On OpenGL, wgpu gives
+    wrong numbers.)
     """
     reason = "no driver was found"
     try:
@@ -59,7 +59,7 @@ def find_adapter(power: str) -> Any:
 
 @dataclass(slots=True, weakref_slot=True)
 class Pipeline:
-    """A kernel that was compiled, and the layout of what it is bound to."""
+    """A compiled kernel, and the layout of its bindings."""
 
     compute: Any
     layout: Any
@@ -107,14 +107,14 @@ class WgpuDevice:
 
     @property
     def name(self) -> str:
-        """What the adapter calls itself."""
+        """The adapter's name for itself."""
         return self.adapter.info.get("device") or self.adapter.info.get("description") or "WebGPU"
 
     # ---- buffers
 
     @exclusive
     def alloc(self, nbytes: int) -> int:
-        """A buffer of at least nbytes; DeviceMemoryError if the device can't bind one so large."""
+        """A buffer of at least nbytes. Raises DeviceMemoryError if the device can't bind one of that size."""
         size = max(ALIGN, -(-nbytes // ALIGN) * ALIGN)
         limit = min(self.limits["maxBufferSize"], self.limits["maxStorageBufferBindingSize"])
         if size > limit:
@@ -191,7 +191,9 @@ class WgpuDevice:
 
     @exclusive
     def load(self, artifact: Artifact | bytes, functions: Sequence[BytesFunction] = ()) -> Loaded:
-        """Makes (or finds) the pipelines and copies the constants. functions: what the program calls of the host."""
+        """Makes (or finds) the pipelines and copies the constants. functions: the host functions that the program
+        calls.
+        """
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
         artifact.check()
@@ -378,8 +380,8 @@ class _Run:
             self.steps(step["body"])
 
     def call(self, step: Step) -> None:
-        """Submits, and calls a function on what its arguments hold then; its results are written before what
-        follows.
+        """Submits, and calls a function on the current values of its arguments; its results are written before the
+        commands that follow.
         """
         self.flush()
         arguments = [
@@ -391,7 +393,7 @@ class _Run:
                 self.device.queue.write_buffer(self.buffers[place["buffer"]], place["offset"], data)
 
     def flush(self) -> None:
-        """Submits what there is, and begins anew."""
+        """Submits the encoded commands, and begins a new encoder."""
         self.submit()
         self.encoder = self.device.device.create_command_encoder()
 
@@ -425,7 +427,7 @@ def _dashed(name: str) -> str:
 
 
 class WgpuRuntime:
-    """What `WebGpuBackend` asks of a runtime, on wgpu-py: buffers, and programs as calls."""
+    """The runtime of `WebGpuBackend` on wgpu-py: buffers, and programs as calls."""
 
     def __init__(self) -> None:
         self.device = device = WgpuDevice()
@@ -434,6 +436,6 @@ class WgpuRuntime:
         self.wait, self.stats = device.wait, device.stats
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
-        """A function from input handles to output handles. functions: what the program calls of the host."""
+        """A function from input handles to output handles. functions: the host functions that the program calls."""
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
         return unloading(lambda handles: device.run(loaded, handles, given), device.unload_later, loaded)
