@@ -149,6 +149,26 @@ def test_time_of_a_computation(tight):
             float(endless(np.float32(1)))
 
 
+def test_an_ended_session_says_each_time_why_and_no_more(tight):
+    """One exception is raised again and again: its traceback does not grow with each operation that is refused."""
+
+    def depth() -> int:
+        with pytest.raises(errors.LimitError, match="longer than 1.5 s") as info:
+            for _ in range(3):
+                weft.device_put(np.ones(3, np.float32), device)
+        return len(info.traceback)
+
+    with tight.connect() as session:
+        device = session.devices()[0]
+        endless = weft.jit(
+            lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x), device=device
+        )
+        with pytest.raises(errors.LimitError):
+            float(endless(np.float32(1)))
+        first = depth()
+        assert [depth() for _ in range(5)] == [first] * 5
+
+
 def test_time_of_a_computation_on_xla(tmp_path):
     need("cpu")
     with (

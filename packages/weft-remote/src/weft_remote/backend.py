@@ -191,7 +191,7 @@ class RemoteExecutable:
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         """Runs on arrays of this host. The results are handles; errors are raised when the first of them is read."""
         if self.failure is not None:
-            raise self.failure
+            raise self.failure.with_traceback(None)
         session, device = self.session, self.device
         numbers = [session.new_handle() for _ in self.out_avals]
         session.execute(self.handle, self.lead + tuple([a._live().number for a in args]), tuple(numbers))

@@ -167,7 +167,7 @@ class Session:
         """Sends an operation and returns its number, without waiting for anything."""
         with self._lock:
             if self.failure is not None:
-                raise self.failure
+                raise self.failure.with_traceback(None)  # else it grows with each operation that is refused
             self._flush_garbage()
             op = self._append(make)
             if reply is not None:
