@@ -1,7 +1,7 @@
 /**
- * Compiled programs that later visits find again: bytes by a key that says all they depend on. All lie in memory, so
- * that a compiler that can't wait asks at once; IndexedDB keeps them. It is only a cache: what fails is as if nothing
- * was kept.
+ * Compiled programs that later visits find again: bytes by a key that contains everything they depend on. All are in
+ * memory, so that a compiler that can't wait gets them at once; IndexedDB keeps them. It is only a cache: a failure has
+ * the same effect as an empty cache.
  */
 const STORES = { programs: "programs", used: "used" } as const;
 const VERSION = 1;
@@ -29,7 +29,7 @@ export class ProgramCache {
   ) {}
 
   /**
-   * Reads what is kept, at most `limit` bytes: what was not used for longest is deleted. Null where there is no
+   * Reads the stored programs, at most `limit` bytes; the least recently used ones are deleted. Null if there is no
    * IndexedDB.
    */
   static async open(limit = 32e6, name = "weft-programs"): Promise<ProgramCache | null> {
@@ -68,7 +68,7 @@ export class ProgramCache {
     this.write((store) => store.put(store.name === STORES.used ? Date.now() : own, key));
   }
 
-  /** Forgets a program whose bytes turned out to be none. */
+  /** Forgets a program whose bytes turned out to be invalid. */
   delete(key: string): void {
     this.room += this.programs.get(key)?.length ?? 0;
     this.programs.delete(key);

@@ -1,4 +1,4 @@
-/** What a value of JSON may be, and the words for it. */
+/** Checks of JSON values, with the words that describe the permitted ones. */
 import { WeftRuntimeError } from "./errors.js";
 
 export interface Check {
@@ -59,7 +59,7 @@ export class Checker {
     throw new WeftRuntimeError(`artifact ${this.name}: ${message}. Compile the program again`);
   }
 
-  /** Checks an object: what it must have, what it may have; it has nothing else. */
+  /** Checks an object: its required and its optional members; others are refused. */
   fields(x: unknown, place: string, required: Fields, optional: Fields = {}): void {
     if (!isObject(x)) this.fail(`${place || "the metadata"} must be an object; got ${brief(x)}`);
     const within = place && `${place}.`;

@@ -52,7 +52,7 @@ export function parseArtifact(bytes: Uint8Array): Artifact {
   return { metadata: checkContents(parsed, code, constants.length), code, constants };
 }
 
-/** The inverse of parseArtifact, for tests and for pages that keep artifacts of their own. */
+/** The inverse of parseArtifact, for tests and for pages that store artifacts themselves. */
 export function packArtifact(metadata: object, code: Uint8Array, constants: Uint8Array = new Uint8Array()): Uint8Array {
   const meta = new TextEncoder().encode(JSON.stringify(metadata));
   const bytes = new Uint8Array(HEADER + meta.length + code.length + constants.length);

@@ -1,6 +1,6 @@
 /**
- * What an artifact may hold (docs/artifact.md): its metadata, its module, and that these agree. The compiler has the
- * same rules (contents.py); plan_contents.ts has those of plans.
+ * The permitted contents of an artifact (docs/artifact.md): its metadata, its module, and that these agree. The
+ * compiler has the same rules (contents.py); plan_contents.ts has those for plans.
  */
 import {
   ARRAYS,
@@ -87,7 +87,10 @@ const METADATA: Fields = {
 const OPTIONAL: Fields = { calls: list(COUNT, MOST_CALLS), id: NAME };
 const OPTIONAL_WASM: Fields = { ...OPTIONAL, memory: SIZE, tasks: OBJECT };
 
-/** What a module takes and gives, as it says itself: so that it is not run with the metadata of another. */
+/**
+ * The module's own description of its arguments and results, so that it is not run with the metadata of another
+ * module.
+ */
 export function abiOf({ inputs, outputs, scratch, tasks, calls }: Metadata, constants: number): object {
   return {
     inputs: inputs.map((spec) => spec.bytes),
@@ -100,8 +103,8 @@ export function abiOf({ inputs, outputs, scratch, tasks, calls }: Metadata, cons
 }
 
 /**
- * The metadata of an artifact with `constants` bytes of constants, and its module where it has one, checked;
- * WeftRuntimeError, which names the place, if they are not what one may hold.
+ * The metadata of an artifact with `constants` bytes of constants, and its module if it has one, checked. Throws
+ * WeftRuntimeError, which names the place, if their contents are not permitted.
  */
 export function checkContents(metadata: unknown, code: Uint8Array, constants: number): Metadata {
   return new Contents(metadata, code, constants).check();
@@ -167,7 +170,7 @@ class Contents extends Checker {
     });
   }
 
-  /** The module has what the metadata says, and nothing else that a host would have to grant. */
+  /** The module matches the metadata, and asks nothing else of its host. */
   private module(): void {
     const { tasks = { count: 0, private: 0 }, features, memory, calls } = this.metadata;
     this.fields(tasks, "tasks", { count: COUNT, private: ints(ROOM_64 - 1) });

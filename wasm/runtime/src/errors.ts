@@ -1,4 +1,4 @@
-/** A call of the runtime that can't be answered; the message says what to do next. */
+/** An error of a call of the runtime; the message names the next step. */
 export class WeftRuntimeError extends Error {
   override readonly name = "WeftRuntimeError";
 }
@@ -8,7 +8,10 @@ export class WeftMemoryError extends Error {
   override readonly name = "WeftMemoryError";
 }
 
-/** The page has stopped what ran (`WasmDevice.interruptView`). Every buffer is as it was; donated ones too, but for their content. */
+/**
+ * The page has stopped the program (`WasmDevice.interruptView`). Every buffer is still valid, donated ones too, but
+ * those have other contents.
+ */
 export class WeftInterrupted extends Error {
   override readonly name = "WeftInterrupted";
 }

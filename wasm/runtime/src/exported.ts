@@ -1,6 +1,6 @@
 /**
- * What the modules that weft.export.web writes run on: one compiled program as a function of typed arrays. Bundled
- * as weft_wasm/page/weft.js; weft.d.ts beside it says what a page sees.
+ * The runtime of the modules that weft.export.web writes: one compiled program as a function of typed arrays. Bundled
+ * as weft_wasm/page/weft.js; weft.d.ts beside it declares the interface for pages.
  */
 import type {
   ArraySpec,
@@ -40,7 +40,7 @@ const ARRAYS: Record<string, [Constructor, number]> = {
 interface Layout extends ArraySpec {
   constructor_: Constructor;
   length: number;
-  /** One plain value: no axes, and a type that JavaScript has values of. */
+  /** One plain value: no axes, and a type for which JavaScript has values. */
   scalar: boolean;
 }
 
@@ -77,7 +77,7 @@ function given(value: unknown): string {
 const bad = (where: string, want: string, value: unknown): TypeError =>
   new TypeError(`${where} must be ${want}; got ${given(value)}`);
 
-/** Memory of arrays that nobody holds any more. */
+/** Memory of arrays that are not referenced any more. */
 const garbage = new FinalizationRegistry(({ device, ptr }: { device: WasmDevice; ptr: number }) => device.free(ptr));
 
 class DeviceArray {
@@ -106,7 +106,7 @@ class DeviceArray {
     return this.ptr;
   }
 
-  /** Lets go of the memory, which now belongs to somebody else. */
+  /** Gives up the memory, which now belongs to another object. */
   consume(): number {
     const ptr = this.ptr;
     this.ptr = 0;
@@ -123,7 +123,7 @@ class DeviceArray {
   }
 }
 
-/** The value of what lies at an address. */
+/** The value of the array at an address. */
 function fetched(device: WasmDevice, ptr: number, spec: Layout): Leaf {
   const bytes = spec.length * bytesPerElement(spec);
   const array = new spec.constructor_(device.view(ptr, bytes).slice().buffer as ArrayBuffer);
@@ -154,7 +154,7 @@ function checked(value: unknown, spec: Layout, where: string): TypedArray {
   return spec.dtype === "bool" ? (array as Uint8Array).map((x) => (x ? 1 : 0)) : array;
 }
 
-/** Puts what `value` has where `tree` has numbers into `leaves`, with the path of each. */
+/** Puts the members of `value` at which `tree` has numbers into `leaves`, with the path of each. */
 function flatten(tree: Tree, value: unknown, where: string, leaves: [unknown, string][]): void {
   if (typeof tree === "number") {
     leaves[tree] = [value, where];
@@ -208,7 +208,7 @@ async function bytesOf(url: URL): Promise<Uint8Array> {
 let shared: Promise<WasmDevice> | undefined;
 
 /**
- * The bytes of a file of an export, which must be those that were written: one bit that turned would be another number.
+ * The bytes of a file of an export, which must be unchanged: a single wrong bit would be another number.
  */
 async function whole(
   signature: Signature,
@@ -269,7 +269,7 @@ export async function load<Arguments extends unknown[], Result>(
     device.write(ptr, data.subarray(at, (at += bytes)));
     return ptr;
   });
-  // The module that asks for it says which types it has.
+  // The module that imports it declares the types.
   return callable(device, signature, program, constants) as Program<Arguments, Result>;
 }
 
@@ -358,7 +358,7 @@ function callable(device: WasmDevice, signature: Signature, program: number, con
   });
 }
 
-/** The devices of exported programs: where threads can't be had, they run with one. */
+/** The devices of exported programs. If threads are not available, programs run with one. */
 const Device = {
   create: ({ threads = 1 }: { threads?: number } = {}): Promise<WasmDevice> =>
     WasmDevice.create({ threads: Math.min(threads, threadsHere()) }),

@@ -1,4 +1,4 @@
-/** What this engine's WebAssembly can do, found by validating modules of one instruction. */
+/** The features of this engine's WebAssembly, found by validating modules of one instruction. */
 
 // One function () -> v128 whose body is given. 0xfd starts a SIMD instruction.
 function vectorModule(body: number[]): Uint8Array<ArrayBuffer> {

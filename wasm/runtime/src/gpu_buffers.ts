@@ -3,13 +3,13 @@ import type { MemoryStats } from "./allocator.js";
 import { WeftRuntimeError } from "./errors.js";
 
 const ALIGN = 64;
-/** Free buffers are kept up to this many bytes; beyond it they are destroyed. */
+/** Up to this many bytes of free buffers are kept; further ones are destroyed. */
 const KEEP = 256 * 2 ** 20;
 
 interface Slot {
   buffer: GPUBuffer;
   size: number;
-  /** Asynchronous runs that still use it; a freed slot returns to the pool when none does. */
+  /** Asynchronous runs that still use it; a freed slot returns to the pool when there are no more. */
   holds: number;
   freed: boolean;
 }

@@ -33,8 +33,8 @@ export type GpuLimits = Record<(typeof WANTED_LIMITS)[number], number>;
 export type GpuEntry = (...inputs: number[]) => number | Promise<number>;
 
 /**
- * The functions of the host that programs call: number, and the bytes of the arguments, to those of the results. One of
- * Python is called through `callPromising`, under which it may wait, for an array of this device say.
+ * The functions of the host that programs call, by number: from the bytes of the arguments to those of the results. A
+ * Python function is called through `callPromising`, so that it may wait, for an array of this device for example.
  */
 export interface GpuHostCall {
   (number: number, args: Uint8Array[]): Uint8Array[];
@@ -57,7 +57,7 @@ interface Program {
   host: GpuHostCall | undefined;
 }
 
-/** One run: the buffers behind the plan's ids, and the commands encoded since the last submit. */
+/** One run: the buffers of the plan's ids, and the commands encoded since the last submit. */
 interface Run {
   program: Program;
   buffers: GPUBuffer[];
@@ -66,7 +66,7 @@ interface Run {
   pass: GPUComputePassEncoder | null;
 }
 
-/** How a page stops what waits for the GPU: `WasmDevice` is one. */
+/** The interface by which a page stops a wait for the GPU: `WasmDevice` implements it. */
 export interface Stops {
   readonly interrupted: boolean;
   clearInterrupt(): void;
@@ -79,7 +79,7 @@ export class GpuDevice {
   readonly limits: GpuLimits;
   private readonly buffers: GpuBuffers;
   private readonly programs = new Map<number, Program>();
-  /** Pipelines by what they are made of, and how many loaded programs use each. */
+  /** Pipelines by the data from which they are made, and how many loaded programs use each. */
   private readonly pipelines = new Map<string, { made: Promise<Pipeline>; programs: number }>();
   private nextId = 1;
   private failure: string | null = null;
@@ -103,7 +103,7 @@ export class GpuDevice {
     });
   }
 
-  /** The device of the best adapter, or null where there is none (the API alone may exist without one). */
+  /** The device of the best adapter, or null if there is none (the API may exist without an adapter). */
   static async create(stops: Stops | null = null): Promise<GpuDevice | null> {
     const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
     const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
@@ -141,7 +141,7 @@ export class GpuDevice {
     return this.orStopped(this.readback(this.buffers.get(handle), bytes));
   }
 
-  /** `host` is what a program calls whose metadata has `calls`. */
+  /** `host` is called by programs whose metadata has `calls`. */
   async load(bytes: Uint8Array, host?: GpuHostCall): Promise<number> {
     this.checkAlive();
     const { metadata, code, constants } = parseArtifact(bytes);
@@ -299,7 +299,7 @@ export class GpuDevice {
     }
   }
 
-  /** Encodes any steps; submits and waits wherever a value has to come back first. */
+  /** Encodes any steps; submits and waits wherever a value must be read back first. */
   private async encodeWaiting(run: Run, steps: readonly Step[]): Promise<void> {
     for (const step of steps) {
       if (!waits([step])) this.encode(run, [step]);
@@ -350,13 +350,16 @@ export class GpuDevice {
     this.device.queue.submit([run.encoder.finish()]);
   }
 
-  /** Submits what is encoded so far, and begins anew. */
+  /** Submits the encoded commands, and begins a new encoder. */
   private flush(run: Run): void {
     this.submit(run);
     run.encoder = this.device.createCommandEncoder();
   }
 
-  /** Calls a function of the host on what its arguments hold now; its results are written before what follows. */
+  /**
+   * Calls a function of the host on the current values of its arguments; its results are written before the steps
+   * that follow.
+   */
   private async call(run: Run, step: CallStep): Promise<void> {
     this.flush(run);
     const { host, metadata } = run.program;
@@ -374,7 +377,7 @@ export class GpuDevice {
     });
   }
 
-  /** Submits what is encoded so far and reads the first u32 of a buffer of the plan. */
+  /** Submits the encoded commands and reads the first u32 of a buffer of the plan. */
   private async word(run: Run, id: number): Promise<number> {
     this.flush(run);
     const bytes = await this.orStopped(this.readback(run.buffers[id]!, 4));
@@ -382,8 +385,8 @@ export class GpuDevice {
   }
 
   /**
-   * What a promise gives, or WeftInterrupted once a stop is asked for. Commands that the GPU has run on; nobody waits
-   * for them, and what comes later is queued behind them.
+   * The value of a promise, or WeftInterrupted once a stop is requested. The GPU still runs the submitted commands;
+   * their results are not awaited, and later commands are queued behind them.
    */
   private async orStopped<T>(work: Promise<T>): Promise<T> {
     const { stops } = this;
@@ -494,7 +497,7 @@ export class GpuDevice {
   }
 }
 
-/** What makes two kernels one pipeline. */
+/** A key that is equal for kernels that share a pipeline. */
 function pipelineKey(kernel: Kernel): string {
   return `${kernel.entry}\n${kernel.wgsl}`;
 }

@@ -60,7 +60,7 @@ export interface Place {
   bytes: number;
 }
 
-/** Calls function `number` of the host on what the arguments hold then. */
+/** Calls function `number` of the host on the values of the arguments at that time. */
 export interface CallStep {
   op: "call";
   number: number;
@@ -76,7 +76,7 @@ export interface Plan {
   steps: Step[];
 }
 
-/** Whether running these steps has to read a value back before it can go on. */
+/** Whether running these steps requires that a value is read back first. */
 export function waits(steps: readonly Step[]): boolean {
   return steps.some(
     (step) =>

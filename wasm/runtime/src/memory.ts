@@ -43,7 +43,7 @@ export class LinearMemory {
     return this.wide ? BigInt(ptr) : ptr;
   }
 
-  /** An address that a module's function gives, as a number: an i32 comes with a sign. */
+  /** An address returned by a module's function, as a number: an i32 is signed here. */
   unsigned(address: Address): number {
     const value = Number(address);
     return value >= 0 ? value : value + (this.wide ? 2 ** 64 : 2 ** 32);

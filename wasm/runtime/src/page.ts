@@ -6,7 +6,7 @@ import { isolatedHere, threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
 
 /**
- * What a page does with timings; how many threads it gives programs (all it can have); whether addresses
+ * What a page does with timings; how many threads programs get (by default all that are available); whether addresses
  * have 64 bits. Each may be left out.
  */
 export interface PageHooks {

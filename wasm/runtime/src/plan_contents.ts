@@ -1,4 +1,4 @@
-/** What the plan of an artifact for WebGPU may hold (docs/artifact.md); contents.py has the same rules. */
+/** The permitted contents of the plan of a WebGPU artifact (docs/artifact.md); contents.py has the same rules. */
 import {
   ARRAYS,
   brief,
@@ -37,7 +37,10 @@ const STEPS: Record<string, Fields> = {
 };
 const OFFSETS: Fields = { srcOffset: SIZE, dstOffset: SIZE };
 
-/** The plan of an artifact whose metadata is checked; WeftRuntimeError, which names the place, if it isn't one. */
+/**
+ * The plan of an artifact whose metadata is checked. Throws WeftRuntimeError, which names the place, if it is
+ * invalid.
+ */
 export function checkPlan(metadata: Metadata, code: Uint8Array, constants: Uint8Array): Plan {
   return new PlanChecker(metadata, constants.length).read(code);
 }

@@ -1,4 +1,4 @@
-/** SHA-256, at once: what the web offers answers later, and only on pages of secure origins. */
+/** SHA-256 without waiting: the web's own is asynchronous, and available only on pages of secure origins. */
 
 /** The first 32 bits of the fractional parts of a root of the first primes. */
 function roots(count: number, power: number): Int32Array {

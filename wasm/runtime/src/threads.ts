@@ -11,7 +11,7 @@ import { STOP, type Address } from "./memory.js";
 /** Bytes of the shared memory that a pool talks through. */
 export const CONTROL_BYTES = 256;
 
-/** What a worker is started with. */
+/** The data with which a worker is started. */
 export interface Start {
   memory: WebAssembly.Memory;
   /** Address of the control words. */
@@ -20,10 +20,13 @@ export interface Start {
   thread: number;
 }
 
-/** Runs `source`, a classic script that takes one message, a Start, in a new worker. Returns what ends the worker. */
+/**
+ * Runs `source`, a classic script that takes one message, a Start, in a new worker. Returns a function that ends
+ * the worker.
+ */
 export type Spawn = (source: string, start: Start) => () => void;
 
-/** A program as the pool sees it: its tasks in the caller's instance, and where its code lies in the shared memory. */
+/** A program in the pool: its tasks in the caller's instance, and the address of its code in the shared memory. */
 export interface SharedProgram {
   number: number;
   code: number;
@@ -31,8 +34,8 @@ export interface SharedProgram {
   tasks: ((frame: Address, thread: number, begin: number, end: number) => void)[];
 }
 
-// NEXT and GATE, which all threads change, have cache lines of their own.
-// CODE and FRAME are addresses: their lower and upper half. WIDE: the frame goes to tasks as a bigint.
+// NEXT and GATE, which all threads change, have separate cache lines. CODE and FRAME are addresses: their lower and
+// upper half. WIDE: the frame is passed to tasks as a bigint.
 const WORD = {
   JOB: 0,
   PROGRAM: 1,
@@ -110,7 +113,7 @@ function work(start: Start, word: typeof WORD, closed: number, kept: number, spi
   }
 }
 
-/** The script of a worker: one message with a Start, then `work` for good. */
+/** The script of a worker: one message with a Start, then `work` until the worker ends. */
 const settings = [JSON.stringify(WORD), CLOSED, KEPT, SPINS, STOP].join(", ");
 const source = `onmessage = (event) => (${work.toString()})(event.data, ${settings});`;
 
@@ -176,7 +179,7 @@ export class ThreadPool {
     this.put(WORD.CODE, program.code);
     words[WORD.LENGTH] = program.length;
     words[WORD.TASK] = number;
-    this.put(WORD.FRAME, Number(frame) < 0 ? Number(frame) + 2 ** 32 : Number(frame)); // an i32 comes with a sign
+    this.put(WORD.FRAME, Number(frame) < 0 ? Number(frame) + 2 ** 32 : Number(frame)); // an i32 is signed here
     words[WORD.WIDE] = typeof frame === "bigint" ? 1 : 0;
     words[WORD.EXTENT] = extent;
     words[WORD.GRAIN] = grain;
@@ -213,7 +216,7 @@ export class ThreadPool {
     this.words[WORD.READY] = -1;
   }
 
-  /** Lets no more workers in and waits for those that are. A page's main thread may not sleep: it looks until then. */
+  /** Lets no more workers in, and waits for those that are in. A page's main thread may not sleep, so it polls. */
   private join(): void {
     const { words } = this;
     const entered = Atomics.or(words, WORD.GATE, CLOSED);

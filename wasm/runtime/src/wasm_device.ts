@@ -1,4 +1,4 @@
-/** Runs Wasm artifacts (ABI version 1) on a linear memory of its own. */
+/** Runs Wasm artifacts (ABI version 1) on its own linear memory. */
 import { Allocator, type MemoryStats } from "./allocator.js";
 import { parseArtifact } from "./container.js";
 import type { Metadata } from "./contents.js";
@@ -28,7 +28,7 @@ interface Shared extends SharedProgram {
 /** Runs a program: input addresses to the address of output 0; see WasmDevice.entry. */
 export type Entry = (...inputs: number[]) => number;
 
-/** A function of the host that programs call with addresses; what it returns, if not 0, ends the program. */
+/** A function of the host that programs call with addresses; a result other than 0 ends the program. */
 export type HostCall = (number: number, addresses: Uint32Array | Float64Array) => number;
 
 export interface WasmDeviceOptions {
@@ -50,12 +50,12 @@ export interface WasmDeviceOptions {
 const isOurs = (error: unknown): boolean =>
   error instanceof WeftProgramError || error instanceof WeftRuntimeError || error instanceof WeftMemoryError;
 
-const SHARED = 2; // the bit of a memory import that says that threads share it
+const SHARED = 2; // the bit of a memory import which says that threads share it
 
 export class WasmDevice {
   readonly memory: LinearMemory;
   readonly features: readonly string[];
-  /** What `fetch` copied last. */
+  /** The bytes that `fetch` copied last. */
   readonly small = new Uint8Array(64);
   private readonly allocator: Allocator;
   private readonly programs = new Map<number, Program>();
@@ -81,25 +81,25 @@ export class WasmDevice {
   }
 
   /**
-   * The word that another thread makes other than 0 (`Atomics.store(view, 0, 1)`) to end the program that runs, which
-   * then throws WeftInterrupted and makes it 0 again; null where memory can't be shared, so that nobody can stop one.
-   * Growth of the memory leaves it as it is: it may be kept, and sent to the page.
+   * The word that another thread sets (`Atomics.store(view, 0, 1)`) to end the running program, which then throws
+   * WeftInterrupted and resets it to 0. It is null if memory can't be shared, so that no program can be stopped. It
+   * stays valid when the memory grows: it may be stored, and sent to the page.
    */
   interruptView(): Int32Array | null {
     return this.memory.shared ? new Int32Array(this.memory.buffer, STOP, 1) : null;
   }
 
-  /** Whether somebody has asked for a stop since the last one, or the last `clearInterrupt`. */
+  /** Whether a stop was requested since the last one, or since the last `clearInterrupt`. */
   get interrupted(): boolean {
     return this.stopped !== null && Atomics.load(this.stopped, 0) !== 0;
   }
 
-  /** Forgets that somebody has asked for a stop: before a run begins. */
+  /** Withdraws a request to stop: before a run begins. */
   clearInterrupt(): void {
     if (this.stopped) Atomics.store(this.stopped, 0, 0);
   }
 
-  /** Ends the workers; programs go on with one thread. */
+  /** Ends the workers; programs continue with one thread. */
   close(): void {
     this.pool?.close();
     for (const { shared } of this.programs.values()) if (shared) shared.threads.value = 1;
@@ -134,7 +134,7 @@ export class WasmDevice {
     this.small.set(this.view(ptr, bytes));
   }
 
-  /** `view` for functions that a running program calls: what lies inside its buffers, its scratch for one. */
+  /** `view` for functions that a running program calls: of addresses inside its buffers or its scratch memory. */
   inside(ptr: number, bytes: number): Uint8Array {
     return new Uint8Array(this.memory.buffer, ptr, bytes);
   }
@@ -144,8 +144,8 @@ export class WasmDevice {
   }
 
   /**
-   * Compiles a container, at once; on a page's main thread engines refuse modules over 8 MB, in a worker they
-   * do not. `host` is what a program calls whose metadata has `calls`: number k with as many addresses as calls[k].
+   * Compiles a container without waiting. On a page's main thread engines refuse modules over 8 MB; in a worker they do
+   * not. `host` is called by programs whose metadata has `calls`: number k with as many addresses as calls[k].
    */
   load(bytes: Uint8Array, host?: HostCall): number {
     const { metadata, code, constants } = parseArtifact(bytes);

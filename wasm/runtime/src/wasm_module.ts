@@ -1,6 +1,6 @@
 /**
- * What a WebAssembly module asks of its host and offers it, read from its bytes before the engine sees them
- * (wasm_module.py has the same rules). Its functions' code is the engine's to check.
+ * The imports and exports of a WebAssembly module, read from its bytes before the engine sees them (wasm_module.py has
+ * the same rules). The engine checks the code of the functions.
  */
 
 const HEAD = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
@@ -19,7 +19,7 @@ const ABI = "weft.abi";
 const MOST_FUNCTIONS = 1 << 20;
 const I32 = 0x7f;
 const I64 = 0x7e;
-const THREADS = [1, I32, 1, 0x41, 1, 0x0b]; // the one global: how many threads there are
+const THREADS = [1, I32, 1, 0x41, 1, 0x0b]; // the only global: the number of threads
 const SHARED = 2; // the bit of a memory that threads share
 const PAGES: Record<number, number> = { 1: 1 << 16, 5: 1 << 18 };
 const text = (name: string): number[] => [name.length, ...Array.from(name, (c) => c.charCodeAt(0))];
@@ -40,7 +40,7 @@ const host = (pointer: number): Record<string, string> => ({
 export class ModuleError extends Error {}
 
 export interface Parts {
-  /** The byte that says what the memory is. */
+  /** The byte of the memory's flags. */
   memory: number;
   /** Whether addresses have 64 bits. */
   wide: boolean;
@@ -48,7 +48,7 @@ export interface Parts {
   imports: string[];
   /** How many are exported. */
   tasks: number;
-  /** What the section of that name holds, in which the compiler says what the module takes and gives. */
+  /** The contents of the section of that name: the compiler's description of the module's arguments and results. */
   abi: Uint8Array | null;
 }
 
@@ -87,7 +87,7 @@ class Reader {
     return this.data.subarray(this.at - count, this.at);
   }
 
-  /** What was read from somewhere on, as text. */
+  /** The bytes read since a position, as text. */
   since(start: number): string {
     return key(this.data.subarray(start, this.at));
   }
@@ -103,7 +103,7 @@ class Reader {
 
 const shown = (name: string): string => JSON.stringify(name.slice(0, 40));
 
-/** What a module asks for and offers; ModuleError for one that no compiler of this ABI writes. */
+/** The imports and exports of a module. Throws ModuleError for a module that no compiler of this ABI writes. */
 export function parts(code: Uint8Array): Parts {
   if (HEAD.some((byte, i) => code[i] !== byte)) throw new ModuleError("it does not begin as a module does");
   const found: Parts = { memory: -1, wide: false, imports: [], tasks: 0, abi: null };

@@ -41,7 +41,7 @@ export class Desk {
     return this.document;
   }
 
-  /** Puts a document on the page in the place of the one before. */
+  /** Replaces the document on the page. */
   show(document: Document, focus = false): void {
     this.view?.dispose();
     this.document = document;
@@ -79,7 +79,7 @@ export class Desk {
     this.show(document, true);
   }
 
-  /** Shows the title of the open document, which was given another one. */
+  /** Shows the new title of the open document. */
   retitle(): void {
     this.options.title.value = this.document?.title ?? "";
     this.name();
@@ -101,7 +101,7 @@ export class Desk {
     this.view?.clearOutputs();
   }
 
-  /** Python was started again: what cells had defined is gone. */
+  /** Python was restarted, so the definitions of cells are gone. */
   forget(): void {
     if (this.view instanceof NotebookView) this.view.forget();
   }

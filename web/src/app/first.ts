@@ -7,7 +7,10 @@ export const site = siteData as SiteData;
 
 const asked = new URLSearchParams(location.search);
 
-/** Whether the page shows one document in a frame of another page. Many may stand there, so none boots unasked. */
+/**
+ * Whether the page shows one document in a frame of another page. There may be many such frames, so none boots
+ * before the reader asks.
+ */
 export const isEmbedded = asked.has("embed");
 
 /** Whether Python has been ready here before, so that the browser may have kept its files. */
@@ -23,7 +26,7 @@ export function boot(): Booting {
   return bootWorker({
     site,
     base: new URL("./", location.href).href,
-    threads: Number(asked.get("threads")), // ?threads=1: none but Python's own
+    threads: Number(asked.get("threads")), // ?threads=1: only Python's own thread
     ...(asked.get("memory64") === "1" && { memory64: true }), // more than 4 GiB, slower
     ...(!visitedBefore() && { report: true }),
     ...(!isEmbedded && { isolating: true }),

@@ -1,4 +1,4 @@
-/** The menu of the page: what is done seldom. */
+/** The menu of the page, for rare actions. */
 import { button, create } from "./dom.js";
 
 export interface Entry {

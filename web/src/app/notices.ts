@@ -1,4 +1,4 @@
-/** Short messages above the document: what went wrong, what was kept, what can be undone. */
+/** Short messages above the document: about errors, saved copies, and actions that can be undone. */
 import { button, create } from "./dom.js";
 
 export interface Action {

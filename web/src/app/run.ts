@@ -1,4 +1,4 @@
-/** Says in the status line what becomes of runs. */
+/** Shows the state of runs in the status line. */
 import type { DoneMessage, RunOptions } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
 import type { Watcher } from "../notebook/kernel_runner.js";
@@ -26,7 +26,7 @@ export class StatusWatcher implements Watcher {
   }
 
   done({ outcome, runMs, timings, peakBytes }: DoneMessage, { backend }: RunOptions): void {
-    // Once what waits for this run has taken its outcome.
+    // After those that wait for this run have received its outcome.
     setTimeout(() => document.dispatchEvent(new CustomEvent("weft:done", { detail: outcome.status })));
     for (const phase of ["packages", "connect", "trace", "compile"] as const) this.status.time(phase, timings[phase]);
     this.status.time("run", runMs);

@@ -1,4 +1,4 @@
-/** What the reader has chosen, kept where the browser lets it: the page works without. */
+/** The reader's settings, stored if the browser permits it; the page works without them. */
 
 export type Key = "theme" | "backend" | "host" | "token" | "document" | "visited";
 

@@ -14,7 +14,7 @@ export type { Entry };
 
 const SAVE_AFTER_MS = 400;
 
-/** What shows the open document. */
+/** The part of the page that shows the open document. */
 interface Page {
   show(document: Document): void;
   /** The open document has another title. */
@@ -25,7 +25,7 @@ const said = (error: unknown): string => (error instanceof Error ? error.message
 
 export class Shelf {
   private document: Document | null = null;
-  /** The revisions that documents of the library have here; a loose document has none. */
+  /** The revisions of documents of the library in this tab; a loose document has none. */
   private readonly revisions = new WeakMap<Document, number>();
   /** Documents with edits that no finished save has, and how many. */
   private readonly edits = new Map<Document, number>();
@@ -49,7 +49,7 @@ export class Shelf {
       const edited = [...this.edits.keys()];
       library.hide(edited.map((document) => ({ document, revision: this.revisions.get(document) ?? 0 })));
     });
-    // A page that comes back as it was has not heard of other tabs meanwhile.
+    // A page that is restored from the browser's cache has missed the changes of other tabs.
     window.addEventListener("pageshow", ({ persisted }) => persisted && void this.changedElsewhere());
     // A tab in the background may be ended without further notice.
     document.addEventListener("visibilitychange", () => {
@@ -94,13 +94,13 @@ export class Shelf {
     return this.revisions.has(document);
   }
 
-  /** Makes a document one of the library. */
+  /** Adds a document to the library. */
   async adopt(document: Document): Promise<Document> {
     await this.save();
     return this.begin(await this.library.create(document));
   }
 
-  /** Goes on with a document of the library. */
+  /** Continues with a document of the library. */
   private begin({ document, revision }: Opened): Document {
     this.document = document;
     this.revisions.set(document, revision);
@@ -128,7 +128,7 @@ export class Shelf {
     settings.set("document", document.id);
   }
 
-  /** Saves now what waits to be saved. */
+  /** Saves pending changes now. */
   save(): Promise<void> {
     if (this.timer !== null) {
       clearTimeout(this.timer);
@@ -160,7 +160,7 @@ export class Shelf {
 
   async remove(id: string): Promise<void> {
     await this.save();
-    // What is open stays open; the next change brings it back.
+    // The open document stays open; the next change saves it again.
     await this.library.remove(id);
     this.notices.show("The document was deleted.", { text: "Undo", run: () => void this.library.undelete(id) }, 20_000);
   }
@@ -195,7 +195,7 @@ export class Shelf {
     const revision = this.revisions.get(document);
     if (revision === undefined) {
       const opened = await this.library.create(document);
-      // The page goes on with its own object, which the reader may have changed meanwhile.
+      // The page keeps its own object, which the reader may have changed meanwhile.
       document.id = opened.document.id;
       this.revisions.set(document, opened.revision);
     } else {
@@ -207,7 +207,7 @@ export class Shelf {
     if (this.document === document) settings.set("document", document.id);
   }
 
-  /** Another tab has saved the document too: what is open here becomes the copy that the library made of it. */
+  /** Another tab has saved the document too: the open document becomes the copy that the library made of it. */
   private goOnWith(copy: Opened, document: Document): void {
     const other = document.id;
     document.id = copy.document.id;
@@ -247,7 +247,7 @@ export class Shelf {
     }
   }
 
-  /** Says that the reader has a copy of this link or example already. */
+  /** Tells the reader that there is a copy of this link or example already. */
   private async offerCopy(origin: string): Promise<void> {
     const [copy] = await this.library.copiesOf(origin);
     if (!copy) return;

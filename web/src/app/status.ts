@@ -1,4 +1,4 @@
-/** The line below the page: what Python does, what the last run cost, what there is. */
+/** The line below the page: Python's state, the times of the last run, the available platforms. */
 import { milliseconds } from "../numbers.js";
 
 export type State = "boot" | "idle" | "busy" | "error";
@@ -24,7 +24,7 @@ export class Status {
     this.changed();
   }
 
-  /** How far something has come that takes time. */
+  /** The progress of something that takes time. */
   progress(what: string, loaded: number, total: number): void {
     const share = total > 0 ? ` ${Math.min(99, Math.round((100 * loaded) / total))} %` : "";
     this.show(`${what}${share}`, this.current === "busy" ? "busy" : "boot");

@@ -1,4 +1,4 @@
-/** Light and dark: as the system has it, or as the reader chose. */
+/** Light and dark colours: those of the system, or the reader's choice. */
 import { settings } from "./settings.js";
 
 const THEMES = ["system", "light", "dark"] as const;
@@ -6,7 +6,7 @@ type Theme = (typeof THEMES)[number];
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Called when colours have changed, by what draws with them. */
+/** Called when colours have changed, by parts that draw with them. */
 const listeners = new Set<() => void>();
 
 export function onTheme(listener: () => void): () => void {
@@ -28,7 +28,7 @@ export function useTheme(button: HTMLElement): void {
   let theme: Theme = kept && THEMES.includes(kept) ? kept : "system";
   set(theme, button);
   button.addEventListener("click", () => {
-    // The first click always changes what one sees, the second makes the choice stay whatever the system does.
+    // The first click always changes the visible colours; the second keeps the choice whatever the system does.
     const opposite = prefersDark.matches ? "light" : "dark";
     const same = prefersDark.matches ? "dark" : "light";
     theme = theme === "system" ? opposite : theme === opposite ? same : "system";

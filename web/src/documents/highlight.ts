@@ -1,4 +1,4 @@
-/** Python in colours, as text: classes `tok-…` around what the editor's parser knows. */
+/** Python with colours, as text: classes `tok-…` around the tokens that the editor's parser finds. */
 import { classHighlighter, highlightCode } from "@lezer/highlight";
 import { parser } from "@lezer/python";
 

@@ -4,7 +4,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** The newest snapshot of each span stays; spans are longer for what is older. Of the last hour all stay. */
+/**
+ * The newest snapshot of each span is kept; spans are longer for older snapshots. All snapshots of the last hour
+ * are kept.
+ */
 const SPANS = [
   { age: HOUR, span: 1 },
   { age: DAY, span: HOUR },
@@ -15,10 +18,10 @@ const SPANS = [
 /** Room for 15 of the last hour, 23 of the last day, 29 of the last month, and the rest by week. */
 export const SNAPSHOTS = 100;
 
-/** A snapshot is made before a change when the newest is older than this: while one types, each five minutes. */
+/** A snapshot is made before a change if the newest is older than this: every five minutes while the reader types. */
 export const SNAPSHOT_MS = 5 * MINUTE;
 
-/** The times among these whose snapshots go. The first of all stays: it is what the document began as. */
+/** The times among these whose snapshots are deleted. The first of all is kept: it is the document's original state. */
 export function thin(times: number[], now: number): number[] {
   const kept = new Set([Math.min(...times)]);
   const spans = new Set<string>();

@@ -1,4 +1,4 @@
-/** How a document looks in a file of its own: like the playground, in light and dark, on paper and on a phone. */
+/** The style of a document in an HTML file: like the playground, in light and dark, on paper and on a phone. */
 export const FILE_STYLES = `
 :root {
   color-scheme: light dark;

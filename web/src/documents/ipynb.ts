@@ -47,7 +47,7 @@ export function ipynbName(document: Document): string {
   return `${fileStem(document.title)}.ipynb`;
 }
 
-/** A document as the text of a notebook, with what its cells showed. */
+/** A document as the text of a notebook, with the outputs of its cells. */
 export function toIpynb(document: Document, outputs: Outputs = new Map()): string {
   const { title, form, options } = document;
   const cells = document.cells.map(({ id, kind, source }) => {

@@ -13,7 +13,7 @@ import { DatabaseStore, MemoryStore } from "./store.js";
 import type { Change, Snapshot, Store, StoredDocument } from "./store.js";
 import { UnsavedEdits } from "./unsaved.js";
 
-/** What a list of documents shows of one. */
+/** The entry of a document in a list of documents. */
 export interface Entry {
   id: string;
   title: string;
@@ -41,7 +41,7 @@ export type Saved =
   | { outcome: "saved"; revision: number }
   /** The browser refused; the text is in memory only, and a notice has said so. */
   | { outcome: "kept"; revision: number }
-  /** Another tab has changed the document meanwhile; this text is now a document of its own. */
+  /** Another tab has changed the document meanwhile; this text is now a separate document. */
   | { outcome: "conflict"; copy: Opened };
 
 export interface Notice {
@@ -109,17 +109,17 @@ function whyNot(error: unknown): string {
 
 export class Library {
   private readonly listeners = new Set<(event: LibraryEvent) => void>();
-  /** What the browser refused to store. */
+  /** Records that the browser refused to store. */
   private readonly kept = new Map<string, StoredDocument>();
   /** Runs of revisions that this tab alone has written: `from` was there before, `to` is its newest. */
   private readonly own = new Map<string, { from: number; to: number }>();
   private readonly channel: BroadcastChannel | null;
   private readonly memory: MemoryStore | null;
-  /** What is being written: saves take effect in the order in which they were asked for. */
+  /** Pending writes: saves take effect in the order in which they were requested. */
   private last: Promise<unknown> = Promise.resolve();
   /** Keys of recovered edits that no database has yet. */
   private readonly held: string[] = [];
-  /** What was said before anybody listened, and since. */
+  /** Messages from before there was a listener, and since. */
   readonly notices: Notice[] = [];
 
   private constructor(
@@ -154,7 +154,7 @@ export class Library {
       library.tell({ kind: "memory", message });
     }
     const recover = () => library.recover();
-    // One tab at a time, so that two that open together don't both recover the same edit.
+    // One tab at a time, so that two tabs that open at the same time do not both recover the same edit.
     await (globalThis.navigator?.locks?.request("weft:recover", recover) ?? recover());
     return library;
   }
@@ -248,14 +248,14 @@ export class Library {
     throw new DocumentError("This document is damaged on disk, and its history has no sound state.");
   }
 
-  /** The copies of a link or an example, the one that changed last first. */
+  /** The copies of a link or an example, the most recently changed first. */
   async copiesOf(origin: string): Promise<Entry[]> {
     return (await this.list()).filter((entry) => entry.origin === origin);
   }
 
   // ---- Writing ----
 
-  /** Makes a new document of this one; under another id if its own is taken. */
+  /** Makes a new document of this one, under another id if its own is taken. */
   async create(document: Document): Promise<Opened> {
     const time = this.now();
     const record = { ...document, created: time, changed: time, revision: 1, deleted: null };
@@ -318,7 +318,7 @@ export class Library {
     return { outcome, revision: stored.revision };
   }
 
-  /** Notes that this tab has written a revision on top of the one before it. */
+  /** Notes that this tab has written a revision on top of the previous one. */
   private wrote(id: string, revision: number): void {
     const own = this.own.get(id);
     if (own?.to === revision - 1) own.to = revision;
@@ -353,7 +353,7 @@ export class Library {
     const change = this.store.change(id, (found) => {
       if (found === undefined) return { change: {}, result: 0 };
       const sound = soundOrNull(found);
-      // What can't be read can't come back.
+      // A document that can't be read can't be restored.
       if (!sound) return { change: { purge: [id] }, result: numberOf(found, "revision") };
       const next = { ...sound, deleted, revision: sound.revision + 1 };
       return { change: { put: [next] }, result: next.revision };
@@ -389,7 +389,7 @@ export class Library {
     return this.save({ ...(await this.snapshot(id, time)), origin: document.origin }, revision, true);
   }
 
-  /** What is in the library of a document that is about to change, if its history should have it. */
+  /** The stored state of a document that is about to change, if it belongs into its history. */
   private async snapshotBefore(id: string, content: string, always: boolean): Promise<Snapshot | null> {
     try {
       const { stored, times } = await this.store.get(id);
@@ -397,7 +397,7 @@ export class Library {
       if (!before || contentOf(before) === content || times.includes(before.changed)) return null;
       if (before.cells.every(({ source }) => source.trim() === "")) return null;
       const newest = times.length ? Math.max(...times) : -Infinity;
-      // One from a clock that was ahead doesn't stop the history.
+      // A snapshot from a clock that was ahead does not stop the history.
       if (!always && Math.abs(this.now() - newest) < SNAPSHOT_MS) return null;
       return { id, time: before.changed, content: await compress(contentOf(before), FORMAT) };
     } catch {
@@ -408,7 +408,7 @@ export class Library {
 
   // ---- Where the browser refuses ----
 
-  /** Makes a change; if the browser refuses, keeps the record in memory, says so, and gives null. */
+  /** Makes a change. If the browser refuses, keeps the record in memory, reports that, and returns null. */
   private async write<T extends object>(
     record: StoredDocument,
     decide: (stored: unknown, times: number[]) => { change: Change; result: T },
@@ -430,7 +430,7 @@ export class Library {
         }
       }
       const first = !this.kept.has(record.id);
-      // It stays at the revision that it was made on, so that a later save finds what others wrote.
+      // It keeps the revision on which it was made, so that a later save finds the changes of other tabs.
       this.kept.set(record.id, { ...record, revision: record.revision - 1 });
       const message =
         `“${record.title}” is not saved: the browser refuses, because ${whyNot(reason)}. ` +

@@ -4,7 +4,7 @@
  * The page runs plain Python, so these lines become comments, but for those that install packages: it knows them.
  */
 
-/** Cell magics whose cell is Python all the same. */
+/** Cell magics whose cell is Python nevertheless. */
 const PYTHON_CELLS = new Set(["time", "timeit", "capture", "prun", "debug"]);
 
 const LINE =
@@ -62,7 +62,7 @@ export function commentMagics(source: string): { source: string; found: { line: 
   }
   const found: { line: number; text: string }[] = [];
   let place = START;
-  /** A magic goes on in the next line. */
+  /** A magic continues on the next line. */
   let inside = false;
   const made = lines.map((line, index) => {
     const begins = !place.quotes && place.depth === 0 && !place.continued;

@@ -16,7 +16,7 @@ const FORMULA_CHARACTERS = 20_000;
 const LINK = /^(?:https?:\/\/|mailto:|#)/i;
 const IMAGE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
 
-/** What a text needs while it is rendered. */
+/** The libraries that a text needs while it is rendered. */
 interface Tools {
   temml: typeof Temml | null;
   python: ((source: string) => string) | null;
@@ -34,7 +34,7 @@ function formula(source: string, displayMode: boolean, { temml, macros }: Tools)
   if (source.length > FORMULA_CHARACTERS) return failed("This formula is too long to be set.");
   const limits = { trust: false, maxSize: [50, 500] as [number, number], maxExpand: 1000 };
   try {
-    // What may define macros without end is refused by these limits, and what nests without end by the stack.
+    // Limits for macros that expand without end; nesting without end exceeds the stack.
     return temml!.renderToString(source, { displayMode, throwOnError: true, annotate: true, macros, ...limits });
   } catch (error) {
     return failed(error instanceof Error ? error.message.replace(/^ParseError:\s*/, "") : "This is no formula.");

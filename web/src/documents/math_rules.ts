@@ -11,7 +11,7 @@ const PAIRS = [
   { open: "$", close: "$", display: false },
 ] as const;
 
-/** What was searched for and is not in the rest of a text: each is looked for once, whatever a text holds. */
+/** Patterns that do not occur in the rest of a text: each is searched for only once, whatever the text. */
 interface Memory {
   text: string;
   absent: Set<string>;
@@ -25,7 +25,7 @@ function memoryOf(env: object, text: string): Memory {
   return memory;
 }
 
-/** Where a delimiter stands that no backslash takes its meaning; -1 if nowhere. */
+/** The position of a delimiter that no backslash escapes; -1 if there is none. */
 function find(text: string, delimiter: string, from: number, memory: Memory): number {
   if (memory.absent.has(delimiter)) return -1;
   for (let index = from; index < text.length; index++) {

@@ -1,9 +1,9 @@
-/** What a document is, and the check that every document passes which comes from a file, a link or storage. */
+/** The type of documents, and the check of every document that comes from a file, a link or storage. */
 
 export const BACKENDS = ["wasm", "webgpu", "remote"] as const;
 
 export interface Cell {
-  /** Unique in its document; what a cell shows is found by it. */
+  /** Unique in its document; a cell's output is found by it. */
   id: string;
   kind: "code" | "markdown";
   source: string;
@@ -26,10 +26,10 @@ export interface Document {
   origin: string | null;
 }
 
-/** Far above what people write, far below what a page can't hold. */
+/** Far more than people write, far less than a page can't hold. */
 export const LIMITS = { characters: 16 * 2 ** 20, cells: 10_000, title: 200 } as const;
 
-/** Something that should have been a document is none. The message names the place and the cause. */
+/** A value is not a valid document. The message names the place and the cause. */
 export class DocumentError extends Error {
   override name = "DocumentError";
 }
@@ -43,20 +43,23 @@ export function newCell(kind: Cell["kind"], source: string): Cell {
   return { id: newId(), kind, source };
 }
 
-/** A document of the given parts, with what a new one has for the others: an empty script for Wasm. */
+/** A document of the given parts, with defaults for the others: an empty script for Wasm. */
 export function newDocument(parts: Partial<Document> = {}): Document {
   const cells = parts.cells ?? (parts.form === "notebook" ? [] : [newCell("code", "")]);
   const options = parts.options ?? { backend: "wasm", x64: false };
   return { id: newId(), title: "Untitled", form: "script", origin: null, ...parts, cells, options };
 }
 
-/** One text for all that a reader wrote or chose: documents with equal text are the same but for their ids. */
+/** A text of everything that a reader wrote or chose: documents with equal texts differ only in their ids. */
 export function contentOf({ title, form, cells, options }: Document): string {
   const { backend, x64 } = options;
   return JSON.stringify({ title, form, options: { backend, x64 }, cells: cells.map((c) => [c.kind, c.source]) });
 }
 
-/** A title as it can be kept: one line without control characters, at most 200 characters, never empty. */
+/**
+ * A title in the form in which it is stored: one line without control characters, at most 200 characters, never
+ * empty.
+ */
 export function tidyTitle(title: string): string {
   const line = title.replace(/[\p{Cc}\s]+/gu, " ").trim();
   return [...line].slice(0, LIMITS.title).join("").trim() || "Untitled";
@@ -64,7 +67,7 @@ export function tidyTitle(title: string): string {
 
 /** A file name without extension for a title. */
 export function fileStem(title: string): string {
-  // Dots at the ends, and what some file system refuses.
+  // Dots at the end, and characters that some file systems refuse.
   const stem = title.replace(/[\p{Cc}/\\:*?"<>|]+/gu, " ").replace(/\s+/g, " ");
   return stem.replace(/^[ .]+|[ .]+$/g, "").slice(0, 100) || "untitled";
 }

@@ -1,7 +1,7 @@
-/** What a run showed below a cell, as files keep it. */
+/** The outputs of a run below a cell, in the form in which files store them. */
 import type { Cell } from "./model.js";
 
-/** What a figure may have beside its SVG: the same for a dark page. */
+/** Data of a figure besides its SVG: the same for a dark page. */
 export const DARK_SVG = "image/svg+xml;theme=dark";
 
 export type Output =
@@ -10,5 +10,5 @@ export type Output =
   /** A value by MIME type, as in Jupyter: text, base64 of images, JSON of `…json` types. */
   | { type: "display"; data: Record<string, unknown> };
 
-/** What each cell showed, by the cell's id. */
+/** The outputs of each cell, by the cell's id. */
 export type Outputs = ReadonlyMap<Cell["id"], readonly Output[]>;

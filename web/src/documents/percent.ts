@@ -26,7 +26,7 @@ const FENCE = "# ---";
 
 interface Header {
   title?: string;
-  /** What `weft:` holds, if the file is ours. */
+  /** The contents of `weft:`, if the file is ours. */
   weft?: Map<string, string>;
   /** How many lines it takes. */
   lines: number;
@@ -58,7 +58,7 @@ function scalar(text: string): string {
   }
 }
 
-/** The header of a file, or null if it begins with none that is ours or Jupytext's. */
+/** The header of a file, or null if it does not begin with one of ours or of Jupytext's. */
 function readHeader(lines: string[]): Header | null {
   if (lines[0]?.trimEnd() !== FENCE) return null;
   const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === FENCE);
@@ -82,7 +82,7 @@ function readHeader(lines: string[]): Header | null {
   return known ? header : null;
 }
 
-/** The parts of what follows `# %%`: a kind in brackets, a title, and metadata. */
+/** The parts after `# %%`: a kind in brackets, a title, and metadata. */
 function readMarker(line: string): { kind: Cell["kind"]; title: string; lines: number | null } {
   const rest = MARKER.exec(line)![1]!.slice(0, 1000);
   const value = String.raw`(?:"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|[^\s"[{]+)`;
@@ -112,11 +112,11 @@ function readCell(marker: ReturnType<typeof readMarker>, lines: string[], ours: 
   const { kind, title } = marker;
   const source = kind === "markdown" ? readMarkdown(body) : body;
   if (!title) return newCell(kind, source);
-  // A document's cells have no titles: they become what a reader sees at the same place.
+  // A document's cells have no titles: a title becomes text that a reader sees at the same place.
   return newCell(kind, kind === "markdown" ? `## ${title}\n\n${source}`.trimEnd() : `# ${title}\n${source}`.trimEnd());
 }
 
-/** The lines of the cells of a file, whose last line is what stands after the last line break. */
+/** The lines of the cells of a file; the last line is the text after the last line break. */
 function readCells(lines: string[], ours: boolean): Cell[] {
   const markers = lines.flatMap((line, index) => (MARKER.test(line) ? [index] : []));
   const cells: Cell[] = [];
@@ -129,7 +129,7 @@ function readCells(lines: string[], ours: boolean): Cell[] {
     if (cells.length >= LIMITS.cells) throw new DocumentError(`The file has more than ${LIMITS.cells} cells.`);
     const marker = readMarker(lines[start]!);
     let body: string[];
-    // A count that an edit elsewhere has made wrong is no longer followed by a cell or the end.
+    // After a count that was made wrong by an edit elsewhere, neither a cell nor the end follows.
     const after = start + 1 + (marker.lines ?? Infinity);
     const atEnd = after === lines.length || (after === lines.length - 1 && lines[after] === "");
     if (atEnd || (lines[after] === "" && MARKER.test(lines[after + 1] ?? ""))) {

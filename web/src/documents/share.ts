@@ -43,7 +43,7 @@ function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
-/** 64 bits that tell texts apart; for equality among one's own documents, not against forgery. */
+/** 64 bits that distinguish texts: for comparing one's own documents, not against forgery. */
 function digest(text: string): string {
   let [a, b] = [0x811c9dc5, 0x9e3779b9];
   for (let index = 0; index < text.length; index++) {
@@ -70,7 +70,7 @@ export async function toFragment(document: Document): Promise<string> {
 }
 
 async function inflate(payload: string, format: CompressionFormat): Promise<string> {
-  // What stands after a link in a sentence is often taken for a part of it.
+  // The punctuation after a link in a sentence is often taken for a part of it.
   const text = payload.replace(/[^\w-]{1,10}$/, "");
   if (!/^[\w-]+$/.test(text)) throw damaged("it has characters that no link of this page has.");
   if (text.length > 4 * LINK_CHARACTERS) throw new LinkError("too-large", "This link is too long to be opened.");

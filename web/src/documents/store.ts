@@ -1,4 +1,4 @@
-/** Where the library keeps its records: IndexedDB, or memory where a browser has none. It knows no rules. */
+/** The storage of the library's records: IndexedDB, or memory in a browser without it. It applies no rules. */
 import { openDB } from "idb";
 import type { DBSchema, IDBPDatabase } from "idb";
 import type { Document } from "./model.js";
@@ -7,13 +7,13 @@ export interface StoredDocument extends Document {
   created: number;
   /** When its content last changed, in milliseconds since 1970. */
   changed: number;
-  /** One more with each change, in whichever tab. */
+  /** Increases with each change, in any tab. */
   revision: number;
-  /** When it was deleted; it can come back until it is purged. */
+  /** When it was deleted; it can be restored until it is purged. */
   deleted: number | null;
 }
 
-/** What a document was at some time: its content, compressed. */
+/** A document at some time: its content, compressed. */
 export interface Snapshot {
   id: string;
   time: number;
@@ -30,13 +30,13 @@ export interface Change {
 }
 
 export interface Store {
-  /** All documents. What a store gives back is unchecked: a record may be damaged. */
+  /** All documents. Records from a store are unchecked: they may be damaged. */
   all(): Promise<unknown[]>;
   get(id: string): Promise<{ stored: unknown; times: number[] }>;
   snapshot(id: string, time: number): Promise<Snapshot | undefined>;
   /** The document and time of every snapshot. */
   snapshots(): Promise<[id: string, time: number][]>;
-  /** Reads a document and makes a change in one step, which no other tab comes between. */
+  /** Reads a document and makes a change in one step, without interference from other tabs. */
   change<T>(id: string, decide: (stored: unknown, times: number[]) => { change: Change; result: T }): Promise<T>;
   close(): void;
 }

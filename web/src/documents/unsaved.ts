@@ -7,7 +7,7 @@ import { checkDocument, fieldsOf } from "./model.js";
 import type { Document } from "./model.js";
 
 const PREFIX = "weft:unsaved:";
-/** Where versions without a library kept the one program. */
+/** The place where versions without a library stored the only program. */
 const EARLIER = "weft:source";
 
 /** The browser's storage, or null where it is blocked: then even to look at it fails. */
@@ -48,7 +48,7 @@ export class UnsavedEdits {
     return this.attempt((storage) => (storage.setItem(`${PREFIX}${this.tab}:${document.id}`, value), true), false);
   }
 
-  /** Forgets what this tab kept of a document: the library has it. */
+  /** Forgets this tab's unsaved state of a document: the library has it. */
   clear(id: string): void {
     this.forget(`${PREFIX}${this.tab}:${id}`);
   }
@@ -57,7 +57,7 @@ export class UnsavedEdits {
     this.attempt((storage) => storage.removeItem(key), undefined);
   }
 
-  /** What was kept, sound or (as keys) damaged. */
+  /** The stored edits, valid or (as keys) damaged. */
   found(): { sound: Unsaved[]; damaged: string[] } {
     const keys = this.attempt(
       (storage) => Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? ""),

@@ -1,4 +1,4 @@
-/** Signature help: while arguments are typed, the signature of what is called, with the parameter that comes next. */
+/** Signature help: while arguments are typed, the signature of the called function, with the next parameter. */
 import { StateEffect, StateField, type EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, showTooltip, ViewPlugin, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { argumentAt, called, calleeOf, callAround, signatureOf, type Called } from "./calls.js";
@@ -9,7 +9,7 @@ import { knowledge, pathOf, programOf } from "./knowledge.js";
 import { currentParameter } from "./signature.js";
 
 interface Help {
-  /** Where the call stands that this is the help for. */
+  /** The position of the call that this help is for. */
   from: number;
   called: Called;
 }
@@ -47,7 +47,7 @@ function tooltip(state: EditorState): Tooltip | null {
   };
 }
 
-/** Looks for the call around the cursor, and shows what it calls; `always` also where nothing was shown. */
+/** Looks for the call around the cursor, and shows its function; with `always`, also if nothing was shown. */
 async function look(view: EditorView, always: boolean): Promise<void> {
   const { state } = view;
   const call = callAround(programOf(state).tree, state.selection.main.head);

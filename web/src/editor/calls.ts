@@ -1,4 +1,4 @@
-/** Calls: which one lies around a place, what it calls, and which argument comes next. */
+/** Calls: which call encloses a position, which function it calls, and which argument comes next. */
 import type { SyntaxNode, Tree } from "@lezer/common";
 import type { Description } from "./describe.js";
 import { elements, type Inference, type Program, type Value } from "./infer.js";
@@ -11,7 +11,7 @@ export interface Called {
   parsed: Signature;
 }
 
-/** The call, or the class statement's or decorator's, whose parentheses lie around a place. */
+/** The call, or the class statement's or decorator's, whose parentheses enclose a position. */
 export function callAround(tree: Tree, pos: number): SyntaxNode | null {
   for (let node: SyntaxNode | null = tree.resolveInner(pos, -1); node; node = node.parent) {
     if (node.name === "Body" || node.name === "LambdaExpression") return null;
@@ -41,13 +41,13 @@ function nameOf(value: Value | null): string {
   return value?.kind === "entry" ? value.entry.name : value?.kind === "wrapped" ? nameOf(value.of) : "";
 }
 
-/** What runs when a value is called: of an object its `__call__`. */
+/** The function that runs when a value is called: the `__call__` of an object. */
 function callable(value: Value | null, inference: Inference): Value | null {
   if (value?.kind === "object") return inference.member(value, "__call__");
   return value;
 }
 
-/** Where a place lies among the arguments: how many stand before it, and by which name it is given. */
+/** The position among the arguments: how many come before it, and the name by which it is given. */
 export function argumentAt(
   call: SyntaxNode,
   pos: number,
@@ -69,7 +69,7 @@ export function argumentAt(
   return { position, keyword };
 }
 
-/** The arguments of a call as they stand. */
+/** The arguments of a call in the order of the source. */
 export function argumentsOf(call: SyntaxNode): SyntaxNode[] {
   return elements(call.getChild("ArgList")!);
 }

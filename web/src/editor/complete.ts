@@ -1,4 +1,4 @@
-/** Completion: from the program's own names, the index of modules, and what Python holds after a run. */
+/** Completion: from the program's own names, the index of modules, and the values in Python after a run. */
 import {
   autocompletion,
   closeCompletion,
@@ -35,7 +35,7 @@ const VALID = /^[\p{L}\p{N}_]*$/u;
 /** The words of the language, of which three are words in some places alone. */
 const KEYWORDS = [...RESERVED, "match", "case", "type"];
 
-/** A name of which Python itself tells. */
+/** A name that Python itself reported. */
 interface Live {
   name: string;
   kind: string;
@@ -71,7 +71,7 @@ function itemOption([name, item]: [string, Item], inference: Inference): Complet
   return option(name, "module", "", { info: () => shown(describe(value, name, inference)) });
 }
 
-/** The parameters alone, without types: what fits beside a name. */
+/** The parameters only, without types: short enough to be shown beside a name. */
 function shorten(signature: string): string {
   const names = parseSignature(signature).parameters.map(
     ({ name, star, optional }) => star + name + (optional && !star ? "=" : ""),
@@ -91,7 +91,7 @@ async function liveNames(of: Knowledge, path: Step[]): Promise<Live[]> {
   return (await of.ask<{ names: Live[] }>("complete", { path }))?.names ?? [];
 }
 
-/** What stands after a dot. */
+/** Names after a dot. */
 async function members(
   value: Value | null,
   path: Step[] | null,
@@ -124,7 +124,7 @@ async function members(
   return path ? (await liveNames(of, path)).map((live) => liveOption(live, path, of, 0)) : [];
 }
 
-/** Names that can stand alone. */
+/** Names without a dot before them. */
 async function names(pos: number, of: Knowledge, inference: Inference): Promise<Completion[]> {
   const { program, index } = inference;
   const found = new Map<string, Completion>();
@@ -271,7 +271,7 @@ async function source(context: CompletionContext): Promise<CompletionResult | nu
   return { from, options: tidy(options, word), validFor: VALID };
 }
 
-/** Names with a leading underscore only for those who type one. */
+/** Names with a leading underscore are offered only after an underscore was typed. */
 function tidy(options: Completion[], word: string): Completion[] {
   return word.startsWith("_") ? options : options.filter(({ label }) => !label.startsWith("_"));
 }
@@ -334,7 +334,7 @@ function endLine(view: EditorView): boolean {
 
 export function completion(): Extension {
   const list = autocompletion({
-    // What only has the typed letters somewhere in it would be taken by Enter at the end of a line.
+    // At the end of a line, Enter would accept a name that merely contains the typed letters.
     filterStrict: true,
     override: [source],
     interactionDelay: 40,

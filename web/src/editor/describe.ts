@@ -1,4 +1,4 @@
-/** Draws what is known of a name: its signature, its docstring, its value after a run. */
+/** Draws the information about a name: its signature, its docstring, its value after a run. */
 import { pythonLanguage } from "@codemirror/lang-python";
 import { highlightCode } from "@lezer/highlight";
 import { parseDocstring, type Block } from "./docstring.js";
@@ -6,7 +6,7 @@ import type { Parameter } from "./signature.js";
 import { colours } from "./theme.js";
 
 export interface Description {
-  /** What it is called where it is used. */
+  /** The name under which it is used. */
   name: string;
   kind: string;
   signature: string;
@@ -37,7 +37,7 @@ export function code(text: string): DocumentFragment {
   return made;
 }
 
-/** A signature in colours; the parameter that is being typed stands out. */
+/** A signature with colours; the parameter that is being typed is highlighted. */
 export function signatureElement(name: string, signature: string, current: Parameter | null = null): HTMLElement {
   const made = element("div", "weft-signature");
   if (!current) {

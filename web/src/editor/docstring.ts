@@ -3,7 +3,7 @@
 export type Block =
   | { kind: "paragraph"; text: string }
   | { kind: "heading"; text: string }
-  /** What a section says of names, or a list's entries, which have none. */
+  /** The entries of a section, or those of a list, which have no names. */
   | { kind: "items"; items: { name: string; text: string }[] }
   | { kind: "code"; text: string };
 
@@ -25,7 +25,7 @@ export function summaryOf(text: string): string {
   return /^(?:.|\n(?!\s*\n))*/.exec(text.trim())![0].replace(/\s+/g, " ");
 }
 
-/** What the docstring says of a parameter. */
+/** The docstring's text about a parameter. */
 export function parameterDoc(text: string, name: string): string {
   for (const block of parseDocstring(text)) {
     if (block.kind !== "items") continue;

@@ -1,4 +1,7 @@
-/** What a name is, when the pointer rests on it or Mod-K I asks: its documentation, and after a run its shape. */
+/**
+ * Information about a name when the pointer rests on it or Mod-K I is pressed: its documentation, and its shape
+ * after a run.
+ */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { EditorView, hoverTooltip, keymap, showTooltip, type Tooltip } from "@codemirror/view";
 import { descriptionElement, element, type Description } from "./describe.js";
@@ -7,18 +10,18 @@ import { describe, isGlobal, knowledge, placeAt, type Knowledge, type Place } fr
 import { signatureOf } from "./calls.js";
 import { parameterDoc } from "./docstring.js";
 
-/** As Python describes a value; `origin` is where the language's index has it. */
+/** Python's description of a value; `origin` is its place in the language's index. */
 export interface Live extends Description {
   origin?: { module: string; name: string };
 }
 
-/** What Python says, with the docstring that its bytecode leaves out. */
+/** Python's answer, with the docstring that its bytecode leaves out. */
 export function completed(live: Live, inference: Inference): Description {
   const entry = live.origin ? inference.index?.entryAt(live.origin.module, live.origin.name) : null;
   return entry ? { ...live, doc: live.doc || (entry.doc ?? ""), signature: entry.signature ?? live.signature } : live;
 }
 
-/** All that is known of what lies at a place. */
+/** All known information about the name at a position. */
 export async function descriptionAt(of: Knowledge, inference: Inference, place: Place): Promise<Description | null> {
   const { name, value, entry, path, callee } = place;
   if (callee) return parameterDescription(name, place, inference);
@@ -40,7 +43,7 @@ export async function descriptionAt(of: Knowledge, inference: Inference, place: 
   return origin === "parameter" ? { name, kind: "parameter", signature: "", doc: "" } : null;
 }
 
-/** A keyword argument's name: as the signature has it, and what the docstring says of it. */
+/** A keyword argument's name: its parameter in the signature, and the docstring's text about it. */
 function parameterDescription(name: string, { callee }: Place, inference: Inference): Description | null {
   const called = signatureOf(callee, inference);
   const parameter = called?.parsed.parameters.find((one) => one.keyword && one.name === name);
@@ -63,7 +66,7 @@ async function tooltipAt(view: EditorView, pos: number): Promise<Tooltip | null>
 
 const show = StateEffect.define<Tooltip | null>();
 
-/** What was asked for by the keyboard, until the next key. */
+/** The information requested by the keyboard, until the next key. */
 const asked = StateField.define<Tooltip | null>({
   create: () => null,
   update(tooltip, transaction) {

@@ -1,4 +1,4 @@
-/** The editor of a cell or a script: CodeMirror, and what it knows of Python and weft. */
+/** The editor of a cell or a script: CodeMirror with its extensions for Python and weft. */
 import {
   acceptCompletion,
   closeBrackets,
@@ -49,7 +49,7 @@ export interface EditorOptions extends Surroundings {
   parent: HTMLElement;
   text: string;
   language: "python" | "markdown";
-  /** What it is called for those who can't see it. */
+  /** Its name for screen readers. */
   label: string;
   /** To read, not to change. */
   readOnly?: boolean;
@@ -62,7 +62,7 @@ export interface EditorOptions extends Surroundings {
 export interface Editor {
   text(): string;
   replace(text: string): void;
-  /** Marks a line (from 1) as the place of an error, or none. */
+  /** Marks a line (from 1) as the place of an error, or no line. */
   markError(line: number | null): void;
   goto(line: number): void;
   focus(): void;
@@ -72,7 +72,7 @@ export interface Editor {
   destroy(): void;
 }
 
-/** Tab takes what completion offers, asks it after a name, and indents otherwise. */
+/** Tab accepts a completion, asks for one after a name, and indents otherwise. */
 function tab(view: EditorView): boolean {
   if (acceptCompletion(view)) return true;
   const { main } = view.state.selection;

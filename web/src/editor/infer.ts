@@ -1,4 +1,4 @@
-/** What expressions are, as far as can be told without running them: modules, functions, arrays, own classes. */
+/** The types of expressions, as far as they follow without running them: modules, functions, arrays, own classes. */
 import type { SyntaxNode, Tree } from "@lezer/common";
 import type { Entry, LanguageIndex } from "./language.js";
 import { lookUp, scopeAt, type Binding, type Definition, type Names, type Scope } from "./scopes.js";
@@ -19,10 +19,10 @@ export type Value =
   | { kind: "class"; node: SyntaxNode; program: Program }
   | { kind: "object"; node: SyntaxNode; program: Program }
   | { kind: "tuple"; items: (Value | null)[] }
-  /** What a function on functions makes of one: `jit(f)`, `vmap(f)`, `grad(f)`. */
+  /** The results of functions on functions: `jit(f)`, `vmap(f)`, `grad(f)`. */
   | { kind: "wrapped"; by: Entry; of: Value };
 
-/** Transformations whose results are called like what they are given. */
+/** Transformations whose results have the signature of the given function. */
 const WRAPPERS = new Set([
   ...["jit", "vmap", "pmap", "grad", "value_and_grad", "checkpoint", "remat", "custom_jvp", "custom_vjp"],
   ...["jacfwd", "jacrev", "jacobian", "hessian", "named_call", "shard_map", "vectorize", "lru_cache", "cache", "wraps"],
@@ -80,7 +80,7 @@ export class Inference {
     }
   }
 
-  /** What a name means at a place: of this program, of the cells before it, or of Python. */
+  /** The meaning of a name at a position: in this program, in the cells before it, or in Python. */
   named(name: string, pos: number, program = this.program, depth = 0): Value | null {
     const found = this.bindingFor(name, scopeAt(program.names, pos), program);
     if (found) {
@@ -98,7 +98,7 @@ export class Inference {
     return null;
   }
 
-  /** The binding of a name, in its own program or the last one before that has it. */
+  /** The binding of a name, in its own program or the last earlier one that has it. */
   bindingFor(name: string, scope: Scope, program = this.program): { binding: Binding; program: Program } | null {
     const own = lookUp(name, scope);
     if (own && own.definitions.length > 0) return { binding: own, program };
@@ -183,7 +183,7 @@ export class Inference {
     }
   }
 
-  /** The entry that a name after a dot is: of properties the property, not what it holds. */
+  /** The entry of a name after a dot: for a property the property, not its value. */
   memberEntry(value: Value | null, name: string): Entry | null {
     if (!value || !this.index) return null;
     if (value.kind === "instance") return this.index.member(value.of, name);
@@ -242,7 +242,7 @@ export class Inference {
     }
   }
 
-  /** What a function of the program returns: as its annotation says, or its first return whose value can be told. */
+  /** The result of a function of the program: by its annotation, or its first return whose type is known. */
   private returned(node: SyntaxNode, program: Program, depth: number): Value | null {
     if (node.name === "LambdaExpression") return this.valueOf(node.lastChild, program, depth + 1);
     const type = node.getChild("TypeDef");
@@ -368,13 +368,13 @@ const LITERALS: Record<string, string> = {
   SetComprehensionExpression: "set",
 };
 
-/** The definition that holds at a place: the last one before it, or else the last. */
+/** The definition in effect at a position: the last one before it, or else the last of all. */
 export function definitionAt({ definitions }: Binding, pos: number): Definition | null {
   const before = definitions.filter(({ from }) => from <= pos);
   return before[before.length - 1] ?? definitions[definitions.length - 1] ?? null;
 }
 
-/** What the body of a class binds, and what its methods assign to attributes of their object. */
+/** The names bound in the body of a class, and those that its methods assign to attributes of their object. */
 export function attributesOf({ node, program }: { node: SyntaxNode; program: Program }): Map<string, Definition> {
   const found = new Map<string, Definition>();
   const body = node.getChild("Body");

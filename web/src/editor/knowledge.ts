@@ -1,4 +1,4 @@
-/** What one editor knows: its program and those of the cells before, the index, and what Python answers. */
+/** The information of one editor: its program and those of the cells before, the index, and Python's answers. */
 import { ensureSyntaxTree } from "@codemirror/language";
 import { pythonLanguage } from "@codemirror/lang-python";
 import { Facet, type EditorState, type Text } from "@codemirror/state";
@@ -18,13 +18,13 @@ export interface Asker {
 
 export type IndexSource = () => Promise<LanguageIndex>;
 
-/** What the extensions of an editor need of the page around it. */
+/** The parts of the page that the extensions of an editor use. */
 export interface Surroundings {
   asker: Asker | null;
   index: IndexSource;
   /** Names that earlier cells define. */
   definedElsewhere?: () => Iterable<string>;
-  /** The editors of the document's code cells, in order: what crosses cells is found in them. */
+  /** The editors of the document's code cells, in order, for questions across cells. */
   cells?: () => readonly { view: EditorView }[];
   openSource?(module: string, line: number, text: string): void;
 }
@@ -32,7 +32,7 @@ export interface Surroundings {
 /** How Python finds a value: a name, then attributes and constant keys. */
 export type Step = { name: string } | { attr: string } | { item: string | number };
 
-/** What lies at a place. */
+/** The name at a position. */
 export interface Place {
   name: string;
   from: number;
@@ -40,11 +40,11 @@ export interface Place {
   node: SyntaxNode;
   value: Value | null;
   entry: Entry | null;
-  /** Of a name: what binds it, and in which program. */
+  /** For a name: its binding, and the program that has it. */
   binding: Binding | null;
   program: Program | null;
   path: Step[] | null;
-  /** What a keyword argument's name belongs to. */
+  /** The function that a keyword argument's name belongs to. */
   callee: Value | null;
 }
 
@@ -69,7 +69,10 @@ export class Knowledge {
 
   constructor(readonly surroundings: Surroundings) {}
 
-  /** The index; null where it can't be had now: typing goes on, and the next question asks again. */
+  /**
+   * The index; null if it is not available now: the editor works without it, and the next question requests it
+   * again.
+   */
   index(): Promise<LanguageIndex | null> {
     this.loading ??= this.surroundings.index().then(
       (index) => (this.known = index),
@@ -113,7 +116,7 @@ export class Knowledge {
 
 export const knowledge = Facet.define<Knowledge, Knowledge>({ combine: ([first]) => first! });
 
-/** The name at a place, and what it means. */
+/** The name at a position, and its meaning. */
 export function placeAt(inference: Inference, pos: number): Place | null {
   const { program } = inference;
   const node = [1, -1]
@@ -168,7 +171,7 @@ export function dotted(names: string, pos: number, inference: Inference): Value 
   return value;
 }
 
-/** What a name in an import statement means. */
+/** The meaning of a name in an import statement. */
 function imported(node: SyntaxNode, statement: SyntaxNode, inference: Inference): Value | null {
   const { program, index } = inference;
   const before = program.text(statement.from, node.to);
@@ -204,11 +207,11 @@ export function pathOf(node: SyntaxNode, program: Program): Step[] | null {
     return [...path, { item: Number(text(key, program)) }];
   const string = key?.name === "String" ? /^(['"])([^\\]*)\1$/.exec(text(key, program)) : null;
   if (string) return [...path, { item: string[2]! }];
-  // A member that is being typed: what stands before the dot.
+  // A member that is being typed: the expression before the dot.
   return node.lastChild?.type.isError || node.lastChild?.name === "." ? path : null;
 }
 
-/** What can be said of a value under a name. */
+/** The information about a value under a name. */
 export function describe(value: Value | null, name: string, inference: Inference): Description | null {
   switch (value?.kind) {
     case "module":
@@ -281,7 +284,7 @@ function docstringOf(body: SyntaxNode | null, program: Program): string {
   return [lines[0]!.trim(), ...lines.slice(1).map((line) => line.slice(margin))].join("\n").trim();
 }
 
-/** Whether the value that Python holds under a name is the one meant here: not a name of a function's own. */
+/** Whether the value that Python has under a name is the one meant here: not for a local name of a function. */
 export function isGlobal({ binding }: Place): boolean {
   return binding === null || binding.scope.kind === "module" || lookUp(binding.name, binding.scope) === null;
 }

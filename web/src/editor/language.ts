@@ -1,4 +1,4 @@
-/** What the build knows of modules, as the editor asks for it (tools/web/make_index.py, index_names.py). */
+/** The build's index of modules, as the editor queries it (tools/web/make_index.py, index_names.py). */
 
 export interface Entry {
   kind: "function" | "class" | "value" | "property" | "method";
@@ -16,7 +16,7 @@ export interface Entry {
   fields?: string[];
   /** Of a property: its annotation. */
   returns?: string;
-  /** Of a value: the name of its class, and what it is. */
+  /** For a value: the name of its class, and its kind. */
   type?: string;
   value?: string;
 }
@@ -102,12 +102,12 @@ export class LanguageIndex {
     of(this.modules.keys());
     of(this.aliases.keys());
     of([...this.modules.keys()].filter((name) => /^weft(\.|$)/.test(name)).map((name) => name.replace("weft", "jax")));
-    // What stands for jax's own inside has a place of its own, which nobody imports.
+    // The internal modules of jax's stand-in have a separate place, which users do not import.
     found.delete("");
     return [...found].filter((name) => prefix + name !== "weft.compat").sort();
   }
 
-  /** The entry of what a module of the language defines under a name. */
+  /** The entry of the object that a module of the language defines under a name. */
   entryAt(module: string, qualified: string): Entry | null {
     const name = qualified.split(".").pop()!;
     if (this.places === null) {
@@ -143,7 +143,7 @@ export class LanguageIndex {
     return this.builtinEntries;
   }
 
-  /** The source of a module of the language; null where it is not kept. Rejects where it can't be fetched. */
+  /** The source of a module of the language; null if it is not stored. Rejects if it can't be fetched. */
   async source(module: string): Promise<string | null> {
     this.sources ??= this.fetchSources();
     try {
@@ -155,7 +155,7 @@ export class LanguageIndex {
   }
 }
 
-/** Fetches an index from where the site has it. */
+/** Fetches an index from the site. */
 export async function loadIndex(urls: string[], sources: string): Promise<LanguageIndex> {
   const get = async (url: string) => {
     const response = await fetch(url);

@@ -1,4 +1,4 @@
-/** Marks names that nothing defines, as one types. */
+/** Marks undefined names while the reader types. */
 import { linter, type Action, type Diagnostic } from "@codemirror/lint";
 import type { Extension } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
@@ -12,7 +12,7 @@ const ALWAYS = new Set([
   ...["__class__", "__debug__", "help", "exit", "quit"],
 ]);
 
-/** What is usually imported under these names. */
+/** The usual imports under these names. */
 const USUAL: Record<string, string> = {
   jax: "import jax",
   jnp: "import jax.numpy as jnp",
@@ -48,7 +48,7 @@ async function lint(view: EditorView): Promise<Diagnostic[]> {
   }
   for (const star of [names, ...earlier.map((program) => program.names)].flatMap(({ stars }) => stars)) {
     const module = index.moduleCalled(star);
-    if (module === null) return []; // anything may come from it
+    if (module === null) return []; // it may define any name
     for (const [name] of index.namesOf(module)) elsewhere.add(name);
   }
   const typing = view.hasFocus ? state.selection.main.head : -1;
@@ -70,7 +70,7 @@ async function lint(view: EditorView): Promise<Diagnostic[]> {
 async function liveNames(of: Knowledge, wrong: Free[]): Promise<Set<string>> {
   const answer = await of.ask<{ names: { name: string }[] }>("complete", { path: [] });
   const held = new Set(answer?.names.map(({ name }) => name));
-  // A name that the text binds further down may be left from an earlier run; it is still missing in a fresh one.
+  // A name that is bound further down may exist from an earlier run, but is still missing in a new one.
   for (const { name, early } of wrong) if (early) held.delete(name);
   return held;
 }
@@ -101,7 +101,7 @@ function firstDefinition(name: string, state: EditorView["state"]): number {
   return programOf(state).names.module.names.get(name)?.definitions[0]?.from ?? 0;
 }
 
-/** Where an import goes: after those that are there, or after what the program says of itself. */
+/** The place of a new import: after the existing ones, or after the program's own docstring. */
 function place({ state }: EditorView): number {
   const { tree } = programOf(state);
   let after = 0;

@@ -1,4 +1,4 @@
-/** From a name to what defines it (F12, Mod-click), and renaming it wherever it means the same (F2). */
+/** From a name to its definition (F12, Mod-click), and renaming it wherever it has the same meaning (F2). */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { EditorView, keymap, showTooltip } from "@codemirror/view";
 import { element } from "./describe.js";
@@ -19,7 +19,7 @@ interface Source {
   text?: string;
 }
 
-/** The view that holds a program's text: this one, or that of an earlier cell. */
+/** The view that has a program's text: this one, or that of an earlier cell. */
 function viewOf(view: EditorView, of: Knowledge, place: { program: Place["program"] }): EditorView {
   return [view, ...of.cellsBefore(view.state)].find(({ state }) => programOf(state) === place.program) ?? view;
 }
@@ -29,7 +29,7 @@ function select(view: EditorView, { from, to }: Range): void {
   view.focus();
 }
 
-/** Goes to what defines the name at a place; says so where nothing is known. */
+/** Moves to the definition of the name at a position; says so if it is not known. */
 async function follow(view: EditorView, pos: number): Promise<void> {
   const of = view.state.facet(knowledge);
   const { doc } = view.state;
@@ -147,7 +147,7 @@ function places(text: (from: number, to: number) => string, { definitions, uses,
   return [...new Map(all.map((range) => [range.from, range])).values()].sort((a, b) => a.from - b.from);
 }
 
-/** Everywhere that a cell names what is global in the document. */
+/** All places where a cell names a global of the document. */
 function globalPlaces(view: EditorView, name: string): Range[] {
   const { names, text } = programOf(view.state);
   const own = names.module.names.get(name);
@@ -161,7 +161,7 @@ function apply(view: EditorView, ranges: readonly Range[], next: string): void {
   const changes = ranges.map(({ from, to }) => {
     const definition = bindingAt(names, from)?.definitions.find((one) => one.from === from);
     const origin = definition?.origin;
-    // What is imported keeps its own name.
+    // An imported name keeps its name in the module.
     const own = origin?.kind === "import" || origin?.kind === "from" ? view.state.sliceDoc(from, to) : "";
     const aliased = /\bas\s+$/.test(view.state.sliceDoc(Math.max(0, from - 20), from));
     return { from, to, insert: own && !aliased ? `${own} as ${next}` : next };
@@ -175,7 +175,7 @@ function startRenaming(view: EditorView): boolean {
   const place = placeAt(of.inference(view.state), pos);
   const { names } = programOf(view.state);
   const own = place && place.node.name === "VariableName" && !place.callee ? bindingAt(names, place.from) : null;
-  // A name of an earlier cell is renamed from here as if it were this one's.
+  // A name of an earlier cell is renamed as if it belonged to this one.
   const binding =
     own ??
     (place?.binding?.scope.kind === "module"

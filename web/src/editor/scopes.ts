@@ -9,7 +9,7 @@ export interface Range {
   to: number;
 }
 
-/** What a binding's value comes from. `path` is the way into a tuple that is unpacked. */
+/** The source of a binding's value. `path` is the position in a tuple that is unpacked. */
 export type Origin =
   | { kind: "import"; module: string }
   /** `from module import name`; the module of a relative import starts with a dot. */
@@ -63,7 +63,7 @@ export interface Names {
 interface Use extends Range {
   name: string;
   scope: Scope;
-  /** Read when somebody asks for it: annotations, as of Python 3.14. */
+  /** Evaluated only on demand: annotations, as of Python 3.14. */
   deferred: boolean;
 }
 
@@ -127,7 +127,7 @@ class Reader {
     return outer ?? scope;
   }
 
-  /** Binds what stands left of `=`, after `for` or `as`; reads what lies inside of indices and before dots. */
+  /** Binds the names to the left of `=`, or after `for` or `as`; reads the names inside indices and before dots. */
   private target(node: SyntaxNode, origin: (path: number[]) => Origin, scope: Scope, path: number[] = []): void {
     switch (node.name) {
       case "VariableName":
@@ -438,13 +438,13 @@ class Reader {
 
   // Uses
 
-  /** Gives each use to its binding; returns those that have none. */
+  /** Connects each use with its binding; returns the uses without one. */
   private resolve(): Free[] {
     const free: Free[] = [];
     for (const use of this.uses) {
       let found = lookUp(use.name, use.scope);
       let early = !use.deferred && found !== null && this.isEarly(use, found);
-      // What the body of a class binds later is meanwhile a name of outside.
+      // Until the body of a class binds a name, the name is that of an outer scope.
       const outside = early && found?.scope.kind === "class" ? lookUp(use.name, found.scope.parent!) : null;
       if (outside) [found, early] = [outside, this.isEarly(use, outside)];
       found?.uses.push({ from: use.from, to: use.to });
@@ -498,7 +498,7 @@ export function scopeAt(names: Names, pos: number): Scope {
   return found;
 }
 
-/** The binding whose definition or use lies at a place. */
+/** The binding with a definition or use at a position. */
 export function bindingAt(names: Names, pos: number): Binding | null {
   const touches = ({ from, to }: Range) => from <= pos && pos <= to;
   for (const scope of names.scopes)
@@ -507,7 +507,7 @@ export function bindingAt(names: Names, pos: number): Binding | null {
   return null;
 }
 
-/** The bindings that code at a place sees, inner ones first. */
+/** The bindings that are visible at a position, inner ones first. */
 export function visibleAt(names: Names, pos: number): Map<string, Binding> {
   const found = new Map<string, Binding>();
   const start = scopeAt(names, pos);
@@ -524,7 +524,7 @@ function list(node: SyntaxNode): SyntaxNode[] {
   return found;
 }
 
-/** What lies between commas. */
+/** The expressions between commas. */
 function split(nodes: SyntaxNode[]): SyntaxNode[][] {
   const groups: SyntaxNode[][] = [[]];
   for (const node of nodes)

@@ -2,13 +2,13 @@
 
 export interface Parameter {
   name: string;
-  /** As it stands in the signature, with annotation and default. */
+  /** Its text in the signature, with annotation and default. */
   text: string;
   star: "" | "*" | "**";
   positional: boolean;
   keyword: boolean;
   optional: boolean;
-  /** Where it stands in the signature. */
+  /** Its position in the signature. */
   from: number;
   to: number;
 }

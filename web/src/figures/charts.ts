@@ -1,4 +1,4 @@
-/** The parts of Apache ECharts that figures need, in a chunk of their own: it loads when the first figure is drawn. */
+/** The parts of Apache ECharts that figures need, in a separate chunk, which loads when the first figure is drawn. */
 import { CustomChart } from "echarts/charts";
 import { GridComponent } from "echarts/components";
 import { graphic, init, use } from "echarts/core";

@@ -77,7 +77,7 @@ export function table(name: string): Uint8ClampedArray {
       const low = Math.min(Math.floor(at), anchors.length - 2);
       const [from, to] = [anchors[low]!, anchors[low + 1]!];
       const mixed = from.map((value, i) => value + (to[i]! - value) * (at - low)) as unknown as Lab;
-      // grey is even in what screens are given, so that a picture's bytes come out as they are
+      // these steps of grey are equal on screens, so a picture's bytes are shown unchanged
       made.set(name === "gray" ? [k, k, k] : toBytes(mixed), 3 * k);
     }
     tables.set(name, made);
@@ -109,7 +109,7 @@ export function rgbOf(colour: string): [number, number, number] {
   return [r, g, b];
 }
 
-/** What a figure takes from the page's style sheet. */
+/** The colours that a figure takes from the page's style sheet. */
 export interface Theme {
   ink: string;
   dim: string;

@@ -4,13 +4,16 @@
 export interface Ring {
   x: number[];
   y: number[];
-  /** Whether a point lies on the grid's border, or beside NaN: the ring is closed there, but the level not reached. */
+  /**
+   * Whether a point is on the grid's border, or beside NaN: the ring is closed there, though the level is not
+   * reached.
+   */
   border: boolean[];
 }
 
 const [BOTTOM, RIGHT, TOP, LEFT] = [0, 1, 2, 3];
-// For each set of corners inside (1: near, 2: right, 4: opposite, 8: above), pairs of edges: the ring enters the cell by
-// one and leaves it by the other, with what is inside on its left.
+// For each set of corners inside (1: near, 2: right, 4: opposite, 8: above), pairs of edges: the ring enters the cell
+// by the first and leaves it by the second, with the inside on its left.
 const CASES: readonly (readonly number[])[] = [
   [],
   [BOTTOM, LEFT],
@@ -36,8 +39,8 @@ const JOINED: Readonly<Record<number, readonly number[]>> = {
 };
 
 /**
- * The rings around all regions where `z`, row by row, is at least `level`. The grid ends in what is below every level,
- * so that all rings are closed.
+ * The rings around all regions where `z`, row by row, is at least `level`. The grid is surrounded by values below every
+ * level, so that all rings are closed.
  */
 export function rings(z: ArrayLike<number>, columns: number, rows: number, level: number): Ring[] {
   // With one more column and row of cells on each side. An edge is numbered by the corner where it begins: twice it,

@@ -1,4 +1,4 @@
-/** From data to pixels: where a panel shows what, and lines with no more points than can be seen. */
+/** From data to pixels: the positions of values in a panel, and lines with no more points than can be seen. */
 import { fromScale, onScale, type Range } from "./scales.js";
 import type { Axis } from "./spec.js";
 
@@ -22,7 +22,7 @@ export class Projection {
     this.factor = (to - from) / (range.high - range.low);
   }
 
-  /** The pixel of a value; NaN for what the axis does not have. */
+  /** The pixel of a value; NaN for a value that the axis does not have. */
   pixel(value: number): number {
     return this.from + (onScale(this.scale, value) - this.range.low) * this.factor;
   }
@@ -61,11 +61,11 @@ export function lowerBound(data: ArrayLike<number>, value: number): number {
   return low;
 }
 
-/** Pairs of pixels, of which pairs of NaN part one line from the next. */
+/** Pairs of pixels; pairs of NaN separate one line from the next. */
 class Path {
   private data = new Float64Array(256);
   private length = 0;
-  /** Points that have no neighbour to be connected with. */
+  /** Points without an adjacent point to be connected with. */
   readonly alone: number[] = [];
   private run = 0;
 
@@ -176,10 +176,10 @@ function byColumns(x: ArrayLike<number>, y: ArrayLike<number>, view: View, path:
   path.end();
 }
 
-/** How far from the panel, in pixels, coordinates are still exact enough for what draws them. */
+/** The distance from the panel, in pixels, up to which coordinates are exact enough for drawing. */
 const REACH = 20_000;
 
-/** The lines cut off far outside of the panel: a canvas can't draw what lies a billion pixels away. */
+/** The lines, clipped far outside of the panel: a canvas can't draw lines to points a billion pixels away. */
 function withinReach(points: Float64Array, area: Rectangle): Float64Array {
   const [left, right] = [area.x - REACH, area.x + area.width + REACH];
   const [top, bottom] = [area.y - REACH, area.y + area.height + REACH];

@@ -97,7 +97,10 @@ class PanelView {
     this.plot.style.height = `${height}px`;
   }
 
-  /** All but the chart: it stands there before the library that draws that is loaded, so that nothing moves then. */
+  /**
+   * Everything except the chart: it is there before the library that draws is loaded, so that the page does not
+   * move then.
+   */
   prepare(scene: Scene): void {
     this.scene = scene;
     this.heading.textContent = scene.spec.title;
@@ -120,7 +123,10 @@ class PanelView {
     this.pointer.hide();
   }
 
-  /** Buttons with which the reader switches series on and off; kept while the series stay, so that focus does too. */
+  /**
+   * Buttons that switch series on and off; they are kept as long as the series are the same, so that they keep the
+   * focus.
+   */
   private drawLegend({ entries, hidden }: Scene): void {
     const wanted = entries.map(({ label }) => label);
     const there = [...this.legend.children] as HTMLButtonElement[];
@@ -144,7 +150,7 @@ class PanelView {
     });
   }
 
-  /** The panel as a chart off the page; its width is the page's, or one that suits a file where it has none. */
+  /** The panel as a chart outside of the page; its width is the page's, or one that suits a file if it has none. */
   export(library: Charts, form: "canvas" | "svg", ratio: number) {
     const size = { width: Math.max(this.plot.clientWidth, 320), height: Math.max(this.plot.clientHeight, 120) };
     return { ...exported(library, this.scene!, this.window, size, form, ratio), width: size.width };
@@ -208,7 +214,7 @@ export class FigureView {
     this.sizes.observe(this.root);
   }
 
-  /** Draws a figure, or adds what is new to the one that is there. What is no figure is said in its place. */
+  /** Draws a figure, or adds new data to an existing one. For an invalid figure, shows a message in its place. */
   update(spec: FigureSpec, buffers: ArrayBuffer[]): void {
     try {
       const found = readSpec(spec, buffers);
@@ -374,7 +380,7 @@ export class FigureView {
     return new XMLSerializer().serializeToString(svg).replace("</svg>", `${inner.join("")}</svg>`);
   }
 
-  /** Where panels stand in a file: in as many columns as the page shows. */
+  /** The places of panels in a file: in as many columns as the page shows. */
   private tile(parts: { width: number; height: number }[]) {
     const tops = this.views.map((view) => Math.round(view.element.getBoundingClientRect().top));
     const columns = Math.max(tops.filter((top) => top === tops[0]).length, 1);
@@ -396,7 +402,7 @@ export class FigureView {
   private async ready(): Promise<Charts> {
     const library = await load();
     if (!this.figure) throw new SpecError("There is no figure to save.");
-    // what is asked for in the same moment as it is drawn
+    // a request in the same moment as it is drawn
     if (this.frame) this.drawPanels(library);
     await this.drawn();
     return library;

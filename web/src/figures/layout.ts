@@ -1,4 +1,4 @@
-/** Where everything of a panel stands: axes with their ranges and ticks, colour bars, and the area between. */
+/** The places of all parts of a panel: axes with their ranges and ticks, colour bars, and the area between. */
 import type { Theme } from "./colours.js";
 import { Projection, type Rectangle, type View } from "./geometry.js";
 import { cover, levelColours } from "./marks.js";
@@ -27,7 +27,7 @@ export interface Layout {
   inverted: { x: boolean; y: boolean };
   xticks: Tick[];
   yticks: Tick[];
-  /** Whether the axes are drawn; a picture alone has none. */
+  /** Whether the axes are drawn; a single picture has none. */
   axes: boolean;
   bars: Bar[];
 }
@@ -40,7 +40,7 @@ export function textWidth(text: string, theme: Theme, weight = ""): number {
   return context.measureText(text).width;
 }
 
-/** What an axis shows unless somebody zooms: the limits that it was given, or all marks and a little more. */
+/** The range of an axis without zooming: the limits of the description, or all marks and a little more. */
 function wholeRange(axis: Axis, covers: { range: Range; tight: boolean; fromZero: boolean }[]): Range {
   if (axis.limits) {
     const [a, b] = axis.limits.map((limit) => onScale(axis.scale, limit)) as [number, number];
@@ -104,7 +104,7 @@ function isPicture(spec: PanelSpec): boolean {
   );
 }
 
-/** What a colour bar explains: the levels of a contour plot, or a range of numbers. */
+/** The subject of a colour bar: the levels of a contour plot, or a range of numbers. */
 interface Coloured {
   map: ColourMap;
   contour: Contour | null;
@@ -156,7 +156,7 @@ function placeBars(marks: readonly Mark[], theme: Theme, height: number): { bars
   return { bars, width };
 }
 
-/** Units of one length along both axes: as much of the area as that leaves. */
+/** Units of the same length along both axes, in as much of the area as possible. */
 function equalArea(area: Rectangle, window: Window, picture: { columns: number; ratio: number } | null): Rectangle {
   const [across, up] = [window.x.high - window.x.low, window.y.high - window.y.low];
   let unit = Math.min(area.width / across, area.height / up);
@@ -174,7 +174,7 @@ function equalArea(area: Rectangle, window: Window, picture: { columns: number; 
 export interface Room {
   width: number;
   height: number;
-  /** Kept free above, for a title. */
+  /** Free space at the top, for a title. */
   top: number;
   ratio: number;
 }
@@ -213,7 +213,7 @@ export function place(spec: PanelSpec, marks: readonly Mark[], window: Window, t
   return { view, inverted, xticks, yticks, axes: !picture, bars: placed };
 }
 
-/** The ticks in a range; one that floating point has put just outside stands at its end. */
+/** The ticks in a range; a tick that is just outside because of rounding is moved to its end. */
 function inside(all: Tick[], { low, high }: Range): Tick[] {
   const little = (high - low) * 1e-9;
   return all
@@ -231,7 +231,7 @@ function fittingTicks(axis: Axis, range: Range, theme: Theme, width: number): Ti
   return ticks(axis.scale, range, 1);
 }
 
-/** A window moved and scaled around a place of it; never narrower than numbers can tell apart. */
+/** A window moved and scaled around a position, never narrower than floating point can resolve. */
 export function zoomed({ low, high }: Range, around: number, factor: number): Range {
   const range = { low: around + (low - around) * factor, high: around + (high - around) * factor };
   const least = Math.max(Math.abs(range.low), Math.abs(range.high), 1e-300) * 1e-10;

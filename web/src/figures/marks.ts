@@ -1,4 +1,4 @@
-/** What each kind of mark covers on the axes, and the shapes that it is drawn with. */
+/** The extent of each kind of mark on the axes, and its shapes. */
 import { colourAt, isLight, rgbOf, table, type Theme } from "./colours.js";
 import { rings } from "./contours.js";
 import { isSorted, linePath, lowerBound, type View } from "./geometry.js";
@@ -21,14 +21,17 @@ export type Shape =
   | { type: "picture"; canvas: HTMLCanvasElement }
   | { type: "text"; x: number; y: number; text: string; fill: string };
 
-/** How a mark is drawn besides what it says of itself: in which colour, and for how many dots to a pixel. */
+/**
+ * Drawing options of a mark that are not part of its description: its colour, and the number of dots for each
+ * pixel.
+ */
 export interface Paint {
   colour: string;
   theme: Theme;
   ratio: number;
 }
 
-/** What a mark covers. A tight one fills the axes to their ends; the low end of one from zero is the axis. */
+/** The extent of a mark. A tight mark fills the axes to their ends; the low end of a mark from zero is the axis. */
 export interface Cover {
   x: Range;
   y: Range;
@@ -54,7 +57,7 @@ function cellEdges({ data }: Numbers, scale: Scale): Edges {
   return { at: at.map((each) => fromScale(scale, each)) };
 }
 
-/** A picture's cells: those of an image between the edges of its extent, those of a heat map around its places. */
+/** A picture's cells: for an image between the edges of its extent, for a heat map around its positions. */
 export function rasterOf(mark: Image | HeatMap, xscale: Scale, yscale: Scale): Raster {
   if (mark.kind === "heatmap") {
     return { pixels: mark.z, columns: cellEdges(mark.x, xscale), rows: cellEdges(mark.y, yscale), map: mark.map };
@@ -72,7 +75,7 @@ export function rasterOf(mark: Image | HeatMap, xscale: Scale, yscale: Scale): R
 
 const endsOf = (edges: Edges): number[] => ("at" in edges ? [edges.at[0]!, edges.at.at(-1)!] : [edges.from, edges.to]);
 
-/** Where bars begin and end: those of several marks stand side by side around their places. */
+/** Where bars begin and end: bars of several marks are side by side around their positions. */
 function barEdges({ x, width, slot: [at, count] }: Bar): [number, number][] {
   const places = [...new Set(x.data as Iterable<number>)].filter(Number.isFinite).sort((a, b) => a - b);
   const apart = places.slice(1).reduce((least, place, k) => Math.min(least, place - places[k]!), Infinity);
@@ -86,7 +89,7 @@ function barEdges({ x, width, slot: [at, count] }: Bar): [number, number][] {
 const both = (a: ArrayLike<number>, b: ArrayLike<number>, scale: "linear" | "log") =>
   union(rangeOf(a, scale), rangeOf(b, scale));
 
-/** What a mark covers on axes of these scales. */
+/** The extent of a mark on axes of these scales. */
 export function cover(mark: Mark, { x, y }: PanelSpec): Cover {
   const plain = { tight: false, fromZero: false };
   const zero = { low: 0, high: y.scale === "log" ? -Infinity : 0 };
@@ -370,7 +373,7 @@ export function draw(mark: Mark, view: View, paint: Paint): Shape[] {
   }
 }
 
-/** What stands under the pointer. */
+/** The mark under the pointer. */
 export interface Reading {
   /** The pixel that it is about; null for an area. */
   at: [number, number] | null;
@@ -396,7 +399,7 @@ function nearest(x: ArrayLike<number>, y: ArrayLike<number>, view: View, px: num
 
 const vector = (...values: number[]): string => `(${values.map((v) => format(v)).join(", ")})`;
 
-/** What a mark says of a place of its panel, if it has something near it. */
+/** A mark's description of a position in its panel, if it has something near it. */
 export function read(mark: Mark, view: View, px: number, py: number): Reading | null {
   const [x, y] = [view.x.value(px), view.y.value(py)];
   switch (mark.kind) {

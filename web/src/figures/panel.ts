@@ -14,7 +14,10 @@ export interface Entry {
   colour: string;
 }
 
-/** What a panel shows now: all but the marks that the reader has switched off, in the colours of the theme. */
+/**
+ * The contents of a panel now: all marks except those that the reader has switched off, in the colours of the
+ * theme.
+ */
 export class Scene {
   private readonly colours = new Map<Mark, string>();
   readonly entries: Entry[] = [];
@@ -48,7 +51,7 @@ export class Scene {
     return this.colours.get(mark) ?? this.theme.series[0]!;
   }
 
-  /** All of it, as its axes show it before anybody zooms. */
+  /** The whole range, without zooming. */
   whole(): Window {
     const shown = this.marks;
     return wholeWindow(this.spec, shown.length ? shown : this.spec.marks);
@@ -58,7 +61,7 @@ export class Scene {
     return place(this.spec, this.marks, window ?? this.whole(), this.theme, room);
   }
 
-  /** What the reader should know of what is not drawn. */
+  /** Remarks for the reader about marks that are not drawn. */
   notes(): string[] {
     const { marks } = this;
     const lost = marks.reduce((sum, mark) => sum + lostOnLog(mark, this.spec), 0);

@@ -4,7 +4,7 @@ import { zoomed, type Window } from "./layout.js";
 import { read, type Reading } from "./marks.js";
 import type { Scene } from "./panel.js";
 
-/** What the pointer needs of a panel. */
+/** The parts of a panel that the pointer uses. */
 export interface Target {
   scene(): Scene;
   view(): View;
@@ -15,7 +15,7 @@ export interface Target {
 
 /** A reading further away than this, in pixels, is about something else. */
 const NEAR = 36;
-/** What is moved less than this, in pixels, was clicked. */
+/** A move by fewer pixels than this is a click. */
 const LEAST_DRAG = 5;
 
 function tag<K extends keyof HTMLElementTagNameMap>(name: K, className: string, text = ""): HTMLElementTagNameMap[K] {
@@ -83,7 +83,7 @@ export class Pointer {
     else this.hide();
   }
 
-  /** Shows what is nearest: of lines, what all of them have at one x. */
+  /** Shows the nearest mark; for lines, the values of all of them at one x. */
   private say(at: [number, number]): void {
     const scene = this.target.scene();
     const view = this.target.view();
@@ -128,7 +128,10 @@ export class Pointer {
     this.hide();
   }
 
-  /** The part of the panel between two places of the pointer; one that is flat or narrow means the whole width or height. */
+  /**
+   * The part of the panel between two positions of the pointer; a flat or narrow one means the whole width or
+   * height.
+   */
   private selected([x0, y0]: [number, number], [x1, y1]: [number, number]): [number, number, number, number] {
     const { area } = this.target.view();
     const [right, bottom] = [area.x + area.width, area.y + area.height];

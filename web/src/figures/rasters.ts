@@ -93,7 +93,7 @@ export function drawRaster(raster: Raster, view: View, ratio: number): HTMLCanva
   const rows = lookup(raster.rows, view.y, area.y, area.height, height);
   const image = new ImageData(width, height);
   const [sample, one, sum] = [sampler(raster), new Float64Array(4), new Float64Array(4)];
-  // A pixel of the screen inside one cell needs one sample; rows of such pixels that show the same are copied.
+  // A pixel of the screen inside one cell needs one sample; equal rows of such pixels are copied.
   const single = (found: Int32Array, k: number) => found[k * SAMPLES] === found[k * SAMPLES + SAMPLES - 1];
   for (let y = 0; y < height; y++) {
     const whole = single(rows, y);

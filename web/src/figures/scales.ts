@@ -6,7 +6,10 @@ export interface Range {
   high: number;
 }
 
-/** Where a value lies on its scale: itself, or its logarithm. NaN for what a log axis does not have. */
+/**
+ * The position of a value on its scale: the value itself, or its logarithm. NaN for a value that a log axis does
+ * not have.
+ */
 export function onScale(scale: Axis["scale"], value: number): number {
   return scale === "log" ? (value > 0 ? Math.log10(value) : NaN) : value;
 }
@@ -37,11 +40,11 @@ export function rangeOf(data: ArrayLike<number>, scale: Axis["scale"] = "linear"
   return { low: onScale(scale, low), high: onScale(scale, high) };
 }
 
-/** The range that an axis shows: a little more than the data's, and never of one number or none. */
+/** The range of an axis: a little more than that of the data, and never a single number or an empty one. */
 export function padded(range: Range, share: number): Range {
   if (isEmpty(range)) return { low: 0, high: 1 };
   const { low, high } = range;
-  // neighbours that floating point can't part would make an axis without a length
+  // adjacent numbers that floating point can't separate would give the axis no length
   const least = Math.max(Math.abs(low), Math.abs(high)) * 1e-12 + 1e-300;
   if (high - low <= least) {
     const around = Math.abs(low) > 1e-280 ? Math.abs(low) * 0.1 : 1;
@@ -64,7 +67,7 @@ export interface Tick {
   text: string;
 }
 
-/** Decimal digits or powers of ten, whichever is shorter, with as many digits as tell one tick from the next. */
+/** Decimal digits or powers of ten, whichever is shorter, with enough digits to distinguish the ticks. */
 function linearTicks({ low, high }: Range, count: number): Tick[] {
   const step = roundStep(high - low, count);
   if (!(step > 0 && Number.isFinite(step))) return [];

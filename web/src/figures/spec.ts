@@ -9,7 +9,7 @@ export class SpecError extends Error {
   override name = "SpecError";
 }
 
-/** A dense array, whatever its dtype was: numbers by position, row by row. */
+/** A dense array of any dtype: numbers by position, row by row. */
 export interface Numbers {
   data: Float64Array | Float32Array | Int32Array | Uint32Array | Int16Array | Uint16Array | Int8Array | Uint8Array;
   shape: number[];
@@ -33,7 +33,7 @@ export interface Line extends Common {
   width: number;
   style: "solid" | "dashed" | "dotted";
   markers: boolean;
-  /** A live curve that has grown long keeps one point of so many. */
+  /** A live curve that has grown long keeps one of this many points. */
   every: number;
 }
 
@@ -148,7 +148,7 @@ export interface Points {
   y: Numbers;
 }
 
-/** The description as it comes: JSON, not yet checked. */
+/** The description before it is checked: JSON. */
 export type FigureSpec = Record<string, unknown>;
 
 const ARRAYS = {
@@ -164,11 +164,14 @@ const ARRAYS = {
 const MAPS = ["viridis", "magma", "inferno", "plasma", "gray", "coolwarm", "twilight"];
 const COLOUR = /^(#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})|[a-z]{3,20}|C[0-9])$/;
 
-/** Whether a colour is one of a theme's, or one that CSS has; outside of a page nobody knows. */
+/** Whether a colour is one of a theme's, or one that CSS has; outside of a page this is unknown. */
 const isKnown = (colour: string): boolean =>
   colour.startsWith("C") || typeof CSS === "undefined" || CSS.supports("color", colour);
 
-/** Reads the entries of an object one by one; what is missing or of another type is an error that names its place. */
+/**
+ * Reads the entries of an object one by one; an entry that is missing or has another type is an error that names
+ * its place.
+ */
 class Reader {
   constructor(
     private readonly entry: Record<string, unknown>,
@@ -263,7 +266,7 @@ class Reader {
     return this.get(name) !== undefined && this.get(name) !== null;
   }
 
-  /** An array of one of the ranks; a view of its buffer, or a copy where a view can't be. */
+  /** An array of one of the ranks; a view of its buffer, or a copy if a view is impossible. */
   array(name: string, ...ranks: number[]): Numbers {
     const entry = this.inside(name);
     const kind = ARRAYS[entry.choice("dtype", Object.keys(ARRAYS) as (keyof typeof ARRAYS)[])];
@@ -298,7 +301,7 @@ class Reader {
     };
   }
 
-  /** Where the columns and rows of a matrix lie. */
+  /** The positions of the columns and rows of a matrix. */
   grid(): { x: Numbers; y: Numbers; z: Numbers } {
     const [x, y, z] = [this.array("x", 1), this.array("y", 1), this.array("z", 2)];
     if (z.shape[0] !== y.data.length || z.shape[1] !== x.data.length) this.fail("has x and y that do not fit z");

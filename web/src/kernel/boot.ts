@@ -5,7 +5,7 @@ import { Signals } from "./signals.js";
 export interface Booting {
   worker: Worker;
   signals: Signals | null;
-  /** What the worker said before anyone listened; from then on nothing is kept. */
+  /** Messages of the worker from before there was a listener; later ones are not kept. */
   early(): FromWorker[];
 }
 
@@ -16,8 +16,8 @@ export interface BootOptions extends Pick<BootMessage, "threads" | "memory64" | 
 }
 
 /**
- * A worker that runs the site's script. A browser starts none from another origin; there, a script of this page imports
- * the site's.
+ * A worker that runs the site's script. A browser refuses a worker from another origin; there, a script of this page
+ * imports the site's.
  */
 function spawn(script: string): Worker {
   const named: WorkerOptions = { type: "module", name: "weft-python" };

@@ -12,7 +12,7 @@ export interface Watcher {
 const ask = globalThis.fetch.bind(globalThis);
 let watcher: Watcher | null = null;
 
-/** Tells a watcher of the downloads from now on; null ends that. */
+/** Reports downloads to a watcher from now on; null ends that. */
 export function watchDownloads(next: Watcher | null): void {
   watcher = next;
 }

@@ -31,7 +31,7 @@ export class OutputQueue<Stream extends string> {
     this.flush();
   }
 
-  /** Sends what is held. */
+  /** Sends the held text. */
   flush(): void {
     const held = this.held;
     this.held = null;

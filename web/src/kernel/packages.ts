@@ -21,12 +21,12 @@ export class Packages {
   private readonly finder: Finder;
   /** The package of each module, by its name. */
   private readonly byImport = new Map<string, string>();
-  /** What loads now: packages come one set after the other. */
+  /** The current loading: packages are loaded one set after the other. */
   private loading: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly pyodide: PyodideAPI,
-    /** The address below which the lock file's relative names lie. */
+    /** The address to which the lock file's names are relative. */
     private readonly base: string,
     private readonly index: string,
     private readonly progress: Progress,
@@ -38,7 +38,7 @@ export class Packages {
     this.finder.install([...this.byImport.keys()]);
   }
 
-  /** Loads what a program needs and Python has not. What can't be had is said where the program imports it. */
+  /** Loads the missing packages of a program. Errors are raised where the program imports them. */
   async prepare(source: string): Promise<void> {
     const { missing, requirements } = JSON.parse(this.finder.examine(source)) as Record<string, string[]>;
     if (!missing?.length && !requirements?.length) return;
@@ -80,7 +80,7 @@ export class Packages {
     );
   }
 
-  /** Packages with all that they need and that is not there yet, each with the one that asked for it. */
+  /** Packages with all their missing dependencies, each with the package that requires it. */
   private lacking(names: string[]): Map<string, string | null> {
     const found = new Map<string, string | null>();
     const visit = (name: string, asker: string | null): void => {
@@ -121,7 +121,10 @@ export class Packages {
     return new URL(this.lock[name]!.file_name, this.base).href;
   }
 
-  /** Why a package did not load: Pyodide tells a damaged file and an absent network apart as little as fetch does. */
+  /**
+   * The reason why a package did not load: like fetch, Pyodide can't distinguish a damaged file from an absent
+   * network.
+   */
   private async reason(name: string, asker: string | null): Promise<string> {
     const address = this.address(name);
     const { host, origin } = new URL(address);

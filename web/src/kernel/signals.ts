@@ -15,11 +15,11 @@ const enum Line {
 const MOST_BYTES = 1 << 16;
 /** Where the line begins, after the interrupt's word and three others. */
 const TEXT = 16;
-/** Characters that the worker may be ahead of what the page has shown. */
+/** How many characters the worker may be ahead of the text that the page has shown. */
 const MOST_AHEAD = 1 << 19;
 const WAIT_MS = 50;
 
-/** The words after the interrupt's: what became of the line, its length, and how much text the page has taken. */
+/** The words after the interrupt's: the state of the line, its length, and how much text the page has taken. */
 const enum Word {
   line,
   length,
@@ -64,7 +64,7 @@ export class Signals {
     this.answer(Line.given);
   }
 
-  /** Forgets what was given before; called by the worker before it asks. */
+  /** Forgets earlier answers; the worker calls it before it asks. */
   expect(): void {
     Atomics.store(this.words, Word.line, Line.none);
   }

@@ -51,7 +51,7 @@ interface Session {
 
 let session: Promise<Session> | null = null;
 let timings: Record<string, number> = {};
-/** The run that is under way, or the last one. */
+/** The current run, or the last one. */
 let run = 0;
 let running = false;
 /** Ends the wait for packages. */
@@ -63,7 +63,7 @@ const queue = new OutputQueue<"stdout" | "stderr">((stream, text) => {
   signals?.sent(text.length);
 });
 
-/** What Python finds in `_weft_page` beside the devices. */
+/** The members of `_weft_page` for Python, besides the devices. */
 function hooks() {
   return {
     timing: (phase: string, ms: number) => void (timings[phase] = (timings[phase] ?? 0) + ms),
@@ -243,7 +243,7 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
       : { status: "stopped" };
   } catch (error) {
     const { name, message: text, type } = error as Error & { type?: string };
-    // An interrupt that comes between two programs' lines surfaces here.
+    // An interrupt that arrives between two programs' lines is raised here.
     const failure = { type: name, message: text, line: null, column: null, short: text, full: null };
     outcome = type === "KeyboardInterrupt" ? { status: "stopped" } : { status: "error", error: failure };
   }
@@ -254,7 +254,7 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
   post({ type: "done", run, outcome, runMs: performance.now() - started, timings, peakBytes });
 }
 
-/** Ends a program that waits; one that computes is interrupted through the signals instead. */
+/** Ends a waiting program; a computing one is interrupted through the signals instead. */
 function stop({ kernel }: Session): void {
   endWait?.();
   if (!running) return;
@@ -283,7 +283,7 @@ function ask({ kernel }: Session, { question, topic, session, about }: AskMessag
   post({ type: "answer", question, json });
 }
 
-/** Runs the handlers of a widget; what they show belongs to the run that showed the widget. */
+/** Runs the handlers of a widget; their output belongs to the run that showed the widget. */
 async function widget({ pyodide }: Session, { widget: name, run: of, event, buffers }: WidgetMessage): Promise<void> {
   const now = run;
   queue.flush();

@@ -7,7 +7,7 @@ import { backendOf, KernelRunner } from "../notebook/kernel_runner.js";
 import { milliseconds } from "../numbers.js";
 import { OutputArea } from "../output/area.js";
 
-/** What a view needs of the page's other cells. */
+/** The other cells of the page, as a view uses them. */
 export interface Surroundings {
   python(): Python;
   /** Python, if it can answer questions. */
@@ -17,7 +17,7 @@ export interface Surroundings {
   inSession(host: CellHost): View[];
 }
 
-/** Much more than a listener wants of what a program printed. */
+/** More of a program's output than a listener needs. */
 const MOST_TEXT = 1_000_000;
 const ENDS = { ok: "", stopped: "Stopped", error: "Failed" } as const;
 
@@ -54,7 +54,7 @@ export class View {
     });
   }
 
-  /** The element that holds the editor: it tells cells apart. */
+  /** The element that contains the editor, by which cells are identified. */
   get place(): HTMLElement {
     return this.host.source;
   }

@@ -1,4 +1,4 @@
-/** One cell of a notebook: its source, a bar of actions, and what it gave. */
+/** One cell of a notebook: its source, a bar of actions, and its output. */
 import type { Cell } from "../documents/model.js";
 import { createEditor, type Editor } from "../editor/index.js";
 import { milliseconds } from "../numbers.js";
@@ -6,7 +6,7 @@ import { OutputArea } from "../output/area.js";
 import { showMarkdown } from "../output/prose.js";
 import type { ViewOptions } from "./script.js";
 
-/** What a cell asks of the notebook that it is in. */
+/** The interface of the notebook for its cells. */
 export interface Neighbours {
   run(cell: CellView, how: "stay" | "advance"): void;
   changed(): void;
@@ -72,7 +72,7 @@ export class CellView {
     return this.editor !== null && !this.source.hidden;
   }
 
-  /** Opens the source of a Markdown cell; that of code is always open. */
+  /** Opens the source of a Markdown cell; that of a code cell is always open. */
   edit(focus = false): void {
     this.rendered.hidden = true;
     this.source.hidden = false;

@@ -1,9 +1,9 @@
-/** Runs cells on Python, and shows what they give. */
+/** Runs cells on Python, and shows their output. */
 import type { Bundle, DoneMessage, Outcome, ReadyMessage, RunOptions } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
 import type { CellRun, Runner } from "./runner.js";
 
-/** Who wants to know what becomes of runs: a status line. */
+/** A listener for the state of runs: a status line. */
 export interface Watcher {
   waiting(): void;
   started(): void;

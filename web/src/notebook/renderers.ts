@@ -1,4 +1,4 @@
-/** What shows values of other rooms: figures, Markdown, formulas. */
+/** Renderers of other folders for values: figures, Markdown, formulas. */
 import { FigureView, type FigureSpec } from "../figures/index.js";
 import { FIGURE, WIDGET } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
@@ -6,7 +6,7 @@ import { showMarkdown } from "../output/prose.js";
 import { register, text, type Make } from "../output/values.js";
 import { widgets } from "../widgets/index.js";
 
-/** Calls a listener when the colours around an element have changed; returns what ends that. */
+/** Calls a listener when the colours around an element have changed; returns a function that ends that. */
 export type OnTheme = (listener: () => void, element: HTMLElement) => () => void;
 
 const figures =
@@ -19,7 +19,7 @@ const figures =
       element,
       show: (spec, buffers) => view.update(spec as FigureSpec, buffers),
       async svg(dark) {
-        // A figure is drawn in the colours of the element that it stands in.
+        // A figure is drawn in the colours of the surrounding element.
         element.style.colorScheme = dark ? "dark" : "light";
         view.recolour();
         try {

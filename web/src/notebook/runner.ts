@@ -1,4 +1,4 @@
-/** What views of a document need of the page to run their cells. */
+/** The interface of the page for views of a document that run their cells. */
 import type { DoneMessage, Outcome } from "../kernel/protocol.js";
 import type { Outputs } from "../documents/outputs.js";
 import type { OutputArea } from "../output/area.js";
@@ -28,12 +28,12 @@ export interface DocumentView {
   readonly element: HTMLElement;
   /** Runs all of it from a fresh start. */
   runAll(): Promise<void>;
-  /** Runs the cell that has the focus, or all where there is one. */
+  /** Runs the focused cell, or everything in a script. */
   runCurrent(): Promise<void>;
   clearOutputs(): void;
-  /** What each cell shows, for files. */
+  /** The output of each cell, for files. */
   outputs(): Promise<Outputs>;
   focus(): void;
-  /** Removes what it has put on the page. */
+  /** Removes its elements from the page. */
   dispose(): void;
 }

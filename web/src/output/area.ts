@@ -1,11 +1,11 @@
-/** What a run gives, in the order in which it comes: text, values, errors. Collected, and shown once for each frame. */
+/** The output of a run, in order: text, values, errors. It is collected, and shown once for each frame. */
 import { DARK_SVG, type Output } from "../documents/outputs.js";
 import type { Bundle, ProgramError } from "../kernel/protocol.js";
 import { failure } from "./failure.js";
 import { Text, type Stream } from "./text.js";
 import { choose, type Renderer } from "./values.js";
 
-/** More values than anyone looks at: the oldest go. */
+/** More values than a reader looks at: the oldest are removed. */
 const MOST_VALUES = 200;
 
 interface Shown {
@@ -37,7 +37,7 @@ export class OutputArea {
     return this.element.childElementCount === 0 && this.shown.size === 0;
   }
 
-  /** What is shown, in order, as files keep it. */
+  /** The output, in order, in the form in which files store it. */
   async outputs(): Promise<Output[]> {
     this.flush();
     const values = new Map([...this.shown.values()].map((shown) => [shown.renderer.element as Element, shown]));
@@ -71,7 +71,7 @@ export class OutputArea {
     this.schedule();
   }
 
-  /** Shows a value that a run gives; it replaces what the run showed under this name, if it is an update. */
+  /** Shows a value of a run; an update replaces the value that the run showed under this name. */
   display(name: string, bundle: Bundle, update: boolean, run: number): void {
     this.later(() => this.show(name, bundle, update, run));
   }
@@ -119,7 +119,7 @@ export class OutputArea {
     this.element.querySelector("form.ask")?.remove();
   }
 
-  /** Shows at once what waits for the next frame. */
+  /** Shows pending output without waiting for the next frame. */
   flush(): void {
     this.scheduled = false;
     this.queueText();
@@ -207,7 +207,7 @@ export class OutputArea {
   }
 }
 
-/** What a file can keep of a value: the types that others know, and what is drawn as SVG. */
+/** The parts of a value that a file can store: the types that other programs know, and drawings as SVG. */
 async function dataOf({ bundle, renderer }: Shown): Promise<Record<string, unknown>> {
   const kept = Object.entries(bundle.data).filter(([type]) => !type.startsWith("application/vnd.weft."));
   const data: Record<string, unknown> = Object.fromEntries(kept);

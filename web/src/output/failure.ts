@@ -18,7 +18,7 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
   const lines = error.short.split("\n");
   if (error.type === "SyntaxError") box.append(pre(lines.slice(1, -2).join("\n")));
   else {
-    // Not the lines of the message, which stand above.
+    // Not the lines of the message, which are above.
     const frames = lines.filter((line) => /^(  File| {4})/.test(line)).join("\n");
     if (frames) box.append(pre(frames));
   }
@@ -32,7 +32,7 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
   return box;
 }
 
-/** A message without the place at its end, "(program.py, line 2)" or "at program.py:2 (f)": the button says it. */
+/** A message without the place at its end, "(program.py, line 2)" or "at program.py:2 (f)": the button shows it. */
 function withoutPlace({ type, message, line }: ProgramError): string {
   if (type === "SyntaxError") return message.replace(/ \([^()]*, line \d+\)$/, "");
   return line === null ? message : message.replace(/\n *at (program\.py|cell \d+):\d+ \([^\n]*\)$/, "");

@@ -16,7 +16,7 @@ export async function showMarkdown(element: HTMLElement, source: string): Promis
       sheet.replaceSync(await mathStyles());
       root.adoptedStyleSheets.push(sheet);
     }
-    element.innerHTML = html; // made safe by renderMarkdown: no HTML of the source comes through
+    element.innerHTML = html; // renderMarkdown has made it safe: it contains no HTML of the source
   } catch (error) {
     const text = document.createElement("pre");
     text.textContent = source;

@@ -6,9 +6,12 @@ import Anser, { type AnserJsonEntry } from "anser";
 
 export type Stream = "stdout" | "stderr";
 
-/** Characters of a line that are laid out; a longer one is cut. */
+/** Characters of a line that are laid out; longer lines are cut. */
 const MOST_IN_LINE = 20_000;
-/** Characters kept; the oldest blocks go first, so that an endless print does not fill the page's memory. */
+/**
+ * Characters that are stored; the oldest blocks are removed first, so that endless output does not fill the page's
+ * memory.
+ */
 const KEEP = 200_000;
 /** Characters of one block, which is dropped whole. */
 const BLOCK = 8_000;
@@ -25,7 +28,7 @@ const COLOURS: Record<string, string> = {
 };
 const STEPS = [0, 95, 135, 175, 215, 255] as const;
 
-/** What a line looks like once its carriage returns have written over what was there. */
+/** The text of a line after its carriage returns have overwritten earlier text. */
 export function overwritten(line: string): string {
   if (!line.includes("\r")) return line;
   let shown = "";
@@ -76,7 +79,7 @@ export class Text {
   private blockLength = 0;
   private kept = 0;
   private cut = false;
-  /** The line whose end has not come, and the elements that show it. */
+  /** The unfinished line, and the elements that show it. */
   private line = "";
   private tail: HTMLElement | null = null;
   private stream: Stream = "stdout";
@@ -92,7 +95,7 @@ export class Text {
       this.block = null;
       this.stream = stream;
     }
-    // Of more than is kept, only the end is ever seen.
+    // Of longer text only the end is ever seen.
     const recent = text.length > KEEP ? text.slice(text.indexOf("\n", text.length - KEEP) + 1) : text;
     if (recent !== text) this.cut = true;
     const lines = (this.line + recent).split("\n");
@@ -138,7 +141,7 @@ export class Text {
     const line = overwritten(this.line);
     this.tail = document.createElement("span");
     if (line.includes("\x1b")) {
-      // The colours go on from here once the line has ended.
+      // The colours continue from here after the line has ended.
       const colours = Object.assign(new Anser(), this.colours[this.stream]);
       this.tail.append(...colours.ansiToJson(line, { use_classes: true, remove_empty: true, json: true }).map(span));
     } else this.tail.append(cut(line));

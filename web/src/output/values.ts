@@ -5,7 +5,7 @@ import { ARRAY, FIGURE, TREE, WIDGET, type Bundle } from "../kernel/protocol.js"
 export interface Renderer {
   element: HTMLElement;
   show(data: unknown, buffers: ArrayBuffer[], run: number): void | Promise<void>;
-  /** What is shown, as SVG for a file, in the colours of a light or a dark page. */
+  /** The value as SVG for a file, in the colours of a light or a dark page. */
   svg?(dark: boolean): Promise<string>;
   dispose?(): void;
 }
@@ -111,7 +111,7 @@ export function text(data: unknown): string {
 
 const plain = simple("plain", (data) => [create("pre", "", text(data))]);
 
-/** By MIME type, the best first. What other rooms draw is added by `register`. */
+/** By MIME type, the best first. `register` adds renderers of other folders. */
 const makers = new Map<string, Make>([
   [ARRAY, simple("value", array)],
   [TREE, simple("value", tree)],
@@ -138,7 +138,7 @@ export function register(mime: string, make: Make): void {
   makers.set(mime, make);
 }
 
-/** The type by which a bundle is shown, and what shows it. */
+/** The type under which a bundle is shown, and its renderer. */
 export function choose(bundle: Bundle): { mime: string; make: Make } {
   const mime = ORDER.find((each) => each in bundle.data && makers.has(each));
   return mime ? { mime, make: makers.get(mime)! } : { mime: "text/plain", make: plain };

@@ -1,7 +1,7 @@
 /** Widgets whose value is a number, a text, a choice, a file. */
 import type { Event } from "./sender.js";
 
-/** What Python says of a widget. */
+/** Python's description of a widget. */
 export interface Description {
   kind: string;
   name: string;

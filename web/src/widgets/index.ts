@@ -1,10 +1,10 @@
-/** Shows widgets of a program and tells Python what the reader does with them. */
+/** Shows widgets of a program and reports the reader's actions to Python. */
 import type { Make } from "../output/values.js";
 import { FIELDS, type Description, type Field } from "./fields.js";
 import { PICTURES } from "./pictures.js";
 import { Sender, type Tell } from "./sender.js";
 
-/** What shows widgets; `tell` reaches the run that showed one. */
+/** The part of the page that shows widgets; `tell` reaches the run that showed one. */
 export function widgets(tell: Tell): Make {
   return () => {
     const element = document.createElement("div");

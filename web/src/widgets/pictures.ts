@@ -108,7 +108,7 @@ const image: MakeField = (description, send) => {
   return { element };
 };
 
-/** Something that asks for a permission: a button starts and ends it, and says what is missing. */
+/** A field that needs a permission: a button starts and ends it, and names what is missing. */
 function started(
   description: Description,
   begin: (stopped: () => boolean) => Promise<() => void>,

@@ -1,4 +1,7 @@
-/** Sends what a reader does with a widget, one event at a time: of those that come meanwhile, only the last counts. */
+/**
+ * Sends the reader's actions on a widget, one event at a time; of the events that arrive meanwhile, only the last
+ * is sent.
+ */
 
 export type Tell = (run: number, widget: string, event: unknown, buffers?: ArrayBuffer[]) => Promise<void>;
 
@@ -13,7 +16,7 @@ export class Sender {
 
   constructor(private readonly tell: (event: Event) => Promise<void>) {}
 
-  /** Whether an event is on its way, and one that is sent now would wait. */
+  /** Whether an event is on its way, so that another one would wait. */
   get full(): boolean {
     return this.busy;
   }
