@@ -30,6 +30,7 @@ EXCEPTIONS = ROOT / "tools" / "dead_code.toml"
 # Decorators that put a function into a table, which is where it is used.
 REGISTERING = ("@elementwise*", "@expression*", "@implements*", "@lower*", "@opaque*", "@register*", "@rewrites*")
 REGISTERING += ("@*.def*", "@*rule*", "@override")  # what overrides is called by its base
+REGISTERING += ("@interact*",)  # of a document: it runs whenever a widget moves
 
 
 def public_modules() -> Iterator[ModuleType]:

@@ -91,6 +91,26 @@ test("an animation shows one picture after the other in one place, and Stop ends
   await expect(page.locator(".output .shown")).toHaveCount(1);
 });
 
+test("what a function's defaults say is where its widgets begin", async ({ playground, page }) => {
+  await playground.open();
+  const program = [
+    "from weft.widgets import interact",
+    "@interact(x=(0, 10), kind=['a', 'b'])",
+    "def show(x=7, kind='b'):",
+    "    print(x, kind)",
+  ];
+  await playground.runToEnd(program.join("\n"));
+  await expect(playground.output).toContainText("7 b");
+  await expect(page.getByRole("slider", { name: "x" })).toHaveValue("7");
+  await expect(page.getByRole("combobox", { name: "kind" })).toHaveValue("1");
+});
+
+test("an animation that ends leaves its last picture", async ({ playground, page }) => {
+  await playground.open();
+  await playground.runToEnd("from weft.widgets import animate\nanimate(['one', 'two', 'three'])");
+  await expect(page.locator(".output .shown")).toHaveText("'three'");
+});
+
 test("bad ranges are refused by name", async ({ playground, page }) => {
   await playground.open();
   await playground.runToEnd("from weft_widgets import interact\ninteract(lambda x: x)", "Failed");

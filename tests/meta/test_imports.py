@@ -37,6 +37,7 @@ ROOMS = {
         "compat",
         "nn",
         "plot",
+        "widgets",
         "example_libraries",
         "experimental",
         "FACES",

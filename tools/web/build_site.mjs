@@ -266,6 +266,31 @@ function placeExamples() {
 }
 
 /**
+ * An entry of gallery.json.
+ * @typedef {{
+ *   file: string, title: string, description: string, group: string, tags: string[], minutes: number,
+ *   thumbnail: string, assets?: string[],
+ * }} GalleryEntry
+ */
+
+/** The gallery's documents as files of the site, which the page fetches when a reader opens one. */
+function placeGallery() {
+  const folder = path.join(options.examples, "gallery");
+  const list = fs.readFileSync(path.join(folder, "gallery.json"), "utf8");
+  const entries = /** @type {GalleryEntry[]} */ (JSON.parse(list));
+  write("gallery/gallery.json", list);
+  return entries.map(({ file, title, description, group, minutes, thumbnail }) => ({
+    id: path.basename(file, ".py"),
+    title,
+    summary: description,
+    group,
+    minutes,
+    url: write(`gallery/${file}`, fs.readFileSync(path.join(folder, file))),
+    thumbnail: write(`gallery/${thumbnail}`, fs.readFileSync(path.join(folder, thumbnail))),
+  }));
+}
+
+/**
  * @typedef {import("esbuild").BuildOptions} BuildOptions
  * @typedef {import("esbuild").BuildResult<{ metafile: true }>} BuildResult
  */
@@ -425,6 +450,7 @@ const config = {
   ),
   language: await placeLanguage(),
   ...placeExamples(),
+  gallery: placeGallery(),
 };
 const { start, main, style, worker, cell, builds } = await bundle(config);
 placeLicences(builds);

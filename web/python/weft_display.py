@@ -122,6 +122,10 @@ class Place:
             send(f"{self.name}/{k}", {"text/plain": ""}, [], update=True)
         self.most = self.shown
 
+    def keep(self) -> None:
+        """Leaves what was shown here before and has not been replaced."""
+        self.shown = max(self.shown, self.most)
+
     def rename(self, name: str) -> str:
         """The name under which the page knows what a program shows as `name`."""
         if name not in self.names:
@@ -268,6 +272,6 @@ def forget() -> None:
     global _names
     _names = count(1)
     _places.clear()
-    widgets = sys.modules.get("weft_widgets")
+    widgets = sys.modules.get("weft.widgets")
     if widgets is not None:
         widgets.forget()

@@ -1,11 +1,13 @@
 /** The dialog with the reader's documents, their history, and the examples. */
 import type { Document } from "../documents/model.js";
+import type { GalleryEntry } from "../kernel/protocol.js";
 import { button, create } from "./dom.js";
+import type { Examples } from "./examples.js";
 import type { Entry, Shelf } from "./shelf.js";
 
 export interface PanelOptions {
   shelf: Shelf;
-  examples: { id: string; title: string; summary: string }[];
+  examples: Examples;
   open(document: Document): void;
   openExample(id: string): void;
 }
@@ -35,7 +37,7 @@ export class LibraryPanel {
   }
 
   private async fill(): Promise<void> {
-    const { shelf, examples, openExample } = this.options;
+    const { shelf, examples } = this.options;
     const title = create("h2", { id: "library-title", textContent: "Documents" });
     const close = button("×", () => this.dialog.close(), { className: "icon", ariaLabel: "Close" });
     const entries = await shelf.list();
@@ -45,20 +47,37 @@ export class LibraryPanel {
     const others = create(
       "ul",
       { className: "examples", id: "examples" },
-      ...examples.map(({ id, title: name, summary }) => {
-        const open = button("", () => {
-          this.dialog.close();
-          openExample(id);
-        });
-        open.append(create("b", { textContent: name }), create("span", { textContent: summary }));
-        return create("li", {}, open);
-      }),
+      ...examples.programs.map((each) => create("li", {}, this.example(each))),
     );
+    const gallery = create("section", { ariaLabel: "Gallery", id: "gallery" });
+    for (const group of new Set(examples.gallery.map((each) => each.group))) {
+      const members = examples.gallery.filter((each) => each.group === group);
+      const items = members.map((each) => create("li", {}, this.picture(each)));
+      gallery.append(create("h3", { textContent: group }), create("ul", { className: "examples" }, ...items));
+    }
     this.dialog.replaceChildren(
       create("header", {}, title, close),
       create("section", { ariaLabel: "Your documents" }, create("h3", { textContent: "Yours" }), own),
-      create("section", { ariaLabel: "Examples" }, create("h3", { textContent: "Examples" }), others),
+      create("section", { ariaLabel: "Examples" }, create("h3", { textContent: "First steps" }), others),
+      gallery,
     );
+  }
+
+  private example({ id, title, summary }: { id: string; title: string; summary: string }): HTMLButtonElement {
+    const open = button("", () => {
+      this.dialog.close();
+      this.options.openExample(id);
+    });
+    open.append(create("b", { textContent: title }), create("span", { textContent: summary }));
+    return open;
+  }
+
+  private picture(entry: GalleryEntry): HTMLButtonElement {
+    const open = this.example(entry);
+    open.className = "pictured";
+    open.prepend(create("img", { src: entry.thumbnail, alt: "", loading: "lazy" }));
+    open.append(create("small", { textContent: `${entry.minutes} min` }));
+    return open;
   }
 
   private entry(entry: Entry): HTMLLIElement {

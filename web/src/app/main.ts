@@ -1,5 +1,5 @@
 /** The playground page: ties documents, Python and controls together. */
-import { newCell, newDocument, type Document } from "../documents/model.js";
+import { newCell, newDocument } from "../documents/model.js";
 import { showSource } from "../editor/index.js";
 import type { ReadyMessage } from "../kernel/protocol.js";
 import { Python, type KernelEvents } from "../kernel/python.js";
@@ -8,6 +8,7 @@ import { useRenderers } from "../notebook/renderers.js";
 import { byId } from "./dom.js";
 import { Desk } from "./desk.js";
 import { EmbedDialog } from "./embed_dialog.js";
+import { Examples } from "./examples.js";
 import { dropFiles, Files } from "./files.js";
 import { boot, firstWorker, site } from "./first.js";
 import { BackendChoice } from "./host.js";
@@ -111,28 +112,19 @@ const desk = new Desk({
   welcome: ["Python runs in this page; nothing you write leaves it.", `Press ${modifier}-Enter to run the program.`],
 });
 
-const examples = site.examples.map(({ id, title, summary, source }) => ({ id, title, summary, source }));
-const shelf = await Shelf.open(notices, desk);
-
-function exampleDocument(id: string): Document | null {
-  const example = examples.find((each) => each.id === id);
-  if (!example) return null;
-  return newDocument({ title: example.title, cells: [newCell("code", example.source)], origin: `example:${id}` });
-}
+const examples = new Examples(site, document.baseURI);
+const shelf = await Shelf.open(notices, desk, (id) => examples.open(id));
 
 const panel = new LibraryPanel(byId<HTMLDialogElement>("library"), {
   shelf,
   examples,
   open: (document) => desk.show(document, true),
-  openExample(id) {
-    const document = exampleDocument(id);
-    if (document) desk.show(shelf.loose(document), true);
-  },
+  openExample: (id) => void shelf.openLink(`#example=${id}`),
 });
 const embedding = new EmbedDialog(byId<HTMLDialogElement>("embed"));
 const files = new Files(shelf, desk, python, notices);
 
-desk.show(await shelf.first(settings.get("document"), () => exampleDocument(examples[0]?.id ?? "") ?? newDocument()));
+desk.show(await shelf.first(settings.get("document"), () => examples.first()));
 window.addEventListener("hashchange", () => void shelf.openLink(location.hash));
 
 // ---- Controls ----

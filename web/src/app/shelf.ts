@@ -36,6 +36,7 @@ export class Shelf {
     private readonly library: Library,
     private readonly notices: Notices,
     private readonly page: Page,
+    private readonly example: (id: string) => Promise<Document | null>,
   ) {
     for (const { message } of library.notices) notices.show(message);
     library.subscribe((event) => {
@@ -57,8 +58,9 @@ export class Shelf {
     });
   }
 
-  static async open(notices: Notices, page: Page): Promise<Shelf> {
-    return new Shelf(await Library.open(), notices, page);
+  /** @param example gives the example of a name. */
+  static async open(notices: Notices, page: Page, example: (id: string) => Promise<Document | null>): Promise<Shelf> {
+    return new Shelf(await Library.open(), notices, page, example);
   }
 
   /**
@@ -124,7 +126,8 @@ export class Shelf {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.save(), SAVE_AFTER_MS);
     // From now on a reload opens the reader's document, not the link again.
-    if (/^#(doc|code)=/.test(location.hash)) history.replaceState(null, "", location.pathname + location.search);
+    if (/^#(doc|code|example)=/.test(location.hash))
+      history.replaceState(null, "", location.pathname + location.search);
     settings.set("document", document.id);
   }
 
@@ -239,7 +242,9 @@ export class Shelf {
 
   private async fromLink(hash: string): Promise<Document | null> {
     try {
-      const linked = await fromFragment(hash);
+      const name = /^#example=([\w-]{1,80})$/.exec(hash)?.[1];
+      const linked = name === undefined ? await fromFragment(hash) : await this.example(name);
+      if (name !== undefined && !linked) this.notices.show(`This page has no example of the name “${name}”.`);
       return linked && this.loose(linked);
     } catch (error) {
       this.fail(error);

@@ -23,6 +23,19 @@ export interface SiteData extends SiteConfig {
   /** What the editor knows of modules, which it fetches when it is first asked, and the language's sources. */
   language: { index: string[]; sources: string };
   examples: { id: string; title: string; summary: string; source: string }[];
+  /** Documents of the gallery, with the addresses of their texts and pictures. */
+  gallery: GalleryEntry[];
+}
+
+export interface GalleryEntry {
+  id: string;
+  title: string;
+  summary: string;
+  group: string;
+  /** How long it takes to read. */
+  minutes: number;
+  url: string;
+  thumbnail: string;
 }
 
 export type Backend = "wasm" | "webgpu" | "remote";

@@ -289,7 +289,7 @@ async function widget({ pyodide }: Session, { widget: name, run: of, event, buff
   queue.flush();
   run = of;
   try {
-    const { receive } = pyodide.pyimport("weft_widgets") as { receive: Promising };
+    const { receive } = pyodide.pyimport("weft.widgets") as { receive: Promising };
     await receive.callPromising(name, event, pyodide.toPy(buffers.map((buffer) => new Uint8Array(buffer))));
   } finally {
     queue.flush();

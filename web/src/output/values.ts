@@ -109,6 +109,14 @@ export function text(data: unknown): string {
   return Array.isArray(data) ? data.join("") : String(data);
 }
 
+const audio = (mime: string): Make =>
+  simple("audio", (data) => {
+    const player = create("audio", "");
+    Object.assign(player, { controls: true, src: `data:${mime};base64,${text(data)}` });
+    player.setAttribute("aria-label", "Sound that the program shows");
+    return [player];
+  });
+
 const plain = simple("plain", (data) => [create("pre", "", text(data))]);
 
 /** By MIME type, the best first. `register` adds renderers of other folders. */
@@ -119,6 +127,7 @@ const makers = new Map<string, Make>([
   ["image/svg+xml", image("image/svg+xml", false)],
   ["image/png", image("image/png", true)],
   ["image/jpeg", image("image/jpeg", true)],
+  ["audio/wav", audio("audio/wav")],
 ]);
 
 const ORDER = [
@@ -126,6 +135,7 @@ const ORDER = [
   FIGURE,
   ARRAY,
   TREE,
+  "audio/wav",
   "text/html",
   "image/svg+xml",
   "image/png",

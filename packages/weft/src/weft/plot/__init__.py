@@ -13,6 +13,8 @@
     fig.panel(title="levels").contour(x, y, z)
     fig.save("hills.svg")
 
+    plot.audio(samples, rate=44100)                                 # a sound, as the last value of a cell
+
 Arrays of weft and NumPy, lists, and pytrees of these are taken alike.
 """
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # what loads when it is first used
     from .current import *
     from .figures import Figure
     from .panels import Panel
+    from .sound import Sound, audio
 
 _lazy = _LazyNames(
     globals(),
@@ -32,6 +35,7 @@ _lazy = _LazyNames(
         "current": ("band bar contour curve figure heatmap histogram image line panel quiver scatter show"),
         "figures": "Figure",
         "panels": "Panel",
+        "sound": "Sound audio",
     },
 )
 

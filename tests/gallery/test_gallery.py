@@ -1,0 +1,77 @@
+"""The documents of the gallery run to their ends, and compute what they say they do."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+GALLERY = EXAMPLES / "gallery"
+ENTRIES = json.loads((GALLERY / "gallery.json").read_text())
+NAMES = [entry["file"].removesuffix(".py") for entry in ENTRIES]
+
+# By document: variables that it computes, and what must hold of them.
+FIGURES = {
+    "draw_a_digit": {"accuracy": lambda share: share > 0.95},
+    "gaussian_process": {
+        "inside": lambda share: share > 0.9,
+        "learned": lambda of: 0.06 < of["noise"] < 0.15 and 0.3 < of["length"] < 0.8,
+    },
+    "mandelbrot": {"area": lambda area: 1.5 < area < 1.62},
+    "reaction_diffusion": {"covered": lambda shares: all(0.05 < share < 0.7 for share in shares)},
+}
+
+RUN = """
+import json, runpy, sys
+import weft.as_jax
+found = runpy.run_path(sys.argv[1], run_name="__main__")
+values = {name: found[name] for name in sys.argv[2:]}
+print(json.dumps(values, default=lambda x: x.tolist()))
+"""
+
+
+def cells(name):
+    """Kind and lines of each cell."""
+    found = []
+    for line in (GALLERY / f"{name}.py").read_text().splitlines():
+        if line.startswith("# %%"):
+            found.append((line == "# %% [markdown]", []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_to_its_end(name):
+    command = [sys.executable, "-c", RUN, str(GALLERY / f"{name}.py"), *FIGURES[name]]
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    run = subprocess.run(command, cwd=EXAMPLES / "digits", env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    values = json.loads(run.stdout.splitlines()[-1])
+    assert {key: value for key, value in values.items() if not FIGURES[name][key](value)} == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reads_as_an_essay(name):
+    found = cells(name)
+    assert sum(len(lines) + 1 for _, lines in found) <= 220
+    (first_is_text, first), (last_is_text, last) = found[0], found[-1]
+    assert first_is_text and first[0].startswith("# # "), "a document begins with its title"
+    assert last_is_text and last[0] == "# ## Try next", "and ends with what to try next"
+    assert any("http" in line for is_text, lines in found if is_text for line in lines), "it names no source"
+    assert any("$" in line for is_text, lines in found if is_text for line in lines), "it has no formula"
+    for is_text, lines in found:
+        assert is_text or len("\n".join(lines).strip().splitlines()) <= 32, f"a long cell: {lines[0] or lines[1]}"
+
+
+def test_the_list_is_complete():
+    assert sorted(entry["file"] for entry in ENTRIES) == sorted(path.name for path in GALLERY.glob("*.py"))
+    for entry in ENTRIES:
+        title = cells(entry["file"].removesuffix(".py"))[0][1][0]
+        assert title == f"# # {entry['title']}"
+        assert entry["description"].endswith(".") and entry["tags"] and 2 <= entry["minutes"] <= 15
+        assert (GALLERY / entry["thumbnail"]).stat().st_size <= 12_000
