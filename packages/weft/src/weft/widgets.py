@@ -56,6 +56,11 @@ __all__ = [
     "text",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _widgets: dict[str, Widget] = {}
 _names = count(1)
 
