@@ -201,6 +201,7 @@ DEFERRED = {
     ("weft.export.artifact", "weft.export.language"): "loads all primitives, which only a reader of programs needs",
     ("weft.plot.figures", "weft.plot.native"): "needs matplotlib, which few machines have",
     ("weft.remote", "weft_remote"): "a package that need not be installed",
+    ("weft.widgets", "weft.numpy"): "only what a reader draws or photographs is an array",
     ("weft_native.backend", "weft_native.foreign"): "few programs call foreign functions",
     ("weft_native.backend", "weft_native.lower.module"): "MLIR's bindings take 40 ms to load",
     ("weft_native.executable", "weft_native.lower.builder"): "MLIR's bindings take 40 ms to load",
