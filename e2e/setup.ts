@@ -31,6 +31,7 @@ async function editorPage(folder: string, python: string): Promise<void> {
     splitting: true,
     minify: true,
     format: "esm",
+    conditions: ["weft-source"], // of the packages of this repository
     target: "es2022",
     outdir: folder,
     loader: { ".wasm": "file" },
@@ -59,6 +60,7 @@ export default async function setup(): Promise<void> {
     entryPoints: [path.join(root, "e2e/fixtures/runtime_page.ts")],
     bundle: true,
     format: "esm",
+    conditions: ["weft-source"], // of the packages of this repository
     outfile: path.join(runtime, "runtime.js"),
     logLevel: "warning",
   });
