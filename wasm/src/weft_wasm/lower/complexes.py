@@ -16,7 +16,7 @@ from typing import Any, Callable, NamedTuple, Sequence, TypeGuard
 from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray, shaped
 from weft.core.carries import Carries, Runs
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, eval_equations, subjaxprs
 from weft.core.memo import memoized, memoized_closed
 from weft.core.primitive import Unsupported, registry
 from weft.higher_order.while_loop import fori_loop
@@ -202,13 +202,7 @@ def literal(a: Literal) -> Number:
 
 def run(jaxpr: Jaxpr, consts: Sequence[Number], args: Sequence[Number]) -> list[Number]:
     """The results of a jaxpr on Pairs and real arrays, by the current trace."""
-    env: dict[Any, Number] = dict(zip(jaxpr.constvars, consts))
-    env.update(zip(jaxpr.invars, args))
-    for eqn in live(jaxpr).eqns:
-        ins = [literal(a) if type(a) is Literal else env[a] for a in eqn.invars]
-        outs = equation(eqn, ins)
-        env.update(zip(eqn.outvars, outs))
-    return [literal(a) if type(a) is Literal else env[a] for a in jaxpr.outvars]
+    return eval_equations(live(jaxpr), consts, args, equation, literal=literal)
 
 
 def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:

@@ -262,22 +262,48 @@ def literal_value(literal: Literal) -> Any:
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Value]:
     """Runs a jaxpr's equations one by one through `bind`, under the current trace."""
-    env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
+    return eval_equations(jaxpr, consts, args, bind_equation)
+
+
+def bind_equation(eqn: JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
+    """The results of an equation for operands with these values, by `bind`."""
+    out = eqn.primitive.bind(*values, **eqn.params)
+    return out if eqn.primitive.multiple_results else (out,)
+
+
+def eval_equations(
+    jaxpr: Jaxpr,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    apply: Callable[[JaxprEqn, list[Any]], Sequence[Any]],
+    *,
+    literal: Callable[[Literal], Any] = literal_value,
+    env: dict[Atom, Any] | None = None,
+) -> list[Any]:
+    """Runs a jaxpr's equations one by one: `apply` gives the results of an equation for the values of its operands.
+
+    Args:
+        jaxpr: the program.
+        consts: the values of its constvars.
+        args: the values of its arguments.
+        apply: (equation, values of its operands) -> values of its results.
+        literal: the value of a literal.
+        env: a dict that keeps the value of every variable, for an `apply` that reads or changes some; None to drop
+            each after its last use.
+
+    Returns:
+        the values of the results.
+    """
+    last_use = _last_uses(jaxpr) if env is None else {}
+    env = {} if env is None else env
+    env.update(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-
-    def read(atom: Atom) -> Value:
-        return env[atom] if type(atom) is not Literal else literal_value(atom)
-
-    last_use = _last_uses(jaxpr)
     for i, eqn in enumerate(jaxpr.eqns):
-        out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
-        if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out))
-        else:
-            env[eqn.outvars[0]] = out
+        values = [literal(a) if type(a) is Literal else env[a] for a in eqn.invars]
+        env.update(zip(eqn.outvars, apply(eqn, values)))
         for var in last_use.get(i, ()):
             env.pop(var, None)
-    return [read(v) for v in jaxpr.outvars]
+    return [literal(a) if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:

@@ -18,7 +18,7 @@ from ..base.avals import array_aval, shaped
 from ..higher_order.common import reorder
 from ..core.carries import CARRY, Carries
 from ..core.effects import Effect
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, eval_equations
 from ..core.primitive import AsDecomposed, Primitive, unsupported
 from ..core.wire import stays
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
@@ -457,13 +457,14 @@ class _Checks:
 
     def run(self, jaxpr: Jaxpr, consts: Sequence, state: _State, args: Sequence) -> tuple[_State, list]:
         """Runs a program with the state."""
-        env = dict(zip(jaxpr.constvars, consts))
-        env.update(zip(jaxpr.invars, args))
-        read = lambda a: literal_value(a) if type(a) is Literal else env[a]
-        for eqn in jaxpr.eqns:
-            state, outs = self.equation(eqn, state, [read(a) for a in eqn.invars])
-            env.update(zip(eqn.outvars, outs))
-        return state, [read(a) for a in jaxpr.outvars]
+
+        def apply(eqn: JaxprEqn, values: list) -> list:
+            nonlocal state
+            state, outs = self.equation(eqn, state, values)
+            return outs
+
+        outs = eval_equations(jaxpr, consts, args, apply)
+        return state, outs
 
     def equation(self, eqn: JaxprEqn, state: _State, args: list) -> tuple[_State, list]:
         primitive = eqn.primitive

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.config import debug_infs, debug_nans
 from ..core.carries import CARRY, Carries, Counted, Runs
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, eval_equations
 from ..core.trace import Tracer, current_trace, is_array, root
 from ..base.errors import at_user_line
 from ..base.host import HostArray, flat_list, np
@@ -86,12 +86,7 @@ class _Replay:
     """Runs programs operation by operation, into calls, loops and branches, and raises at the first bad result."""
 
     def run(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
-        env.update(zip(jaxpr.invars, args))
-        read = lambda a: literal_value(a) if type(a) is Literal else env[a]
-        for eqn in jaxpr.eqns:
-            env.update(zip(eqn.outvars, self.equation(eqn, [read(a) for a in eqn.invars])))
-        return [read(a) for a in jaxpr.outvars]
+        return eval_equations(jaxpr, consts, args, self.equation)
 
     def equation(self, eqn: JaxprEqn, args: list[Any]) -> Sequence[Any]:
         if eqn.effects and not eqn.outvars:  # it has printed already

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.avals import AbstractRef
 from ..core.effects import touches
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value, map_jaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, bind_equation, eval_equations, map_jaxprs
 from ..core.memo import Memo, memoized, memoized_closed
 from ..core.trace import get_aval, tracing
 from ..base.errors import at_user_line
@@ -71,28 +71,24 @@ def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]
     """Runs a jaxpr on values in place of references. Returns its results, then the final value of each reference among
     its arguments.
     """
-    env = {**dict(zip(jaxpr.constvars, consts)), **dict(zip(jaxpr.invars, args))}
+    env: dict[Atom, Value] = {}
 
-    def read(atom: Atom) -> Value:
-        return env[atom] if type(atom) is not Literal else literal_value(atom)
+    def apply(eqn: JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
+        if not (touches in eqn.effects or any(map(is_ref, eqn.invars))):
+            return bind_equation(eqn, values)
+        if eqn.primitive.discharge is not None:
+            outs, news = eqn.primitive.discharge(eqn, values)
+            env.update(news)
+            return outs
+        if any(map(is_ref, eqn.invars)):
+            raise TypeError(
+                at_user_line(f"{eqn.primitive.name} takes no mutable references. Read them first: ref[...].")
+            )
+        # they live and die in its programs
+        return eqn.primitive.bind(*values, **{k: map_jaxprs(v, discharge) for k, v in eqn.params.items()})
 
-    for eqn in jaxpr.eqns:
-        values = [read(a) for a in eqn.invars]
-        if touches in eqn.effects or any(map(is_ref, eqn.invars)):
-            if eqn.primitive.discharge is not None:
-                outs, news = eqn.primitive.discharge(eqn, values)
-                env.update(news)
-            elif any(map(is_ref, eqn.invars)):
-                raise TypeError(
-                    at_user_line(f"{eqn.primitive.name} takes no mutable references. Read them first: ref[...].")
-                )
-            else:  # they live and die in its programs
-                outs = eqn.primitive.bind(*values, **{k: map_jaxprs(v, discharge) for k, v in eqn.params.items()})
-        else:
-            out = eqn.primitive.bind(*values, **eqn.params)
-            outs = out if eqn.primitive.multiple_results else [out]
-        env.update(zip(eqn.outvars, outs))
-    return [*[read(v) for v in jaxpr.outvars], *[env[v] for v in jaxpr.invars if is_ref(v)]]
+    outs = eval_equations(jaxpr, consts, args, apply, env=env)
+    return [*outs, *[env[v] for v in jaxpr.invars if is_ref(v)]]
 
 
 def discharged_function(closed: ClosedJaxpr, atoms: Sequence[Any], refs: Sequence[Any]) -> Callable[..., Any]:

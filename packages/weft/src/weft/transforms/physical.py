@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import ShapedArray, physical
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, map_jaxprs, subjaxprs, literal_value
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_equations, literal_value, map_jaxprs, subjaxprs
 from ..core.memo import memoized, memoized_closed
 from ..core.trace import Axis, get_aval, mapped_axes, tracing
 from ..primitives.linear import full, moveaxis
@@ -68,33 +68,26 @@ def raw(x: Value) -> Value:
 
 
 def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
-    env = dict(zip(jaxpr.constvars, consts))
-    env.update(zip(jaxpr.invars, args))
-    read = lambda a: raw(literal_value(a)) if type(a) is Literal else env[a]
-    for eqn in jaxpr.eqns:
-        values = [read(a) for a in eqn.invars]
-        key_in, key_out = [_is_key(a.aval) for a in eqn.invars], [_is_key(v.aval) for v in eqn.outvars]
-        primitive, params = eqn.primitive, eqn.params
-        if primitive.on_raw is not None:
-            dtype = eqn.invars[0].aval.dtype
-            outs = primitive.on_raw(dtype, *values, **params)
-        elif any(True for _ in subjaxprs(params)):
-            with mapped_axes(*(primitive.binds(params) if primitive.binds is not None else ())):
-                params = {k: map_jaxprs(v, lower_types) for k, v in params.items()}
-            outs = primitive.bind(*values, **params)
-        elif any(key_in) or any(key_out):
-            outs = _as_batch(primitive, values, key_in, params)
-        else:
-            outs = primitive.bind(
-                *values,
-                **(
-                    {k: _stored(v) for k, v in params.items()}
-                    if any(_is_float0(v.aval) for v in eqn.outvars)
-                    else params
-                ),
-            )
-        env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
-    return [read(a) for a in jaxpr.outvars]
+    return eval_equations(jaxpr, consts, args, _apply, literal=lambda a: raw(literal_value(a)))
+
+
+def _apply(eqn: JaxprEqn, values: Sequence[Value]) -> Sequence[Any]:
+    """The results of an equation for stored values."""
+    key_in, key_out = [_is_key(a.aval) for a in eqn.invars], [_is_key(v.aval) for v in eqn.outvars]
+    primitive, params = eqn.primitive, eqn.params
+    if primitive.on_raw is not None:
+        outs = primitive.on_raw(eqn.invars[0].aval.dtype, *values, **params)
+    elif any(True for _ in subjaxprs(params)):
+        with mapped_axes(*(primitive.binds(params) if primitive.binds is not None else ())):
+            params = {k: map_jaxprs(v, lower_types) for k, v in params.items()}
+        outs = primitive.bind(*values, **params)
+    elif any(key_in) or any(key_out):
+        outs = _as_batch(primitive, values, key_in, params)
+    else:
+        if any(_is_float0(v.aval) for v in eqn.outvars):
+            params = {k: _stored(v) for k, v in params.items()}
+        outs = primitive.bind(*values, **params)
+    return outs if primitive.multiple_results else [outs]
 
 
 def _is_float0(aval: AbstractValue) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import ShapedArray, shaped
 from ..core.carries import Runs
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, eval_equations, map_jaxprs, subjaxprs
 from ..core.memo import memoized, memoized_closed
 from ..core.primitive import Primitive, unsupported
 from ..core.wire import NOTHING, TEXT, either, many, portable
@@ -19,7 +19,6 @@ from ..base.host import np
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:
-    from ..core.jaxpr import Atom
     from ..core.types import Value
 
 # A branch for GPUs is a branch for both kinds.
@@ -92,12 +91,8 @@ def _for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ..
 def _run(
     jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str, branches_of: tuple[str, ...]
 ) -> list[Any]:
-    env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
-    env.update(zip(jaxpr.invars, args))
-    read = lambda a: literal_value(a) if type(a) is Literal else env[a]
-    for eqn in jaxpr.eqns:
-        primitive, params, values = eqn.primitive, eqn.params, [read(a) for a in eqn.invars]
-        carries = primitive.carries
+    def apply(eqn: JaxprEqn, values: list[Value]) -> Sequence[Any]:
+        primitive, params, carries = eqn.primitive, eqn.params, eqn.primitive.carries
         outs: Any
         if primitive is platform_index_p:
             outs = TypedScalar(index_of(platform, params["platforms"], branches_of), shaped((), dtypes.int32))
@@ -112,5 +107,6 @@ def _run(
                     for k, v in params.items()
                 },
             )
-        env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
-    return [read(a) for a in jaxpr.outvars]
+        return outs if primitive.multiple_results else [outs]
+
+    return eval_equations(jaxpr, consts, args, apply)
