@@ -186,9 +186,10 @@ _lazy = _LazyNames(
     ),
 )
 
-# Packages that are no part of what users see; Python binds them here when it loads them.
+# Modules that are no part of what users see; Python binds them here when it loads them.
 _ROOMS = (
     "api base compat decompositions effects higher_order primitives runtime serialization symbolic testing transforms"
+    " avals mesh"
 ).split()
 
 if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows

@@ -1,5 +1,8 @@
 """Element types, by jax.dtypes's names."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+
+from .base import dtypes as _dtypes
 from .base.dtypes import (
     bfloat16 as bfloat16,
     canonicalize_dtype as canonicalize_dtype,
@@ -15,3 +18,13 @@ from .base.promotion import result_type as result_type
 from .base.errors import (
     TypePromotionError as TypePromotionError,
 )
+
+if not _TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+
+    def __getattr__(name: str) -> _Any:
+        if name == "KeyDType":  # as keys pickled before the type moved name it (decision 028)
+            return _dtypes.KeyDType
+        raise AttributeError(f"module 'weft.dtypes' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return [name for name in globals() if not name.startswith("_")]

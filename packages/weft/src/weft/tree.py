@@ -1,5 +1,8 @@
 """Pytrees: nested containers of arrays, as `jax.tree` names what is done with them."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+
+from .base import registration as _registration, tree as _tree
 from .base.tree import (
     tree_flatten as flatten,
     tree_flatten_with_path as flatten_with_path,
@@ -35,3 +38,19 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+# Types that pickles written before they moved name here (decision 028).
+_PICKLED = {
+    **dict.fromkeys(("DictKey", "FlattenedIndexKey", "GetAttrKey", "PyTreeDef", "SequenceKey", "_LEAF"), _tree),
+    "Partial": _registration,
+}
+
+if not _TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+
+    def __getattr__(name: str) -> _Any:
+        if name in _PICKLED:
+            return getattr(_PICKLED[name], name)
+        raise AttributeError(f"module 'weft.tree' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return __all__
