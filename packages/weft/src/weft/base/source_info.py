@@ -12,6 +12,7 @@ from functools import wraps
 from types import FrameType, TracebackType
 from typing import Callable, Iterator
 
+from .scoped import scoped
 from .annotations import Args, Result, override
 from .hooks import Hook
 
@@ -124,11 +125,8 @@ def subject(info: SourceInfo) -> Iterator[None]:
     """The line that errors are about inside the block, where it is not the caller's: a program's that is being
     checked.
     """
-    token = _subject.set(info)
-    try:
+    with scoped(_subject, info):
         yield
-    finally:
-        _subject.reset(token)
 
 
 def to_blame(depth: int = 1) -> SourceInfo:
@@ -173,8 +171,5 @@ def named_scope(name: str) -> Iterator[str]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")
-    token = _name_stack.set((*_name_stack.get(), name))
-    try:
+    with scoped(_name_stack, (*_name_stack.get(), name)):
         yield name
-    finally:
-        _name_stack.reset(token)

@@ -11,6 +11,7 @@ import importlib
 from contextvars import ContextVar
 from typing import Any, Callable, Sequence
 
+from ..base.scoped import scoped
 from ..core.primitive import Primitive
 from ..transforms.stage import stage_closed
 
@@ -107,12 +108,8 @@ def register_lowering(
             prim.decompose = decompose
 
     def lower(b, ins, outs, *operands, **params):
-        token = _builder.set(b)
-        try:
-            with b.ip, b.loc:
-                made = _flat(rule(LoweringRuleContext(b, prim, list(ins), list(outs)), *operands, **params))
-        finally:
-            _builder.reset(token)
+        with scoped(_builder, b), b.ip, b.loc:
+            made = _flat(rule(LoweringRuleContext(b, prim, list(ins), list(outs)), *operands, **params))
         if len(made) != len(outs):
             raise ValueError(f"the lowering rule of {prim.name} returned {len(made)} values for {len(outs)} results.")
         return made if prim.multiple_results else made[0]

@@ -6,10 +6,10 @@ rules it applies under the parent.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, TypeAlias
 
+from ..base.scoped import scoped
 from ..base.annotations import override
 from ..base import dtypes
 from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
@@ -203,14 +203,9 @@ class Axis(NamedTuple):
 _axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
 
 
-@contextmanager
-def mapped_axes(*axes: Axis) -> Iterator[None]:
-    """Brings named axes into scope for collectives."""
-    token = _axes.set((*_axes.get(), *(a for a in axes if a.name is not None)))
-    try:
-        yield
-    finally:
-        _axes.reset(token)
+def mapped_axes(*axes: Axis) -> scoped[tuple[Axis, ...]]:
+    """Context manager: brings named axes into scope for collectives."""
+    return scoped(_axes, (*_axes.get(), *(a for a in axes if a.name is not None)))
 
 
 def axis_env() -> tuple[Axis, ...]:

@@ -9,6 +9,7 @@ import struct
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
+from ..base.scoped import scoped
 from ..base import dtypes
 from ..core.trace import Tracer, get_aval
 from ..base.errors import TracerArrayConversionError
@@ -110,11 +111,8 @@ def printoptions(*args: Any, **kwargs: Any) -> Iterator[Any]:
         with np.printoptions(*args, **kwargs) as options:
             yield options
         return
-    token = _own.set(_changed(*args, **kwargs))
-    try:
+    with scoped(_own, _changed(*args, **kwargs)):
         yield get_printoptions()
-    finally:
-        _own.reset(token)
 
 
 def _changed(

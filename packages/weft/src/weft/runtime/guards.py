@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
+from ..base.scoped import scoped
 from ..base import config as options, errors
 from ..base.config import logger
 from ..core.trace import is_array
@@ -53,13 +54,12 @@ def explicit() -> ContextManager[None]:
 
 @contextmanager
 def _explicitly() -> Iterator[None]:
-    token = _explicit.set(True)
-    for callback in _watchers:
-        callback(True)
     try:
-        yield
+        with scoped(_explicit, True):
+            for callback in _watchers:
+                callback(True)
+            yield
     finally:
-        _explicit.reset(token)
         for callback in _watchers:
             callback(_explicit.get())
 

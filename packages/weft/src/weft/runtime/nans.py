@@ -8,6 +8,7 @@ import math
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from ..base.scoped import scoped
 from ..base import dtypes
 from ..base.config import debug_infs, debug_nans
 from ..core.carries import CARRY, Carries, Counted, Runs
@@ -131,11 +132,8 @@ class _Replay:
 
     def watched(self, run: Callable[..., Any]) -> None:
         """Runs primitives that check results themselves, without checking the operations that they consist of."""
-        token = _replaying.set(True)
-        try:
+        with scoped(_replaying, True):
             run()
-        finally:
-            _replaying.reset(token)
 
     def closed(self, program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         return self.run(program.jaxpr, program.consts, args)
