@@ -21,7 +21,7 @@ from weft.base.avals import ShapedArray
 from weft.base.config import config
 from weft.core.interpret import ReferenceTrace, interpret
 from weft.core.jaxpr import TypedScalar, subjaxprs
-from weft.core.primitive import RULES, Missing, NotLinear, Primitive, Unsupported, Zero, registry
+from weft.core.primitive import RULE_NAMES, Missing, NotLinear, Primitive, Unsupported, Zero, registry
 from weft.core.trace import Axis, get_aval, mapped_axes, tracing
 from weft.runtime.dispatch import program_for
 from weft.transforms.stage import JaxprTrace
@@ -89,7 +89,7 @@ def counted():
         for name, primitive in OURS.items():
             if primitive.cache is not None:
                 patch.setattr(primitive, "cache", {})
-            for rule in RULES:
+            for rule in RULE_NAMES:
                 own = getattr(primitive, rule)
                 if not isinstance(own, Unsupported):
 
@@ -174,7 +174,7 @@ def test_no_rule_is_missing():
     missing = [
         f"{name}.{rule}"
         for name, p in OURS.items()
-        for rule in RULES
+        for rule in RULE_NAMES
         if isinstance(getattr(p, rule), Missing) or getattr(p, rule) is None
     ]
     assert not missing, "give each, or say why it can't be: weft.core.primitive.unsupported"
@@ -184,7 +184,7 @@ def test_a_reason_is_a_sentence_that_is_raised():
     reasons = [
         (f"{name}.{rule}", own)
         for name, p in OURS.items()
-        for rule in RULES
+        for rule in RULE_NAMES
         if isinstance(own := getattr(p, rule), Unsupported)
     ]
     assert reasons
@@ -197,7 +197,7 @@ def test_a_reason_is_a_sentence_that_is_raised():
 def test_a_row_exercises_each_rule(exercised):
     called, _ = exercised
     expected = {
-        (name, rule) for name, p in OURS.items() for rule in RULES if not isinstance(getattr(p, rule), Unsupported)
+        (name, rule) for name, p in OURS.items() for rule in RULE_NAMES if not isinstance(getattr(p, rule), Unsupported)
     }
     assert expected - {key for key, rows in called.items() if rows} == set(ELSEWHERE), (
         "add a row to tests/ops/catalogue_rules.py"

@@ -352,7 +352,7 @@ def test_a_figure_of_an_earlier_cell_is_shown_in_the_next_one_too(seen):
 
 def test_a_live_curve_sends_only_new_points(seen, monkeypatch):
     now = iter(k / 100 for k in range(10**6))  # 100 points a second: some wait for the next frame
-    monkeypatch.setattr("weft.plot.session.perf_counter", lambda: next(now))
+    monkeypatch.setattr("weft.plot.display.perf_counter", lambda: next(now))
     for step in range(50):
         plot.curve("loss", step, 1 / (step + 1), xlabel="step")
     first, *appended = seen
@@ -391,7 +391,7 @@ def test_curves_by_name(seen):
 
 def test_a_figure_that_is_shown_again_and_again(seen, monkeypatch):
     waits = []  # until a screen can show another frame
-    monkeypatch.setattr("weft.plot.session.sleep", waits.append)
+    monkeypatch.setattr("weft.plot.display.sleep", waits.append)
     figure = plot.figure()
     for frame in range(20):
         figure.clear().image([[frame, 1]]).show()
@@ -404,7 +404,7 @@ def test_a_figure_that_is_shown_again_and_again(seen, monkeypatch):
 
 def test_an_animation_shows_whole_frames(seen, monkeypatch):
     now = iter(k / 50 for k in range(10**6))
-    monkeypatch.setattr("weft.plot.session.perf_counter", lambda: next(now))
+    monkeypatch.setattr("weft.plot.display.perf_counter", lambda: next(now))
     figure = plot.figure()
     for frame in range(20):
         figure.clear().line([frame, 1], label="a").line([frame, 2], label="b").remove("a").line([3, frame]).show()

@@ -38,7 +38,8 @@ interface Promising {
   callPromising(...arguments_: unknown[]): Promise<unknown>;
 }
 
-interface Session {
+/** Python once it runs, and what runs beside it. */
+interface Booted {
   pyodide: PyodideAPI;
   kernel: Kernel;
   page: Page;
@@ -49,7 +50,7 @@ interface Session {
   fetched: Set<string>;
 }
 
-let session: Promise<Session> | null = null;
+let booted: Promise<Booted> | null = null;
 let timings: Record<string, number> = {};
 /** The current run, or the last one. */
 let run = 0;
@@ -145,7 +146,7 @@ function counter(total: number): NonNullable<Watcher["bytes"]> {
   };
 }
 
-async function boot(message: BootMessage): Promise<Session> {
+async function boot(message: BootMessage): Promise<Booted> {
   const { site, base, signals: shared, threads, memory64, report } = message;
   isolating = message.isolating ?? false;
   const started = performance.now();
@@ -189,7 +190,7 @@ async function boot(message: BootMessage): Promise<Session> {
 }
 
 /** Puts every asset that the program names into the folder of each run. */
-async function fetchAssets({ pyodide, site, base, fetched }: Session, source: string): Promise<void> {
+async function fetchAssets({ pyodide, site, base, fetched }: Booted, source: string): Promise<void> {
   const wanted = site.assets.filter(({ name }) => source.includes(name) && !fetched.has(name));
   await Promise.all(
     wanted.map(async ({ name, url }) => {
@@ -209,7 +210,7 @@ function give(pyodide: PyodideAPI, name: string, data: ArrayBuffer): void {
 }
 
 /** Loads what the program imports; false if it was stopped meanwhile. Interrupts would break an installation. */
-async function prepare({ pyodide, packages }: Session, source: string): Promise<boolean> {
+async function prepare({ pyodide, packages }: Booted, source: string): Promise<boolean> {
   const started = performance.now();
   pyodide.setInterruptBuffer(undefined as unknown as Uint8Array);
   const stopped = new Promise<boolean>((resolve) => (endWait = () => resolve(false)));
@@ -226,7 +227,7 @@ async function prepare({ pyodide, packages }: Session, source: string): Promise<
   }
 }
 
-async function execute(current: Session, message: ExecuteMessage): Promise<void> {
+async function execute(current: Booted, message: ExecuteMessage): Promise<void> {
   const { page, kernel } = current;
   ({ run } = message);
   timings = {};
@@ -255,14 +256,14 @@ async function execute(current: Session, message: ExecuteMessage): Promise<void>
 }
 
 /** Ends a waiting program; a computing one is interrupted through the signals instead. */
-function stop({ kernel }: Session): void {
+function stop({ kernel }: Booted): void {
   endWait?.();
   if (!running) return;
   kernel.cancel();
 }
 
 /** A file of the reader: a wheel goes into the packages, others into the folder of each run. */
-async function take({ pyodide, packages }: Session, { name, data }: FileMessage): Promise<void> {
+async function take({ pyodide, packages }: Booted, { name, data }: FileMessage): Promise<void> {
   let problem = "";
   try {
     if (name.endsWith(".whl")) problem = await packages.takeWheel(name, data);
@@ -273,7 +274,7 @@ async function take({ pyodide, packages }: Session, { name, data }: FileMessage)
   post({ type: "file", name, problem });
 }
 
-function ask({ kernel }: Session, { question, topic, session, about }: AskMessage): void {
+function ask({ kernel }: Booted, { question, topic, session, about }: AskMessage): void {
   let json = "null";
   try {
     json = kernel.answer(topic, about, session);
@@ -284,7 +285,7 @@ function ask({ kernel }: Session, { question, topic, session, about }: AskMessag
 }
 
 /** Runs the handlers of a widget; their output belongs to the run that showed the widget. */
-async function widget({ pyodide }: Session, { widget: name, run: of, event, buffers }: WidgetMessage): Promise<void> {
+async function widget({ pyodide }: Booted, { widget: name, run: of, event, buffers }: WidgetMessage): Promise<void> {
   const now = run;
   queue.flush();
   run = of;
@@ -298,7 +299,7 @@ async function widget({ pyodide }: Session, { widget: name, run: of, event, buff
   }
 }
 
-function receive(current: Session, message: Exclude<ToWorker, BootMessage>): void {
+function receive(current: Booted, message: Exclude<ToWorker, BootMessage>): void {
   switch (message.type) {
     case "execute":
       return void execute(current, message);
@@ -315,9 +316,9 @@ function receive(current: Session, message: Exclude<ToWorker, BootMessage>): voi
 
 scope.addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
   if (data.type === "boot") {
-    session = boot(data);
-    session.catch((error: unknown) => post({ type: "failed", message: String((error as Error)?.message ?? error) }));
+    booted = boot(data);
+    booted.catch((error: unknown) => post({ type: "failed", message: String((error as Error)?.message ?? error) }));
   } else {
-    void session?.then((current) => receive(current, data)).catch((error: unknown) => console.error(error));
+    void booted?.then((current) => receive(current, data)).catch((error: unknown) => console.error(error));
   }
 });

@@ -2,7 +2,7 @@
 parts.
 
 In memory a complex array has the host's format, pairs (re, im): an argument float[…, 2], which the program splits at
-its beginning; results are combined in the same way (docs/decisions/015). A rule of `RULES` takes an equation's
+its beginning; results are combined in the same way (docs/decisions/015). A rule of `COMPLEX_RULES` takes an equation's
 parameters and its operands, which are `Pair`s if they are complex, and uses weft's own primitives. Operations without a
 rule that have a decomposition are decomposed first.
 """
@@ -50,7 +50,7 @@ Function = Callable[[Pair], Number]
 
 
 IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
-RULES: dict[str, Rule] = {}
+COMPLEX_RULES: dict[str, Rule] = {}
 # Operations that move, add and select elements act on each plane; real operands serve both planes.
 PLANEWISE = (
     "add",
@@ -86,7 +86,7 @@ PLANEWISE = (
 def rule(*names: str) -> Callable[[Rule], Rule]:
     def register(f: Rule) -> Rule:
         for name in names:
-            RULES[name] = f
+            COMPLEX_RULES[name] = f
         return f
 
     return register
@@ -215,7 +215,7 @@ def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
         return run(closed.jaxpr, [apart_constant(c) for c in closed.consts], args)
     if name in IDENTITIES:
         return ins
-    special = None if primitive.foreign else RULES.get(name)
+    special = None if primitive.foreign else COMPLEX_RULES.get(name)
     if carries is not None and carries.runs in (Runs.CHOSEN, Runs.REPEATED):
         special = partial(in_planes, carries)
     mixed = any(type(x) is Pair for x in ins) or any([is_complex(v.aval) for v in eqn.outvars])
@@ -259,7 +259,7 @@ def planewise(eqn: JaxprEqn, *xs: Number) -> Number:
 
 
 for _name in PLANEWISE:
-    RULES[_name] = planewise
+    COMPLEX_RULES[_name] = planewise
 
 
 @rule("gather")
@@ -310,7 +310,7 @@ def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, ind
     return Pair(*fori_loop(0, count, step, tuple(x))) if count and 0 not in window else x
 
 
-RULES["bitcast_convert_type"] = lambda eqn, x: x  # to the same dtype: there is no other complex dtype
+COMPLEX_RULES["bitcast_convert_type"] = lambda eqn, x: x  # to the same dtype: there is no other complex dtype
 
 
 # ---- loops and choices, sort
@@ -432,15 +432,15 @@ def _same_shape(f: Callable[..., Number]) -> Rule:
     return call
 
 
-RULES["mul"], RULES["div"] = _same_shape(multiply), _same_shape(divide)
+COMPLEX_RULES["mul"], COMPLEX_RULES["div"] = _same_shape(multiply), _same_shape(divide)
 
 
 # ---- parts
 
 
-RULES["real"] = lambda eqn, x: x.re
-RULES["imag"] = lambda eqn, x: x.im
-RULES["complex"] = lambda eqn, re, im: Pair(*[spread(v, array_type(eqn.outvars[0]).shape) for v in (re, im)])
+COMPLEX_RULES["real"] = lambda eqn, x: x.re
+COMPLEX_RULES["imag"] = lambda eqn, x: x.im
+COMPLEX_RULES["complex"] = lambda eqn, re, im: Pair(*[spread(v, array_type(eqn.outvars[0]).shape) for v in (re, im)])
 
 
 @rule("conj")
@@ -469,8 +469,8 @@ def _iota(eqn: JaxprEqn) -> Pair:
     return Pair(eqn.primitive.bind(**dict(eqn.params, dtype=real)), full(eqn.params["shape"], 0.0, real))
 
 
-RULES["eq"] = _same_shape(lambda x, y: and_(eq(x.re, y.re), eq(x.im, y.im)))
-RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
+COMPLEX_RULES["eq"] = _same_shape(lambda x, y: and_(eq(x.re, y.re), eq(x.im, y.im)))
+COMPLEX_RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
 
 
 def extremum(before: Callable[[Real, Real], Real]) -> Callable[[Pair, Pair], Pair]:
@@ -485,9 +485,9 @@ def extremum(before: Callable[[Real, Real], Real]) -> Callable[[Pair, Pair], Pai
     return pick
 
 
-RULES["max"], RULES["min"] = _same_shape(extremum(gt)), _same_shape(extremum(lt))
+COMPLEX_RULES["max"], COMPLEX_RULES["min"] = _same_shape(extremum(gt)), _same_shape(extremum(lt))
 for _name, _combine in (("scatter-mul", multiply), ("scatter-max", extremum(gt)), ("scatter-min", extremum(lt))):
-    RULES[_name] = partial(scattered, _combine)
+    COMPLEX_RULES[_name] = partial(scattered, _combine)
 
 
 def _clamped(low: Pair, x: Pair, high: Pair) -> Pair:
@@ -498,7 +498,7 @@ def _clamped(low: Pair, x: Pair, high: Pair) -> Pair:
     return Pair(select(within, x.re, high.re), select(within, x.im, high.im))
 
 
-RULES["clamp"] = _same_shape(_clamped)
+COMPLEX_RULES["clamp"] = _same_shape(_clamped)
 
 
 def folded(eqn: JaxprEqn, x: Pair, combine: Callable[[Pair, Pair], Pair], empty: tuple[float, float]) -> Pair:
@@ -518,9 +518,9 @@ def folded(eqn: JaxprEqn, x: Pair, combine: Callable[[Pair, Pair], Pair], empty:
     return Pair(*[reshape(v, outer) for v in x])
 
 
-RULES["reduce_prod"] = lambda eqn, x: folded(eqn, x, multiply, (1.0, 0.0))
-RULES["reduce_max"] = lambda eqn, x: folded(eqn, x, extremum(gt), (-math.inf, -math.inf))
-RULES["reduce_min"] = lambda eqn, x: folded(eqn, x, extremum(lt), (math.inf, math.inf))
+COMPLEX_RULES["reduce_prod"] = lambda eqn, x: folded(eqn, x, multiply, (1.0, 0.0))
+COMPLEX_RULES["reduce_max"] = lambda eqn, x: folded(eqn, x, extremum(gt), (-math.inf, -math.inf))
+COMPLEX_RULES["reduce_min"] = lambda eqn, x: folded(eqn, x, extremum(lt), (math.inf, math.inf))
 
 
 # ---- functions (W. Kahan, "Branch cuts for complex elementary functions", 1987)
@@ -727,8 +727,8 @@ def _of_one(f: Function) -> Rule:
     return lambda eqn, x: f(x)
 
 
-RULES.update((name, _of_one(f)) for name, f in _FUNCTIONS.items())
-RULES["pow"] = _same_shape(power)
+COMPLEX_RULES.update((name, _of_one(f)) for name, f in _FUNCTIONS.items())
+COMPLEX_RULES["pow"] = _same_shape(power)
 
 
 def angle(y: Pair, x: Pair) -> Pair:
@@ -738,4 +738,4 @@ def angle(y: Pair, x: Pair) -> Pair:
     return Pair(turn.im, neg(turn.re))
 
 
-RULES["atan2"] = _same_shape(angle)
+COMPLEX_RULES["atan2"] = _same_shape(angle)

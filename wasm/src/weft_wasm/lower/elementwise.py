@@ -18,7 +18,7 @@ from weft_wasm.lower.formats import FORMATS, Int
 from weft_wasm.lower.types import memory_dtype, narrow, widen
 
 Rule = Callable[[Node, Sequence[Expr]], Expr]
-RULES: dict[str, Rule] = {}
+ELEMENT_RULES: dict[str, Rule] = {}
 COSTS: dict[str, int] = {}
 MATH_COST = 24  # a function that is a polynomial
 
@@ -27,7 +27,7 @@ def rule(name: str, cost: int = 1) -> Callable[[Rule], Rule]:
     """Registers the rule of an elementwise primitive."""
 
     def register(f: Rule) -> Rule:
-        RULES[name] = f
+        ELEMENT_RULES[name] = f
         COSTS[name] = cost
         graph.known.add(name)
         return f

@@ -37,7 +37,7 @@ FROM_MEMORY = frozenset(("scan", "while", "cond", "host_call"))
 def kind_of(node: Node) -> str:
     """The class of a node: how its result is computed."""
     op = node.op
-    if op in elementwise.RULES or op in views.VIEWS or op in views.ELEMENTS:
+    if op in elementwise.ELEMENT_RULES or op in views.VIEWS or op in views.ELEMENTS:
         return EXPRESSION
     return REDUCE if op in reductions.REDUCERS else DOT if op in PRODUCTS else OPAQUE
 
@@ -298,7 +298,7 @@ class Planner:
         for x in node.inputs:
             if x.constant is not None:
                 continue
-            if node.op in elementwise.RULES:
+            if node.op in elementwise.ELEMENT_RULES:
                 same = x.size == v.size
             else:
                 same = (
@@ -323,7 +323,7 @@ class Planner:
     def own_splits(self, v: Value) -> Splits:
         """Likewise, for computing v itself even if it is stored."""
         node = v.origin
-        if node.op in elementwise.RULES or node.op == "threefry2x32":
+        if node.op in elementwise.ELEMENT_RULES or node.op == "threefry2x32":
             out = NONE
             for j, x in enumerate(node.inputs):
                 inner = self.splits(x)

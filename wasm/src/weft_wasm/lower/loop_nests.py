@@ -181,7 +181,7 @@ class Reader:
         """The element of an expression from its operands', whether or not it is stored."""
         node = v.origin
         op = node.op
-        rule = elementwise.RULES.get(op)
+        rule = elementwise.ELEMENT_RULES.get(op)
         if rule is not None:
             size = v.size
             args = [

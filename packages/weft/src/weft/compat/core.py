@@ -42,7 +42,7 @@ from ..core.jaxpr import (
     jaxpr_as_fun as jaxpr_as_fun,
     subjaxprs as jaxprs_in_params,
 )
-from ..core.primitive import RULES, Missing, Unsupported
+from ..core.primitive import RULE_NAMES, Missing, Unsupported
 from ..core.trace import (
     InnerTrace,
     Trace as Trace,
@@ -124,7 +124,9 @@ class RuleTable:
             raise KeyError(primitive)
         self._given.pop(primitive, None)
         setattr(
-            primitive, self._attribute, Missing(primitive.name, self._attribute) if self._attribute in RULES else None
+            primitive,
+            self._attribute,
+            Missing(primitive.name, self._attribute) if self._attribute in RULE_NAMES else None,
         )
 
     def pop(self, primitive, *default):

@@ -73,7 +73,7 @@ ShownRule: TypeAlias = "Callable[[Params], Sequence[tuple[str, object]]]"
 VaryRule: TypeAlias = "Callable[[Params, Sequence[frozenset[Any]]], Sequence[frozenset[Any]]]"
 
 registry: dict[str, "Primitive"] = {}
-RULES = ("abstract", "reference", "jvp", "transpose", "batch")
+RULE_NAMES = ("abstract", "reference", "jvp", "transpose", "batch")
 
 
 class Unsupported:

@@ -21,7 +21,7 @@ Arrays of weft and NumPy, lists, and pytrees of these are taken alike.
 from typing import TYPE_CHECKING
 
 from ..base.lazy import LazyNames as _LazyNames
-from .session import flush, set_renderer
+from .display import flush, set_renderer
 
 if TYPE_CHECKING:  # what loads when it is first used
     from .current import *

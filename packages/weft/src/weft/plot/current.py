@@ -8,7 +8,7 @@ from typing import Any, Callable, Concatenate, ParamSpec, Unpack
 
 from ..base.errors import at_user_line
 from .drawing import Drawing
-from .figures import Figure, session
+from .figures import Figure, display
 from .options import Axes, Frame, check_axes
 
 Args = ParamSpec("Args")
@@ -63,19 +63,19 @@ def figure(
         <Figure 'training': 1 line>
         >>> plot.flush()
     """
-    found = session.named.get(name) if name is not None else None
+    found = display.named.get(name) if name is not None else None
     if found is None:
         if columns is not None and not 1 <= columns <= 12:
             raise ValueError(at_user_line(f"plot.figure: columns must lie between 1 and 12; got {columns}"))
         if not 60 <= height <= 4000:
             raise ValueError(at_user_line(f"plot.figure: height must lie between 60 and 4000 pixels; got {height}"))
-        found = Figure(session.new_name(), check_axes(dict(axes)), str(title), columns, int(height))
-    session.begin(found, name)
+        found = Figure(display.new_name(), check_axes(dict(axes)), str(title), columns, int(height))
+    display.begin(found, name)
     return found
 
 
 def _current() -> Figure:
-    return session.current or figure()
+    return display.current or figure()
 
 
 def panel(**axes: Unpack[Axes]) -> Any:
@@ -120,8 +120,8 @@ def show() -> None:
         >>> plot.show()  # doctest: +SKIP
         >>> plot.flush()
     """
-    if session.current is not None:
-        session.current.show()
+    if display.current is not None:
+        display.current.show()
 
 
 def curve(label: str, x: Any, y: Any, *, color: str | None = None, **axes: Unpack[Axes]) -> Figure:
@@ -150,9 +150,9 @@ def curve(label: str, x: Any, y: Any, *, color: str | None = None, **axes: Unpac
         >>> plot.flush()
     """
     title, _, name = label.partition(": ")
-    found = session.named.get(title)
+    found = display.named.get(title)
     if found is None:
-        found = session.keep(title, Figure(session.new_name(), {}, title))
+        found = display.keep(title, Figure(display.new_name(), {}, title))
     return found.curve(name, x, y, color=color, **axes)
 
 

@@ -15,7 +15,7 @@ FRAME = 1 / 60
 
 
 class Shown(Protocol):
-    """What a session draws: a figure."""
+    """What a display draws: a figure."""
 
     name: str
     drawn_at: float  # when a renderer was last given it,
@@ -30,7 +30,7 @@ class Shown(Protocol):
 F = TypeVar("F", bound=Shown)
 
 
-class Session(Generic[F]):
+class Display(Generic[F]):
     """The renderer, the figures that have changed since they were drawn, and the current figure."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Session(Generic[F]):
         self.runs += 1
 
 
-session: Session[Any] = Session()
+display: Display[Any] = Display()
 
 
 def set_renderer(renderer: Renderer | None) -> None:
@@ -135,7 +135,7 @@ def set_renderer(renderer: Renderer | None) -> None:
         line
         >>> plot.set_renderer(None)
     """
-    session.renderer = renderer
+    display.renderer = renderer
 
 
 def flush(end: bool = True) -> None:
@@ -156,6 +156,6 @@ def flush(end: bool = True) -> None:
         >>> plot.flush()
     """
     if end:
-        session.finish()
+        display.finish()
     else:
-        session.catch_up()
+        display.catch_up()

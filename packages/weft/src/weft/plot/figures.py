@@ -10,7 +10,7 @@ from ..base.errors import at_user_line, type_error
 from .drawing import Drawing
 from .options import Axes, check_axes
 from .panels import Live, Panel, described, number
-from .session import Session, session as _session
+from .display import Display, display as _display
 from .values import Values, is_tree, of_floats, series
 
 MIME = "application/vnd.weft.figure+json"
@@ -108,7 +108,7 @@ class Figure(Drawing):
                 panel.live(f"{label} {name}".strip(), place, float(values.numbers()[0]), color)
         else:
             panel.live(label, place, number("plot.curve: y", y), color)
-        session.touch(self, live=True)
+        display.touch(self, live=True)
         return self
 
     def remove(self, label: str) -> Figure:
@@ -148,12 +148,12 @@ class Figure(Drawing):
     def changed(self) -> None:
         """A mark or an option is another now: a page shows it."""
         self.whole = True
-        session.touch(self)
+        display.touch(self)
 
     def emptied(self) -> None:
         """Marks are gone, for others to take their place."""
         self.whole = True
-        session.wait(self)
+        display.wait(self)
 
     # What renderers get -----------------------------------------------------------------------------------------------
 
@@ -220,15 +220,15 @@ class Figure(Drawing):
             >>> from weft import plot
             >>> plot.line([1, 3, 2]).show()  # doctest: +SKIP
         """
-        session.release(self)
-        if session.renderer is None:
+        display.release(self)
+        if display.renderer is None:
             _matplotlib().show(self)
             return
-        if self.drawn_at > float("-inf") and self.drawn_in != session.runs:
+        if self.drawn_at > float("-inf") and self.drawn_in != display.runs:
             # what an earlier cell has shown stays there
-            self.name, self.drawn_at, self.whole = session.new_name(), float("-inf"), True
+            self.name, self.drawn_at, self.whole = display.new_name(), float("-inf"), True
         if self.whole:
-            session.show(self)
+            display.show(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the figure to a file, with matplotlib.
@@ -256,7 +256,7 @@ class Figure(Drawing):
         """Shows the figure where it is the last value of a cell; a page, which draws figures itself, does that only if
         it has not yet.
         """
-        if session.renderer is None:
+        if display.renderer is None:
             raise NotImplementedError  # the protocol's word for "see _repr_mimebundle_"
         self.show()
 
@@ -268,7 +268,7 @@ class Figure(Drawing):
         """
         wanted = lambda mime: (include is None or mime in include) and mime not in (exclude or ())
         data: dict[str, Any] = {"text/plain": repr(self)} if wanted("text/plain") else {}
-        if session.renderer is not None:
+        if display.renderer is not None:
             return data | ({MIME: self.spec()[0]} if wanted(MIME) else {})
         try:
             drawn = _matplotlib()
@@ -282,7 +282,7 @@ class Figure(Drawing):
 
     def _repr_buffers_(self) -> list[bytes]:
         """The arrays that the figure as data refers to."""
-        return self.spec()[1] if session.renderer is not None else []
+        return self.spec()[1] if display.renderer is not None else []
 
     @override
     def __repr__(self) -> str:
@@ -291,7 +291,7 @@ class Figure(Drawing):
         return f"<Figure{title}{': ' if marks else ''}{marks}>"
 
 
-session: Session[Figure] = _session
+display: Display[Figure] = _display
 
 
 class _Buffers:
