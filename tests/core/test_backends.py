@@ -140,7 +140,7 @@ def test_one_that_does_not_load_says_why(install):
 def test_one_that_is_none_says_what_it_lacks(install):
     install("toy", toy="Lacking")
     with pytest.raises(
-        BackendError, match="abacus_for_weft.Lacking is no backend, for it has no capabilities, put, compile"
+        BackendError, match="abacus_for_weft.Lacking is not a backend, because it lacks capabilities, put, compile"
     ):
         weft.devices("toy")
     assert set(MEMBERS) == {

@@ -71,7 +71,7 @@ def test_avals_and_programs():
         and int not in core._registry
         and weft.tree_util.Partial in core._registry
     )
-    with pytest.raises(AttributeError, match="weft, which stands for jax"):
+    with pytest.raises(AttributeError, match="weft, which replaces jax"):
         core.no_such_name
     sharding = weft.typeof(jnp.ones((2, 3))).sharding
     assert sharding.spec == weft.P(None, None) and not sharding.mesh.axis_names

@@ -128,7 +128,7 @@ class Mutator:
             return {**old, pick(NUMBERS): pick([*NUMBERS, "text"])} if self.rng.random() < 0.8 else {}
         if old is None or isinstance(old, bytes):
             return pick([None, b"", (old or b"") + b"1", (old or b"")[:-1], bytes(len(old or b"")), bytes(32)])
-        raise TypeError(f"nobody knows how to damage {where}: {old!r}")
+        raise TypeError(f"no way is defined to damage {where}: {old!r}")
 
     def expression(self, old: Any) -> Any:
         pick = self.rng.choice

@@ -161,7 +161,7 @@ def test_flat_positions_need_room():
 def test_a_scalar_that_its_dtype_does_not_hold():
     from weft.primitives.rules import scalar_like
 
-    with pytest.raises(OverflowError, match="the number 300 is none of dtype int8"):
+    with pytest.raises(OverflowError, match="the number 300 is not a value of dtype int8"):
         scalar_like(jnp.zeros(3, "int8"), 300)
 
 

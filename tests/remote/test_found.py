@@ -169,7 +169,7 @@ SQUARE = vector("float32", 2, 2)
             [vector("uint8", 2)],
             "gather",
             {**GATHER, "fill_value": -1},
-            "the fill_value -1 is no uint8",
+            "the fill_value -1 is not a value of dtype uint8",
         ),
         (
             [vector("float32", 4), vector("int32", 2, 1)],
@@ -576,7 +576,7 @@ def test_constants_of_files_are_values_of_their_dtypes(dtype, good, bad):
         (b"(2, 3)", b"[2, 3]", "a tuple of sizes"),
         (b"False", b"'no' ", "fortran_order must be a bool"),
         (b"'shape'", b"'forms'", "must have"),
-        (b"{", b"(", "no dict of constants"),
+        (b"{", b"(", "not a dict of constants"),
         (b"\x01\x00", b"\x09\x00", "its version is 09.00"),
         (b"\x01\x00\x76\x00", b"\x01\x00\xff\xff", "longer than the file"),
         (b"<f4", b"|b1", "an element of dtype bool has the bits"),

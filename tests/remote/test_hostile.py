@@ -140,7 +140,7 @@ def test_somebody_has_decided_about_every_primitive():
         [sys.executable, "-W", "ignore", str(here / "declared.py")], check=True, capture_output=True, text=True
     ).stdout
     assert now == (here / "wire.txt").read_text()
-    assert "nobody has said yet" not in now
+    assert "no decision has been made yet" not in now
 
 
 NEVER = """
@@ -159,7 +159,7 @@ def test_what_reaches_python_or_the_process_never_leaves(name):
 def test_a_primitive_that_declares_nothing_is_refused():
     primitive = Primitive("undeclared_for_a_test", foreign=True)
     primitive.foreign = False
-    assert why_refused(primitive) == "nobody has said yet that it may"
+    assert why_refused(primitive) == "no decision has been made yet that it may"
 
 
 def test_a_library_declares_in_vain():

@@ -85,6 +85,6 @@ def test_what_has_no_parts(session):
     ):
         weft.jit(lambda x: weft.pure_callback(lambda v: v, weft.ShapeDtypeStruct((3,), "float32"), x))(X)
     with pytest.raises(
-        ValueError, match=r"the check .* must be positive.* stands in a program .* that was not functionalized"
+        ValueError, match=r"the check .* must be positive.* is in a program .* that was not functionalized"
     ):
         weft.jit(lambda x: (checkify.check(x[0] > 0, "{x} must be positive", x=x[0]), x)[1])(X)

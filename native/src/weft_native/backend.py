@@ -257,7 +257,9 @@ class XlaBackend:
         kind, index = value.__dlpack_device__()
         platform = {1: "cpu", 2: "cuda", 3: "cpu"}.get(int(kind))
         if platform is None:
-            raise BackendError(f"DLPack device type {kind} is none of XLA's here; copy the array to the CPU first.")
+            raise BackendError(
+                f"the DLPack device type {kind} is not one of XLA's here; copy the array to the CPU first."
+            )
         found = [d for d in self.devices(platform) if (d.local_hardware_id or 0) == index]
         if not found:
             raise BackendError(f"there is no {platform} device {index} for the array that was given through DLPack.")

@@ -337,7 +337,7 @@ def _damage(data: bytes, key: bytes) -> str | None:
         return f"it has {len(data)} bytes, fewer than its header"
     magic, own_key, _, length, checksum = _HEADER.unpack_from(data)
     if magic != _MAGIC:
-        return "it is no file of this cache, or of another version of it"
+        return "it is not a file of this cache, or it is one of another version"
     if own_key != key:
         return "it is another program's"
     if len(data) - _HEADER.size != length:

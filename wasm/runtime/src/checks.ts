@@ -69,7 +69,8 @@ export class Checker {
     }
     for (const [key, value] of Object.entries(x)) {
       if (Object.hasOwn(required, key)) continue;
-      if (!Object.hasOwn(optional, key)) this.fail(`${place || "the metadata"} has ${brief(key)}, which nobody knows`);
+      if (!Object.hasOwn(optional, key))
+        this.fail(`${place || "the metadata"} has ${brief(key)}, which is not a known member`);
       if (!optional[key]!.holds(value))
         this.fail(`${within}${key} must be ${optional[key]!.wanted}; got ${brief(value)}`);
     }

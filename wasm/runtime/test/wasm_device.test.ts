@@ -198,7 +198,7 @@ test("damaged artifacts are refused with the reason", async () => {
     /tasks.count must be 0, as many as the module exports; got 1/,
   );
   refused(pack(1, [0], { memory: 3 }), /memory must be 32, the byte of the module/);
-  refused(pack(1, [0], { shapes: [] }), /the metadata has "shapes", which nobody knows/);
+  refused(pack(1, [0], { shapes: [] }), /the metadata has "shapes", which is not a known member/);
   refused(pack(1, [0], {}, code.slice(0, 30)), /its code is not a module of this ABI: it breaks off/);
   refused(
     pack(

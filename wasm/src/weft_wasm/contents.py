@@ -101,7 +101,7 @@ class _Contents:
             if key in required:
                 continue
             if key not in optional:
-                self.fail(f"{place or 'the metadata'} has {brief(key)}, which nobody knows")
+                self.fail(f"{place or 'the metadata'} has {brief(key)}, which is not a known member")
             if not optional[key].holds(value):
                 self.fail(f"{within}{key} must be {optional[key].wanted}; got {brief(value)}")
 
@@ -335,7 +335,7 @@ def json_of(data: bytes) -> Any:
     """Parses JSON as JavaScript does. Raises ValueError for other text."""
 
     def constant(word: str) -> NoReturn:
-        raise ValueError(f"{word} is no number of JSON")
+        raise ValueError(f"{word} is not a number of JSON")
 
     try:
         return json.loads(data.decode(), parse_constant=constant)

@@ -48,8 +48,8 @@ def of_host(limit: int) -> Tally:
     """The count of all sessions together."""
     return Tally(
         limit,
-        "{what} takes {size} bytes more; all sessions of this host together have {used} of the {limit} that they may. "
-        "Let go of arrays that are no longer needed, or try again when others have.",
+        "{what} takes {size} bytes more; all sessions of this host together have {used} of the {limit} that they may"
+        " use. Delete arrays that are no longer needed, or try again when other sessions have done so.",
     )
 
 

@@ -103,8 +103,8 @@ class HostSession:
         self.values: dict[int, Value | Failed] = {}
         self.array_bytes = Tally(
             limits.session_bytes,
-            "{what} takes {size} bytes; the session has {used} of the {limit} that it may. "
-            "Let go of arrays that are no longer needed.",
+            "{what} takes {size} bytes; the session has {used} of the {limit} that it may use."
+            " Delete arrays that are no longer needed.",
         )
         self.program_bytes = Tally(
             limits.session_bytes,

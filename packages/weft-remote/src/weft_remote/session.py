@@ -221,7 +221,10 @@ class Session:
         """
         with self._lock:
             for reply in self._replies.values():
-                reply.error, reply.done = BackendError("nobody waits for this any more: the program was stopped."), True
+                reply.error, reply.done = (
+                    BackendError("this result is not awaited any more: the program was stopped."),
+                    True,
+                )
             self._replies.clear()
             if self.granted is not None and self.granted.version >= CANCELS:
                 self._control.append(p.encode(p.Cancel(self._ops)))

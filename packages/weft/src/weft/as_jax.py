@@ -47,7 +47,7 @@ class _Facade(ModuleType):
             return getattr(weft, name)
         except AttributeError:
             raise AttributeError(
-                f"module 'jax' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+                f"module 'jax' has no attribute {name!r}: weft, which replaces jax here, does not have it."
             ) from None
 
     @override

@@ -85,7 +85,7 @@ class Programs:
         if found is not None:
             try:
                 if not found.startswith(key.encode()):
-                    raise ArtifactError("what is kept is another program")
+                    raise ArtifactError("the stored artifact is another program")
                 artifact = Artifact.from_bytes(found[len(key) :])
                 monitoring.record_event("/jax/compilation_cache/cache_hits")
                 return artifact

@@ -173,7 +173,7 @@ def check_of(name: str, declared: Any) -> Check:
         return NAME if (values := WORDS[name]) is None else words(values)
     if declared in _PLAIN:
         return _PLAIN[declared]
-    raise TypeError(f"nobody has said what {name}, declared {declared}, may hold")
+    raise TypeError(f"there is no rule for the values of {name}, declared {declared}")
 
 
 CHECKS: dict[type, list[tuple[str, Check]]] = {

@@ -179,6 +179,6 @@ def limits(name: str) -> tuple[int, int]:
     """The least and the largest integer of a format."""
     kind = FORMATS[name]
     if not isinstance(kind, Int):
-        raise TypeError(f"{name} is no format of integers")
+        raise TypeError(f"{name} is not a format of integers")
     bits, signed = kind
     return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)

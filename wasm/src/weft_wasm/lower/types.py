@@ -50,7 +50,9 @@ class LoweringError(BackendError):
 def array_type(v: Var | Literal) -> ShapedArray:
     """The data of a variable that represents an array. Raises LoweringError for one that does not."""
     if not isinstance(v.aval, ShapedArray):
-        raise LoweringError(f"{v!r} is no array, so the wasm and webgpu backends can't store it; use the cpu backend.")
+        raise LoweringError(
+            f"{v!r} is not an array, so the wasm and webgpu backends can't store it; use the cpu backend."
+        )
     return v.aval
 
 

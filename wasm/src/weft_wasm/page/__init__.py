@@ -89,7 +89,7 @@ def _compile(jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: frozens
     if program.calls:
         raise NotPortable(
             f"{name} calls Python ({', '.join(sorted({c.name for c in program.calls}))}), which a page without Python"
-            " does not have; leave that out of what is exported."
+            f" does not have; leave the calls out of the exported function."
         )
     return compile_program(program, features)
 

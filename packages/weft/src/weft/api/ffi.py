@@ -253,7 +253,8 @@ def _layouts(which: str, shapes: Sequence, given) -> tuple:
         layout = tuple(range(len(shape))) if layout is None else tuple(layout)
         if sorted(layout) != list(range(len(shape))):
             raise ValueError(
-                f"ffi_call: {which} layout {layout} is no permutation of the axes of an array of shape {tuple(shape)}."
+                f"ffi_call: {which} layout {layout} is not a permutation of the axes of an array of shape"
+                f" {tuple(shape)}."
             )
         layouts.append(layout)
     return tuple(layouts)

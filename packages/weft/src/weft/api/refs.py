@@ -296,8 +296,8 @@ class Places:
         if within is not None:
             raise TypeError(
                 at_user_line(
-                    "ref.at: this part was picked with an integer array, so a part of it has no place of its own. Index"
-                    " it instead: part[...]."
+                    "ref.at: this part was selected by an integer array, so a part"
+                    " of it can't be written separately. Index it instead: part[...]."
                 )
             )
         return RefView(ref, index, operands)

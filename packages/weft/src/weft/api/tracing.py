@@ -53,7 +53,8 @@ def _traced(fun: Callable, args: tuple, kwargs: dict, static: dict) -> tuple[Clo
         except TypeError as e:
             raise TypeError(
                 f"Error interpreting argument to {fun} as an abstract array. The problematic value is of type {type(x)}"
-                f" and was passed to the function at path {keystr(path)}. Name it in static_argnums if it is no array."
+                f" and was passed to the function at path {keystr(path)}. Name it in static_argnums if it is not an"
+                " array."
             ) from e
     box: list = []
 

@@ -186,7 +186,7 @@ def array_type(aval: AbstractValue) -> ShapedArray:
     """
     if not isinstance(aval, ShapedArray):
         raise BackendError(
-            f"a value of type {aval} is no array, and can't be an argument or a result of a compiled program."
+            f"a value of type {aval} is not an array, and can't be an argument or a result of a compiled program."
         )
     return aval
 
@@ -255,8 +255,8 @@ def array_aval(aval: AbstractValue) -> ShapedArray:
     if isinstance(aval, ShapedArray):
         return aval
     raise type_error(
-        f"an array is needed here, and this is of type {aval.str_short(short_dtypes=False)}. "
-        "Read what a reference holds (ref[...]) and pass that."
+        f"an array is needed here, and this is of type"
+        f" {aval.str_short(short_dtypes=False)}. If it is a reference, pass its value (ref[...])."
     )
 
 

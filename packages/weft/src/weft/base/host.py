@@ -116,8 +116,8 @@ def _code(name: str) -> str:
     code = CODES.get(name) or NARROW.get(name)
     if code is None:
         raise TypeError(
-            f"without NumPy the host can't read or write {name}: let the device do it, as by x.astype('float32') for"
-            " what is read, and jnp.zeros(…).astype(…) for what is made."
+            f"without NumPy the host can't read or write {name}: convert on the"
+            f" device, with x.astype('float32') before reading, and with jnp.zeros(…).astype(…) to make an array."
         )
     return code
 

@@ -35,8 +35,8 @@ class Layout:
         """Raises ValueError where an array of this shape has other axes."""
         if sorted(self.major_to_minor) != list(range(len(shape))):
             raise ValueError(
-                f"{self} is no layout of arrays of shape {tuple(shape)}: it must name each of their {len(shape)} axes"
-                " once."
+                f"{self} is not a layout of arrays of shape {tuple(shape)}: it must name each of their {len(shape)}"
+                " axes once."
             )
 
 

@@ -82,8 +82,8 @@ def _join(nodes: frozenset[str]) -> str:
             return candidate
     names = ", ".join(sorted(_SHORT.get(n) or {"i*": "int", "f*": "float", "c*": "complex"}[n] for n in nodes))
     raise TypePromotionError(
-        f"the dtypes {names} have no implicit promotion path: none of them holds what the others do. "
-        "Convert explicitly: x.astype(…)."
+        f"the dtypes {names} have no implicit promotion path: none of them can"
+        f" represent the values of all others. Convert explicitly: x.astype(…)."
     )
 
 

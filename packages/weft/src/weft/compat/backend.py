@@ -65,7 +65,7 @@ def __getattr__(name: str):
     if name == "xla_extension":
         return importlib.import_module("jaxlib._jax")
     raise AttributeError(
-        f"module 'jax.extend.backend' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+        f"module 'jax.extend.backend' has no attribute {name!r}: weft, which replaces jax here, does not have it."
     )
 
 

@@ -358,7 +358,7 @@ def __getattr__(name: str):
     if name == "array_types":
         return set(_array_types())
     raise AttributeError(
-        f"module 'jax.core' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+        f"module 'jax.core' has no attribute {name!r}: weft, which replaces jax here, does not have it."
     )
 
 

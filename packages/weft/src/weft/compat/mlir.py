@@ -198,5 +198,5 @@ def __getattr__(name: str):
         found = importlib.import_module(module)
         return found if attribute is None else getattr(found, attribute)
     raise AttributeError(
-        f"module 'jax.interpreters.mlir' has no attribute {name!r}: weft, which stands for jax here, does not have it."
+        f"module 'jax.interpreters.mlir' has no attribute {name!r}: weft, which replaces jax here, does not have it."
     )

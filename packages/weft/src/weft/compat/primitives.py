@@ -26,7 +26,7 @@ def __getattr__(name: str):
         if hasattr(_own, name):
             return getattr(_own, name)
     raise AttributeError(
-        f"module 'jax.extend.core.primitives' has no attribute {name!r}: weft, which stands for jax here, has no such"
+        f"module 'jax.extend.core.primitives' has no attribute {name!r}: weft, which replaces jax here, has no such"
         " primitive."
     )
 

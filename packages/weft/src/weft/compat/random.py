@@ -61,7 +61,7 @@ def define_prng_impl(
         ValueError: if there is a generator of this name already.
     """
     if name in generators:
-        raise ValueError(f"define_prng_impl: there is a generator {name!r} already; give this one a name of its own.")
+        raise ValueError(f"define_prng_impl: there is a generator {name!r} already; give this one another name.")
     rank = len(key_shape)
 
     def over(fun: Callable, axes: int) -> Callable:

@@ -62,7 +62,7 @@ def stays(why: str) -> Wire:
     return Wire(why_not=why)
 
 
-UNDECIDED = stays("nobody has said yet that it may")
+UNDECIDED = stays("no decision has been made yet that it may")
 
 # Reasons that primitives of several families have.
 CALLS_PYTHON = stays("it calls a Python function, which exists in one process only")

@@ -239,8 +239,9 @@ def _check_impl(failed, code, *payload, slots, failures, debug):
 def _check_decompose(failed, code, *payload, slots, failures, debug):
     if not debug:
         raise ValueError(
-            f"the check {failures[0][2].text!r} at {failures[0][2].source} stands in a program (of jit, scan or the"
-            " like) that was not functionalized, so its error can't leave it. Wrap the outermost function: err, out ="
+            f"the check {failures[0][2].text!r} at {failures[0][2].source} is in a program (of jit, scan or the like)"
+            " that"
+            f" was not functionalized, so its error can't leave the program. Wrap the outermost function: err, out ="
             " checkify.checkify(f)(…), and then err.throw()."
         )
     return []

@@ -70,7 +70,7 @@ class HiPrimitive(Primitive):
                 )
             )
         if self.impl is None:
-            raise NotImplementedError(f"{type(self).__name__} defines no impl, which says what the operation computes.")
+            raise NotImplementedError(f"{type(self).__name__} defines no impl, the method that computes the operation.")
         return self.impl(*args, **params)
 
 

@@ -88,7 +88,7 @@ def deserialize_and_load(
         fields = None
     if not newline or not isinstance(fields, dict):
         raise ValueError(
-            "deserialize_and_load: these are no bytes that weft.experimental.serialize_executable.serialize wrote."
+            "deserialize_and_load: weft.experimental.serialize_executable.serialize did not write these bytes."
         )
     if execution_devices is not None and len(execution_devices) != 1:
         raise ValueError(

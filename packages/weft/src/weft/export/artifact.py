@@ -181,7 +181,7 @@ class _File:
         r = self.r
         name, convention, flags = r.string(), r.unsigned(1 << 16), r.byte()
         if not CONVENTIONS[0] <= convention <= CONVENTIONS[1]:
-            r.fail(f"the calling convention {convention} lies outside {CONVENTIONS[0]} … {CONVENTIONS[1]}")
+            r.fail(f"the calling convention {convention} is outside {CONVENTIONS[0]} … {CONVENTIONS[1]}")
         if flags > _X64 | _SYMBOLIC | _VJP:
             r.fail(f"unknown flags {flags}")
         platforms, checks = self.strings(), self.strings()
@@ -271,7 +271,7 @@ class _File:
                 try:
                     shape.append(parse_dimension(text, self.scope))
                 except (ValueError, RecursionError) as e:
-                    r.fail(f"{text[:60]!r} is no dimension: {e}", start)
+                    r.fail(f"{text[:60]!r} is not a dimension: {e}", start)
             else:
                 shape.append(n >> 1)
         if math.prod([n for n in shape if type(n) is int]) > DEFAULT_LIMITS.array_bytes or not countable(

@@ -517,7 +517,7 @@ def _from_traced(
             raise NotPortable(
                 f"{name} can't be exported: {eqn.primitive.name} has the effect"
                 f" {', '.join(sorted(map(str, eqn.effects)))}, and a host function can't be written to a file. Return"
-                f" the value instead, or leave the call out of what is exported.\n  at {eqn.source_info}"
+                f" the value instead, or leave the call out of the exported function.\n  at {eqn.source_info}"
             )
     values = [*more, *consts]
     n = len(values)

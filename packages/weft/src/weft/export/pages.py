@@ -114,7 +114,7 @@ def web(
     if exported._scope is not None:
         raise ValueError(
             f"{told} has symbolic sizes ({', '.join(sorted(exported._variables))}), and a program of a page has"
-            " numbers: give ShapeDtypeStructs with numbers, and export once for each size under a name of its own."
+            " numbers: give ShapeDtypeStructs with numbers, and export once for each size, under different names."
         )
     arguments, keywords = exported.in_tree.children()
     if keywords.num_leaves:
@@ -123,7 +123,9 @@ def web(
             " them positional."
         )
     if any(a.dtype == dtypes.float0 for a in (*exported.in_avals, *exported.out_avals)):
-        raise ValueError(f"{told} takes or returns arrays of dtype float0, which hold nothing; leave them out.")
+        raise ValueError(
+            f"{told} takes or returns arrays of dtype float0, which have no elements to store; leave them out."
+        )
     inputs, outputs = [[_edge(a) for a in avals] for avals in (exported.in_avals, exported.out_avals)]
     wasm = backend_class("wasm")
     with enable_x64(exported._x64):

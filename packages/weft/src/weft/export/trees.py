@@ -72,7 +72,9 @@ def register_pytree_node_serialization(
             f" for type `{_by_name[serialized_name].nodetype}`."
         )
     if nodetype not in node_types and not _is_namedtuple(nodetype):
-        raise ValueError(f"`{nodetype}` is no pytree node; register it first with weft.tree_util.register_pytree_node.")
+        raise ValueError(
+            f"`{nodetype}` is not a pytree node; register it first with weft.tree_util.register_pytree_node."
+        )
     _by_type[nodetype] = _by_name[serialized_name] = Registration(
         nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
     )

@@ -119,9 +119,9 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
         return custom_vmap_call_p.bind(*args, **params)
     raise ValueError(
         at_user_line(
-            "a function with a batching rule of its own (custom_vmap, sequential_vmap) can't be differentiated in"
-            " reverse mode, because its rule says nothing of the linear part. Take the gradient of its vmap instead of"
-            " the vmap of its gradient, or give it a derivative with custom_vjp around it."
+            "a function with a custom batching rule (custom_vmap, sequential_vmap) can't be differentiated"
+            " in reverse mode, because its rule does not define the linear part. Take the gradient of its vmap instead"
+            " of the vmap of its gradient, or give it a derivative with custom_vjp around it."
         )
     )
 
@@ -131,7 +131,7 @@ custom_vmap_call_p.abstract = lambda *avals, call, **_: list(call.out_avals)
 custom_vmap_call_p.effects = lambda params: params["call"].effects
 custom_vmap_call_p.axis_names = lambda params: collective_names(params["call"])
 custom_vmap_call_p.transpose = unsupported(
-    "a function with a batching rule of its own can't be transposed: the rule says nothing of its transpose"
+    "a function with a custom batching rule can't be transposed: the rule does not define its transpose"
 )
 custom_vmap_call_p.impl = lambda *args, call, **_: eval_jaxpr(call.jaxpr, call.consts, *args)
 custom_vmap_call_p.decompose = custom_vmap_call_p.impl

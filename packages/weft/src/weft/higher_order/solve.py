@@ -96,8 +96,8 @@ def _transpose(
     consts, b = _consts_of(args, const_lengths)
     if any(type(c) is UndefinedPrimal for group in consts for c in group):
         raise NotImplementedError(
-            "custom_linear_solve is linear in its right-hand side only: it can't be transposed with respect to what"
-            " matvec closes over."
+            "custom_linear_solve is linear in its right-hand side only: it can't be transposed with respect to"
+            " values that matvec closes over."
         )
     if jaxprs.transpose_solve is None:
         raise TypeError(

@@ -271,8 +271,8 @@ def all_gather(
         raise ValueError(f"all_gather: `to` must be 'varying' or 'invarying', got {to!r}.")
     if to == "invarying" and axis_index_groups is not None:
         raise NotImplementedError(
-            "all_gather: what groups gather differs among them, so it can't be to='invarying'; leave axis_index_groups"
-            " out, or gather to='varying'."
+            "all_gather: groups gather different results, so to='invarying' is"
+            " not possible; leave axis_index_groups out, or use to='varying'."
         )
     names, groups = _names(axis_name), _groups("all_gather", axis_index_groups, axis_name)
 
@@ -446,7 +446,7 @@ def pbroadcast(x: Tree, axis_name: AxisName, source: int) -> Tree:
     """
     n = ops.axis_size(_names(axis_name))
     if not 0 <= source < n:
-        raise ValueError(f"pbroadcast: source {source} is no member of {axis_name!r}, which has {n}.")
+        raise ValueError(f"pbroadcast: source {source} is not a member of {axis_name!r}, which has {n}.")
     return tree_map(
         lambda leaf: ops.pbroadcast_p.bind(
             operand("pbroadcast", leaf), axis_name=_names(axis_name), source=int(source)

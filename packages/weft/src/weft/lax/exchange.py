@@ -183,7 +183,7 @@ def precv(token: Sent, out_shape: ShapeDtypeStruct, axis_name: AxisName, perm: S
         Array([0., 1.], dtype=float32)
     """
     if not isinstance(token, Sent):
-        raise ValueError(f"precv takes what psend returned, got a {type(token).__name__}.")
+        raise ValueError(f"precv takes a result of psend, got a {type(token).__name__}.")
     route = (_names(axis_name), tuple((int(a), int(b)) for a, b in perm))
     want = shaped(tuple(out_shape.shape), dtypes.canonicalize(out_shape.dtype))
     have = get_aval(token.value)

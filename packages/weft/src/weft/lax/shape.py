@@ -375,7 +375,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
         array of the dtype of operand, with one axis of the size of their product.
 
     Raises:
-        ValueError: if start_dimension lies after stop_dimension.
+        ValueError: if start_dimension is after stop_dimension.
 
     Example:
         >>> from weft import lax
@@ -387,7 +387,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     lo, hi, _ = slice_(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
         raise ValueError(
-            f"collapse: start_dimension {start_dimension} lies after stop_dimension {stop_dimension} for shape {shape}."
+            f"collapse: start_dimension {start_dimension} is after stop_dimension {stop_dimension} for shape {shape}."
         )
     size = 1
     for n in shape[lo:hi]:

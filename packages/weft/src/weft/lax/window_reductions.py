@@ -197,9 +197,7 @@ def reduce_window(
             f" {', '.join(a.str_short() for a in jaxpr.out_avals)}."
         )
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise TypeError(
-            "reduce_window: computation uses a value that is being traced; give it as an operand of its own."
-        )
+        raise TypeError("reduce_window: computation uses a value that is being traced; pass it as a further operand.")
     if len(xs) == 1 and len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in _MONOIDS:
         (eqn,), inner = jaxpr.eqns, jaxpr.jaxpr
         primitive, identity = _MONOIDS[eqn.primitive.name]

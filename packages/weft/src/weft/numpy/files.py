@@ -126,7 +126,7 @@ def _header(data: bytes) -> tuple[str, bool, tuple[int, ...], int]:
     try:
         found = ast.literal_eval(data[8 + width : start].decode("utf-8" if data[6] == 3 else "latin1"))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        _refuse("its header is no dict of constants")
+        _refuse("its header is not a dict of constants")
     if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
         _refuse("its header must have descr, fortran_order and shape")
     descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]

@@ -92,8 +92,8 @@ def _entries(idx: Any, shape: tuple[Any, ...]) -> list[Any]:
         if isinstance(idx, list):
             raise TypeError(
                 at_user_line(
-                    "a list is no index: use a tuple (x[1, 2]) for one index of each axis, or an array (x[jnp.array([1,"
-                    " 2])]) to pick several."
+                    "a list can't be an index: use a tuple (x[1, 2]) for one index of each axis, or an array"
+                    " (x[jnp.array([1, 2])]) to pick several."
                 )
             )
         idx = (idx,)

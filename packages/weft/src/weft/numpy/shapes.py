@@ -103,7 +103,8 @@ def reshape(
         return on_device(linear.transpose(linear.reshape(reversed_, new[::-1]), tuple(reversed(range(len(new))))))
     if order == "A":
         raise NotImplementedError(
-            "reshape: order 'A' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'."
+            "reshape: order 'A' depends on the layout of an array in memory, which arrays here do not expose; use 'C'"
+            " or 'F'."
         )
     raise ValueError(f"reshape: order takes 'C' or 'F', got {order!r}.")
 
@@ -161,7 +162,8 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -
     """
     if order == "K":
         raise NotImplementedError(
-            "ravel: order 'K' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'."
+            "ravel: order 'K' depends on the layout of an array in memory, which arrays here do not expose; use 'C' or"
+            " 'F'."
         )
     return reshape(a, (math.prod(shape_of(operand("ravel", a))),), order, out_sharding=out_sharding)
 
@@ -715,7 +717,7 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         return v
     dt, have = dtypes.canonicalize(dtype), dtype_of(v)
     if dtypes.is_key(have):
-        raise NotImplementedError("view: random keys are no numbers; weft.random.key_data(key) gives their words.")
+        raise NotImplementedError("view: random keys are not numbers; weft.random.key_data(key) returns their words.")
     if dtypes.is_bool(have):
         v, have = linear.convert(v, dtypes.uint8), dtypes.uint8
     if dtypes.is_bool(dt):

@@ -306,7 +306,7 @@ def searchsorted(
     if sorter is not None:
         if not dtypes.is_int(dtype_of(operand("searchsorted", sorter))):
             raise TypeError(
-                f"searchsorted: sorter must be integers, got {get_aval(sorter)}; give what argsort(a) gives."
+                f"searchsorted: sorter must be integers, got {get_aval(sorter)}; pass the result of argsort(a)."
             )
         a = take_rows(a, linear.convert(sorter, dtypes.int32), 0)
     return _searchsorted(a, v, side)

@@ -70,7 +70,7 @@ def update_index(
 ) -> Value:
     """`x.at[idx].<how>(y)`."""
     if y is None:
-        raise ValueError(f"x.at[…].{how}: None is no value to update with.")
+        raise ValueError(f"x.at[…].{how}: None is not a value for an update.")
     x, y = (
         on_device(operand("indexed update", x)),
         operand("indexed update", y if not isinstance(y, (list, tuple)) else asarray(y)),

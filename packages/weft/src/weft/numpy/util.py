@@ -124,7 +124,7 @@ def asked_dtype(name: str, dtype: Any) -> ElementType | None:
     if dtype is None:
         return None
     if isinstance(dtype, (Array, Tracer)):
-        raise ValueError(f"{name}: an array is no dtype; give dtype=x.dtype.")
+        raise ValueError(f"{name}: an array is not a dtype; pass dtype=x.dtype.")
     wanted = dtypes.dtype(dtype)
     got = dtypes.canonicalize(wanted)
     if got != wanted and dtype not in (int, float, complex):
@@ -295,8 +295,7 @@ def laid_out(name: str, x: Value, out_sharding: OutSharding, device: Placement =
         raise TypeError(f"{name}: out_sharding must be a NamedSharding or a PartitionSpec, got {out_sharding!r}.")
     if device is not None:
         raise ValueError(
-            f"{name}: only one of device and out_sharding can say where the result lies; got {device} and"
-            f" {out_sharding}."
+            f"{name}: only one of device and out_sharding can place the result; got {device} and {out_sharding}."
         )
     if isinstance(out_sharding, PartitionSpec) and not config.context_mesh:
         raise ValueError(

@@ -181,7 +181,7 @@ def _gather_abstract(
             f" {x.shape}."
         )
     if fill_value is not None and not _holds(x.dtype, fill_value):
-        raise type_error(f"gather: the fill_value {fill_value!r} is no {dtypes.name(x.dtype)}.")
+        raise type_error(f"gather: the fill_value {fill_value!r} is not a value of dtype {dtypes.name(x.dtype)}.")
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
     return shaped(
         tuple(next(window_sizes) if d in dn.offset_dims else next(batch_sizes) for d in range(rank)),

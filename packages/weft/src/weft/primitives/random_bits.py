@@ -252,7 +252,7 @@ def add_generator(generator: Generator) -> Generator:
         ValueError: for a name that is taken.
     """
     if generator.name in generators:
-        raise ValueError(f"there is a generator {generator.name!r} already; give this one a name of its own.")
+        raise ValueError(f"there is a generator {generator.name!r} already; give this one another name.")
     generators[generator.name] = generator
     return generator
 

@@ -263,9 +263,9 @@ def _tracked(name: str, tangents: Sequence[Value], ref: Value) -> bool:
     if type(tangents[1]) is not Zero:
         raise ValueError(
             at_user_line(
-                f"{name}: a value that depends on what is differentiated is written to a reference of type"
-                f" {get_aval(ref).str_short()} that does not. Make the reference an argument of the differentiated"
-                " function, or make it inside."
+                f"{name}: a value that depends on the differentiated variables is written"
+                f" to a reference of type {get_aval(ref).str_short()} that does not. Make the reference an argument of"
+                " the differentiated function, or make it inside."
             )
         )
     return False

@@ -44,8 +44,8 @@ def scalar_like(x: Value, value: Value) -> Any:
     ):
         raise OverflowError(
             at_user_line(
-                f"the number {value} is none of dtype {dtypes.name(aval.dtype)}. Convert the array of shape"
-                f" {aval.shape} with astype to one that holds it."
+                f"the number {value} is not a value of dtype {dtypes.name(aval.dtype)}. Convert the array of"
+                f" shape {aval.shape} with astype to a dtype that has it."
             )
         )
     return TypedScalar(round_scalar(value, aval.dtype), shaped((), aval.dtype, aval.weak_type))

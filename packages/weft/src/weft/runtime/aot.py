@@ -179,8 +179,8 @@ class Lowered(Stage):
         self._check_sizes()
         if self.platforms is not None and len(self.platforms) > 1 and depends_on_platform(self.closed.jaxpr):
             raise ValueError(
-                f"{self.traced_call.fun_name} has other operations for each of the platforms"
-                f" {', '.join(self.platforms)}, so there is no one text; lower it for one."
+                f"{self.traced_call.fun_name} has different operations for the platforms {', '.join(self.platforms)},"
+                f" so it has several texts; lower it for one platform."
             )
         where = self.device
         backend = get_backend(where.platform)[0] if type(where) is Place else backend_of(where)

@@ -126,7 +126,7 @@ def _welcome(backend: Any) -> Any:
     lacking = [name for name in MEMBERS if name not in dir(backend)]
     if lacking:
         raise BackendError(
-            f"{type(backend).__module__}.{type(backend).__qualname__} is no backend, for it has no"
+            f"{type(backend).__module__}.{type(backend).__qualname__} is not a backend, because it lacks"
             f" {', '.join(lacking)}. weft.runtime.backend.Backend says what these are."
         )
     module = import_module(type(backend).__module__.partition(".")[0])

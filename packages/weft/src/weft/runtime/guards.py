@@ -88,7 +88,7 @@ def deleted(x: Value, name: str = "an array") -> RuntimeError:
     step = (
         "Delete it after its last use"
         if how.startswith(DELETED)
-        else "Use what that function returned, or leave the array out of what is donated"
+        else "Use the result of that function, or do not donate the array"
     )
     return RuntimeError(
         at_user_line(
@@ -112,8 +112,8 @@ def explained(error: Exception, arguments: Callable[..., Any] = tuple) -> Except
         if "deleted" in text:
             return RuntimeError(
                 at_user_line(
-                    "an array that this computation uses has been deleted, or donated to a jitted function. Use what"
-                    " that function returned, copy the array before (x.copy()), or leave it out of what is donated."
+                    "an array that this computation uses has been deleted, or donated to a jitted function. Use the"
+                    " result of that function, copy the array before (x.copy()), or do not donate it."
                 )
             )
     return error

@@ -163,8 +163,8 @@ class _Serializer:
             return self.avals((1,))
         if physical(aval) is not aval:
             raise NotPortable(
-                f"a value of type {aval.str_short()} leaves the process only as what is stored for it; see"
-                " weft.transforms.physical.lower_types"
+                f"a value of type {aval.str_short()} can leave the process only in"
+                f" its stored form; see weft.transforms.physical.lower_types"
             )
         if any([isinstance(n, SymbolicSize) for n in aval.shape]):
             return self.avals((2, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
@@ -467,7 +467,7 @@ class _Deserializer:
             try:
                 made = parse_dimension(text, self.scope)
             except (ValueError, RecursionError) as e:
-                self.r.fail(f"{text[:60]!r} is no dimension: {e}")
+                self.r.fail(f"{text[:60]!r} is not a dimension: {e}")
             if not isinstance(made, SymbolicSize):
                 self.r.fail(f"{text[:60]!r} is not symbolic")
             self.dims[text] = made

@@ -162,7 +162,7 @@ class Dim(SymbolicSize):
         if len(terms) > MAX_TERMS or self.key[0] > MAX_SIZE:
             raise ValueError(
                 f"a symbolic dimension of {len(terms)} terms is too large to work with; the limit is {MAX_TERMS} terms"
-                " of moderate size. Give the product a name of its own, as a new dimension variable with a constraint."
+                " of moderate size. Give the product a name, as a new dimension variable with a constraint."
             )
 
     # what it is
@@ -421,8 +421,8 @@ def multiply(a: Size, b: Size) -> Size:
             result[product] = result.get(product, 0) + c * d
         if len(result) > MAX_TERMS:
             raise ValueError(
-                f"a product of symbolic dimensions has more than {MAX_TERMS} terms. Give it a name of its own, as a new"
-                " dimension variable."
+                f"a product of symbolic dimensions has more than {MAX_TERMS} terms. Give it a name, as"
+                f" a new dimension variable."
             )
     return from_coefficients(result, scope)
 

@@ -97,7 +97,7 @@ class _Parser:
         if self.like is None or i >= len(self.like):
             self.fail(f"there is no dimension {i} in like={self.like}")
         if self.like[i] is None:
-            self.fail(f"a placeholder stands for an unknown dimension of like={self.like}")
+            self.fail(f"a placeholder refers to an unknown dimension of like={self.like}")
         return self.like[i]
 
     def compare(self, size: Size) -> None:

@@ -192,8 +192,8 @@ def _solve_for(
     value, left = divmod(size - rest, slope)
     if left != 0:
         raise ValueError(
-            f"Shape mismatch for {where}: expected '{expression}', and called with {size}, for which {name} would be no"
-            " integer."
+            f"Shape mismatch for {where}: expected '{expression}', and called with {size}, for which {name} would not"
+            f" be an integer."
         )
     if value < 1:
         raise ValueError(

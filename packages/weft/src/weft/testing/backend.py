@@ -355,7 +355,7 @@ class Subject:
     def refuses(self) -> None:
         """Of what it says that it lacks, that there is a primitive of that name."""
         for name in sorted(self.able.lacks):
-            assert name in registry, f"its capabilities lack {name!r}, which is no primitive"
+            assert name in registry, f"its capabilities lack {name!r}, which is not a primitive"
 
     def goes_on(self) -> None:
         f = weft.jit(lambda x: x * 2)

@@ -408,7 +408,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     _bcoo("bcoo_transpose", mat)
     permutation = tuple(int(p) for p in permutation)
     if sorted(permutation) != list(range(mat.ndim)):
-        raise TypeError(f"bcoo_transpose: {permutation} is no permutation of the axes of shape {mat.shape}.")
+        raise TypeError(f"bcoo_transpose: {permutation} is not a permutation of the axes of shape {mat.shape}.")
     n, s = mat.n_batch, mat.n_batch + mat.n_sparse
     batch, sparse, dense = permutation[:n], permutation[n:s], permutation[s:]
     for kind, axes, low, high in (("batch", batch, 0, n), ("dense", dense, s, mat.ndim)):

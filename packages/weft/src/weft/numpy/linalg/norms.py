@@ -163,7 +163,9 @@ def _largest(order: Any, empty: bool) -> Value:
     error.
     """
     if empty and order < 0:
-        raise ValueError(f"norm: of no elements there is none of order {order}; the smallest of them has no identity.")
+        raise ValueError(
+            f"norm: an array without elements has no norm of order {order}, because a minimum has no identity."
+        )
     return (lambda v, axes: linear.reduce_sum(v, axes)) if empty else reduce_max if order > 0 else reduce_min
 
 

@@ -228,8 +228,8 @@ def _solve(name: str, method: Callable, A, b, x0, tol, atol, maxiter, M, symmetr
                 got, got_tree = tree_flatten(out)
                 if got_tree != tree or shapes(got) != shapes(leaves):
                     raise ValueError(
-                        f"{name}: {what} must give what b is, {tree} with shapes {shapes(leaves)}; it gives {got_tree}"
-                        f" with shapes {shapes(got)}."
+                        f"{name}: {what} must return a value like b, {tree} with shapes {shapes(leaves)}; it gives"
+                        f" {got_tree} with shapes {shapes(got)}."
                     )
                 return ravel_pytree(out)[0].astype(flat.dtype)
 
@@ -241,8 +241,8 @@ def _solve(name: str, method: Callable, A, b, x0, tol, atol, maxiter, M, symmetr
     check = tree_flatten(eval_shape(A, b))
     if check[1] != tree or shapes(check[0]) != shapes(leaves):
         raise ValueError(
-            f"{name}: A must give what b is, {tree} with shapes {shapes(leaves)}; it gives {check[1]} with shapes"
-            f" {shapes(check[0])}."
+            f"{name}: A must return a value like b, {tree} with shapes {shapes(leaves)}; it gives {check[1]} with"
+            f" shapes {shapes(check[0])}."
         )
     # a real operator of cg's is its own transpose; a Hermitian one is not
     symmetric = symmetric and not any(dtypes.is_complex(get_aval(x).dtype) for x in leaves)
