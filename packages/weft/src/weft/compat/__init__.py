@@ -124,8 +124,7 @@ class Named(ModuleType):
             )
         except (AttributeError, ModuleNotFoundError):
             raise AttributeError(
-                f"module {self.__name__!r} has no attribute {name!r}: weft, which replaces jax here, does not"
-                " have it."
+                f"module {self.__name__!r} has no attribute {name!r}: weft, which replaces jax here, does not have it."
             ) from None
 
     @override
