@@ -232,9 +232,12 @@ def test_there_are_no_circles():
 
 
 def test_rooms_exist():
-    assert set(ROOMS["weft"]) - {"FACES"} == {
-        m.split(".")[1] for m in MODULES if m.startswith("weft.") and m.split(".")[1] in ROOMS["weft"]
-    }
+    """And every folder is one; only single modules in the root hand names to users."""
+    for package, rooms in ROOMS.items():
+        inside = {m.split(".")[1] for m in MODULES if m.startswith(f"{package}.")}
+        folders = {m.split(".")[1] for m in MODULES if m.startswith(f"{package}.") and m.count(".") > 1}
+        assert folders <= set(rooms)
+        assert set(rooms) - {"FACES", ""} <= inside
 
 
 @pytest.mark.parametrize("module", MODULES)
