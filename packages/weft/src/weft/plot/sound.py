@@ -11,7 +11,7 @@ from typing import Any, Collection
 
 from ..base.annotations import override
 from ..base.errors import at_user_line
-from .session import session
+from .display import display
 from .values import series
 
 MIME = "audio/wav"
@@ -49,7 +49,7 @@ class Sound:
         """The sound by MIME type: as a file, which a page plays; for notebooks elsewhere as HTML around it."""
         encoded = base64.b64encode(self.data).decode()
         data = {"text/plain": repr(self)}
-        if session.renderer is not None:
+        if display.renderer is not None:
             data[MIME] = encoded
         else:
             data["text/html"] = f'<audio controls src="data:{MIME};base64,{encoded}"></audio>'
