@@ -19,10 +19,12 @@ $(NPM_STAMP): package.json package-lock.json $(wildcard */package.json wasm/runt
 	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# What runs exported programs; it is kept in the repository, so that wheels are built without npm.
-EXPORTED := wasm/src/weft_wasm/page/weft.js
-$(EXPORTED): wasm/runtime/package.json $(wildcard wasm/runtime/src/*.ts) | $(NPM_STAMP)
+# What runs exported programs, and the page that shows them; kept in the repository, so that wheels are built without npm.
+EXPORTED := $(addprefix wasm/src/weft_wasm/page/,weft.js weft-page.js)
+$(EXPORTED) &: wasm/runtime/package.json $(wildcard wasm/runtime/src/*.ts wasm/runtime/src/demo/*.ts) | $(NPM_STAMP)
 	@$(NPM) run --silent build:exported -w @weft/runtime
+	@$(NPM) run --silent build:page -w @weft/runtime
+	@touch $(EXPORTED)
 
 # The wheels that a page loads.
 $(WHEELS_STAMP): $(WHEEL_SOURCES) $(EXPORTED) | $(VENV_STAMP)

@@ -221,18 +221,125 @@ test("a file that is missing or of another export is named", async ({ page, expo
   expect(told[1]).toContain("the .wasm file of learn is not of the same export as its module");
 });
 
-test("the demo page runs the program on what is typed", async ({ page, exports }) => {
+test("the page of a program runs it on what is typed, and says what can't be", async ({ page, exports }) => {
   await page.goto(`${exports}transformer/forward.html`);
-  await expect(page.locator("#out")).toHaveText("Ready.");
+  const [status, results, area] = [page.locator("#status"), page.locator("#results"), page.locator("textarea")];
+  await expect(status).toContainText("on WebAssembly");
+  await expect(results.getByRole("img", { name: "result: a picture of 64 × 48" })).toBeVisible();
+  await area.fill("1 2 3");
   await page.getByRole("button", { name: "Run" }).click();
-  await expect(page.locator("#out")).toContainText("Float32Array(3072)");
-  await page.locator("textarea").fill("1 2 3");
+  await expect(status).toHaveText("tokens takes 48 numbers; 3 are given.");
+  await area.fill(Array(48).fill("0.5").join(" "));
   await page.getByRole("button", { name: "Run" }).click();
-  await expect(page.locator("#out")).toContainText("tokens must be an Int32Array of length 48");
+  await expect(status).toHaveText("tokens takes whole numbers; 0.5 is none.");
+  await area.fill(values("transformer").given["tokens"].join("\n"));
+  await page.getByRole("button", { name: "Run" }).click();
+  await expect(status).toContainText("on WebAssembly");
+  const [saved] = await Promise.all([page.waitForEvent("download"), results.getByText(".npy").click()]);
+  const npy = fs.readFileSync(await saved.path());
+  const got = new Float32Array(
+    npy.buffer.slice(npy.byteOffset + npy.length - 4 * 48 * 64, npy.byteOffset + npy.length),
+  );
+  expect(difference([...got], values("transformer").want["logits"]!)).toBeLessThan(1e-5);
   await page.goto(`${exports}digits/step.html`);
-  await expect(page.locator("#out")).toHaveText("Ready.");
-  await page.getByRole("button", { name: "Run" }).click();
-  await expect(page.locator("#out")).toContainText('"w2": "Float32Array(1280)');
+  await expect(status).toContainText("on WebAssembly");
+  await expect(results.locator(".result h3").first()).toHaveText("result[0][0].b1");
+});
+
+test("the page chooses fields by type, as the exporter says, and draws the results", async ({ page, exports }) => {
+  await page.goto(`${exports}shown/filter.html`);
+  await expect(page.locator("h1")).toHaveText("A <filter> & more");
+  await expect(page.locator(".top p")).toHaveText("What it does.");
+  const [status, results] = [page.locator("#status"), page.locator("#results")];
+  await expect(status).toContainText("on WebAssembly");
+  const slider = page.getByRole("slider", { name: "gain" });
+  await expect(slider).toHaveAttribute("max", "4");
+  await slider.fill("3");
+  await expect(results.locator("section", { hasText: "gain3" }).locator(".number")).toHaveText("9");
+  await page.getByRole("checkbox", { name: "flip" }).check();
+  // A picture of one colour, dropped as a file: its mean, and the picture that comes out.
+  const png = await page.evaluate(() => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 9, height: 7 });
+    const context = canvas.getContext("2d")!;
+    context.fillStyle = "rgb(51, 102, 204)";
+    context.fillRect(0, 0, 9, 7);
+    return canvas.toDataURL("image/png").split(",")[1]!;
+  });
+  const buffer = Buffer.from(png, "base64");
+  await page.locator('input[type="file"]').first().setInputFiles({ name: "blue.png", mimeType: "image/png", buffer });
+  await expect(page.getByText("blue.png, 9 × 7")).toBeVisible();
+  await expect(results.locator("section", { hasText: "mean" }).locator("td, .bars output").first()).toHaveText("0.2");
+  const out = results.locator("canvas").first();
+  const pixel = () =>
+    out.evaluate((canvas: HTMLCanvasElement) => [...canvas.getContext("2d")!.getImageData(5, 5, 1, 1).data]);
+  expect(await pixel()).toEqual([204, 153, 51, 255]); // flipped
+  await page.locator("textarea").fill("héllo");
+  await expect(results.locator("section", { hasText: "upper" }).locator(".written")).toHaveText("HéLLO");
+  // The classes by their scores.
+  await expect(results.locator("section", { hasText: "scores" }).locator(".label")).toHaveText([
+    "high",
+    "middle",
+    "low",
+  ]);
+  await expect(results.locator("section", { hasText: "best" }).locator(".number")).toHaveText("high");
+});
+
+test("what is drawn and what is in a NumPy file reach the program; the folder comes as one file", async ({
+  page,
+  exports,
+}) => {
+  await page.goto(`${exports}shown/grey.html`);
+  const [status, results] = [page.locator("#status"), page.locator("#results")];
+  await expect(status).toContainText("on WebAssembly");
+  const sum = results.locator("section", { hasText: "ink" }).locator(".number");
+  await expect(sum).toHaveText("0");
+  const box = (await page.locator(".drawing").boundingBox())!;
+  await page.mouse.move(box.x + 60, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 190, box.y + 190, { steps: 6 });
+  await page.mouse.up();
+  expect(Number(await sum.textContent())).toBeGreaterThan(5);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await expect(sum).toHaveText("0");
+  const file = fs.readFileSync(path.join(folder, "shown/numbers.npy"));
+  const input = page.locator('input[type="file"]').last();
+  await input.setInputFiles({ name: "numbers.npy", mimeType: "application/octet-stream", buffer: file });
+  await expect(results.locator("section", { hasText: "total" }).locator(".number")).toHaveText(
+    String((999 * 1000) / 2),
+  );
+  await input.setInputFiles({ name: "short.json", mimeType: "application/json", buffer: Buffer.from("[1, [2, 3]]") });
+  await expect(page.getByText("numbers takes 1000 numbers; 3 are given.")).toBeVisible();
+
+  await page.locator("summary").click();
+  await expect(page.locator("#code")).toContainText('import { load } from "./grey.js";');
+  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#zip").click()]);
+  const target = path.join(folder, "unpacked");
+  fs.rmSync(target, { recursive: true, force: true });
+  execFileSync(python, ["-m", "zipfile", "-e", await download.path(), target]);
+  const code = (await page.locator("#code").textContent())!.replace("console.log(", "document.title = JSON.stringify(");
+  fs.writeFileSync(path.join(target, "grey/own.html"), `<!doctype html><link rel="icon" href="data:,">${code}`);
+  const { server, url } = await serve(target, { isolated: false });
+  await page.goto(`${url}grey/grey.html`);
+  await expect(status).toContainText("on WebAssembly");
+  await page.goto(`${url}grey/own.html`);
+  await expect(page).toHaveTitle('{"ink":0,"total":0}');
+  await close(server);
+});
+
+test("the page is dark where the reader wants it, and fits a narrow window", async ({ page, exports }) => {
+  await page.setViewportSize({ width: 375, height: 700 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.goto(`${exports}shown/filter.html`);
+  await expect(page.locator("#status")).toContainText("on WebAssembly");
+  const [background, width] = await page.evaluate(() => [
+    getComputedStyle(document.body).backgroundColor,
+    document.documentElement.scrollWidth,
+  ]);
+  expect([background, width]).toEqual(["rgb(21, 23, 27)", 375]);
+  await page.locator("#theme").click();
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(246, 244, 238)");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 800 });
 });
 
 test("the declarations type-check, and refuse what the program does", async ({ exports: _ }) => {

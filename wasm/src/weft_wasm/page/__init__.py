@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Sequence
@@ -25,7 +27,7 @@ from weft_wasm.page.types import declarations
 
 BASELINE = frozenset(("simd128",))
 RELAXED = BASELINE | {"relaxed-simd"}
-SHARED = ("weft.js", "weft.d.ts")
+SHARED = ("weft.js", "weft.d.ts", "weft-page.js")
 
 
 def write_page(
@@ -35,12 +37,13 @@ def write_page(
     donated: Sequence[bool],
     signature: dict[str, Any],
     notes: Sequence[str],
+    page: dict[str, Any],
 ) -> list[Path]:
     """Compiles a program, and writes all files into a folder, which is made if need be; returns their paths.
 
     constants: the values of the jaxpr's leading arguments. donated: of the others. signature: "name", "args", "result",
         "inputs", "outputs" as page/weft.d.ts says.
-    notes: what the declarations say of each input and output.
+    notes: what the declarations say of each input and output. page: "title", "description" and "remarks" of the page.
     """
     artifacts = [
         _compile(jaxpr, signature["name"], (False,) * len(constants) + tuple(donated), f) for f in (BASELINE, RELAXED)
@@ -70,7 +73,7 @@ def write_page(
         files="".join(f'  {k}: new URL("./{v}", import.meta.url),\n' for k, v in places.items()),
     )
     texts[f"{name}.d.ts"] = declarations(signature, notes)
-    texts[f"{name}.html"] = _own("demo.html").replace("NAME", name)
+    texts[f"{name}.html"] = _page(name, page)
     texts |= {shared: _own(shared) for shared in SHARED}
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -102,6 +105,14 @@ def module(artifact: Artifact, digest: str) -> bytes:
         + custom_section("weft.metadata", meta)
         + (custom_section("weft.constants", artifact.constants) if artifact.constants else b"")
     )
+
+
+def _page(name: str, page: dict[str, Any]) -> str:
+    """The page to try the program."""
+    data = json.dumps({"name": name, "remarks": page["remarks"]}).replace("<", "\\u003c")
+    about = f"<p>{escape(page['description'])}</p>" if page["description"] else ""
+    parts = {"TITLE": escape(page["title"]), "DESCRIPTION": about, "NAME": name, "DATA": data}
+    return re.sub("|".join(parts), lambda match: parts[match[0]], _own("demo.html"))
 
 
 def _own(file: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from ..base.source_info import api_boundary
 from ..base.tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
 from .artifact import constant_bytes
 from .exported import Exported, export_traced
+from .remarks import Labels, Ranges, remarks
 
 if TYPE_CHECKING:
     from ..base.annotations import PyTree
@@ -47,7 +48,17 @@ _TYPED = (
 
 @api_boundary
 def web(
-    fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.PathLike[str], name: str | None = None
+    fun: Callable[..., Any] | Exported,
+    /,
+    *args: PyTree,
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    title: str | None = None,
+    description: str = "",
+    about: Mapping[str, str] | None = None,
+    labels: Labels | None = None,
+    ranges: Ranges | None = None,
+    forms: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Compiles a function to WebAssembly and writes all files that a page needs to call it without Python.
 
@@ -68,19 +79,35 @@ def web(
     Uint32Array for the words of a random key. Arguments that a jitted `fun` donates are consumed if they are on the
     device.
 
+    The page `name.html` has a field for each input and draws the results. It chooses by shape and dtype, unless the
+    options say otherwise. They name inputs and outputs by their paths, as JavaScript writes them: `"x"`, `"params.w"`,
+    `"result"`, `"result.logits"`, `"result[0]"`.
+
     Args:
         fun: a function of pytrees of arrays, jitted or not, or an `Exported`.
         *args: arrays or `ShapeDtypeStruct`s; only their shapes and dtypes count. None for an `Exported`.
         path: the folder. It is made if need be; files of an earlier export of that name are replaced.
         name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a
             lambda).
+        title: of the page; the program's name if None.
+        description: a sentence or two below the title.
+        about: what an input or output is, by path.
+        labels: the names of classes, for outputs of scores (bars, the largest first) and for outputs of class numbers:
+            a sequence for all outputs that it fits, or sequences by path. For an input or output of the form "text",
+            the characters of its vocabulary.
+        ranges: (low, high) or (low, high, step) by path: of a slider, of random numbers, and of the numbers that stand
+            for black and white in a picture (0 and 1, or 0 and 255 for whole numbers, if left out).
+        forms: "slider", "number" or "checkbox" for arrays without axes; "drawing", "image", "text" or "numbers" for
+            others, by path. "text" is UTF-8 in whole numbers, filled up with zeros. "drawing" and "image" also suit
+            square pictures in one axis.
 
     Returns:
         the paths of the files.
 
     Raises:
         NotPortable: for programs that call Python (callbacks, debug.print); the message has the line.
-        ValueError: for symbolic shapes, and for invalid names.
+        ValueError: for symbolic shapes, for invalid names, and for options of the page that name no input or output,
+            or do not suit it.
         BackendError: if the compiler (weft-wasm) is not installed.
 
     Example:
@@ -89,7 +116,7 @@ def web(
         >>> def scale(x): return {"twice": 2 * x, "sum": x.sum()}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [p.name for p in export.web(scale, weft.ShapeDtypeStruct((3,), jnp.float32), path=folder)]
-        ['package.json', 'scale.d.ts', 'scale.html', 'scale.js', 'scale.wasm', 'weft.d.ts', 'weft.js']
+        ['package.json', 'scale.d.ts', 'scale.html', 'scale.js', 'scale.wasm', 'weft-page.js', 'weft.d.ts', 'weft.js']
     """
     if isinstance(fun, Exported):
         if args:
@@ -140,7 +167,13 @@ def web(
             "outputs": [_spec(a) for a in outputs],
         }
         notes = [_note(a, e) for a, e in zip((*exported.in_avals, *exported.out_avals), (*inputs, *outputs))]
-        return wasm.write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
+        page = {
+            "title": name if title is None else title,
+            "description": description,
+            "remarks": remarks(signature, about, labels, ranges, forms),
+        }
+        constants = [constant_bytes(c) for c in consts]
+        return wasm.write_page(os.fspath(path), program, constants, donated, signature, notes, page)
 
 
 def _plain(fun: Any) -> Any:
