@@ -44,6 +44,7 @@ $(DIGITS): examples/digits/data.py | $(VENV_STAMP)
 	@$(PY) examples/digits/data.py
 
 include mk/web.mk
+include mk/site.mk
 include mk/ecosystem.mk
 
 web: $(DIGITS)

@@ -1,0 +1,213 @@
+"""Puts the sources of the documentation together for Sphinx.   python tools/site/prepare.py build/docs/source
+
+What is written by hand stands in docs/site. The rest is made of what the project has: a page for each public name and
+each error, the gallery from examples/gallery, and the pages of docs/ and bench/results that readers look for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODULES = {
+    "weft": "Transformations, devices, arrays",
+    "weft.numpy": "NumPy's functions",
+    "weft.numpy.linalg": "Linear algebra",
+    "weft.numpy.fft": "Fourier transforms",
+    "weft.lax": "Operations and control flow",
+    "weft.lax.linalg": "Decompositions",
+    "weft.random": "Random numbers",
+    "weft.nn": "Neural networks",
+    "weft.nn.initializers": "Initial weights",
+    "weft.scipy.special": "Special functions",
+    "weft.scipy.linalg": "Linear algebra, as SciPy has it",
+    "weft.scipy.signal": "Signals",
+    "weft.scipy.stats": "Statistics",
+    "weft.scipy.optimize": "Minimisation",
+    "weft.scipy.ndimage": "Images and grids",
+    "weft.image": "Resizing images",
+    "weft.tree": "Trees of arrays",
+    "weft.tree_util": "Trees of arrays, the longer list",
+    "weft.plot": "Figures and widgets",
+    "weft.export": "Programs in files and pages",
+    "weft.remote": "Accelerator hosts",
+    "weft.sharding": "Arrays over several devices",
+    "weft.debug": "Looking inside of programs",
+    "weft.profiler": "Where time goes",
+    "weft.ffi": "Compiled functions of one's own",
+    "weft.dtypes": "Types of elements",
+    "weft.stages": "Programs between tracing and running",
+    "weft.experimental.checkify": "Checks inside of programs",
+    "weft.experimental.sparse": "Sparse arrays",
+    "weft.experimental.jet": "Taylor series",
+    "weft.experimental.ode": "Differential equations",
+}
+# Pages that the project has anyway, and where the site has them.
+PAGES = {
+    "docs/accuracy.md": "about/accuracy.md",
+    "docs/coverage.md": "about/coverage.md",
+    "docs/ecosystem.md": "about/libraries.md",
+    "docs/mutants.md": "about/mutants.md",
+    "docs/random-coverage.md": "about/random-coverage.md",
+    "docs/backends.md": "internals/backends.md",
+    "docs/loop-ir.md": "internals/loop-ir.md",
+    "docs/artifact.md": "internals/artifact.md",
+    "ARCHITECTURE.md": "internals/architecture.md",
+}
+FOLDERS = {"docs/internals": "internals", "docs/decisions": "decisions", "bench/results": "benchmarks"}
+LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")
+
+
+class Entry(NamedTuple):
+    name: str
+    kind: str  # function, class or data
+    summary: str
+
+
+def entries(module: str) -> Iterator[Entry]:
+    """The public names of a module that are not modules."""
+    space = importlib.import_module(module)
+    for name in sorted(dir(space), key=str.lower):
+        if name.startswith("_"):
+            continue
+        value = getattr(space, name)
+        if inspect.ismodule(value):
+            continue
+        kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
+        text = "" if kind == "data" else inspect.getdoc(value) or ""
+        yield Entry(name, kind, " ".join(text.split("\n\n")[0].split()))
+
+
+_described: set[int] = set()  # the identities of what has a page: another name of it is not indexed again
+
+
+def page_of(module: str, entry: Entry) -> str:
+    title = f"{module}.{entry.name}"
+    # An orphan: the side bar, which stands on every page, lists modules alone.
+    lines = [":orphan:", "", title, "=" * len(title), ""]
+    lines += [f":doc:`{module} <../{module}>`", "", f".. currentmodule:: {module}", "", f".. auto{entry.kind}:: {entry.name}"]
+    if entry.kind == "class":
+        lines.append("   :members:")
+    value = getattr(importlib.import_module(module), entry.name)
+    if id(value) in _described:
+        lines.append("   :no-index:")
+    _described.add(id(value))
+    return "\n".join([*lines, ""])
+
+
+def first_sentence(text: str) -> str:
+    sentence = re.split(r"(?<=[.:])\s", text, maxsplit=1)[0].rstrip(":")
+    return sentence.replace("|", "\\|")
+
+
+def reference(target: pathlib.Path) -> None:
+    """A page for each module, with a table of its names, and a page for each name."""
+    target.mkdir()
+    overview = ["# Reference", "", "Every public name, with its arguments and an example to run.", ""]
+    overview += ["```{toctree}", ":titlesonly:", ""]
+    for module, title in MODULES.items():
+        found = list(entries(module))
+        folder = target / module
+        folder.mkdir()
+        rows = []
+        for entry in found:
+            if entry.kind == "data":
+                rows.append(f"| `{entry.name}` | |")
+                continue
+            # Names that differ in case alone are one file on some systems.
+            file = entry.name if entry.name.lower() == entry.name else f"{entry.name}-class"
+            (folder / f"{file}.rst").write_text(page_of(module, entry))
+            rows.append(f"| [{entry.name}]({module}/{file}.rst) | {first_sentence(entry.summary)} |")
+        text = [f"# {module}", "", f"{title}.", "", "| name | |", "|---|---|", *rows, ""]
+        (target / f"{module}.md").write_text("\n".join(text))
+        overview.append(module)
+    (target / "index.md").write_text("\n".join([*overview, "```", ""]))
+
+
+def errors(target: pathlib.Path) -> None:
+    """A page for each error class: what causes it, an example, and what to do instead."""
+    target.mkdir()
+    text = ["# Errors", "", "What each error means, what causes it, and what to do. Messages in the page link here.", ""]
+    text += ["```{toctree}", ":titlesonly:", ""]
+    for module in ("weft.errors",):
+        for entry in entries(module):
+            if entry.kind != "class":
+                continue
+            page = [entry.name, "=" * len(entry.name), "", f".. currentmodule:: {module}", ""]
+            page += [f".. autoexception:: {entry.name}", "   :show-inheritance:", ""]
+            (target / f"{entry.name}.rst").write_text("\n".join(page))
+            text.append(entry.name)
+    (target / "index.md").write_text("\n".join([*text, "```", ""]))
+
+
+def gallery(target: pathlib.Path) -> None:
+    """Cards that open the documents of the gallery in the playground."""
+    source = ROOT / "examples" / "gallery"
+    target.mkdir()
+    listing = source / "gallery.json"
+    listed: list[dict[str, Any]] = json.loads(listing.read_text()) if listing.exists() else []
+    text = ["# Gallery", "", "Programs to read, run and change. Each opens in the playground as a copy of your own.", ""]
+    text += ['<ul class="gallery">']
+    for item in listed:
+        picture = ""
+        if thumbnail := item.get("thumbnail"):
+            shutil.copy(source / thumbnail, target)
+            picture = f'<img src="{pathlib.Path(thumbnail).name}" alt="" loading="lazy" width="320" height="200">'
+        text.append(
+            f'<li><a href="../../#example={item["file"].removesuffix(".py")}">{picture}<strong>{item["title"]}</strong>'
+            f"<span>{item['description']}</span></a></li>"
+        )
+    (target / "index.md").write_text("\n".join([*text, "</ul>", ""]))
+
+
+def copied(target: pathlib.Path) -> None:
+    """The project's own pages, with their links to each other; links to what the site does not have become text."""
+    places = {pathlib.PurePosixPath(a): pathlib.PurePosixPath(b) for a, b in PAGES.items()}
+    for folder, place in FOLDERS.items():
+        for path in sorted((ROOT / folder).glob("*.md")):
+            name = "index.md" if path.name == "README.md" else path.name
+            places[pathlib.PurePosixPath(folder, path.name)] = pathlib.PurePosixPath(place, name)
+    for source, place in places.items():
+        file = target / place
+        file.parent.mkdir(exist_ok=True)
+
+        def link(match: re.Match[str], source: pathlib.PurePosixPath = source, place: Any = place) -> str:
+            text, address = match.groups()
+            if "://" in address or address.startswith("#"):
+                return match[0]
+            path, _, anchor = address.partition("#")
+            found = pathlib.PurePosixPath(os.path.normpath(source.parent / path))
+            if found not in places:
+                return text if text.startswith("`") else f"`{text}`"
+            return f"[{text}]({os.path.relpath(places[found], place.parent)}{'#' + anchor if anchor else ''})"
+
+        text = LINK.sub(link, (ROOT / source).read_text())
+        if place.name == "index.md":
+            text += "\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+        file.write_text(text)
+    benchmarks = sorted(p.stem for p in (target / "benchmarks").glob("*.md"))
+    lines = ["# Benchmarks", "", "What was measured, with the command that prints each figure.", "", "```{toctree}", ""]
+    (target / "benchmarks" / "index.md").write_text("\n".join([*lines, *benchmarks, "```", ""]))
+
+
+def main(target: pathlib.Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(ROOT / "docs" / "site", target)
+    shutil.copy(ROOT / "web" / "favicon.svg", target / "_static")
+    reference(target / "reference")
+    errors(target / "errors")
+    gallery(target / "gallery")
+    copied(target)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve())
