@@ -94,7 +94,13 @@ def page_of(module: str, entry: Entry) -> str:
     title = f"{module}.{entry.name}"
     # An orphan: the side bar, which stands on every page, lists modules alone.
     lines = [":orphan:", "", title, "=" * len(title), ""]
-    lines += [f":doc:`{module} <../{module}>`", "", f".. currentmodule:: {module}", "", f".. auto{entry.kind}:: {entry.name}"]
+    lines += [
+        f":doc:`{module} <../{module}>`",
+        "",
+        f".. currentmodule:: {module}",
+        "",
+        f".. auto{entry.kind}:: {entry.name}",
+    ]
     if entry.kind == "class":
         lines.append("   :members:")
     value = getattr(importlib.import_module(module), entry.name)
@@ -136,7 +142,12 @@ def reference(target: pathlib.Path) -> None:
 def errors(target: pathlib.Path) -> None:
     """A page for each error class: what causes it, an example, and what to do instead."""
     target.mkdir()
-    text = ["# Errors", "", "What each error means, what causes it, and what to do. Messages in the page link here.", ""]
+    text = [
+        "# Errors",
+        "",
+        "What each error means, what causes it, and what to do. Messages in the page link here.",
+        "",
+    ]
     text += ["```{toctree}", ":titlesonly:", ""]
     for module in ("weft.errors",):
         for entry in entries(module):
@@ -155,7 +166,12 @@ def gallery(target: pathlib.Path) -> None:
     target.mkdir()
     listing = source / "gallery.json"
     listed: list[dict[str, Any]] = json.loads(listing.read_text()) if listing.exists() else []
-    text = ["# Gallery", "", "Programs to read, run and change. Each opens in the playground as a copy of your own.", ""]
+    text = [
+        "# Gallery",
+        "",
+        "Programs to read, run and change. Each opens in the playground as a copy of your own.",
+        "",
+    ]
     text += ['<ul class="gallery">']
     for item in listed:
         picture = ""

@@ -22,11 +22,11 @@ class Cell(nodes.General, nodes.Element):
 class CellDirective(SphinxDirective):
     """A live cell.
 
-        ```{cell}
-        :autorun:
-        import weft.numpy as jnp
-        jnp.arange(3)
-        ```
+    ```{cell}
+    :autorun:
+    import weft.numpy as jnp
+    jnp.arange(3)
+    ```
     """
 
     has_content = True
@@ -38,10 +38,13 @@ class CellDirective(SphinxDirective):
         "x64": directives.flag,
         "backend": directives.unchanged,
         "height": directives.unchanged,
+        "raises": directives.unchanged,
+        "page": directives.flag,
     }
 
     def run(self) -> list[nodes.Node]:
-        return [Cell(code="\n".join(self.content), options=dict(self.options), expected="")]
+        options = {k: v for k, v in self.options.items() if k not in ("raises", "page")}
+        return [Cell(code="\n".join(self.content), options=options, expected="")]
 
 
 def example(text: str) -> tuple[str, str]:
