@@ -30,6 +30,7 @@ FIGURE = "application/vnd.weft.figure+json"
 ARRAY = "application/vnd.weft.array+json"
 WIDGET = "application/vnd.weft.widget+json"
 TREE = "application/vnd.weft.tree+json"
+FILE = "application/vnd.weft.file+json"
 
 _METHODS = {
     "_repr_html_": "text/html",
@@ -152,6 +153,18 @@ def send(name: str, data: Mapping[str, Any], buffers: list[Any], update: bool) -
             array.assign(view)
         arrays.push(array)
     _weft_page.display(name, dumps(data), arrays, bool(update))
+
+
+def offer_zip(name: str, files: list[str]) -> None:
+    """Offers files to the reader as `name.zip`, in a folder of that name."""
+    import zipfile
+
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, f"{name}/{file.rpartition('/')[2]}")
+    about = {"name": f"{name}.zip", "type": "application/zip", "about": "a page and a program that need no Python"}
+    send(f"export {name}", {FILE: about, "text/plain": f"{name}.zip"}, [data.getvalue()], update=True)
 
 
 def bundle(value: Any) -> tuple[dict[str, Any], list[Any]]:

@@ -34,6 +34,7 @@ def warm_up() -> str:
     import weft.numpy  # noqa: F401
 
     _report_timings()
+    _offer_exports()
     weft_display.install()
     weft_jax.install()
     time.sleep = _sleep
@@ -97,6 +98,20 @@ def _report_timings() -> None:
         _weft_page.timing(phase, 1e3 * seconds)
 
     monitoring.register_event_duration_secs_listener(listen)
+
+
+def _offer_exports() -> None:
+    """Offers each program that `weft.export.web` writes as one file: a page's folders end with it."""
+    try:
+        from weft import monitoring
+    except ImportError:
+        return
+
+    def listen(event: str, **kwargs: Any) -> None:
+        if event == "/weft/export/web":
+            weft_display.offer_zip(str(kwargs["program"]), str(kwargs["files"]).splitlines())
+
+    monitoring.register_event_listener(listen)
 
 
 def _choose(backend: str, url: str, token: str, x64: bool) -> None:

@@ -141,6 +141,7 @@ export interface Bundle {
 export const FIGURE = "application/vnd.weft.figure+json";
 export const WIDGET = "application/vnd.weft.widget+json";
 export const ARRAY = "application/vnd.weft.array+json";
+export const FILE = "application/vnd.weft.file+json";
 export const TREE = "application/vnd.weft.tree+json";
 
 export interface ReadyMessage {

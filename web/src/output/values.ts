@@ -1,5 +1,5 @@
 /** Values by MIME type, each in the form that shows it best. */
-import { ARRAY, FIGURE, TREE, WIDGET, type Bundle } from "../kernel/protocol.js";
+import { ARRAY, FIGURE, FILE, TREE, WIDGET, type Bundle } from "../kernel/protocol.js";
 
 /** Shows one kind of value. `show` is called again when a value with the same name replaces it. */
 export interface Renderer {
@@ -104,6 +104,34 @@ const image = (mime: string, encoded: boolean): Make =>
     return [picture];
   });
 
+interface FileData {
+  name: string;
+  type: string;
+  about: string;
+}
+
+/** A file that the program gives to the reader. */
+const file: Make = () => {
+  const element = create("div", "file");
+  return {
+    element,
+    show(data, [buffer]) {
+      const { name, type: mime, about } = data as FileData;
+      const size = `${Math.max(1, Math.round(buffer!.byteLength / 1000)).toLocaleString("en")} kB`;
+      const save = create("button", "", `Download ${name}`);
+      save.type = "button";
+      save.addEventListener("click", () => {
+        const link = create("a", "");
+        link.href = URL.createObjectURL(new Blob([buffer!], { type: mime }));
+        link.download = name;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+      });
+      element.replaceChildren(save, create("span", "note", `${size}: ${about}`));
+    },
+  };
+};
+
 /** Text as bundles have it: whole, or as a list of lines, as files of notebooks do. */
 export function text(data: unknown): string {
   return Array.isArray(data) ? data.join("") : String(data);
@@ -123,6 +151,7 @@ const plain = simple("plain", (data) => [create("pre", "", text(data))]);
 const makers = new Map<string, Make>([
   [ARRAY, simple("value", array)],
   [TREE, simple("value", tree)],
+  [FILE, file],
   ["text/html", html],
   ["image/svg+xml", image("image/svg+xml", false)],
   ["image/png", image("image/png", true)],
@@ -135,6 +164,7 @@ const ORDER = [
   FIGURE,
   ARRAY,
   TREE,
+  FILE,
   "audio/wav",
   "text/html",
   "image/svg+xml",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..base import dtypes
 from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, physical
 from ..base.config import enable_x64
+from ..base.monitoring import record_event
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..primitives.linear import convert
 from ..runtime.device import backend_class
@@ -27,6 +28,9 @@ from .remarks import Labels, Ranges, remarks
 if TYPE_CHECKING:
     from ..base.annotations import PyTree
     from ..core.types import Value
+
+# The event of an export that has been written: "program", and the paths of its "files", one in each line.
+WRITTEN = "/weft/export/web"
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _TYPED = (
@@ -173,7 +177,9 @@ def web(
             "remarks": remarks(signature, about, labels, ranges, forms),
         }
         constants = [constant_bytes(c) for c in consts]
-        return wasm.write_page(os.fspath(path), program, constants, donated, signature, notes, page)
+        files: list[Path] = wasm.write_page(os.fspath(path), program, constants, donated, signature, notes, page)
+    record_event(WRITTEN, program=name, files="\n".join(map(str, files)))
+    return files
 
 
 def _plain(fun: Any) -> Any:
