@@ -77,7 +77,7 @@ for module, name in ((jax, "no_name"), (jax._src, "no_module"), (jax.interpreter
     try:
         getattr(module, name)
     except AttributeError as e:
-        assert "weft, which stands for jax here" in str(e), e
+        assert "weft, which replaces jax here" in str(e), e
     else:
         raise SystemExit(name)
 """

@@ -136,7 +136,7 @@ def test_programs_with_callbacks_are_not_kept(folder):
         (lambda data: b"", "has 0 bytes"),
         (lambda data: data + b"x", "after its header"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum"),
-        (lambda data: b"\x7fELF" + data[4:], "no file of this cache"),
+        (lambda data: b"\x7fELF" + data[4:], "not a file of this cache"),
         (lambda data: data[:8] + bytes(32) + data[40:], "another program's"),
     ],
     ids=["half", "header", "empty", "longer", "bit", "foreign", "renamed"],

@@ -195,7 +195,7 @@ def test_sizes_must_fit_the_expressions_and_constraints():
     f = export.deserialize(f.serialize())
     assert f.call(np.ones((7, 3, 2), F)) == 42 and f.call(np.ones((13, 6, 2), F)) == 156
     for shape, match in [
-        ((6, 3, 2), "no integer"),
+        ((6, 3, 2), "not be an integer"),
         ((7, 4, 2), r"args\[0\].shape\[1\]: expected 'b', which is 3"),
         ((1, 3, 2), "at least 1"),
         ((3, 1, 2), "constraint 'b >= 3'"),
@@ -300,7 +300,7 @@ def test_pytree_classes_are_registered_for_files():
         export.register_namedtuple_serialization(collections.namedtuple("Point2", "x"), serialized_name="test.Point")
     with pytest.raises(ValueError, match="other than"):
         export.register_namedtuple_serialization(Pair, serialized_name="x")
-    with pytest.raises(ValueError, match="no pytree node"):
+    with pytest.raises(ValueError, match="not a pytree node"):
         export.register_pytree_node_serialization(
             object, serialized_name="o", serialize_auxdata=repr, deserialize_auxdata=repr
         )

@@ -263,7 +263,7 @@ def test_refused_across_transformations():
     r = R3()
     with pytest.raises(ValueError, match="vmapped value is written"):
         weft.vmap(lambda x: r.__setitem__(0, x))(jnp.arange(2.0))
-    with pytest.raises(ValueError, match="depends on what is differentiated"):
+    with pytest.raises(ValueError, match="depends on the differentiated variables"):
         weft.grad(lambda x: (r.__setitem__(0, x), x)[1])(2.0)
     with pytest.raises(ValueError, match="passed twice"):
         weft.jit(lambda a: a[0] + r[0])(r)

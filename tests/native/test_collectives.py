@@ -248,7 +248,7 @@ def test_reductions_inside_loops_and_branches():
             TypeError,
             "multiple of the number of members|multiple of",
         ),
-        (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "no member"),
+        (lambda x: lax.pbroadcast(x, "i", 4), ValueError, "not a member"),
     ],
 )
 def test_mistakes(f, error, match):

@@ -109,7 +109,7 @@ def test_gathered_values_that_are_the_same_everywhere():
         np.asarray(over(weft.vmap(gather("x", tiled=True), in_axes=1), four, "x", None)(rows)).tolist()
         == rows.T.tolist()
     )
-    with pytest.raises(NotImplementedError, match="groups gather differs"):
+    with pytest.raises(NotImplementedError, match="groups gather different results"):
         over(gather("x", axis_index_groups=[[0, 1], [2, 3]]), four, "x", None)(x)
     with pytest.raises(NotImplementedError, match="no types that say 'reduced'"):
         over(lambda x: lax.all_gather(x, "x", to="reduced"), four, "x", None)(x)

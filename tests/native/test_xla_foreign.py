@@ -181,7 +181,7 @@ def test_a_lowering_rule_that_calls_a_foreign_function(library):
     "options,error,match",
     [
         (dict(input_layouts=[(0,), (0,)]), ValueError, "1 input arrays and got 2"),
-        (dict(input_layouts=[(0, 1)]), ValueError, "no permutation"),
+        (dict(input_layouts=[(0, 1)]), ValueError, "not a permutation"),
         (dict(legacy_backend_config="x"), ValueError, "below 4"),
         (dict(vmap_method="loop"), ValueError, "vmap_method must be"),
         (dict(input_output_aliases={3: 0}), ValueError, "input index 3 outside"),

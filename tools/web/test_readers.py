@@ -70,7 +70,7 @@ def place(message: str) -> str:
         "it does not begin",
         "it exports",
         "it imports",
-        ", which nobody",
+        ", which is not a known member",
         "errors must",
     ):
         message = message.split(end)[0]
