@@ -96,7 +96,7 @@ def visit_math_block(translator: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def site_script(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
+def site_script(app: Sphinx, page: str, _: str, context: dict[str, Any], tree: nodes.document | None) -> None:
     """The script of cells, which the site has beside the documentation's folder, on pages that have one."""
     depth = page.count("/")
     context["site"] = "../" * (depth + 1)

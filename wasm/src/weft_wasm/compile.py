@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from weft_wasm.artifact import ABI_VERSION, Artifact
@@ -29,6 +29,7 @@ def compile_program(
     schedule: bool = True,
     check: bool = True,
     after: After | None = None,
+    instrument: Callable[[Program], Program] | None = None,
 ) -> Artifact:
     """One artifact of kind "wasm" for a program.
 
@@ -36,6 +37,7 @@ def compile_program(
         written).
     check: verify the program first. after: is shown the program and what each pass made of it. Raises VerifyError for
         malformed programs.
+    instrument: changes the scheduled program before its buffers get their places.
     """
     features = frozenset(features)
     if not features <= KNOWN_FEATURES:
@@ -46,6 +48,8 @@ def compile_program(
         after(LOWERING, program)
     if schedule:
         program = run_passes(BEFORE_PLANNING, program, after)
+    if instrument is not None:
+        program = instrument(program)
     placed = plan(program)
     if schedule:
         program = run_passes(AFTER_PLANNING, program, after)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from .runtime import profiler as _profiler
+from .runtime.kernel_times import KernelTime as KernelTime, kernel_times as kernel_times
 from .runtime.profiler import (
     StepTraceAnnotation as StepTraceAnnotation,
     TraceAnnotation as TraceAnnotation,

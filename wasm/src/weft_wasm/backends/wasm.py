@@ -20,9 +20,12 @@ from weft.runtime.backend import Capabilities, CompileOptions, FastCall, nothing
 from weft_wasm.ir import nodes, traversal
 from weft_wasm.artifact import Artifact
 from weft_wasm.backends.cache import Programs, programs_of
+from weft_wasm.backends import kernel_times
 from weft_wasm.backends.calls import Calls, WasmArray
+from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.runtimes.host_calls import perform_at
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.passes.marks import mark_kernels
 from weft_wasm.passes.pipeline import After, verify_after
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower
@@ -85,6 +88,8 @@ class WasmBackend:
             jit=self.jit,
             lowered_text=self.lowered_text,
             branches_of=self.branches_of,
+            takes_compiler_options=True,
+            times_kernels=True,
         )
         # the calls of arrays, without a method between
         self.read, self.release = self.runtime.read, self.runtime.free
@@ -120,6 +125,8 @@ class WasmBackend:
         """Programs run to their end before they return."""
 
     def compile(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions) -> WasmExecutable:
+        if kernel_times.wanted(self.name, options.options):
+            return self._timed(jaxpr, options)
         programs = self.programs
         key = programs.key(jaxpr, options.name, options.donated, self.features) if programs is not None else None
         artifact = programs.get(key) if programs is not None and key is not None else None
@@ -139,6 +146,18 @@ class WasmBackend:
         if programs is not None and key is not None:
             programs.put(key, artifact)
         return WasmExecutable(self, jaxpr, artifact, options, forms)
+
+    def _timed(self, jaxpr: Jaxpr, options: CompileOptions) -> WasmExecutable:
+        """A program that notes how long each of its kernels takes."""
+        forms = lower(jaxpr, options.name, options.donated, self.features)
+        names: list[str] = []
+
+        def marked(program: nodes.Program) -> nodes.Program:
+            program, names[:] = mark_kernels(program, waits=False)
+            return program
+
+        artifact = compile_program(forms[0], self.features, check=False, instrument=marked)
+        return WasmExecutable(self, jaxpr, artifact, options, forms, KernelTimer(names))
 
     @functools.cached_property
     def programs(self) -> Programs | None:
@@ -188,18 +207,22 @@ class WasmExecutable:
         artifact: Artifact,
         options: CompileOptions,
         forms: tuple[nodes.Program, Module] | None = None,
+        timer: KernelTimer | None = None,
     ):
         self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
+        self.timer = timer
         if forms is not None:
             self.forms = forms
         self.device = backend._devices[0]
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        functions = (
+        functions: list[Callable[..., Any]] = (
             [functools.partial(perform_at, c, backend.runtime, self.device) for c in self.module.calls]
             if "calls" in artifact.metadata
             else []
         )
+        if timer is not None:
+            functions = [*functions, *timer.functions()]
         self.call = (
             backend.runtime.load(artifact, self.donated, functions)
             if functions

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from functools import cached_property, partial
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from weft.base.annotations import override
 from weft.base import dtypes
@@ -20,6 +20,8 @@ from weft.runtime.backend import Capabilities, CompileOptions
 
 from weft_wasm.ir import nodes
 from weft_wasm.artifact import Artifact
+from weft_wasm.backends import kernel_times
+from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.backends.wasm import source_lines
 from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
@@ -27,6 +29,7 @@ from weft_wasm.lower.types import Callback
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.runtimes.host_calls import perform
 from weft_wasm.lower.program import lower
+from weft_wasm.passes.marks import mark_kernels
 from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.runtimes.interface import GpuRuntime
 
@@ -62,7 +65,9 @@ class WebGpuBackend:
         self.runtime = runtime if runtime is not None else default_runtime()
         self._devices = [WebGpuDevice(self, self.runtime.kind)]
         self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
-        self.capabilities = Capabilities(dtypes=DTYPES, lowered_text=self.lowered_text)
+        self.capabilities = Capabilities(
+            dtypes=DTYPES, lowered_text=self.lowered_text, takes_compiler_options=True, times_kernels=True
+        )
         self.check = False  # verify programs between passes; tests turn it on
 
     def devices(self, platform: str | None = None) -> list[WebGpuDevice]:
@@ -101,6 +106,8 @@ class WebGpuBackend:
 
     def compile(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions) -> WebGpuExecutable:
         check_dtypes(jaxpr)
+        if kernel_times.wanted(self.name, options.options):
+            return self._timed(jaxpr, options)
         programs, engine = self.programs, ("webgpu", *map(str, self.runtime.limits.items()))
         key = programs.key(jaxpr, options.name, options.donated, engine) if programs is not None else None
         artifact = programs.get(key) if programs is not None and key is not None else None
@@ -114,6 +121,16 @@ class WebGpuBackend:
         if programs is not None and key is not None:
             programs.put(key, artifact)
         return WebGpuExecutable(self, jaxpr, artifact, options, forms)
+
+    def _timed(self, jaxpr: Jaxpr, options: CompileOptions) -> WebGpuExecutable:
+        """A program that waits for each of its kernels, and notes how long that takes."""
+        forms = lower(jaxpr, options.name, plain=True)
+        program, names = mark_kernels(forms[0], waits=True)
+        try:
+            artifact = compile_webgpu(program, self.runtime.limits, check=self.check)
+        except WgslError as e:
+            raise LoweringError(str(e)) from None
+        return WebGpuExecutable(self, jaxpr, artifact, options, forms, KernelTimer(names))
 
     @cached_property
     def programs(self) -> Programs | None:
@@ -147,17 +164,21 @@ class WebGpuExecutable:
         artifact: Artifact,
         options: CompileOptions,
         forms: tuple[nodes.Program, Module] | None = None,
+        timer: KernelTimer | None = None,
     ):
         self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
+        self.timer = timer
         if forms is not None:
             self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        functions = (
+        functions: list[Callable[..., Any]] = (
             [partial(on_words, c, backend.devices()[0]) for c in self.module.calls]
             if "calls" in artifact.metadata
             else []
         )
+        if timer is not None:
+            functions = [*functions, *timer.functions()]
         self.call = (
             backend.runtime.load(artifact, self.donated, functions)
             if functions

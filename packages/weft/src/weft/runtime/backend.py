@@ -172,6 +172,8 @@ class Capabilities:
         jit: repeats earlier calls with little Python.
         forget_programs: drops compiled programs, for `weft.clear_caches`.
         takes_compiler_options: `compile` takes options by name.
+        times_kernels: `compile` takes the option `kernel_times` and gives an executable whose `timer` has `clear()` and
+            `rows()`: (name, seconds, calls) of each kernel that ran.
         times_compilation: it records lowering and compiling in `weft.monitoring` itself.
         lowered_text: returns the text of programs before they are compiled; default: that of jaxprs.
         runtime_executable: the result of `Compiled.runtime_executable()` for one of its executables.
@@ -200,6 +202,7 @@ class Capabilities:
     jit: Jit | None = None
     forget_programs: Callable[[], None] = nothing
     takes_compiler_options: bool = False
+    times_kernels: bool = False
     times_compilation: bool = False
     lowered_text: ShowLowered | None = None
     runtime_executable: Callable[[Any], Any] = lambda executable: executable
