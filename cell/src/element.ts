@@ -122,13 +122,13 @@ export class WeftCell extends HTMLElement {
   }
 
   /**
-   * Runs this cell after those before it of its session that have not run yet, and returns how it ended: "ok",
-   * "stopped" or "error".
+   * Runs this cell after those before it of its session that have not run yet, without those that are meant to raise,
+   * and returns how it ended: "ok", "stopped" or "error".
    */
   async run(): Promise<Status> {
     for (const cell of this.#session()) {
       if (cell === this) break;
-      if (cell.#ran) continue;
+      if (cell.#ran || cell.hasAttribute("raises")) continue;
       const status = await cell.#runAlone();
       if (status === "ok") continue;
       this.#say(status === "stopped" ? "Stopped" : "A cell before this one failed", "error");

@@ -14,7 +14,7 @@ need("wasm")
 
 SOURCES = pathlib.Path(__file__).parents[2] / "docs" / "site"
 PAGES = sorted(p for p in SOURCES.rglob("*.md") if "```{cell}" in p.read_text())
-CELL = re.compile(r"^```\{cell\}\n((?::[\w-]+:.*\n)*)(.*?)^```$", re.M | re.S)
+CELL = re.compile(r"^```\{cell\}\n((?::[\w-]+:[^\n]*\n)*)(.*?)^```$", re.M | re.S)
 
 # The whole page as one program. What a cell raises is compared with what it says that it does.
 RUN = """

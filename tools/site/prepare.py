@@ -1,7 +1,10 @@
-"""Puts the sources of the documentation together for Sphinx.   python tools/site/prepare.py build/docs/source
+"""Puts the sources of the documentation together for Sphinx.   python tools/site/prepare.py build/docs/source [--short]
 
 What is written by hand stands in docs/site. The rest is made of what the project has: a page for each public name and
 each error, the gallery from examples/gallery, and the pages of docs/ and bench/results that readers look for.
+
+The reference has more than a thousand pages. With --short it consists of FEW, which builds in seconds: for writers, and
+for tests of how pages look and work.
 """
 
 from __future__ import annotations
@@ -67,6 +70,10 @@ FOLDERS = {"docs/internals": "internals", "docs/decisions": "decisions", "bench/
 LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")
 
 
+# The modules that --short leaves in the reference, and the names of them, with which pages by hand and tests begin.
+FEW = {"weft": ("grad", "jit", "vmap", "checkpoint", "custom_jvp", "custom_vjp"), "weft.numpy": ("einsum", "where")}
+
+
 class Entry(NamedTuple):
     name: str
     kind: str  # function, class or data
@@ -115,13 +122,15 @@ def first_sentence(text: str) -> str:
     return sentence.replace("|", "\\|")
 
 
-def reference(target: pathlib.Path) -> None:
+def reference(target: pathlib.Path, whole: bool) -> None:
     """A page for each module, with a table of its names, and a page for each name."""
     target.mkdir()
     overview = ["# Reference", "", "Every public name, with its arguments and an example to run.", ""]
     overview += ["```{toctree}", ":titlesonly:", ""]
     for module, title in MODULES.items():
-        found = list(entries(module))
+        if not whole and module not in FEW:
+            continue
+        found = [entry for entry in entries(module) if whole or entry.name in FEW[module]]
         folder = target / module
         folder.mkdir()
         rows = []
@@ -215,15 +224,15 @@ def copied(target: pathlib.Path) -> None:
     (target / "benchmarks" / "index.md").write_text("\n".join([*lines, *benchmarks, "```", ""]))
 
 
-def main(target: pathlib.Path) -> None:
+def main(target: pathlib.Path, whole: bool) -> None:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs" / "site", target)
     shutil.copy(ROOT / "web" / "favicon.svg", target / "_static")
-    reference(target / "reference")
+    reference(target / "reference", whole)
     errors(target / "errors")
     gallery(target / "gallery")
     copied(target)
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]).resolve())
+    main(pathlib.Path(sys.argv[1]).resolve(), "--short" not in sys.argv)

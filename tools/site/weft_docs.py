@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import html
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import latex2mathml.converter
@@ -13,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 PROMPT = re.compile(r"^(>>>|\.\.\.)( |$)")
+DIRECTIVE = re.compile(r"\s*# doctest:.*")
 
 
 class Cell(nodes.General, nodes.Element):
@@ -43,26 +46,38 @@ class CellDirective(SphinxDirective):
     }
 
     def run(self) -> list[nodes.Node]:
-        options = {k: v for k, v in self.options.items() if k not in ("raises", "page")}
+        options = {k: v for k, v in self.options.items() if k != "page"}  # which is for tests
         return [Cell(code="\n".join(self.content), options=options, expected="")]
 
 
-def example(text: str) -> tuple[str, str]:
-    """The code of a doctest, without its prompts, and all that it is expected to print."""
-    code, expected = [], []
-    for line in text.split("\n"):
-        if match := PROMPT.match(line):
-            code.append(line[match.end() :])
-        elif line.strip():
-            expected.append(line.replace("<BLANKLINE>", ""))
-    return re.sub(r"\s*# doctest:.*", "", "\n".join(code)), "\n".join(expected)
+def examples(text: str) -> Iterator[tuple[str, str, bool]]:
+    """The cells of a doctest: code without prompts, what it prints, whether it raises. What raises is a cell by itself,
+    since nothing after it in its cell would run.
+    """
+    code: list[str] = []
+    expected: list[str] = []
+    for each in doctest.DocTestParser().get_examples(text + "\n"):
+        source = DIRECTIVE.sub("", each.source).rstrip("\n")
+        if each.exc_msg is None:
+            code.append(source)
+            expected.append(each.want.replace("<BLANKLINE>", "").rstrip("\n"))
+            continue
+        if code:
+            yield "\n".join(code), "\n".join(filter(None, expected)), False
+        yield source, each.exc_msg.strip().removesuffix(": …"), True
+        code, expected = [], []
+    if code:
+        yield "\n".join(code), "\n".join(filter(None, expected)), False
 
 
 def doctests_to_cells(app: Sphinx, tree: nodes.document) -> None:
     """Examples become cells. Those of one page share a namespace, as in a doctest."""
     for block in list(tree.findall(nodes.doctest_block)):
-        code, expected = example(block.astext())
-        block.replace_self(Cell(code=code, options={}, expected=expected))
+        cells = [
+            Cell(code=code, options={"raises": None} if raises else {}, expected=expected)
+            for code, expected, raises in examples(block.astext())
+        ]
+        block.replace_self(cells)
 
 
 def visit_cell(translator: Any, node: Cell) -> None:
