@@ -16,12 +16,48 @@ NAMES = [entry["file"].removesuffix(".py") for entry in ENTRIES]
 # By document: variables that it computes, and what must hold of them.
 FIGURES = {
     "draw_a_digit": {"accuracy": lambda share: share > 0.95},
+    "convolution": {"accuracy": lambda share: share > 0.96, "weights": lambda count: count == 3670},
+    "transformer": {"final_loss": lambda loss: loss < 0.3, "share": lambda share: share > 0.7},
+    "diffusion": {
+        "made": lambda distance: distance < 0.06,
+        "covered": lambda distance: distance < 0.06,
+        "true": lambda distance: distance < 0.03,
+    },
+    "neural_ode": {"error_seen": lambda error: error < 0.1, "error_unseen": lambda error: error < 0.25},
+    "pinn": {"error": lambda error: error < 0.03},
+    "cartpole": {"upright": lambda share: share > 0.95, "first": lambda seconds: seconds < 2},
+    "big_model": {
+        "counted": lambda ratios: all(abs(ratio - 1) < 1e-6 for ratio in ratios),
+        "speeds": lambda speeds: min(speeds) > 0,
+        "difference": lambda difference: difference < 1e-3,
+    },
     "gaussian_process": {
         "inside": lambda share: share > 0.9,
         "learned": lambda of: 0.06 < of["noise"] < 0.15 and 0.3 < of["length"] < 0.8,
     },
-    "mandelbrot": {"area": lambda area: 1.5 < area < 1.62},
+    "hmc": {
+        "error": lambda error: error < 0.15,
+        "accepted": lambda share: 0.6 < share < 0.95,
+        "r_hat": lambda ratios: all(ratio < 1.05 for ratio in ratios),
+        "at_31": lambda chance: chance > 0.9,
+    },
+    "nbody": {
+        "drift": lambda drift: drift < 0.02,
+        "waver": lambda waver: waver < 0.1,
+        "momentum": lambda change: change < 1e-4,
+    },
     "reaction_diffusion": {"covered": lambda shares: all(0.05 < share < 0.7 for share in shares)},
+    "mandelbrot": {"area": lambda area: 1.5 < area < 1.62},
+    "ray_marcher": {"unit": lambda error: error < 1e-4, "error": lambda error: error < 1e-3},
+    "filters": {
+        "light_lost": lambda share: share < 0.01,
+        "plain_edges": lambda edge: edge < 1e-6,
+        "softer": lambda share: 0.1 < share < 0.95,
+    },
+    "sound": {
+        "measured": lambda hertz: abs(hertz - 220.5) <= 2,
+        "seconds": lambda seconds: 14 < seconds < 15,
+    },
 }
 
 RUN = """
