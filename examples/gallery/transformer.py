@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from weft import plot
 
-STEPS, BATCH, CONTEXT, WIDTH, HEADS, LAYERS = 400, 24, 48, 64, 4, 2
+STEPS, BATCH, CONTEXT, WIDTH, HEADS, LAYERS = 300, 16, 48, 64, 4, 2
 
 POEM = """Shall I compare thee to a summer's day?
 Thou art more lovely and more temperate:
