@@ -379,14 +379,22 @@ def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[Any
 
 
 def _reduce_sum_abstract(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any) -> ShapedArray:
-    check_kind("reduce_sum", x, "biufc")
-    if dtypes.name(x.dtype) in ("float16", "bfloat16") and not config.allow_f16_reductions:
+    if x.dtype in _HALF and not config.allow_f16_reductions:
         raise ValueError(
             at_user_line(
                 f"reduce_sum of {x.str_short()} is not allowed while jax_allow_f16_reductions is False. Convert the"
                 " operand to float32 first, as weft.numpy.sum does."
             )
         )
+    return _summed(x, tuple(axes))
+
+
+_HALF = frozenset(map(dtypes.dtype, ("float16", "bfloat16")))
+
+
+@lru_cache(10_000)  # as the primitive's own cache would
+def _summed(x: ShapedArray, axes: tuple[int, ...]) -> ShapedArray:
+    check_kind("reduce_sum", x, "biufc")
     return shaped(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
 
 
