@@ -46,6 +46,20 @@ NAMESPACES = (
     "weft.scipy.stats.gamma",
     "weft.scipy.stats.norm",
     "weft.scipy.stats.poisson",
+    "weft.experimental.array_serialization.pytree_serialization",
+    "weft.experimental.checkify",
+    "weft.experimental.compilation_cache.compilation_cache",
+    "weft.experimental.hijax",
+    "weft.experimental.jet",
+    "weft.experimental.mesh_utils",
+    "weft.experimental.multihost_utils",
+    "weft.experimental.ode",
+    "weft.experimental.pjit",
+    "weft.experimental.random",
+    "weft.experimental.rnn",
+    "weft.experimental.serialize_executable",
+    "weft.experimental.shard_map",
+    "weft.experimental.topologies",
 )
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example):\n((?:(?: .*)?\n)*)", re.MULTILINE)
 ENTRY = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*):", re.MULTILINE)
@@ -56,10 +70,11 @@ NO_ARRAYS = re.compile(
     r"^\s*(array of keys|bool|str|int|dtype|dict|list of (ints|devices|arrays)|context manager|`UserContext`|None)"
 )
 # Functions that always raise.
-REFUSED = {"weft.numpy.fromfile", "weft.numpy.fromiter"}
+REFUSED = {"weft.numpy.fromfile", "weft.numpy.fromiter", "weft.experimental.topologies.get_topology_desc"}
 # Namespaces whose functions take trees, files, devices and functions; few of them concern dtypes and shapes.
 WITHOUT_ARRAYS = ("weft.tree", "weft.debug", "weft.distributed", "weft.export", "weft.ffi", "weft.monitoring")
-WITHOUT_ARRAYS += ("weft.profiler", "weft.remote", "weft.sharding")
+WITHOUT_ARRAYS += ("weft.profiler", "weft.remote", "weft.sharding", "weft.experimental.array_serialization")
+WITHOUT_ARRAYS += ("weft.experimental.serialize_executable", "weft.experimental.topologies")
 
 
 def functions():

@@ -297,4 +297,17 @@ class UndefinedPrimal:
 
 
 def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
+    """Whether `x` is the operand of a linear operation that transposition looks for.
+
+    Args:
+        x: an operand in a transpose rule: an `UndefinedPrimal`, or a value of any shape and dtype.
+
+    Returns:
+        bool
+
+    Example:
+        >>> from weft.experimental import hijax
+        >>> hijax.is_undefined_primal(1.0)
+        False
+    """
     return type(x) is UndefinedPrimal

@@ -156,7 +156,11 @@ class Error:
         return found
 
     def get(self) -> str | None:
-        """The message, or None if nothing failed; a line for each failing element if it comes out of vmap."""
+        """The message of what failed.
+
+        Returns:
+            None if nothing failed; otherwise a str, with a line for each failing element of a mapped function.
+        """
         return "\n".join(text for text, _, _ in self._messages()) or None
 
     def get_exception(self) -> JaxException | None:
@@ -206,7 +210,16 @@ register_pytree_node(
 
 
 def init_error() -> Error:
-    """An error that says that nothing failed."""
+    """An error that says that nothing has failed.
+
+    Returns:
+        an `Error`, a pytree whose first leaf is a boolean scalar.
+
+    Example:
+        >>> from weft.experimental import checkify
+        >>> print(checkify.init_error().get())
+        None
+    """
     return Error(jnp.zeros((), bool), jnp.zeros((), "int32"), (), (), ())
 
 
@@ -265,13 +278,25 @@ check_p.effects = lambda params: frozenset([_effect])
 
 
 def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
-    """Fails with a message if `pred` is false: at once where values are known, through `checkify` in compiled
-    functions.
+    """Fails with a message if a condition is false.
+
+    With known values it raises at once. A function that is compiled or mapped must be wrapped by `checkify`, which
+    returns the error.
 
     Args:
-        pred: a boolean scalar.
-        msg: the message, a text for `str.format` with `fmt_args` and `fmt_kwargs`, which are arrays.
-        debug: is left out where the function is not checkified.
+        pred: the condition; a boolean scalar.
+        msg: the message, with places for `str.format`.
+        *fmt_args: values for the places: pytrees of arrays of any shapes and dtypes.
+        debug: whether the check is left out where the function is not wrapped by `checkify`.
+        **fmt_kwargs: values for the places that have a name.
+
+    Returns:
+        None
+
+    Raises:
+        JaxRuntimeError: the condition is known to be false.
+        TypeError: `pred` is not a boolean scalar, or a value is not a pytree of arrays.
+        ValueError: the check is in a compiled function that is not wrapped by `checkify`.
 
     Example:
         >>> import weft
@@ -300,13 +325,51 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
 
 
 def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
-    """`check` that does nothing where the function is not checkified."""
+    """`check` that does nothing where the function is not wrapped by `checkify`.
+
+    Args:
+        pred, msg: as for `check`: a boolean scalar and a str.
+        *fmt_args, **fmt_kwargs: as for `check`.
+
+    Returns:
+        None
+
+    Raises:
+        TypeError: `pred` is not a boolean scalar, or a value is not a pytree of arrays.
+
+    Example:
+        >>> import weft
+        >>> from weft.experimental import checkify
+        >>> def f(x):
+        ...     checkify.debug_check(x > 0, "{x} must be positive", x=x)
+        ...     return 2 * x
+        >>> float(weft.jit(f)(-1.0))
+        -2.0
+        >>> weft.jit(checkify.checkify(f))(-1.0)[0].get()
+        '-1.0 must be positive (`check` failed)'
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 def check_error(error: Error) -> None:
-    """Raises the error of a checkified function where values are known; hands it to the checkify around this
-    function elsewhere.
+    """Raises the error of a function that `checkify` has wrapped.
+
+    Inside of another such function, the error becomes part of the one that is returned there.
+
+    Args:
+        error: the `Error`; of one call, not of a mapped function.
+
+    Returns:
+        None
+
+    Raises:
+        JaxRuntimeError: the error says that something failed.
+        ValueError: `error` is not an `Error`, or is one of a mapped function.
+
+    Example:
+        >>> from weft.experimental import checkify
+        >>> err, y = checkify.checkify(lambda x: 1 / x, checkify.div_checks)(2.0)
+        >>> checkify.check_error(err)
     """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an Error, as checkify returns it; got {type(error).__name__}.")
@@ -604,12 +667,22 @@ def _while(checks: _Checks, carries: Carries, eqn: JaxprEqn, state: list, args: 
 
 
 def checkify(f: Callable, errors: frozenset = user_checks) -> Callable[..., tuple[Error, Any]]:
-    """`f` as a function that returns (error, result) instead of failing, and can be compiled and mapped.
+    """Makes a function that returns an error beside its result, instead of raising it. It can be compiled, mapped and
+    differentiated.
 
     Args:
-        f: a function of arrays.
-        errors: what is checked: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `float_checks` (both),
-            `index_checks`, `automatic_checks` (all but the user's), `all_checks`; sets, to be united with `|`.
+        f: a function of pytrees of arrays of any shapes and dtypes.
+        errors: what is checked: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `float_checks` (both
+            of these), `index_checks`, `automatic_checks` (all but the calls of `check`) or `all_checks`. `|` unites
+            such sets.
+
+    Returns:
+        a function of the same arguments that returns (error, result). `error` is an `Error`: `error.get()` is its
+        message, and `error.throw()` raises it.
+
+    Raises:
+        TypeError: `f` is not a function.
+        ValueError: `errors` has kinds of errors that do not exist.
 
     Example:
         >>> import weft, weft.numpy as jnp

@@ -109,11 +109,45 @@ control_flow_allowed_effects = _Allowed()
 
 
 def register_hitype(cls: type, typeof: Callable) -> None:
-    """Says which type the values of a class have."""
+    """Registers the function that returns the type of an instance of a class.
+
+    Args:
+        cls: the class of the values.
+        typeof: a function from a value to its `HiType`.
+
+    Returns:
+        None
+
+    Example:
+        >>> import weft
+        >>> from weft.experimental import hijax
+        >>> class Box:
+        ...     def __init__(self, x):
+        ...         self.x = x
+        >>> class BoxType(hijax.HiType):
+        ...     pass
+        >>> hijax.register_hitype(Box, lambda box: BoxType())
+        >>> type(weft.typeof(Box(1))).__name__
+        'BoxType'
+    """
     add_type(cls, typeof)
 
 
 def instantiate_zeros(x) -> Any:
+    """Makes an array of a symbolic zero.
+
+    Args:
+        x: a `Zero`, or a value of any shape and dtype.
+
+    Returns:
+        an array of zeros of the shape and dtype of a `Zero`; other values are returned as they are.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import hijax
+        >>> hijax.instantiate_zeros(jnp.ones(2))
+        Array([1., 1.], dtype=float32)
+    """
     return instantiate(x)
 
 

@@ -248,12 +248,43 @@ def _in_place(primitive, primals, series, params):
 
 
 def deflinear(prim: Primitive) -> None:
-    """Says that a primitive is linear, at least near any point: each coefficient goes through its derivative."""
+    """Declares that a primitive is linear, at least near every point. Each coefficient then goes through its
+    derivative.
+
+    Args:
+        prim: the primitive.
+
+    Returns:
+        None
+
+    Example:
+        >>> from weft import lax
+        >>> from weft.experimental import jet
+        >>> jet.deflinear(lax.neg_p)
+        >>> _, terms = jet.jet(lax.neg, (2.0,), ((1.0, 3.0),))
+        >>> [float(t) for t in terms]
+        [-1.0, -3.0]
+    """
     jet_rules[prim] = _linear
 
 
 def defzero(prim: Primitive) -> None:
-    """Says that a primitive's result does not change with its arguments."""
+    """Declares that the derivative of a primitive is zero everywhere.
+
+    Args:
+        prim: the primitive.
+
+    Returns:
+        None
+
+    Example:
+        >>> from weft import lax
+        >>> from weft.experimental import jet
+        >>> jet.defzero(lax.floor_p)
+        >>> _, terms = jet.jet(lax.floor, (2.5,), ((1.0, 3.0),))
+        >>> [float(t) for t in terms]
+        [0.0, 0.0]
+    """
     jet_rules[prim] = _zero
 
 
@@ -361,21 +392,26 @@ def _jet_flat(fun: Callable, primals: Sequence, series: Sequence[Sequence]) -> t
 
 @api_boundary
 def jet(fun: Callable, primals: Sequence, series: Sequence[Sequence], factorial_scaled: bool = True, **_):
-    """The derivatives of `fun` along a curve: the value at `primals`, and the derivatives of orders 1 to n of the
-    result.
+    """Taylor mode: the value of a function at a point, and its derivatives of orders 1 to n along a curve through it.
+
+    Source: A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition (2008), chapter 13.
 
     Args:
         fun: a function of arrays; its result may be a pytree of them.
-        primals: the point, one array for each argument.
-        series: for each argument the derivatives of orders 1 to n of the curve there.
-        factorial_scaled: the series hold derivatives; False for the coefficients of Taylor polynomials (derivatives
-            over k!).
+        primals: the point: one array for each argument, of any shape and dtype.
+        series: for each argument a list of the derivatives of orders 1 to n of the curve, each of the argument's
+            shape or a scalar.
+        factorial_scaled: whether the series hold derivatives. Otherwise they hold coefficients of Taylor
+            polynomials, which are derivatives over k!.
+        **_: has no effect.
 
     Returns:
-        (result, series of the result), the second with a list of n arrays at each leaf.
+        (result, series of the result). The series have a list of n arrays at each leaf of the result.
 
     Raises:
-        ValueError: if series have different lengths, or an argument is not an array.
+        ValueError: series have different lengths, an argument or a term is not an array, or a term has a shape that
+            does not fit.
+        NotImplementedError: an operation in `fun` has no derivative.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -432,7 +468,26 @@ def _from_term(t, k: int, factorial_scaled: bool):
 
 
 def jet2(fun: Callable, primals: Sequence, series: Sequence[Sequence], *, factorial_scaled: bool = False, **_):
-    """`jet` on the coefficients of Taylor polynomials unless `factorial_scaled` says otherwise."""
+    """`jet` whose series are coefficients of Taylor polynomials by default.
+
+    Args:
+        fun, primals, series: as for `jet`; arrays of any shapes and dtypes.
+        factorial_scaled: whether the series hold derivatives.
+        **_: has no effect.
+
+    Returns:
+        (result, series of the result) as `jet` returns them.
+
+    Raises:
+        ValueError: as for `jet`.
+        NotImplementedError: an operation in `fun` has no derivative.
+
+    Example:
+        >>> from weft.experimental.jet import jet2
+        >>> y, (c1, c2) = jet2(lambda x: x ** 3, (2.0,), ((1.0, 0.0),))
+        >>> float(y), float(c1), float(c2)
+        (8.0, 12.0, 6.0)
+    """
     return jet(fun, primals, series, factorial_scaled)
 
 

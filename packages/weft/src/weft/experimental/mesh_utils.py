@@ -18,11 +18,19 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ):
-    """The devices as a NumPy array of a shape, in their order, which is how XLA lays out CPUs and GPUs.
+    """The devices in an array of a given shape, in their order.
+
+    Args:
+        mesh_shape: the shape; ints whose product is the number of devices.
+        devices: the devices; by default all of the default platform.
+        contiguous_submeshes, allow_split_physical_axes: must be False, since they concern the physical grid of a
+            TPU.
+
+    Returns:
+        a NumPy array of devices (dtype object), of shape `mesh_shape`.
 
     Raises:
-        ValueError: if there are not as many devices as the shape has entries, or for options that concern a TPU's own
-            grid.
+        ValueError: the number of devices is not the product of the shape, or an option of TPUs is set.
 
     Example:
         >>> import weft
@@ -53,13 +61,24 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ):
-    """A grid of granules (slices, or with `process_is_granule` processes) of shape `dcn_mesh_shape`, each a grid of
-    devices of shape `mesh_shape`.
+    """An array of devices that are grouped into granules: slices, or processes with `process_is_granule`.
 
     Axis i of the result has the size dcn_mesh_shape[i] * mesh_shape[i].
 
+    Args:
+        mesh_shape: the shape of a granule; ints.
+        dcn_mesh_shape: the shape in which granules are laid out: as many ints as in `mesh_shape`.
+        devices: the devices; by default all of the default platform.
+        process_is_granule: whether a granule is a process. Otherwise it is a slice of a TPU.
+        should_sort_granules_by_key: whether granules are ordered by their number. Otherwise they keep the order of
+            the devices.
+        allow_split_physical_axes: must be False, since it concerns the physical grid of a TPU.
+
+    Returns:
+        a NumPy array of devices (dtype object).
+
     Raises:
-        ValueError: if devices know nothing of slices, or there are not as many granules as that shape has entries.
+        ValueError: devices have no slices, or the number of granules or of devices in one does not fit its shape.
 
     Example:
         >>> import weft

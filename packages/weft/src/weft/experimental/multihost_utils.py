@@ -52,10 +52,18 @@ class ProcessFailureError(RuntimeError):
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The leaves of the source process (the first by default) as NumPy arrays.
+    """The leaves of the source process as NumPy arrays.
+
+    Args:
+        in_tree: a pytree of arrays of any shapes and dtypes.
+        is_source: whether this process is the source. If it is left out, the first one is.
+
+    Returns:
+        a pytree of NumPy arrays of the same shapes and dtypes.
 
     Raises:
-        ValueError: if the only process says that it is not the source.
+        ValueError: `is_source` is False in the only process.
+        RuntimeError: the program has several processes.
 
     Example:
         >>> from weft.experimental import multihost_utils
@@ -74,8 +82,18 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """The leaves of all processes as NumPy arrays, stacked along a new leading axis, or with `tiled` joined along the
-    first.
+    """The leaves of all processes as NumPy arrays.
+
+    Args:
+        in_tree: a pytree of arrays of any shapes and dtypes.
+        tiled: whether the arrays are joined along their first axis. Otherwise they are stacked along a new one.
+
+    Returns:
+        a pytree of NumPy arrays of the same dtypes, whose shapes have a leading axis of size 1 unless they are
+        tiled.
+
+    Raises:
+        RuntimeError: the program has several processes.
 
     Example:
         >>> from weft.experimental import multihost_utils
@@ -88,24 +106,85 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits until all processes have come to the point of that name: at once, for one."""
+    """Waits until all processes have reached this point. With one process it returns at once.
+
+    Args:
+        name: names the point; str.
+
+    Returns:
+        None
+
+    Raises:
+        RuntimeError: the program has several processes.
+
+    Example:
+        >>> from weft.experimental import multihost_utils
+        >>> multihost_utils.sync_global_devices("start")
+    """
     _alone("sync_global_devices")
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raises AssertionError if the leaves differ between processes: never, for one."""
+    """Checks that all processes have the same values. With one process it always succeeds.
+
+    Args:
+        in_tree: a pytree of arrays of any shapes and dtypes.
+        fail_message: the message of the error; str.
+
+    Returns:
+        None
+
+    Raises:
+        RuntimeError: the program has several processes.
+
+    Example:
+        >>> from weft.experimental import multihost_utils
+        >>> multihost_utils.assert_equal({"seed": 3}, "seeds differ")
+    """
     broadcast_one_to_all(in_tree)
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether the cluster's scheduler is about to stop the processes: without a cluster there is none."""
+    """Whether the cluster's scheduler is about to stop the processes. Without a cluster no scheduler does.
+
+    Args:
+        step_id: the number of the step; int.
+
+    Returns:
+        bool: False.
+
+    Raises:
+        RuntimeError: the program has several processes.
+
+    Example:
+        >>> from weft.experimental import multihost_utils
+        >>> multihost_utils.reached_preemption_sync_point(10)
+        False
+    """
     _alone("reached_preemption_sync_point")
     return False
 
 
 @contextmanager
 def live_devices(devices: Sequence[Any]):
-    """A block that knows which of some devices are there: those of this process, all of them."""
+    """A `with` block whose value is the list of those devices that still respond. In one process these are all devices.
+
+    Args:
+        devices: a sequence of devices.
+
+    Returns:
+        context manager whose value is a list of devices.
+
+    Raises:
+        RuntimeError: the program has several processes.
+
+    Example:
+        >>> import weft
+        >>> from weft.experimental import multihost_utils
+        >>> with multihost_utils.live_devices(weft.devices()[:1]) as devices:
+        ...     len(devices)
+        1
+    """
     _alone("live_devices")
     yield list(devices)
 
@@ -127,10 +206,19 @@ def _each_spec(name: str, tree: Any, pspecs: Any, f) -> Any:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays laid out over a mesh as their specs say; each process gives the part of its own devices.
+    """Arrays that are laid out over a mesh. Each process passes the part that belongs to its devices.
+
+    Args:
+        local_inputs: a pytree of arrays of any shapes and dtypes.
+        global_mesh: the mesh.
+        pspecs: a PartitionSpec for all arrays, or a pytree with one for each. `P()` replicates an array.
+
+    Returns:
+        a pytree of arrays of the same shapes and dtypes.
 
     Raises:
-        ValueError: for specs that do not fit the tree, or are None.
+        ValueError: the specs do not fit the tree, or one of them is None.
+        RuntimeError: the program has several processes.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -148,7 +236,27 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """The part of arrays over a mesh that lies on this process's devices: all of them."""
+    """The parts of global arrays that lie on devices of this process. In one process these are the whole arrays.
+
+    Args:
+        global_inputs: a pytree of arrays of any shapes and dtypes.
+        global_mesh: the mesh over which they are laid out.
+        pspecs: a PartitionSpec for all arrays, or a pytree with one for each.
+
+    Returns:
+        a pytree of arrays of the same shapes and dtypes.
+
+    Raises:
+        ValueError: the specs do not fit the tree, or one of them is None.
+        RuntimeError: the program has several processes.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> from weft.experimental import multihost_utils as mhu
+        >>> mesh = weft.make_mesh((1,), ("x",), devices=weft.devices()[:1])
+        >>> mhu.global_array_to_host_local_array(jnp.ones(2), mesh, mhu.P("x"))
+        Array([1., 1.], dtype=float32)
+    """
     return _each_spec("global_array_to_host_local_array", global_inputs, pspecs, lambda x, spec: asarray(x))
 
 

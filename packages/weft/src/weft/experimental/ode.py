@@ -58,7 +58,28 @@ def _combine(weights, slopes):
 
 
 def runge_kutta_step(func: Callable, y0, f0, t0, dt):
-    """One step: (y, f(y), estimate of the error, slopes of the stages)."""
+    """Takes one step of the Dormand-Prince method of order 5.
+
+    Source: J. Dormand and P. Prince, "A family of embedded Runge-Kutta formulae" (1980).
+
+    Args:
+        func: (y, t) -> dy/dt.
+        y0: the state at `t0`, of a floating-point dtype and any shape.
+        f0: func(y0, t0), of the shape of `y0`.
+        t0: the time; a floating-point scalar.
+        dt: the size of the step; a floating-point scalar.
+
+    Returns:
+        (y1, f1, error, slopes): the state at t0 + dt, the derivative there, the estimated error of y1, and a list
+        of the 7 derivatives that the step used, each of the shape of `y0`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import ode
+        >>> y, *_ = ode.runge_kutta_step(lambda y, t: -y, jnp.array(1.0), jnp.array(-1.0), 0.0, 0.1)
+        >>> round(float(y), 4)
+        0.9048
+    """
     slopes = [f0]
     for c, weights in zip(_TIMES, _STAGES):
         slopes.append(func(y0 + dt * _combine(weights, slopes), t0 + c * dt))
@@ -75,7 +96,28 @@ def _size(x):
 
 
 def initial_step_size(func: Callable, t0, y0, order: int, rtol, atol, f0):
-    """A first step for which an explicit Euler step is small beside the solution."""
+    """The size of a first step: an explicit Euler step of this size changes the solution little.
+
+    Source: E. Hairer, S. Nørsett and G. Wanner, "Solving Ordinary Differential Equations I", 2nd edition (1993),
+    section II.4.
+
+    Args:
+        func: (y, t) -> dy/dt.
+        t0: the first time; a floating-point scalar.
+        y0: the state at `t0`, of a floating-point dtype and any shape.
+        order: the order of the method; int.
+        rtol, atol: the tolerated relative and absolute error; float scalars.
+        f0: func(y0, t0), of the shape of `y0`.
+
+    Returns:
+        a floating-point scalar.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import ode
+        >>> round(float(ode.initial_step_size(lambda y, t: -y, 0.0, jnp.ones(1), 4, 1e-3, 1e-3, -jnp.ones(1))), 2)
+        0.11
+    """
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = _size(y0 / scale), _size(f0 / scale)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1, d1))
@@ -90,13 +132,47 @@ def initial_step_size(func: Callable, t0, y0, order: int, rtol, atol, f0):
 
 
 def mean_error_ratio(error, rtol, atol, y0, y1):
-    """The root mean square of the error over what is tolerated: a step is good where it is at most 1."""
+    """The root mean square of an error, relative to the tolerated one. A step is accepted if the ratio is at most 1.
+
+    The tolerated error of an element is atol + rtol max(|y0|, |y1|).
+
+    Args:
+        error: the estimated error of `y1`, of a floating-point dtype and any shape.
+        rtol, atol: the tolerated relative and absolute error; float scalars.
+        y0, y1: the states before and after the step, of the shape of `error`.
+
+    Returns:
+        a floating-point scalar.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import ode
+        >>> float(ode.mean_error_ratio(jnp.array([0.5, 0.5]), 0.0, 0.25, jnp.zeros(2), jnp.zeros(2)))
+        2.0
+    """
     tolerated = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(_square(error / tolerated)))
 
 
 def optimal_step_size(last, ratio, safety: float = 0.9, grow: float = 10.0, shrink: float = 0.2, order: float = _ORDER):
-    """The next step from the last one and its error."""
+    """The size of the next step, last * min(grow, max(ratio^(-1 / order) * safety, shrink)). An accepted step never
+    shrinks it.
+
+    Args:
+        last: the size of the last step; a floating-point scalar.
+        ratio: its error, as `mean_error_ratio` returns it; a floating-point scalar.
+        safety: a factor that makes the next step likely to be accepted; float.
+        grow, shrink: the largest and the smallest change of the size; floats.
+        order: the order of the method; float.
+
+    Returns:
+        a floating-point scalar.
+
+    Example:
+        >>> from weft.experimental import ode
+        >>> float(ode.optimal_step_size(0.5, 0.0))
+        5.0
+    """
     least = jnp.where(ratio < 1, 1.0, shrink)
     factor = jnp.minimum(grow, jnp.maximum(jnp.where(ratio == 0, 1, ratio) ** (-1 / order) * safety, least))
     return last * jnp.where(ratio == 0, grow, factor)
@@ -155,7 +231,22 @@ def _solve(func, rtol, atol, mxstep, hmax, y0, ts, *args):
 
 
 def tree_where(condition, a, b):
-    """Elementwise choice over pytrees of one structure, of the second's dtypes."""
+    """Selects elements of one of two pytrees.
+
+    Args:
+        condition: a boolean array that broadcasts against every leaf, usually a scalar.
+        a, b: pytrees of the same structure whose leaves have the same shapes.
+
+    Returns:
+        a pytree of the structure of `b`, with elements of `a` where the condition is true. Its leaves have the
+        dtypes of `b`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import ode
+        >>> ode.tree_where(jnp.array(True), {"y": jnp.ones(2)}, {"y": jnp.zeros(2)})
+        {'y': Array([1., 1.], dtype=float32)}
+    """
     leaves, tree = tree_flatten(b)
     return tree_unflatten(
         tree, [jnp.where(condition, x, y).astype(y.dtype) for x, y in zip(tree_flatten(a)[0], leaves)]

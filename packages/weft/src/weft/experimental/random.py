@@ -87,10 +87,17 @@ class StatefulPRNG:
 
 
 def stateful_rng(seed=None, *, impl: Any = None) -> StatefulPRNG:
-    """A generator with state from an integer seed, or from the system's randomness.
+    """Makes a random generator with state. Its methods take no keys: each draw uses the next one.
+
+    Args:
+        seed: an integer scalar. If it is left out, the seed comes from the operating system.
+        impl: the implementation of random bits, as for `weft.random.key`.
+
+    Returns:
+        a `StatefulPRNG` with the methods `random`, `uniform`, `normal`, `integers`, `key`, `spawn` and `split`.
 
     Raises:
-        TypeError: for a seed that is not one integer.
+        TypeError: the seed is not one integer.
 
     Example:
         >>> from weft.experimental.random import stateful_rng

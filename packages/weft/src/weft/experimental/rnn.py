@@ -31,7 +31,17 @@ def _shapes(
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """How many weights there are.
+    """The number of weights of an LSTM.
+
+    Args:
+        input_size: the size of an input at one time; int.
+        hidden_size: the size h of the state; int.
+        num_layers: how many layers lie on top of each other; int.
+        bidirectional: whether each layer also reads the sequence backwards; bool.
+
+    Returns:
+        an int: for each layer and direction 4 h (inputs + h + 2), where the first layer has `input_size` inputs,
+        and the others have h for each direction.
 
     Example:
         >>> from weft.experimental import rnn
@@ -42,7 +52,14 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
 
 
 def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool):
-    """Weights, uniform between -k and k with k = 1 / sqrt(hidden_size).
+    """Random weights of an LSTM, uniform between -k and k with k = 1 / sqrt(hidden_size).
+
+    Args:
+        rng: a random key.
+        input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
+
+    Returns:
+        a float32 array of shape (get_num_params_in_lstm(…),).
 
     Example:
         >>> import weft
@@ -63,10 +80,18 @@ def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: in
 def unpack_lstm_weights(
     weights, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[dict, dict, dict, dict]:
-    """The matrices of inputs and of the state and the two biases, each by the number layer * directions + direction.
+    """The matrices and biases that lie in a vector of weights.
+
+    Args:
+        weights: an array of any dtype, of shape (get_num_params_in_lstm(…),).
+        input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
+
+    Returns:
+        (W_ih, W_hh, b_ih, b_hh), four dicts with the key layer * directions + direction. Their arrays have the
+        shapes (4 h, inputs), (4 h, h), (4 h,) and (4 h,), and the dtype of `weights`.
 
     Raises:
-        ValueError: for a vector of another size.
+        ValueError: `weights` does not have the shape that the sizes require.
 
     Example:
         >>> import weft.numpy as jnp
@@ -89,7 +114,17 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool):
-    """The weights with the cell and output gates in each other's place, as MIOpen has them.
+    """Exchanges the blocks of the cell gate and the output gate. The result has the order that MIOpen uses.
+
+    Args:
+        weights: an array of any dtype, of shape (get_num_params_in_lstm(…),).
+        input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
+
+    Returns:
+        an array of the same shape and dtype.
+
+    Raises:
+        ValueError: `weights` does not have the shape that the sizes require.
 
     Example:
         >>> import weft.numpy as jnp
@@ -139,7 +174,21 @@ def lstm_ref(
     bidirectional: bool,
     precision: Any = None,
 ):
-    """`lstm` of weights that are unpacked.
+    """Runs an LSTM whose weights are unpacked; see `lstm`.
+
+    Args:
+        x, h_0, c_0, seq_lengths: as for `lstm`.
+        W_ih, W_hh, b_ih, b_hh: dicts of arrays, as `unpack_lstm_weights` returns them.
+        input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
+        dropout: must be 0; float.
+        precision: of the matrix products, as for `weft.numpy.matmul`.
+
+    Returns:
+        (y, h_n, c_n) as `lstm` returns them.
+
+    Raises:
+        ValueError: the shapes of x, h_0 and c_0 do not fit the sizes.
+        NotImplementedError: dropout is not 0.
 
     Example:
         >>> import weft.numpy as jnp
@@ -194,12 +243,31 @@ def lstm(
     bidirectional: bool,
     precision: Any = None,
 ):
-    """(y [batch, time, directions h], h_n, c_n) of x [batch, time, input_size] and states [layers directions, batch,
-    h]; the sequences end after `seq_lengths` steps.
+    """Runs a long short-term memory network over a batch of sequences.
+
+    At each time the input, forget, cell and output gates are i, f, o = sigmoid(W_ih x + b_ih + W_hh h + b_hh) and g =
+    tanh(…); then c' = f c + i g and h' = o tanh(c'). After the end of a sequence the state stays, and the outputs are
+    0.
+
+    Source: S. Hochreiter and J. Schmidhuber, "Long short-term memory" (1997); F. Gers et al., "Learning to forget"
+    (2000).
+
+    Args:
+        x: the inputs, of shape (batch, time, input_size) and a floating-point dtype.
+        h_0, c_0: the first hidden and cell states, of shape (num_layers * directions, batch, hidden_size).
+        weights: an array of shape (get_num_params_in_lstm(…),), as `init_lstm_weight` makes it.
+        seq_lengths: the length of each sequence: integers of shape (batch,).
+        input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
+        dropout: must be 0; float.
+        precision: of the matrix products, as for `weft.numpy.matmul`.
+
+    Returns:
+        (y, h_n, c_n): the outputs of the last layer, of shape (batch, time, directions * hidden_size), and the last
+        states, of the shape of `h_0`.
 
     Raises:
-        ValueError: for shapes that do not fit.
-        NotImplementedError: for dropout.
+        ValueError: the shapes do not fit the sizes.
+        NotImplementedError: dropout is not 0.
 
     Example:
         >>> import weft.numpy as jnp

@@ -22,11 +22,18 @@ __all__ = ["deserialize_and_load", "serialize"]
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """(bytes, in_tree, out_tree) of a compiled program; the structures are for the caller to keep (with pickle, say).
+    """Writes a compiled program as bytes.
+
+    Args:
+        compiled: a compiled program, as `weft.jit(f).lower(…).compile()` returns it.
+
+    Returns:
+        (bytes, in_tree, out_tree): the program, and the structures of its arguments and results.
+        `deserialize_and_load` takes all three. The caller keeps the structures, for example with pickle.
 
     Raises:
-        ValueError: if `compiled` is not a compiled program.
-        NotPortable: for programs with callbacks or effects.
+        ValueError: `compiled` is not a compiled program, or was compiled for several devices.
+        NotPortable: the program has callbacks or other effects.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -72,14 +79,30 @@ def deserialize_and_load(
     backend: str | None = None,
     execution_devices: Sequence | None = None,
 ) -> Compiled:
-    """The compiled program of `serialize`, for the default device, or the first of a platform `backend`, or the one of
-    `execution_devices`.
+    """Loads a compiled program that `serialize` has written.
+
+    Args:
+        serialized: the bytes.
+        in_tree, out_tree: the structures that `serialize` returned with them.
+        backend: the name of a platform whose first device runs the program; str. By default the default device
+            does.
+        execution_devices: a sequence with the one device that runs the program.
+
+    Returns:
+        a `weft.stages.Compiled`, which takes and returns arrays of the shapes and dtypes that the program was
+        compiled for.
 
     Raises:
-        ValueError: for bytes that `serialize` did not write, and for several devices.
+        ValueError: `serialize` did not write these bytes, or `execution_devices` does not have exactly one device.
+        DeserializationError: the bytes are damaged.
 
     Example:
-        see `serialize`.
+        >>> import weft, weft.numpy as jnp
+        >>> from weft.experimental import serialize_executable
+        >>> written = serialize_executable.serialize(weft.jit(lambda x: 2 * x).lower(jnp.zeros(2)).compile())
+        >>> double = serialize_executable.deserialize_and_load(*written, execution_devices=weft.devices()[:1])
+        >>> double(jnp.ones(2))
+        Array([2., 2.], dtype=float32)
     """
     head, newline, blob = bytes(serialized).partition(b"\n")
     try:

@@ -11,8 +11,20 @@ from ..base.mesh import Mesh
 def shard_map(
     f: Callable, mesh: Mesh, in_specs: Any, out_specs: Any, check_rep: bool = True, auto: frozenset = frozenset()
 ):
-    """`weft.shard_map`, where `check_rep` is its `check_vma`, and `auto` are the axes of the mesh that `f` does not
-    see.
+    """`weft.shard_map` under its former name and with its former arguments.
+
+    Args:
+        f: a function of arrays of any dtypes, which computes what one device does.
+        mesh: the mesh.
+        in_specs, out_specs: how arguments and results are split over the mesh, as for `weft.shard_map`.
+        check_rep: passed on as `check_vma`; bool.
+        auto: the names of the axes of the mesh that `f` does not see.
+
+    Returns:
+        a function of arrays of global shapes.
+
+    Raises:
+        ValueError: specs or shapes do not fit the mesh.
 
     Example:
         >>> import weft, weft.numpy as jnp

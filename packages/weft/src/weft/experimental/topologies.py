@@ -20,7 +20,16 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The devices of a platform, or of the default one.
+    """The devices of a platform.
+
+    Args:
+        platform: its name; str. If it is left out, the default platform is meant.
+
+    Returns:
+        a `TopologyDescription`, whose `devices` are a list.
+
+    Raises:
+        RuntimeError: no platform of this name is available.
 
     Example:
         >>> from weft.experimental import topologies
@@ -31,10 +40,18 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs) -> TopologyDescription:
-    """Devices that are not there, by the name of their arrangement: no backend of weft compiles for such.
+    """Always raises: no backend of weft compiles for devices that are not there.
+
+    Args:
+        topology_name: the name of an arrangement of devices; str.
+        platform: the name of a platform; str.
+        **kwargs: options of the platform.
+
+    Returns:
+        never.
 
     Raises:
-        NotImplementedError: always, as JAX does on CPUs.
+        NotImplementedError: always, as in JAX on CPUs.
     """
     raise NotImplementedError(
         at_user_line(
@@ -48,6 +65,18 @@ def make_mesh(
     topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple, *, contiguous_submeshes: bool = False
 ) -> Any:
     """A mesh over the devices of a topology.
+
+    Args:
+        topo: the topology, as `get_attached_topology` returns it.
+        mesh_shape: the shape of the mesh; ints whose product is the number of devices.
+        axis_names: a name for each axis; a tuple of str.
+        contiguous_submeshes: must be False, since it concerns the physical grid of a TPU.
+
+    Returns:
+        a `weft.sharding.Mesh`.
+
+    Raises:
+        ValueError: the number of devices is not the product of the shape, or the option of TPUs is set.
 
     Example:
         >>> from weft.experimental import topologies

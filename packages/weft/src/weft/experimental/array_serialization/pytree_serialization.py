@@ -37,12 +37,21 @@ def _folder(name: str, directory, ts_specs) -> pathlib.Path:
 
 
 def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None) -> None:
-    """Writes a tree of arrays (also of random keys) to a folder, in place of one that was written there before if
-    `overwrite`.
+    """Writes a tree of arrays to a folder.
+
+    Args:
+        data: a pytree of arrays of any shapes and dtypes, random keys included.
+        directory: the folder; str or path.
+        overwrite: whether a tree in the folder is replaced; bool.
+        ts_specs: must be None, since weft does not use TensorStore.
+
+    Returns:
+        None
 
     Raises:
-        ValueError: for leaves that are not arrays, and for node types without a registration for files.
-        RuntimeError: for a folder that holds other files, and, without `overwrite`, for one that is not empty.
+        ValueError: a leaf is not an array, or a node type is not registered for files.
+        RuntimeError: the folder holds other files, or it is not empty and `overwrite` is False.
+        NotImplementedError: `ts_specs` is given.
 
     Example:
         >>> import tempfile, weft.numpy as jnp
@@ -106,7 +115,17 @@ def _read(directory: pathlib.Path) -> tuple[Any, list]:
 
 
 def load_pytreedef(directory: str | os.PathLike) -> Any:
-    """The tree in a folder with a `ShapeDtypeStruct` for each array.
+    """The structure of the tree in a folder, with the shapes and dtypes of its arrays.
+
+    Args:
+        directory: the folder; str or path.
+
+    Returns:
+        the tree, with a `ShapeDtypeStruct` in place of each array.
+
+    Raises:
+        ValueError: the folder has no tree that `save` wrote.
+        DeserializationError: the tree's file is damaged.
 
     Example:
         >>> import tempfile, weft.numpy as jnp
@@ -137,11 +156,22 @@ def _each(given: Any, tree: Any) -> list:
 def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
     """The tree of arrays that `save` wrote to a folder.
 
-    `shardings` (a tree, or a part of it from the root) has a sharding, a device or None, the default device, for each
-    array; where `mask` is False, nothing is read, and None stands in its place.
+    Args:
+        directory: the folder; str or path.
+        shardings: the tree, or a part of it from the root, with a sharding, a device or None for each array. None
+            is the default device.
+        mask: a tree of bools of the same form; an array is read only where it is True. By default all are read.
+        ts_specs: must be None, since weft does not use TensorStore.
+
+    Returns:
+        the tree. Its arrays have the shapes and dtypes that were saved; None stands in place of those that were not
+        read.
 
     Raises:
-        ValueError: for a folder without a tree, damaged files, and trees that do not fit.
+        ValueError: the folder has no tree that `save` wrote, a file of an array is missing or has another size, or
+            `shardings` or `mask` do not fit the tree.
+        DeserializationError: the tree's file is damaged.
+        NotImplementedError: `ts_specs` is given.
 
     Example:
         >>> import tempfile, weft.numpy as jnp

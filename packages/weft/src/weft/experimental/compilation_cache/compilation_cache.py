@@ -12,7 +12,13 @@ from ...base.config import config
 
 
 def set_cache_dir(path: str | os.PathLike) -> None:
-    """Keeps compiled programs in `path` from now on, as `config.update("jax_compilation_cache_dir", path)` does.
+    """Keeps compiled programs in a folder from now on, as `config.update("jax_compilation_cache_dir", path)` does.
+
+    Args:
+        path: the folder, which is made if it does not exist; str or path.
+
+    Returns:
+        None
 
     Example:
         >>> import tempfile, weft
@@ -24,6 +30,13 @@ def set_cache_dir(path: str | os.PathLike) -> None:
 
 
 def reset_cache() -> None:
-    """For programs written for jax, which opens its cache once: here the options are read at each compilation, and
-    nothing has to be closed.
+    """Does nothing. JAX opens its cache once, and programs written for it call this function to open it again. weft
+    reads the options at each compilation.
+
+    Returns:
+        None
+
+    Example:
+        >>> from weft.experimental.compilation_cache import compilation_cache
+        >>> compilation_cache.reset_cache()
     """
