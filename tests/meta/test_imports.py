@@ -6,6 +6,8 @@ import ast
 import collections
 import graphlib
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -330,3 +332,25 @@ def test_no_module_writes_to_what_is_another_s(module):
 def test_nothing_is_listed_in_vain():
     assert {(m, p) for m, p in WRITTEN if any(what.startswith(p) for _, what in written(m))} == set(WRITTEN)
     assert set(BY_NAME) <= set(MODULES)
+
+
+HEAVY = {
+    "asyncio",
+    "bz2",
+    "difflib",
+    "email",
+    "http",
+    "importlib.resources",
+    "logging.config",
+    "lzma",
+    "pathlib",
+    "random",
+}
+HEAVY |= {"shutil", "socket", "subprocess", "tempfile", "unittest", "urllib", "zipfile"}
+
+
+def test_the_language_imports_nothing_heavy():
+    """What `import weft` loads of the standard library, beyond what NumPy does, is small."""
+    program = "import sys, numpy; before = set(sys.modules); import weft; print(*set(sys.modules) - before)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not HEAVY & set(loaded)

@@ -6,15 +6,14 @@ in and go out.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Callable, Sequence, cast
 
-from .annotations import override
+if TYPE_CHECKING:  # importlib.abc imports much that nothing else here needs
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 _callbacks: list[Callable[[Any], object]] = []
 
@@ -30,10 +29,9 @@ def when_numpy_comes(callback: Callable[[Any], object]) -> None:
     _callbacks.append(callback)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds nothing itself, but hears of NumPy's import."""
 
-    @override
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -41,25 +39,23 @@ class _Finder(MetaPathFinder):
             return None
         sys.meta_path.remove(self)
         try:
-            spec = importlib.util.find_spec("numpy")
+            spec = find_spec("numpy")
         finally:
             sys.meta_path.insert(0, self)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = cast("Loader", _Loader(spec.loader))
         return spec
 
 
-class _Loader(Loader):
+class _Loader:
     """Loads as another does, and tells those who wait for NumPy."""
 
     def __init__(self, inner: Loader):
         self.inner = inner
 
-    @override
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.inner.create_module(spec)
 
-    @override
     def exec_module(self, module: ModuleType) -> None:
         if module.__spec__ is not None:
             module.__spec__.loader = self.inner  # what asks the module for its loader finds the real one

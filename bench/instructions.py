@@ -1,0 +1,73 @@
+"""How many instructions importing, tracing and compiling take, in one or several checkouts.
+
+    python bench/instructions.py CHECKOUT...        (each with its environment in .venv; valgrind must be installed)
+
+Callgrind counts them: the figures are the same whatever else the machine does, within a thousandth. A trace or a
+compilation is the difference between a process that does it three times and one that does it once.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+CASES = ("import weft", "trace", "compile for Wasm")
+LAYERS, WIDTH, VOCABULARY, LENGTH, BATCH = 2, 64, 50, 16, 2
+
+
+def run(case: str, times: int) -> None:
+    """In the counted process."""
+    import weft
+
+    if case == "import weft":
+        return
+    weft.config.update("jax_platforms", "reference")
+    import weft.as_jax  # noqa: F401
+    import transformer_program as transformer
+    from weft_wasm.compile import compile_program
+    from weft_wasm.lower.program import lower
+
+    features = frozenset(("simd128",))
+    params = transformer.parameters(LAYERS, WIDTH, VOCABULARY, LENGTH)
+    tokens = transformer.tokens(BATCH, LENGTH, VOCABULARY)
+    trace = lambda: weft.make_jaxpr(lambda p, t: transformer.step.__wrapped__(p, t))(params, tokens)  # noqa: E731
+    closed = trace()
+    for _ in range(times):
+        if case == "trace":
+            trace()
+        else:
+            compile_program(lower(closed.jaxpr, "step", (), features)[0], features, check=False)
+
+
+def count(checkout: pathlib.Path, case: str, times: int) -> int:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", ".venv/bin/python"]
+    done = subprocess.run(
+        [*command, str(pathlib.Path(__file__).resolve()), "--count", case, str(times)],
+        cwd=checkout,
+        env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(checkout / "bench")},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+    return int(next(line.split()[-1] for line in done.stderr.splitlines() if "Collected" in line))
+
+
+def main(checkouts: list[pathlib.Path]) -> None:
+    print("millions of instructions |", " | ".join(map(str, checkouts)))
+    for case in CASES:
+        figures = []
+        for checkout in checkouts:
+            once = count(checkout, case, 1)
+            figures.append(once if case == CASES[0] else (count(checkout, case, 3) - once) // 2)
+        print(f"{case} |", " | ".join(f"{f / 1e6:,.1f} ({f / figures[0]:.2f})" for f in figures), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--count"]:
+        sys.path.insert(0, str(pathlib.Path.cwd() / "bench"))
+        run(sys.argv[2], int(sys.argv[3]))
+    else:
+        main([pathlib.Path(a).resolve() for a in sys.argv[1:]])
