@@ -59,6 +59,8 @@ NAMESPACES = (
     "weft.experimental.rnn",
     "weft.experimental.serialize_executable",
     "weft.experimental.shard_map",
+    "weft.experimental.sparse",
+    "weft.experimental.sparse.linalg",
     "weft.experimental.topologies",
 )
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example):\n((?:(?: .*)?\n)*)", re.MULTILINE)

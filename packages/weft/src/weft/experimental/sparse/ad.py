@@ -64,7 +64,20 @@ def _derivative(transform: Callable, fun: Callable, argnums, has_aux: bool, kwar
 def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs
 ) -> Callable[..., tuple[Any, Any]]:
-    """`weft.value_and_grad`, whose gradients with respect to sparse arguments are sparse, with the same indices.
+    """`weft.value_and_grad` that takes sparse arguments. Their gradients are sparse, with the same indices.
+
+    Args:
+        fun: a function of arrays, sparse or dense, that returns a real floating-point scalar.
+        argnums: which positional arguments are differentiated; an int or a sequence of ints.
+        has_aux: whether `fun` returns a pair (scalar, other values).
+        **kwargs: other options of `weft.value_and_grad`.
+
+    Returns:
+        a function of the same arguments that returns (value, gradients).
+
+    Raises:
+        ValueError: `argnums` names an argument that does not exist.
+        TypeError: the result is not a real scalar.
 
     Example:
         >>> import weft.numpy as jnp
@@ -76,7 +89,19 @@ def value_and_grad(
 
 
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.grad`, whose gradients with respect to sparse arguments are sparse, with the same indices.
+    """`weft.grad` that takes sparse arguments. Their gradients are sparse, with the same indices.
+
+    Args:
+        fun: a function of arrays, sparse or dense, that returns a real floating-point scalar.
+        argnums, has_aux: as for `value_and_grad`.
+        **kwargs: other options of `weft.grad`.
+
+    Returns:
+        a function of the same arguments that returns the gradients, or (gradients, other values) with `has_aux`.
+
+    Raises:
+        ValueError: `argnums` names an argument that does not exist.
+        TypeError: the result is not a real scalar.
 
     Example:
         >>> import weft.numpy as jnp
@@ -125,8 +150,21 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.jacfwd`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch
-    axes.
+    """`weft.jacfwd` that takes BCOO arguments. Their blocks of the Jacobian are sparse; the axes of the result stand in
+    front, as batch axes.
+
+    Args:
+        fun: a function of arrays, sparse or dense, that returns dense floating-point arrays of any shapes.
+        argnums, has_aux: as for `value_and_grad`.
+        **kwargs: other options of `weft.jacfwd`.
+
+    Returns:
+        a function of the same arguments that returns the Jacobian, or (Jacobian, other values) with `has_aux`.
+
+    Raises:
+        ValueError: `argnums` names an argument that does not exist.
+        TypeError: the result is sparse. Return result.todense().
+        NotImplementedError: an argument is sparse, but not a BCOO.
 
     Example:
         >>> import weft.numpy as jnp
@@ -138,8 +176,21 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.jacrev`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch
-    axes.
+    """`weft.jacrev` that takes BCOO arguments. Their blocks of the Jacobian are sparse; the axes of the result stand in
+    front, as batch axes.
+
+    Args:
+        fun: a function of arrays, sparse or dense, that returns dense floating-point arrays of any shapes.
+        argnums, has_aux: as for `value_and_grad`.
+        **kwargs: other options of `weft.jacrev`.
+
+    Returns:
+        a function of the same arguments that returns the Jacobian, or (Jacobian, other values) with `has_aux`.
+
+    Raises:
+        ValueError: `argnums` names an argument that does not exist.
+        TypeError: the result is sparse. Return result.todense().
+        NotImplementedError: an argument is sparse, but not a BCOO.
 
     Example:
         >>> import weft.numpy as jnp

@@ -24,7 +24,13 @@ def _format(name: str):
 
 
 def todense(arr):
-    """A sparse array as a dense one; dense arrays as they are, and sparse ones inside of `sparsify` too.
+    """Makes a dense array of a sparse one. Dense arrays are returned as they are. It also works inside of `sparsify`.
+
+    Args:
+        arr: a sparse or dense array of any shape and dtype.
+
+    Returns:
+        a dense array of the same shape and dtype.
 
     Example:
         >>> from weft.experimental import sparse
@@ -39,8 +45,20 @@ def todense(arr):
 def empty(
     shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds
 ) -> JAXSparse:
-    """An array that stores nothing, in the format 'bcoo', 'bcsr', 'coo', 'csr' or 'csc'; for the first two `kwds` may
-    be n_batch, n_dense and nse.
+    """A sparse array that stores no elements.
+
+    Args:
+        shape: the shape; two sizes for the formats of matrices.
+        dtype: the dtype of elements; float by default.
+        index_dtype: the integer dtype of indices.
+        sparse_format: 'bcoo', 'bcsr', 'coo', 'csr' or 'csc'.
+        **kwds: for 'bcoo' and 'bcsr' `n_batch`, `n_dense` and `nse`, as for `bcoo_fromdense`.
+
+    Returns:
+        a sparse array of zeros.
+
+    Raises:
+        ValueError: the format does not exist, or the shape has too few or too many axes for it.
 
     Example:
         >>> from weft.experimental import sparse
@@ -62,7 +80,21 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds,
 ) -> JAXSparse:
-    """The N × M matrix with ones on diagonal `k`; formats and `kwds` as for `empty`.
+    """A sparse matrix with ones on a diagonal.
+
+    Args:
+        N: how many rows it has; int.
+        M: how many columns it has; int; N by default.
+        k: which diagonal: 0 is the main one, a positive int one above it.
+        dtype: the dtype of elements; float by default.
+        index_dtype, sparse_format: as for `empty`.
+        **kwds: for 'bcoo' and 'bcsr' `n_batch` and `n_dense`.
+
+    Returns:
+        a sparse array of shape (N, M).
+
+    Raises:
+        ValueError: the format does not exist, or there are more batch and dense axes than the two of a matrix.
 
     Example:
         >>> from weft.experimental import sparse

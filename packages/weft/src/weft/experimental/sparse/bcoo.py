@@ -273,7 +273,16 @@ def _bcoo(name: str, *mats) -> None:
 
 @api_boundary
 def bcoo_todense(mat: BCOO):
-    """The same as a dense array.
+    """Makes a dense array of a BCOO. Elements at the same index add up.
+
+    Args:
+        mat: a BCOO of any dtype.
+
+    Returns:
+        a dense array of the same shape and dtype.
+
+    Raises:
+        TypeError: `mat` is not a BCOO.
 
     Example:
         >>> import weft.numpy as jnp
@@ -303,11 +312,22 @@ def bcoo_todense(mat: BCOO):
 def bcoo_fromdense(
     mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32"
 ) -> BCOO:
-    """The elements of a dense array that are not 0, `nse` of them for each batch.
+    """Makes a BCOO of a dense array: the elements that are not 0.
+
+    Args:
+        mat: a dense array of any shape and dtype.
+        nse: how many elements each batch stores; int. It must be given under jit; by default it is as many as there
+            are.
+        n_batch, n_dense: how many leading axes are batch axes, and how many trailing ones are dense; ints.
+        index_dtype: the integer dtype of indices.
+
+    Returns:
+        a BCOO of the same shape and dtype.
 
     Raises:
-        ConcretizationTypeError: under a transformation, if `nse` is not given.
-        ValueError: for more batch and dense axes than there are.
+        ConcretizationTypeError: `nse` is missing under a transformation.
+        ValueError: the array has fewer axes than n_batch + n_dense.
+        TypeError: `nse` is negative.
 
     Example:
         >>> import weft.numpy as jnp
@@ -367,8 +387,20 @@ def _extract(indices, mat):
 
 @api_boundary
 def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array where `sparr` has some. At indices that occur twice the first gets the element,
-    unless they are assumed unique.
+    """The elements of a dense array at the places that a sparse one stores.
+
+    Args:
+        sparr: a BCOO, which gives the places.
+        arr: a dense array of the same shape and of any dtype.
+        assume_unique: whether no index occurs twice; by default as `sparr` says. Otherwise only the first of equal
+            indices gets the element, and the others get 0.
+
+    Returns:
+        a BCOO of the shape and indices of `sparr` and the dtype of `arr`.
+
+    Raises:
+        TypeError: `sparr` is not a BCOO.
+        ValueError: the shapes differ.
 
     Example:
         >>> import weft.numpy as jnp
@@ -394,11 +426,18 @@ def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO
 
 @api_boundary
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The array with its axes in another order, each among its kind: batch, sparse or dense.
+    """Permutes the axes of a BCOO: batch, sparse and dense axes each among themselves.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        permutation: the axes in their new order; ints.
+
+    Returns:
+        a BCOO of the same dtype.
 
     Raises:
-        TypeError: if `permutation` is not a permutation of the axes.
-        NotImplementedError: if axes of different kinds would mix (see `update_layout`).
+        TypeError: `permutation` is not a permutation of the axes.
+        NotImplementedError: axes of different kinds would mix. Change the layout with `update_layout` first.
 
     Example:
         >>> from weft.experimental import sparse
@@ -435,7 +474,16 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The same with its indices in lexicographic order.
+    """Sorts the elements of a BCOO by their indices, in lexicographic order.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+
+    Returns:
+        a BCOO of the same shape and dtype.
+
+    Raises:
+        TypeError: `mat` is not a BCOO.
 
     Example:
         >>> from weft.experimental import sparse
@@ -458,8 +506,19 @@ def _order(rows):
 
 @api_boundary
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The same with one element at each index, in order. Under jit `nse`, how many to store, must be given; otherwise
-    it is as many as there are.
+    """Adds up elements at the same index, and sorts the indices.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        nse: how many elements each batch stores; int. It must be given under jit; by default it is as many as there
+            are.
+
+    Returns:
+        a BCOO of the same shape and dtype with unique, sorted indices.
+
+    Raises:
+        TypeError: `mat` is not a BCOO.
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> from weft.experimental import sparse
@@ -508,8 +567,18 @@ def _sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be
-    given.
+    """Removes stored elements that are 0, adds up elements at the same index, and sorts the indices.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        nse: how many elements each batch stores; int. It must be given under jit; by default it is as many as there
+            are.
+
+    Returns:
+        a BCOO of the same shape and dtype with unique, sorted indices.
+
+    Raises:
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> import weft.numpy as jnp
@@ -524,14 +593,21 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 def bcoo_update_layout(
     mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
 ) -> BCOO:
-    """The same array with other numbers of batch and dense axes.
+    """Changes how many axes are batch axes, and how many are dense.
 
-    More of them store every element once for each batch, or in a dense row of its own: `on_inefficient` 'error' refuses
-    that, 'warn' warns, None does it.
+    More of them are stored wastefully: each element once for each batch, or in a dense row of its own.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        n_batch, n_dense: the new numbers of axes; ints. By default they stay as they are.
+        on_inefficient: 'error' refuses a wasteful layout, 'warn' warns of it, None allows it.
+
+    Returns:
+        a BCOO of the same shape and dtype.
 
     Raises:
-        SparseEfficiencyError: for an inefficient change of layout, if `on_inefficient` is "error".
-        ValueError: for numbers of axes that do not fit, and for an unknown `on_inefficient`.
+        SparseEfficiencyError: the new layout is wasteful, and `on_inefficient` is 'error'.
+        ValueError: the array has fewer axes than n_batch + n_dense, or `on_inefficient` is unknown.
 
     Example:
         >>> import weft.numpy as jnp

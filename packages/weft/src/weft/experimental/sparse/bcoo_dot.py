@@ -129,16 +129,22 @@ def _sparse_sparse(lhs: BCOO, left, rhs: BCOO, right, out) -> BCOO:
 def bcoo_dot_general(
     lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None
 ):
-    """`lax.dot_general` where an operand is, or both are, sparse: dense if one of them is dense.
+    """The product of two arrays, of which one or both are sparse, over given axes.
 
     Args:
-        lhs, rhs: BCOO or dense arrays.
-        dimension_numbers: ((lhs, rhs) contracting axes, (lhs, rhs) batch axes).
-        precision: of dense products inside.
-        preferred_element_type: the dtype of the result.
+        lhs, rhs: BCOO or dense arrays of any dtypes.
+        dimension_numbers: ((lhs contracting axes, rhs contracting axes), (lhs batch axes, rhs batch axes)), as for
+            `weft.lax.dot_general`.
+        precision: of the dense products inside.
+        preferred_element_type: the dtype of the result; by default the operands' promoted dtype.
+        out_sharding: must be None.
+
+    Returns:
+        an array of the shape that `weft.lax.dot_general` gives: dense if an operand is dense, otherwise a BCOO.
 
     Raises:
-        TypeError: for axes that do not fit.
+        TypeError: the axes or their sizes do not fit.
+        NotImplementedError: `out_sharding` is given.
 
     Example:
         >>> import weft.numpy as jnp
@@ -179,8 +185,20 @@ def bcoo_dot_general(
 
 @api_boundary
 def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers: Any):
-    """The elements at `indices` of the dense product of dense A and B, without the others where the indices cover all
-    axes of the product.
+    """Elements of the product of two dense arrays. If `indices` cover all axes of the product, the other elements are
+    not computed.
+
+    Args:
+        A, B: dense arrays of any dtypes.
+        indices: the places of the elements in the product: integers of shape (*batch, nse, n_sparse).
+        dimension_numbers: as for `bcoo_dot_general`.
+
+    Returns:
+        an array of shape (*batch, nse, *dense), where `dense` are the axes of the product that `indices` do not
+        cover.
+
+    Raises:
+        TypeError: the axes or their sizes do not fit.
 
     Example:
         >>> import weft.numpy as jnp

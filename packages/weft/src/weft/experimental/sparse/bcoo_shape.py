@@ -37,7 +37,18 @@ def _drop_columns(mat: BCOO, axes: Sequence[int]) -> tuple:
 
 @api_boundary
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over axes; elements that fall together are stored one by one.
+    """The sum over axes. Elements that fall onto the same index are not added, but stored one by one.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        axes: the axes to sum over; ints.
+
+    Returns:
+        a BCOO of the same dtype without these axes.
+
+    Raises:
+        AxisError: an axis does not exist.
+        TypeError: `mat` is not a BCOO.
 
     Example:
         >>> import weft.numpy as jnp
@@ -68,7 +79,18 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without axes of size 1.
+    """Removes axes of size 1.
+
+    Args:
+        arr: a BCOO of any shape and dtype.
+        dimensions: the axes to remove; ints.
+
+    Returns:
+        a BCOO of the same dtype without these axes.
+
+    Raises:
+        AxisError: an axis does not exist.
+        ValueError: an axis does not have size 1.
 
     Example:
         >>> from weft.experimental import sparse
@@ -94,7 +116,17 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array with its elements along axes in reverse.
+    """Reverses the elements along axes.
+
+    Args:
+        operand: a BCOO of any shape and dtype.
+        dimensions: the axes; ints.
+
+    Returns:
+        a BCOO of the same shape and dtype.
+
+    Raises:
+        TypeError: an axis does not exist.
 
     Example:
         >>> from weft.experimental import sparse
@@ -143,10 +175,18 @@ def _window(mat: BCOO, starts: Sequence, sizes: Sequence[int], strides: Sequence
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """The elements from start to limit, as `lax.slice` takes them.
+    """The elements between two indices of each axis, as `weft.lax.slice` takes them.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        start_indices, limit_indices: the first index of each axis, and the one after the last; ints.
+        strides: the step along each axis; positive ints; 1 by default.
+
+    Returns:
+        a BCOO of the same dtype.
 
     Raises:
-        ValueError: for indices that do not fit.
+        ValueError: there is not one index for each axis, or an index is out of bounds.
 
     Example:
         >>> from weft.experimental import sparse
@@ -182,7 +222,19 @@ def bcoo_slice(
 
 @api_boundary
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """The elements from start_indices, which may be traced and are moved inside, as `lax.dynamic_slice` takes them.
+    """A part of a given size that begins at indices which may be traced, as `weft.lax.dynamic_slice` takes it.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        start_indices: an integer scalar for each axis. It is moved so that the part lies inside.
+        slice_sizes: the shape of the part; ints.
+
+    Returns:
+        a BCOO of shape `slice_sizes` and the same dtype.
+
+    Raises:
+        ValueError: there is not one index and one size for each axis.
+        TypeError: a size is negative, or larger than the axis.
 
     Example:
         >>> from weft.experimental import sparse
@@ -221,11 +273,21 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """`lax.gather` of slices whose batch axes come first in the result; starts out of bounds are moved inside. The
-    promises about indices have no effect.
+    """`weft.lax.gather` of a BCOO. Indices out of bounds are moved inside.
+
+    Args:
+        operand: a BCOO of any shape and dtype.
+        start_indices: where the slices begin: integers of shape (*batch, number of indexed axes).
+        dimension_numbers: a `weft.lax.GatherDimensionNumbers`.
+        slice_sizes: the shape of a slice; ints.
+        unique_indices, indices_are_sorted, mode: have no effect.
+        fill_value: must be None.
+
+    Returns:
+        a BCOO of the same dtype.
 
     Raises:
-        NotImplementedError: for batching dimensions, a fill_value, and batch axes that do not come first.
+        NotImplementedError: there are batching dimensions, or a `fill_value`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -263,12 +325,21 @@ def bcoo_gather(
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding=None
 ) -> BCOO:
-    """The same elements with other sizes, of batch, sparse and dense axes each.
+    """Changes the shape of a BCOO, without mixing batch, sparse and dense axes.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        new_sizes: the new shape; ints.
+        dimensions: the axes in their order, or None; another order is refused.
+        sharding: must be None.
+
+    Returns:
+        a BCOO of the new shape and the same dtype.
 
     Raises:
-        TypeError: for another number of elements.
-        ValueError: if axes of different kinds would mix.
-        NotImplementedError: for dimensions and sharding.
+        TypeError: the new shape has another number of elements.
+        ValueError: axes of different kinds would mix.
+        NotImplementedError: `dimensions` change the order, or `sharding` is given.
 
     Example:
         >>> from weft.experimental import sparse
@@ -331,7 +402,21 @@ def bcoo_reshape(
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None
 ) -> BCOO:
-    """`lax.broadcast_in_dim`: new axes in front are batch axes, others are stored element by element.
+    """`weft.lax.broadcast_in_dim` of a BCOO. New axes in front become batch axes; along others each element is stored
+    repeatedly.
+
+    Args:
+        mat: a BCOO of any shape and dtype.
+        shape: the new shape.
+        broadcast_dimensions: for each axis of `mat` the axis of the result; ints.
+        sharding: must be None.
+
+    Returns:
+        a BCOO of the new shape and the same dtype.
+
+    Raises:
+        ValueError: the shape of `mat` does not broadcast.
+        NotImplementedError: `sharding` is given.
 
     Example:
         >>> from weft.experimental import sparse
@@ -381,11 +466,20 @@ def bcoo_broadcast_in_dim(
 
 @api_boundary
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """The arrays one after the other along a batch or sparse axis.
+    """Joins BCOO arrays along a batch axis or a sparse axis.
+
+    Args:
+        operands: a sequence of BCOO arrays of any dtypes with the same layout, whose shapes differ along the axis
+            at most.
+        dimension: the axis; int.
+
+    Returns:
+        a BCOO of the promoted dtype, whose shape adds up the sizes along the axis.
 
     Raises:
-        ValueError: for an empty sequence and layouts that differ.
-        NotImplementedError: for dense axes.
+        ValueError: there are no arrays, or their layouts or shapes differ.
+        AxisError: the axis does not exist.
+        NotImplementedError: the axis is dense.
 
     Example:
         >>> from weft.experimental import sparse
@@ -443,11 +537,19 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
 @api_boundary
 def bcoo_multiply_dense(sp_mat: BCOO, v):
-    """The data of the elementwise product with a dense array that broadcasts to the shape of `sp_mat`.
+    """The data of the elementwise product of a sparse and a dense array.
+
+    Args:
+        sp_mat: a BCOO of any shape and dtype.
+        v: a dense array that broadcasts to the shape of `sp_mat`.
+
+    Returns:
+        an array of the shape that `sp_mat.data` has with all batch axes in full, for a BCOO with the indices of
+        `sp_mat`.
 
     Raises:
-        NotImplementedError: if the sparse array would have to be broadcast.
-        ValueError: for shapes that do not fit.
+        NotImplementedError: the sparse array would have to be broadcast.
+        ValueError: the shapes do not fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -484,11 +586,18 @@ def _values_at(mat: BCOO, v):
 
 @api_boundary
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The elementwise product of two sparse arrays of one rank and layout; axes of size 1 broadcast.
+    """The elementwise product of two sparse arrays. Axes of size 1 are broadcast.
+
+    Args:
+        lhs, rhs: BCOO arrays of any dtypes with the same number of axes and of dense axes.
+
+    Returns:
+        a BCOO of the broadcast shape and the promoted dtype.
 
     Raises:
-        TypeError: for ranks that differ.
-        NotImplementedError: for layouts that differ.
+        TypeError: the arrays have different numbers of axes.
+        NotImplementedError: the arrays have different numbers of dense axes.
+        ValueError: the shapes do not broadcast.
 
     Example:
         >>> from weft.experimental import sparse
@@ -549,11 +658,24 @@ def bcoo_conv_general_dilated(
     preferred_element_type=None,
     out_sharding=None,
 ) -> BCOO:
-    """The convolution of signals of one channel, [1, 1, n], with stride 1 and no dilation: every pair of elements gives
-    one of the result.
+    """The convolution of two signals with one channel each. Every pair of stored elements contributes one product.
+
+    Args:
+        lhs: a BCOO or dense array of shape (1, 1, n) and any dtype.
+        rhs: a BCOO or dense array of shape (1, 1, m) and any dtype.
+        window_strides, lhs_dilation, rhs_dilation: must be 1, or None.
+        padding: [(low, high)], or 'VALID' or 'SAME'.
+        dimension_numbers, out_sharding: must be None.
+        feature_group_count, batch_group_count: must be 1.
+        precision: has no effect.
+        preferred_element_type: the dtype of the result; by default the promoted dtype.
+
+    Returns:
+        a BCOO of shape (1, 1, n + low + high - m + 1).
 
     Raises:
-        NotImplementedError: for other shapes and options; see `weft.lax.conv_general_dilated` for dense arrays.
+        NotImplementedError: a shape or an option is another one. Use `weft.lax.conv_general_dilated` with dense
+            arrays.
 
     Example:
         >>> import weft.numpy as jnp

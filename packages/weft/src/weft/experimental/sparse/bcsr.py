@@ -142,7 +142,21 @@ class BCSR(JAXSparse):
 def bcsr_fromdense(
     mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32"
 ) -> BCSR:
-    """The elements of dense matrices that are not 0. Under jit `nse` must be given.
+    """Makes a BCSR array of a dense one: the elements that are not 0.
+
+    Args:
+        mat: a dense array of any dtype with n_batch + 2 + n_dense axes.
+        nse: how many elements each batch stores; int. It must be given under jit; by default it is as many as there
+            are.
+        n_batch, n_dense: how many leading axes are batch axes, and how many trailing ones are dense; ints.
+        index_dtype: the integer dtype of indices.
+
+    Returns:
+        a BCSR of the same shape and dtype.
+
+    Raises:
+        ValueError: there are not two sparse axes.
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> import weft.numpy as jnp
@@ -160,7 +174,13 @@ def bcsr_fromdense(
 
 
 def bcsr_todense(mat: BCSR):
-    """The same as a dense array.
+    """Makes a dense array of a BCSR.
+
+    Args:
+        mat: a BCSR of any dtype.
+
+    Returns:
+        a dense array of the same shape and dtype.
 
     Example:
         >>> import weft.numpy as jnp
@@ -172,7 +192,15 @@ def bcsr_todense(mat: BCSR):
 
 
 def bcsr_extract(indices, indptr, mat):
-    """The elements of dense matrices at the places of a BCSR.
+    """The elements of dense matrices at the places that a BCSR stores.
+
+    Args:
+        indices: the columns: integers of shape (*batch, nse).
+        indptr: where each row begins: integers of shape (*batch, rows + 1).
+        mat: a dense array of any dtype and of shape (*batch, rows, columns, *dense).
+
+    Returns:
+        an array of the dtype of `mat` and of shape (*batch, nse, *dense).
 
     Example:
         >>> import weft.numpy as jnp
@@ -188,7 +216,18 @@ def bcsr_extract(indices, indptr, mat):
 def bcsr_dot_general(
     lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None
 ):
-    """`bcoo_dot_general` of a BCSR and a dense array.
+    """The product of a BCSR and another array; see `bcoo_dot_general`.
+
+    Args:
+        lhs, rhs: BCSR or dense arrays of any dtypes.
+        dimension_numbers, precision, preferred_element_type, out_sharding: as for `bcoo_dot_general`.
+
+    Returns:
+        an array of the shape that `weft.lax.dot_general` gives: dense if an operand is dense, otherwise a BCOO.
+
+    Raises:
+        TypeError: the axes or their sizes do not fit.
+        NotImplementedError: `out_sharding` is given.
 
     Example:
         >>> import weft.numpy as jnp
@@ -213,6 +252,17 @@ def bcsr_broadcast_in_dim(
 ) -> BCSR:
     """`bcoo_broadcast_in_dim` of a BCSR.
 
+    Args:
+        mat: a BCSR of any dtype.
+        shape, broadcast_dimensions, sharding: as for `bcoo_broadcast_in_dim`.
+
+    Returns:
+        a BCSR of the dtype of `mat` and the given shape.
+
+    Raises:
+        ValueError: the shape of `mat` does not broadcast.
+        NotImplementedError: `sharding` is given, or the result would not have two sparse axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.experimental import sparse
@@ -228,6 +278,17 @@ def bcsr_broadcast_in_dim(
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """`bcoo_concatenate` of BCSR arrays.
 
+    Args:
+        operands: a sequence of BCSR arrays of any dtypes.
+        dimension: the axis; int.
+
+    Returns:
+        a BCSR of the promoted dtype, whose shape adds up the sizes along the axis.
+
+    Raises:
+        ValueError: there are no arrays, or their layouts or shapes differ.
+        NotImplementedError: the axis is dense.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.experimental import sparse
@@ -238,7 +299,18 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same with one element at each index, in order.
+    """Adds up elements at the same index, and sorts the indices.
+
+    Args:
+        mat: a BCSR of any shape and dtype.
+        nse: how many elements each batch stores; int. It must be given under jit; by default it is as many as there
+            are.
+
+    Returns:
+        a BCSR of the same shape and dtype with unique, sorted indices.
+
+    Raises:
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> import weft.numpy as jnp
@@ -250,8 +322,18 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be
-    given.
+    """Removes stored elements that are 0, adds up elements at the same index, and sorts the indices.
+
+    Args:
+        mat: a BCSR of any shape and dtype.
+        nse: how many elements each batch stores; int. It must be given under jit; by default it is as many as there
+            are.
+
+    Returns:
+        a BCSR of the same shape and dtype with unique, sorted indices.
+
+    Raises:
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> import weft.numpy as jnp

@@ -116,7 +116,19 @@ def _two(name: str, shape) -> None:
 
 
 def coo_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") -> COO:
-    """The elements of a matrix that are not 0; under jit `nse` must be given.
+    """Makes a COO matrix of a dense one: the elements that are not 0.
+
+    Args:
+        mat: a dense array of shape (rows, columns) and any dtype.
+        nse: how many elements are stored; int. It must be given under jit; by default it is as many as there are.
+        index_dtype: the integer dtype of indices.
+
+    Returns:
+        a COO of the same shape and dtype.
+
+    Raises:
+        ValueError: `mat` does not have two axes.
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> import weft.numpy as jnp
@@ -131,7 +143,13 @@ def coo_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") ->
 
 
 def coo_todense(mat: COO):
-    """The same as a dense array.
+    """Makes a dense array of a COO matrix.
+
+    Args:
+        mat: a COO of any dtype.
+
+    Returns:
+        a dense array of the same shape and dtype.
 
     Example:
         >>> import weft.numpy as jnp
@@ -143,7 +161,18 @@ def coo_todense(mat: COO):
 
 
 def coo_matvec(mat: COO, v, transpose: bool = False):
-    """The product with a vector; of the transposed matrix with `transpose`.
+    """The product of a COO matrix and a vector.
+
+    Args:
+        mat: a COO of shape (rows, columns) and any dtype.
+        v: a vector of shape (columns,), or (rows,) with `transpose`.
+        transpose: whether the transposed matrix is multiplied; bool.
+
+    Returns:
+        a vector of shape (rows,), or (columns,) with `transpose`.
+
+    Raises:
+        ValueError: the shapes do not fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -155,7 +184,18 @@ def coo_matvec(mat: COO, v, transpose: bool = False):
 
 
 def coo_matmat(mat: COO, B, *, transpose: bool = False):
-    """The product with a matrix; of the transposed matrix with `transpose`.
+    """The product of a COO matrix and a dense matrix.
+
+    Args:
+        mat: a COO of shape (rows, columns) and any dtype.
+        B: a dense array of shape (columns, n), or (rows, n) with `transpose`.
+        transpose: whether the transposed matrix is multiplied; bool.
+
+    Returns:
+        a dense array of shape (rows, n), or (columns, n) with `transpose`.
+
+    Raises:
+        ValueError: the shapes do not fit.
 
     Example:
         >>> import weft.numpy as jnp

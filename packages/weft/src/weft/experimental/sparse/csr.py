@@ -111,7 +111,19 @@ class CSC(_Compressed):
 
 
 def csr_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") -> CSR:
-    """The elements of a matrix that are not 0; under jit `nse` must be given.
+    """Makes a CSR matrix of a dense one: the elements that are not 0.
+
+    Args:
+        mat: a dense array of shape (rows, columns) and any dtype.
+        nse: how many elements are stored; int. It must be given under jit; by default it is as many as there are.
+        index_dtype: the integer dtype of indices.
+
+    Returns:
+        a CSR of the same shape and dtype.
+
+    Raises:
+        ValueError: `mat` does not have two axes.
+        ConcretizationTypeError: `nse` is missing under a transformation.
 
     Example:
         >>> import weft.numpy as jnp
@@ -123,7 +135,13 @@ def csr_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") ->
 
 
 def csr_todense(mat: CSR):
-    """The same as a dense array.
+    """Makes a dense array of a CSR matrix.
+
+    Args:
+        mat: a CSR of any dtype.
+
+    Returns:
+        a dense array of the same shape and dtype.
 
     Example:
         >>> import weft.numpy as jnp
@@ -135,7 +153,18 @@ def csr_todense(mat: CSR):
 
 
 def csr_matvec(mat: CSR, v, transpose: bool = False):
-    """The product with a vector; of the transposed matrix with `transpose`.
+    """The product of a CSR matrix and a vector.
+
+    Args:
+        mat: a CSR of shape (rows, columns) and any dtype.
+        v: a vector of shape (columns,), or (rows,) with `transpose`.
+        transpose: whether the transposed matrix is multiplied; bool.
+
+    Returns:
+        a vector of shape (rows,), or (columns,) with `transpose`.
+
+    Raises:
+        ValueError: the shapes do not fit.
 
     Example:
         >>> import weft.numpy as jnp
@@ -147,7 +176,18 @@ def csr_matvec(mat: CSR, v, transpose: bool = False):
 
 
 def csr_matmat(mat: CSR, B, *, transpose: bool = False):
-    """The product with a matrix; of the transposed matrix with `transpose`.
+    """The product of a CSR matrix and a dense matrix.
+
+    Args:
+        mat: a CSR of shape (rows, columns) and any dtype.
+        B: a dense array of shape (columns, n), or (rows, n) with `transpose`.
+        transpose: whether the transposed matrix is multiplied; bool.
+
+    Returns:
+        a dense array of shape (rows, n), or (columns, n) with `transpose`.
+
+    Raises:
+        ValueError: the shapes do not fit.
 
     Example:
         >>> import weft.numpy as jnp

@@ -14,13 +14,23 @@ __all__ = ["lobpcg_standard", "spsolve"]
 
 @api_boundary
 def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
-    """x with A x = b for the square CSR matrix A of (data, indices, indptr).
+    """Solves A x = b, where A is a square matrix in the CSR format.
 
-    The matrix is made dense and factored, so that `tol` and `reorder`, which steer sparse factorisations, have nothing
-    to do; for large systems use `weft.scipy.sparse.linalg`.
+    The matrix is made dense and factored, so `tol` and `reorder`, which concern sparse factorisations, have no effect.
+    For large systems use `weft.scipy.sparse.linalg`.
+
+    Args:
+        data, indices, indptr: the elements of A (nse,), their columns (nse,), and where each row begins (n + 1,): a
+            float or complex array and two integer ones.
+        b: the right-hand side, of shape (n,) and a float or complex dtype.
+        tol: has no effect.
+        reorder: 0, 1, 2 or 3; has no effect.
+
+    Returns:
+        x, of shape (n,).
 
     Raises:
-        ValueError: for shapes that do not fit, and for a `reorder` that is not 0 to 3.
+        ValueError: `b` does not have the shape (n,), or `reorder` is not 0 to 3.
 
     Example:
         >>> import weft.numpy as jnp
@@ -41,16 +51,28 @@ def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
 
 @api_boundary
 def lobpcg_standard(A: Any, X, m: int = 100, tol: float | None = None):
-    """(theta [k], U [n, k], iterations): the k largest eigenvalues of a symmetric A and their eigenvectors, from a
-    guess X [n, k] of those, in at most m iterations.
+    """The k largest eigenvalues of a symmetric matrix, and their eigenvectors.
 
-    A is a matrix [n, n], dense or sparse, or a function of [n, j] arrays. Each iteration takes the best vectors among
-    the present ones, their residuals and the last directions (LOBPCG of Knyazev, 2001, without preconditioner). It
-    ends when every residual is at most 10 n tol (|theta| + |A u|), where tol is the dtype's eps.
+    Each iteration takes the best vectors among the present ones, their residuals and the last directions. It ends when
+    every residual is at most 10 n tol (|theta| + |A u|).
+
+    Source: A. Knyazev, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate
+    gradient method" (2001); here without a preconditioner.
+
+    Args:
+        A: a symmetric matrix of shape (n, n), dense or sparse, or a function from arrays of shape (n, j) to A times
+            them.
+        X: the first guess of the eigenvectors, of shape (n, k) with 5 k < n and a real floating-point dtype.
+        m: the largest number of iterations; int.
+        tol: the tolerance; float; by default the eps of the dtype.
+
+    Returns:
+        (theta, U, iterations): the eigenvalues (k,) from the largest on, the eigenvectors (n, k) as columns, and an
+        int32 scalar.
 
     Raises:
-        ValueError: for shapes or dtypes that do not fit, and where 5 k >= n (use `weft.numpy.linalg.eigh`).
-        TypeError: for complex numbers.
+        ValueError: shapes or dtypes do not fit, or 5 k >= n. Use `weft.numpy.linalg.eigh` then.
+        TypeError: X is complex.
 
     Example:
         >>> import weft.numpy as jnp

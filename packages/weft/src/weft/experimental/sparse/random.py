@@ -29,15 +29,25 @@ def random_bcoo(
     generator: Callable = _random.uniform,
     **kwds,
 ) -> BCOO:
-    """A BCOO with elements at random places.
+    """A sparse array with random elements at random places.
 
     Args:
-        nse: how many elements (for each batch), or, below 1, which part of all.
-        unique_indices, sorted_indices: whether the places differ, and are in order.
+        key: a random key.
+        shape: the shape of the array.
+        dtype: the dtype of elements; float by default.
+        indices_dtype: the integer dtype of indices; int32 by default.
+        nse: how many elements each batch stores (int), or, if it is below 1, which part of all places (float).
+        n_batch, n_dense: how many leading axes are batch axes, and how many trailing ones are dense; ints.
+        unique_indices: whether all places differ.
+        sorted_indices: whether the indices are in lexicographic order.
         generator: (key, shape, dtype, **kwds) -> the elements.
+        **kwds: options of the generator.
+
+    Returns:
+        a BCOO of this shape and dtype.
 
     Raises:
-        ValueError: for more elements than the array has places.
+        ValueError: the array has fewer places than elements, or fewer axes than n_batch + n_dense.
 
     Example:
         >>> import weft

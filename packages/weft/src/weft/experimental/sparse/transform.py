@@ -112,18 +112,21 @@ def _is_sparse(x) -> bool:
 
 @sparsified.define
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
-    """`f` on pytrees of arrays of which some are sparse (BCOO or BCSR).
+    """Makes a function take sparse arrays (BCOO or BCSR) among its arguments.
 
-    Results stay sparse as long as zeros stay zeros. What has no sparse rule raises; `todense` inside `f` makes an array
-    dense.
+    Results stay sparse as long as zeros stay zeros. An operation without a sparse rule raises; `todense` inside `f`
+    makes an array dense.
 
     Args:
-        f: a function of arrays.
-        use_tracer: run `f` itself on tracers, so that values of dense arrays are at hand, and not the program that it
-            is traced to.
+        f: a function of pytrees of arrays of any shapes and dtypes.
+        use_tracer: whether `f` itself runs on tracers, so that it sees the values of dense arrays. Otherwise the
+            program runs that `f` is traced to.
+
+    Returns:
+        a function of the same arguments, of which some may be sparse.
 
     Raises:
-        NotImplementedError: for operations without a sparse rule.
+        NotImplementedError: an operation has no sparse rule.
 
     Example:
         >>> import weft.numpy as jnp
