@@ -96,9 +96,8 @@ MODELS = {"GPT-2": (12, 768), "GPT-2 XL": (48, 1600), "GPT-3": (96, 12288)}
 for name, (layers, width) in MODELS.items():
     size = 12 * layers * width**2
     seconds = 2 * size / (max(speeds) * 1e9)
-    print(
-        f"{name}: {size / 1e9:.2f} billion weights, {4 * size / 2**30:.1f} GiB, {seconds:.3g} s for a token here"
-    )
+    print(f"{name}: {size / 1e9:.2f} billion weights, {4 * size / 2**30:.1f} GiB", end=", ")
+    print(f"{seconds:.3g} s for a token here")
 
 # %% [markdown]
 # ## Hand it over

@@ -18,7 +18,8 @@ from weft import plot
 
 STEPS, BATCH, FILTERS = 600, 64, 12
 
-with open("digits.bin", "rb") as file:  # images of 8×8 pixels from 0 to 16, each with its label
+# Images of 8×8 pixels from 0 to 16, each with its label.
+with open("digits.bin", "rb") as file:
     rows = jnp.array(list(file.read()), dtype=jnp.float32).reshape(-1, 65)
 rows = rows[jax.random.permutation(jax.random.key(0), len(rows))]
 images, labels = rows[:, :64].reshape(-1, 8, 8, 1) / 16.0, rows[:, 64].astype(jnp.int32)

@@ -29,8 +29,8 @@ def spiral(key, n):
 
 
 data = spiral(jax.random.key(0), POINTS)
-figure = plot.figure(columns=4, height=190, xlim=(-2.6, 2.6), ylim=(-2.6, 2.6), aspect="equal")
-for k, t in enumerate((0.0, 0.25, 0.5, 1.0)):
+figure = plot.figure(columns=3, height=200, xlim=(-2.6, 2.6), ylim=(-2.6, 2.6), aspect="equal")
+for k, t in enumerate((0.0, 0.3, 1.0)):
     noise = jax.random.normal(jax.random.key(k), data.shape)
     noisy = jnp.cos(jnp.pi / 2 * t) * data + jnp.sin(jnp.pi / 2 * t) * noise
     figure.panel(title=f"t = {t}").scatter(noisy[:, 0], noisy[:, 1], size=2)
@@ -148,9 +148,8 @@ def distance(a, b):
 fresh = spiral(jax.random.key(99), POINTS)
 made, true = float(distance(x, data)), float(distance(fresh, data))
 covered = float(distance(data, x))
-print(
-    f"new points are {made:.3f} from the data, true ones {true:.3f}; the data {covered:.3f} from new points"
-)
+print(f"from new points to the data {made:.3f}, from true ones {true:.3f}")
+print(f"from the data to new points {covered:.3f}")
 cover = plot.figure(height=300, aspect="equal").scatter(x[:, 0], x[:, 1], size=3, color="C0")
 cover
 

@@ -14,9 +14,8 @@ from weft.widgets import canvas, interact
 
 STEPS, BATCH, HIDDEN = 2000, 64, 192  # fewer of each are faster, and read a little worse
 
-with open(
-    "digits.bin", "rb"
-) as file:  # a byte for each pixel, from 0 to 16, then one for the label
+# A byte for each pixel, from 0 to 16, then one for the label.
+with open("digits.bin", "rb") as file:
     rows = jnp.array(list(file.read()), dtype=jnp.float32).reshape(-1, 65)
 rows = rows[jax.random.permutation(jax.random.key(0), len(rows))]
 images, labels = rows[:, :64] / 16.0, rows[:, 64].astype(jnp.int32)

@@ -119,7 +119,7 @@ def live(picture, filter="pencil"):
 
 
 # %% [markdown]
-# ## Do they what they should?
+# ## Do they do what they should?
 #
 # A blur neither adds nor removes light, up to the border; and a plain surface has no edges.
 
@@ -130,9 +130,8 @@ plain_edges = float(jnp.abs(edges(jnp.full((HEIGHT, WIDTH, 3), 0.5))).max())
 softer = float(
     jnp.abs(jnp.diff(blur(still), axis=1)).mean() / jnp.abs(jnp.diff(still, axis=1)).mean()
 )
-print(
-    f"light lost {light_lost:.2%}, edges of a plain surface {plain_edges:.1e}, steps {softer:.0%} as high"
-)
+print(f"light lost {light_lost:.2%}, edges of a plain surface {plain_edges:.1e}")
+print(f"after the blur, steps between pixels are {softer:.0%} as high")
 
 # %% [markdown]
 # ## Try next

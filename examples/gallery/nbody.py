@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from weft import plot
 from weft.widgets import animate
 
-STARS, FRAMES, PER_FRAME, DT = 400, 160, 4, 0.01  # stars cost their square
+STARS, FRAMES, PER_FRAME, DT = 600, 120, 4, 0.01  # stars cost their square
 SOFTENING = 0.25
 
 # %% [markdown]
@@ -97,8 +97,8 @@ def galaxy(key, count, at, moving, tilt):
 
 
 k1, k2 = jax.random.split(jax.random.key(0))
-one = galaxy(k1, STARS // 2, (-1.6, -0.5, 0.0), (0.45, 0.1, 0.0), 0.3)
-other = galaxy(k2, STARS // 2, (1.6, 0.5, 0.0), (-0.45, -0.1, 0.0), -0.9)
+one = galaxy(k1, STARS // 2, (-1.3, -0.7, 0.0), (0.3, 0.0, 0.0), 0.3)
+other = galaxy(k2, STARS // 2, (1.3, 0.7, 0.0), (-0.3, 0.0, 0.0), -0.9)
 x, v, mass = (jnp.concatenate(pair) for pair in zip(one, other))
 origin = jnp.arange(len(mass)) >= len(one[2])
 
@@ -110,9 +110,9 @@ origin = jnp.arange(len(mass)) >= len(one[2])
 
 # %%
 def draw(x, height=420):
-    figure = plot.figure(height=height, xlim=(-3.0, 3.0), ylim=(-2.0, 2.0), aspect="equal")
+    figure = plot.figure(height=height, xlim=(-3.3, 3.3), ylim=(-2.2, 2.2), aspect="equal")
     for k in (0, 1):
-        figure.scatter(x[origin == k, 0], x[origin == k, 1], color=f"C{k}", size=2.5)
+        figure.scatter(x[origin == k, 0], x[origin == k, 1], color=f"C{k}", size=3)
     return figure
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -89,6 +90,25 @@ def test_runs_to_its_end(name):
     assert run.stderr == ""
     values = json.loads(run.stdout.splitlines()[-1])
     assert {key: value for key, value in values.items() if not FIGURES[name][key](value)} == {}
+
+
+def test_a_model_is_handed_to_a_host(tmp_path):
+    """The document on offloading, with the address of a host on this machine, computes there what it does here."""
+    command = [sys.executable, "-m", "weft_native.host", "--port", "0", "--token=sesame"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as host:
+        try:
+            address = next(found[0] for line in host.stdout if (found := re.search(r"ws://[\w.:\[\]]+", line)))
+            text = (GALLERY / "big_model.py").read_text()
+            named = text.replace('ADDRESS, TOKEN = "", ""', f'ADDRESS, TOKEN = "{address}", "sesame"')
+            assert named != text
+            (tmp_path / "big_model.py").write_text(named)
+            command = [sys.executable, "-c", RUN, str(tmp_path / "big_model.py"), "difference"]
+            run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MPLBACKEND": "agg"})
+        finally:
+            host.terminate()
+    assert run.returncode == 0, run.stderr
+    *said, values = run.stdout.splitlines()
+    assert "results differ by" in said[-1] and json.loads(values)["difference"] < 1e-3
 
 
 @pytest.mark.parametrize("name", NAMES)
