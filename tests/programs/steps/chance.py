@@ -120,6 +120,7 @@ def gamma(m: Maker) -> None:
     positive = m.still(m.above(v))
     name = m.rng.choice(["gamma", "loggamma", "beta", "poisson"])
     if name == "poisson":
+        text = text.replace(", impl='rbg'", "")  # it is refused
         m.emit(
             f"weft.random.poisson({text}, {{{at}}}).astype('int32')",
             *operands,

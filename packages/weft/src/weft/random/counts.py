@@ -29,7 +29,7 @@ from ..primitives.special import lgamma
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .gammas import _any, parts
-from .keys import as_key
+from .keys import as_key, key_impl
 from .sampling import _float, _shape, _uniform
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def poisson(
 
     Raises:
         ValueError: for a dtype that is no integer, or a shape that does not fit.
+        NotImplementedError: for keys of another generator than threefry2x32. Under vmap their draws depend on each
+            other, and the rejection of draws needs not end.
 
     Source: Knuth, "The art of computer programming" 2, 3.4.1, for small means; Hörmann, "The transformed rejection
     method for generating Poisson random variables" (1993), for others.
@@ -132,6 +134,13 @@ def poisson(
     """
     only("poisson", out_sharding=out_sharding)
     key, _ = as_key("poisson", key)
+    if (generator := key_impl(key)) != "threefry2x32":
+        raise NotImplementedError(
+            at_user_line(
+                f"poisson is only implemented for keys of the generator threefry2x32, not {generator}. Make such a key:"
+                " weft.random.key(seed, impl='threefry2x32')."
+            )
+        )
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_int(dtype):
         raise ValueError(
