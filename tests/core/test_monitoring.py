@@ -3,6 +3,7 @@
 import pytest
 
 import weft
+from weft.base.monitoring import MISS, TRANSFER
 from weft import lax
 from weft.base import monitoring
 
@@ -58,12 +59,16 @@ def test_a_phase_is_told_to_listeners_of_all_kinds():
 
     double(2.0)
     about = {"fun_name": "double"}
-    assert seen[:3] == [
+    phases = [each for each in seen if each[1].startswith("/jax/")]
+    assert phases[:3] == [
         ("scalar", monitoring.TRACE, about),
         ("duration", monitoring.TRACE, about),
         ("span", monitoring.TRACE, about, True),
     ]
-    assert {e[2]["fun_name"] for e in seen[3:]} == {"jit(double)"}
+    assert {e[2]["fun_name"] for e in phases[3:]} == {"jit(double)"}
+    (why,) = [about for kind, event, about, *_ in seen if event == MISS]
+    assert (why["fun_name"], why["phase"], why["why"]) == ("double", "traced", "the first call")
+    assert {"to": "device", "bytes": 4} in [about for kind, event, about, *_ in seen if event == TRANSFER]
     seen.clear()
     monitoring.record_event("/x", a=1)
     monitoring.record_scalar("/y", 2)

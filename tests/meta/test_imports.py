@@ -208,6 +208,7 @@ DEFERRED = {
     ("weft_native.backend", "weft_native.lower.module"): "MLIR's bindings take 40 ms to load",
     ("weft_native.executable", "weft_native.lower.builder"): "MLIR's bindings take 40 ms to load",
     ("weft_native.lower.collective", "weft.higher_order.shard_map"): "loaded where a program has such an equation",
+    ("weft_wasm.backends.wasm", "weft_wasm.binary.text"): "only readers of programs ask for their text",
     ("weft_wasm.backends.wasm", "weft_wasm.page"): "only programs that are exported for pages need it",
     ("weft_wasm.backends.wasm", "weft_wasm.runtimes.desktop"): "needs wasmtime, which a page lacks",
     ("weft_wasm.backends.wasm", "weft_wasm.runtimes.page"): "needs the page's objects",

@@ -19,6 +19,7 @@ from pyodide.ffi import JsException, can_run_sync
 import weft_display
 import weft_jax
 import weft_packages
+import weft_record
 import weft_state
 
 _session = None  # of the host in use
@@ -35,6 +36,7 @@ def warm_up() -> str:
 
     _report_timings()
     _offer_exports()
+    _take_notes()
     weft_display.install()
     weft_jax.install()
     time.sleep = _sleep
@@ -112,6 +114,15 @@ def _offer_exports() -> None:
             weft_display.offer_zip(str(kwargs["program"]), str(kwargs["files"]).splitlines())
 
     monitoring.register_event_listener(listen)
+
+
+def _take_notes() -> None:
+    """Notes what programs compile and run, for the inspector."""
+    try:
+        import weft.runtime.observers  # noqa: F401
+    except ImportError:
+        return
+    weft_record.notes.install()
 
 
 def _choose(backend: str, url: str, token: str, x64: bool) -> None:
@@ -232,6 +243,7 @@ async def execute(request: str) -> str:
     outcome: dict = {"status": "ok"}
     _stopped = False
     try:
+        weft_record.notes.begin(asked["fresh"])
         module = _begin(asked["fresh"], asked["session"])
         _files.add(filename)
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
@@ -242,6 +254,7 @@ async def execute(request: str) -> str:
         outcome = _outcome(error, filename)
     finally:
         _task, _stopped = None, False  # handlers of widgets run on
+        weft_record.notes.end()
         _finish()
     return dumps(outcome)
 
@@ -284,3 +297,10 @@ def answer(topic: str, about: str, session: str) -> str:
     import weft_intelligence
 
     return weft_intelligence.answer(topic, about, _modules[session].__dict__ if session in _modules else {})
+
+
+def inspect(topic: str, about: str) -> str:
+    """Answers a question of the inspector about the last run, in JSON. It may wait for a device."""
+    import weft_inspect
+
+    return weft_inspect.answer(topic, about)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
+
+from weft.base.annotations import override
 
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.contents import abi_of
@@ -75,3 +77,30 @@ def compile_program(
 
 def _spec(buffer: Buffer) -> dict[str, Any]:
     return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": buffer.nbytes}
+
+
+class Slot(NamedTuple):
+    """The place of a temporary buffer: bytes from `offset` on, from the statement `first` of the program to `last`."""
+
+    name: str
+    type: str
+    nbytes: int
+    offset: int
+    first: int
+    last: int
+
+    @override
+    def __str__(self) -> str:
+        used = f"used from step {self.first} to {self.last}"
+        return f"{self.name}: {self.type}, {self.nbytes} bytes at {self.offset}, {used}"
+
+
+def memory_plan(program: Program) -> list[Slot]:
+    """The places of a lowered program's temporary buffers, by offset and first use. Those of kernels are left out."""
+    placed = plan(run_passes(BEFORE_PLANNING, program, None))
+    slots = [
+        Slot(b.name, f"{b.label}[{','.join(map(str, b.shape))}]", b.nbytes, placed.offsets[b], *placed.lives[b])
+        for b in placed.lives
+        if b in placed.offsets
+    ]
+    return sorted(slots, key=lambda slot: (slot.offset, slot.first))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 from weft.base.annotations import override
-from weft.base import source_info
+from weft.base import monitoring, source_info
 from weft.base.config import config
 from weft.base.avals import ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
@@ -24,7 +24,7 @@ from weft_wasm.backends import kernel_times
 from weft_wasm.backends.calls import Calls, WasmArray
 from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.runtimes.host_calls import perform_at
-from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.compile import KNOWN_FEATURES, Slot, compile_program, memory_plan
 from weft_wasm.passes.marks import mark_kernels
 from weft_wasm.passes.pipeline import After, verify_after
 from weft_wasm.lower.loop_nests import Module
@@ -223,10 +223,11 @@ class WasmExecutable:
         )
         if timer is not None:
             functions = [*functions, *timer.functions()]
-        self.call = (
-            backend.runtime.load(artifact, self.donated, functions)
-            if functions
-            else backend.runtime.load(artifact, self.donated)
+        self.call = monitoring.recorded(
+            monitoring.LOAD,
+            backend.runtime.load,
+            *((artifact, self.donated, functions) if functions else (artifact, self.donated)),
+            fun_name=options.name,
         )
 
     @functools.cached_property
@@ -267,12 +268,22 @@ class WasmExecutable:
                 )
 
     def as_text(self, stage: str | None = None) -> str:
-        """None or "ir": the loop IR; "groups": which operations are fused; "jaxpr"; "wat": the module's functions and
-        sizes.
+        """None or "ir": the loop IR; "groups": which operations are fused; "jaxpr"; "wat": the module in WebAssembly's
+        text format; "plan": where its temporary buffers lie, and when they are used.
         """
         if stage == "wat":
-            return module_text(self.artifact)
+            from weft_wasm.binary.text import module_text  # pages fetch it when it is first asked for
+
+            return module_text(self.artifact.code)
+        if stage == "plan":
+            return "\n".join(map(str, self.memory_plan()))
         return text_of(stage, self.jaxpr, self.program, self.module)
+
+    def memory_plan(self) -> list[Slot]:
+        """Where the temporary buffers lie in the program's memory. A program that an earlier visit compiled, is
+        scheduled again for it.
+        """
+        return memory_plan(self.program)
 
     def as_bytes(self) -> bytes:
         """The artifact as a `.weft` container."""
@@ -308,45 +319,7 @@ def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Mod
         )
     if stage == "jaxpr":
         return str(jaxpr)
-    raise ValueError(f"the wasm backend shows programs as 'ir', 'groups', 'jaxpr' or 'wat', not {stage!r}.")
-
-
-def module_text(artifact: Artifact) -> str:
-    """An outline of a module: its sections and the sizes of its functions."""
-    names = {
-        0: "custom",
-        1: "types",
-        2: "imports",
-        3: "functions",
-        5: "memory",
-        6: "globals",
-        7: "exports",
-        9: "elements",
-        10: "code",
-        11: "data",
-    }
-    code, at, lines = artifact.code, 8, [f"(module ;; {artifact.name}, {len(artifact.code)} bytes"]
-
-    def leb(at: int) -> tuple[int, int]:
-        value = shift = 0
-        while True:
-            byte = code[at]
-            value, at, shift = value | (byte & 127) << shift, at + 1, shift + 7
-            if byte < 128:
-                return value, at
-
-    while at < len(code):
-        section = code[at]
-        size, at = leb(at + 1)
-        lines.append(f"  ;; {names.get(section, section)}: {size} bytes")
-        if section == 10:
-            count, inner = leb(at)
-            for k in range(count):
-                length, inner = leb(inner)
-                lines.append(f"  (func ${k} ;; {length} bytes of code")
-                inner += length
-        at += size
-    return "\n".join(lines) + ")"
+    raise ValueError(f"the wasm backend shows programs as 'ir', 'groups', 'jaxpr', 'plan' or 'wat', not {stage!r}.")
 
 
 def default_runtime() -> WasmRuntime:

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Callable, Sequence
 
 from weft.base.annotations import override
-from weft.base import dtypes
+from weft.base import dtypes, monitoring
 from weft.base.avals import AbstractValue, ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.base.errors import BackendError
@@ -179,10 +179,11 @@ class WebGpuExecutable:
         )
         if timer is not None:
             functions = [*functions, *timer.functions()]
-        self.call = (
-            backend.runtime.load(artifact, self.donated, functions)
-            if functions
-            else backend.runtime.load(artifact, self.donated)
+        self.call = monitoring.recorded(
+            monitoring.LOAD,
+            backend.runtime.load,
+            *((artifact, self.donated, functions) if functions else (artifact, self.donated)),
+            fun_name=options.name,
         )
 
     @cached_property

@@ -36,7 +36,7 @@ class Parts:
     abi: bytes | None = None
 
 
-class _Bytes:
+class Reader:
     """A part of the module, read from its beginning."""
 
     def __init__(self, data: bytes, at: int, end: int):
@@ -96,9 +96,9 @@ def parts(code: bytes) -> Parts:
     return found
 
 
-def _sections(code: bytes, parts: Parts) -> dict[int, _Bytes]:
-    whole = _Bytes(code, len(HEAD), len(code))
-    found: dict[int, _Bytes] = {}
+def _sections(code: bytes, parts: Parts) -> dict[int, Reader]:
+    whole = Reader(code, len(HEAD), len(code))
+    found: dict[int, Reader] = {}
     while whole.at < whole.end:
         number, size = whole.byte(), whole.unsigned()
         start = whole.at
@@ -106,7 +106,7 @@ def _sections(code: bytes, parts: Parts) -> dict[int, _Bytes]:
         if number not in KNOWN:
             raise ModuleError(f"it has {NAMES.get(number, f'a section {number}')}, which no program has")
         if number == CUSTOM:
-            custom = _Bytes(code, start, start + size)
+            custom = Reader(code, start, start + size)
             if custom.name() == ABI:
                 if parts.abi is not None:
                     raise ModuleError(f"it has a section {ABI} twice")
@@ -114,11 +114,11 @@ def _sections(code: bytes, parts: Parts) -> dict[int, _Bytes]:
             continue
         if number in found:
             raise ModuleError(f"it has section {number} twice")
-        found[number] = _Bytes(code, start, start + size)
+        found[number] = Reader(code, start, start + size)
     return found
 
 
-def _types(section: _Bytes | None) -> list[bytes]:
+def _types(section: Reader | None) -> list[bytes]:
     """The signatures, as bytes."""
     if section is None:
         return []
@@ -134,7 +134,7 @@ def _types(section: _Bytes | None) -> list[bytes]:
     return found
 
 
-def _imports(section: _Bytes | None, types: list[bytes], found: Parts) -> list[int]:
+def _imports(section: Reader | None, types: list[bytes], found: Parts) -> list[int]:
     """Reads the memory and the functions that are imported; the types of these."""
     if section is None:
         raise ModuleError("it imports no memory")
@@ -160,7 +160,7 @@ def _imports(section: _Bytes | None, types: list[bytes], found: Parts) -> list[i
     return used
 
 
-def _exports(section: _Bytes | None, functions: list[bytes], threads: bool, found: Parts) -> None:
+def _exports(section: Reader | None, functions: list[bytes], threads: bool, found: Parts) -> None:
     pointer = I64 if found.wide else I32
     main, task = function_type((pointer,), (I32,)), function_type((pointer, I32, I32, I32), ())
     exported: dict[str, tuple[int, int]] = {}

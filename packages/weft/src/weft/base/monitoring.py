@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Callable
+from typing import Any, Callable, TypeVar
 
 from . import source_info
 from .config import config, logger
@@ -28,7 +28,12 @@ from .config import config, logger
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE = "/jax/core/compile/backend_compile_duration"
+LOAD = "/weft/compile/load"  # a span: a compiled program goes to its device
+TRANSFER = "/weft/transfer"  # a span: bytes=, to= "device" or "host"
+MISS = "/weft/compile/cache_miss"  # an event: why a function was traced or compiled; phase=, where=, why=
 _VERBS = {TRACE: "tracing", LOWER: "lowering", COMPILE: "compiling"}
+
+R = TypeVar("R")
 
 _events: list[Callable] = []
 _durations: list[Callable] = []
@@ -318,3 +323,13 @@ def timed(event: str, fun_name: str = "<unnamed>"):
         logger("weft.compile").warning(
             "Finished %s %s in %.6f s\n  at %s", _VERBS.get(event, event), fun_name, seconds, source_info.current(3)
         )
+
+
+def recorded(event: str, function: Callable[..., R], *args: Any, **about: str | int) -> R:
+    """`function(*args)`, which is recorded as a time span if anybody listens to those."""
+    if not _spans:
+        return function(*args)
+    start, begin = time.time(), time.perf_counter()
+    result = function(*args)
+    record_event_time_span(event, start, start + time.perf_counter() - begin, **about)
+    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from .types import Value
 
 WIDTH = 80
+_MARK = 0xF0000  # with marks, the character of this number + k begins the text of equation k
+_marks = re.compile("[\U000f0000-\U000ffffd]")
 
 
 def var_name(index: int) -> str:
@@ -33,6 +36,18 @@ class _Names:
         self.of: dict[Var, str] = {}
         self.unused = unused  # variables that print as _: results of the outermost jaxpr that are not used, as in JAX
         self.shared: dict[Jaxpr, str] = {}
+        self.marked: list[JaxprEqn] | None = None  # equations whose text begins with a mark, in the order of marks
+
+    def mark(self, eqn: JaxprEqn) -> str:
+        """What the text of an equation begins with."""
+        if self.marked is None or len(self.marked) > 0xFFFD:
+            return ""
+        self.marked.append(eqn)
+        return chr(_MARK + len(self.marked) - 1)
+
+    def width(self, text: str) -> int:
+        """The number of characters that a text has without marks."""
+        return len(text) if self.marked is None else len(_marks.sub("", text))
 
     def __call__(self, atom: Atom) -> str:
         if type(atom) is Literal:
@@ -72,7 +87,7 @@ def _value(names: _Names, value: Value, indent: int, column: int) -> str:
     if isinstance(value, tuple) and value and all(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
         pad = " " * (indent + 2)
         flat = f"({' '.join(_value(names, v, indent + 2, 0) for v in value)})"
-        if len(flat) + column <= WIDTH and "\n" not in flat:
+        if "\n" not in flat and names.width(flat) + column <= WIDTH:
             return flat
         return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2, indent + 2)}\n" for v in value) + " " * indent + ")"
     if isinstance(value, dtypes.ExtendedDType):
@@ -109,11 +124,13 @@ def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
     head = f"{outs} = {eqn.primitive.name}" if eqn.outvars else eqn.primitive.name
     shown = [(k, _value(names, v, indent + 2, indent + 3 + len(k))) for k, v in _shown_params(eqn)]
     args = [names(a) for a in eqn.invars]
-    after = lambda text, start: f"{text} {_filled(args, start + len(text.rpartition(chr(10))[2]) + 1, indent + 2)}"
+    after = lambda text, start: (
+        f"{text} {_filled(args, start + names.width(text.rpartition(chr(10))[2]) + 1, indent + 2)}"
+    )
     if not shown:
         return after(head, 0 if "\n" in head else indent)
     flat = f"{head}[{' '.join(f'{k}={v}' for k, v in shown)}]"
-    if len(flat) + indent <= WIDTH and "\n" not in flat:
+    if "\n" not in flat and names.width(flat) + indent <= WIDTH:
         return after(flat, 0 if "\n" in flat else indent)
     pad = " " * (indent + 2)
     return after(f"{head}[\n" + "".join(f"{pad}{k}={v}\n" for k, v in shown) + " " * indent + "]", 0)
@@ -126,11 +143,11 @@ def _block(jaxpr: Jaxpr, names: _Names, indent: int, column: int) -> str:
     start = len(head.rpartition("\n")[2]) + (0 if "\n" in head else column)
     head += f"{_filled([_binder(names, v) for v in jaxpr.invars], start, indent + 4)}. let"
     inner = indent + 4
-    eqns = [_eqn(e, names, inner) for e in jaxpr.eqns]
+    eqns = [names.mark(e) + _eqn(e, names, inner) for e in jaxpr.eqns]
     outs = ", ".join(names(v) for v in jaxpr.outvars)
     tail = f"in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}) }}"
     flat = f"{head} {'; '.join(eqns)} {tail}"
-    if len(flat) + column <= WIDTH and "\n" not in flat:
+    if "\n" not in flat and names.width(flat) + column <= WIDTH:
         return flat
     pad = " " * inner
     return head + "\n" + "".join(f"{pad}{e}\n" for e in eqns) + " " * (indent + 2) + tail
@@ -148,7 +165,36 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter[Any], order: list[Any]) -> None:
 @_jaxpr.show_jaxpr.define
 def show_jaxpr(jaxpr: Jaxpr) -> str:
     """The text of a jaxpr; functions that are long or called more than once are printed once, in front."""
-    names = _Names(frozenset(v for eqn in jaxpr.eqns for v in eqn.outvars if type(v) is DropVar))
+    return _show(jaxpr, _outermost(jaxpr))
+
+
+def jaxpr_lines(jaxpr: Jaxpr) -> list[tuple[str, JaxprEqn | None]]:
+    """The lines of a jaxpr's text, each with the equation that it belongs to: the first of those that begin there."""
+    names = _outermost(jaxpr)
+    names.marked = []
+    found: list[tuple[str, JaxprEqn | None]] = []
+    begun: dict[int, JaxprEqn] = {}  # by indentation
+    eqn: JaxprEqn | None = None
+    for line in _show(jaxpr, names).split("\n"):
+        text = _marks.sub("", line)
+        indent = len(text) - len(text.lstrip())
+        if mark := _marks.search(line):
+            eqn = names.marked[ord(mark[0]) - _MARK]
+            if line[indent] == mark[0]:
+                begun[indent] = eqn
+        elif text[indent : indent + 1] in ("]", ")"):
+            eqn = begun.get(indent)
+        elif text.startswith(("in (", "let ", "{ lambda "), indent):
+            eqn = None
+        found.append((text, eqn))
+    return found
+
+
+def _outermost(jaxpr: Jaxpr) -> _Names:
+    return _Names(frozenset(v for eqn in jaxpr.eqns for v in eqn.outvars if type(v) is DropVar))
+
+
+def _show(jaxpr: Jaxpr, names: _Names) -> str:
     counts: Counter[Any] = Counter()
     order: list[Any] = []
     _count_calls(jaxpr, counts, order)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Self
 
 from ..base.annotations import override
-from ..base import dtypes, source_info
+from ..base import dtypes, monitoring, source_info
 from ..base.array import Array as Array
 from ..base.avals import ShapedArray
 from ..core.trace import Tracer, add_type, array_types
@@ -103,9 +103,11 @@ class BufferArray:
         """The value as a host array, fetched once."""
         if self._cache is None:
             check_transfer("device_to_host", lambda: f"{self.aval.str_short(short_dtypes=False)} from {self.device_}")
-            self._cache = from_bytes(
-                self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype
+            handle, nbytes = self._live(), self.nbytes
+            data = monitoring.recorded(
+                monitoring.TRANSFER, self.device_.backend.read, handle, nbytes, to="host", bytes=nbytes
             )
+            self._cache = from_bytes(data, self.aval.shape, self.aval.dtype)
         return self._cache
 
     def __buffer__(self, flags: int) -> memoryview:

@@ -18,7 +18,7 @@ from ..symbolic.specialize import symbolic_scope
 from ..core.trace import get_aval, is_array
 from ..base.errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
 from ..base.host import HostArray, converted, from_flat, has_numpy, is_host_array, np
-from ..base.monitoring import COMPILE, timed
+from ..base.monitoring import COMPILE, TRANSFER, recorded, timed
 from ..higher_order.call import jit_p
 from ..primitives.linear import copy_p
 from ..primitives.placement import transfer_p, sharding_constraint_p
@@ -33,6 +33,7 @@ from .array import BufferArray, KeyArray
 from .backend import CompileOptions
 from .device import ALIASES, backend_of, default_device, eager
 from .guards import check_execution, check_transfer
+from .observers import NewProgram, observed
 from .partition import Partition, own_place, place_of, spread_of
 from .refs import Ref
 
@@ -59,7 +60,10 @@ def put(
     backend = backend_of(where)
     if not backend.capabilities.guards_transfers:
         check_transfer("host_to_device", lambda: f"{kind.str_short(short_dtypes=False)} to {where}")
-    return backend.put(host_array(value, kind), kind, where, device is not None if committed is None else committed)
+    if committed is None:
+        committed = device is not None
+    size = kind.size * dtypes.itemsize(kind.dtype)
+    return recorded(TRANSFER, backend.put, host_array(value, kind), kind, where, committed, to="device", bytes=size)
 
 
 def host_array(value: Value, aval: AbstractValue) -> Any:
@@ -207,6 +211,7 @@ def executable_for(
     """The compiled program of a closed jaxpr on a device, compiled at most once for each set of the compiler's
     options, (name, value) pairs.
     """
+    whole = closed
     closed, device, donated = runnable(closed, device, donated)
     executables = _EXECUTABLES.of(closed.jaxpr)
     key = (device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
@@ -254,6 +259,7 @@ def executable_for(
         device, places = compile_place(device, consts)
         with nullcontext() if backend.capabilities.times_compilation else timed(COMPILE, f"jit({name})"):
             executable = backend.compile(jaxpr, device, options)
+        executable = observed(NewProgram(name, whole, device, executable, source_info.current(2)))
         found = executables[key] = (
             [*closed.consts],
             executable,

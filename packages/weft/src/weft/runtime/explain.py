@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..base.annotations import override
-from ..base import source_info
+from ..base import monitoring, source_info
 from ..base.avals import ShapedArray
 from ..base.config import config, logger
 from ..base.tree import PyTreeDef
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 MOST = 100  # reasons that a function keeps
 _codes: dict[Any, Any] = {}  # code object -> the line where a function with it was traced first
+
+
+def forget_functions() -> None:
+    """Forgets which code was traced: another program begins, whose functions may have the same."""
+    _codes.clear()
 
 
 class Reason(NamedTuple):
@@ -117,6 +122,9 @@ class History:
     def _note(self, reason: Reason) -> None:
         if config.explain_cache_misses:
             logger("weft.compile").warning("%s was %s", self.name, reason)
+        monitoring.record_event(
+            monitoring.MISS, fun_name=self.name, phase=reason.phase, where=reason.where, why="; ".join(reason.why)
+        )
         if len(self.reasons) >= MOST:
             del self.reasons[MOST // 2]  # the first and the latest say most
         self.reasons.append(reason)

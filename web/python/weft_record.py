@@ -1,0 +1,162 @@
+"""Notes of a run, for the page's inspector: each compiled program when it is made, and of each call its begin and end.
+`weft_inspect` makes answers of them, between runs.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import deque
+from typing import Any, Callable
+
+MOST_EVENTS = 10_000
+MOST_PROGRAMS = 500
+
+_clock = time.perf_counter
+
+
+class Record:
+    """A compiled program, and what its calls in the last run took."""
+
+    def __init__(self, number: int, program: Any, phases: dict[str, float], why: list[dict[str, str]]):
+        self.number, self.program, self.phases, self.why = number, program, phases, why
+        self.calls, self.seconds = 0, 0.0
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it is a single operation that ran by itself."""
+        eqns = self.program.closed.jaxpr.eqns
+        return len(eqns) == 1 and eqns[0].primitive.name == self.program.name
+
+
+class Watched:
+    """An executable whose calls are counted and timed; in all else it is the executable itself."""
+
+    def __init__(self, executable: Any, record: Record, note: Callable[[tuple[Record, float, float]], None]):
+        self._executable = executable
+        run, clock = executable.execute, _clock
+
+        def execute(args: Any) -> Any:
+            start = clock()
+            outs = run(args)
+            end = clock()
+            record.calls += 1
+            record.seconds += end - start
+            note((record, start, end))
+            return outs
+
+        self.execute = execute
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executable, name)
+
+
+class Notes:
+    """What is known of the last run; times in seconds, as `time.perf_counter` counts."""
+
+    def __init__(self) -> None:
+        self.installed = False
+        self.began = self.ended = 0.0
+        self.calls: deque[tuple[Record, float, float]] = deque(maxlen=MOST_EVENTS)
+        # (lane, name, begin, end, detail)
+        self.spans: deque[tuple[str, str, float, float, str]] = deque(maxlen=MOST_EVENTS)
+        self.noted = 0  # spans since the run began
+        self.programs: deque[Record] = deque(maxlen=MOST_PROGRAMS)  # of the last run, which it keeps
+        self.known: weakref.WeakSet[Record] = weakref.WeakSet()  # and those that something else keeps
+        self._made = 0
+        self._traced: dict[str, float] = {}  # function -> seconds of its last trace, until its program is there
+        self._phases: dict[str, float] = {}  # of the program that is being compiled
+        self._why: dict[str, list[dict[str, str]]] = {}  # function -> why it was traced or compiled
+
+    def install(self) -> None:
+        """Begins to listen."""
+        from weft.base import monitoring
+        from weft.runtime.observers import observers
+
+        phases = {monitoring.TRACE: "trace", monitoring.LOWER: "lower", monitoring.COMPILE: "compile"}
+        phases[monitoring.LOAD] = "load"
+
+        def listen(event: str, start: float, end: float, **about: Any) -> None:
+            if event == monitoring.TRANSFER:
+                self._note("transfer", f"to the {about['to']}", end - start, f"{about['bytes']:,} bytes")
+            elif (phase := phases.get(event)) is not None:
+                self._ended(phase, str(about.get("fun_name", "")), end - start)
+
+        def missed(event: str, **about: Any) -> None:
+            if event == monitoring.MISS:
+                reasons = self._why.setdefault(about["fun_name"], [])
+                reasons.append({name: about[name] for name in ("phase", "where", "why")})
+                del reasons[:-MOST_PROGRAMS]
+
+        monitoring.register_event_time_span_listener(listen)
+        monitoring.register_event_listener(missed)
+        observers.append(self._observe)
+        self.installed = True
+
+    def _note(self, lane: str, name: str, seconds: float, detail: str) -> None:
+        # the events' own times may be as coarse as a millisecond
+        end = _clock()
+        self.noted += 1
+        self.spans.append((lane, name, end - seconds, end, detail))
+
+    def _ended(self, phase: str, name: str, seconds: float) -> None:
+        if phase == "trace":
+            self._traced[name] = seconds
+        else:
+            name = name.removeprefix("jit(").removesuffix(")")
+            self._phases[phase] = self._phases.get(phase, 0.0) + seconds
+        self._note("trace" if phase == "trace" else "compile", name, seconds, phase)
+
+    def _observe(self, program: Any) -> Watched:
+        self._made += 1
+        phases = {"trace": self._traced.pop(program.name, 0.0), **self._phases}
+        self._phases.clear()
+        record = Record(self._made, program, phases, self._why.get(program.name, [])[-1:])
+        self.programs.append(record)
+        self.known.add(record)
+        return Watched(program.executable, record, self.calls.append)
+
+    def begin(self, fresh: bool) -> None:
+        """A run begins. A fresh one forgets those before."""
+        if not self.installed:
+            return
+        self._traced.clear()
+        self._phases.clear()
+        if fresh:
+            from weft.runtime.explain import forget_functions
+
+            forget_functions()
+            self.programs.clear()
+            self._why.clear()
+        self.calls.clear()
+        self.spans.clear()
+        self.noted = 0
+        for record in list(self.known):
+            record.calls, record.seconds = 0, 0.0
+        self.began = self.ended = _clock()
+
+    def end(self) -> None:
+        """The run has ended."""
+        self.ended = _clock()
+
+    def kept(self) -> Callable[[], None]:
+        """A function that takes back what is noted from now on: what answers compile and run is not the program's."""
+        queues: tuple[deque[Any], ...] = (self.programs, self.calls, self.spans)
+        before, noted = [list(queue) for queue in queues], self.noted
+        counts = {record: (record.calls, record.seconds) for record in self.known}
+
+        def restore() -> None:
+            for queue, held in zip(queues, before):
+                queue.clear()
+                queue.extend(held)
+            self.noted = noted
+            for record in list(self.known):
+                if record in counts:
+                    record.calls, record.seconds = counts[record]
+                else:
+                    self.known.discard(record)
+
+        return restore
+
+
+notes = Notes()
