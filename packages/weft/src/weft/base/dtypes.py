@@ -389,7 +389,24 @@ def canonicalize(spec: Any) -> ElementType:
 
 
 def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> ElementType:
-    """`canonicalize` for numbers' dtypes; ValueError for a dtype of random keys unless those are allowed."""
+    """The dtype that arrays get for a dtype: 64-bit types become 32-bit types unless `jax_enable_x64` is on.
+
+    Args:
+        dtype: a dtype, its name, or a Python or NumPy type.
+        allow_extended_dtype: whether dtypes of random keys are let through; bool.
+
+    Returns:
+        dtype
+
+    Raises:
+        TypeError: arrays can't have this dtype.
+        ValueError: it is a dtype of random keys, and these are not allowed.
+
+    Example:
+        >>> import weft
+        >>> weft.dtypes.canonicalize_dtype(bool)
+        dtype('bool')
+    """
     if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
         raise ValueError(
             f"canonicalize_dtype got the extended dtype {dtype}; pass allow_extended_dtype=True to let it through."
@@ -472,8 +489,22 @@ _ABSTRACT = {
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype `a` is, or is a kind of, `b` (a dtype or an abstract class), with NumPy's meaning for every
-    dtype.
+    """Whether a dtype is of a kind, as `numpy.issubdtype` tells for the dtypes that NumPy has.
+
+    Args:
+        a: a dtype, its name, or an abstract class.
+        b: a dtype, or an abstract class such as `weft.numpy.integer`.
+
+    Returns:
+        bool
+
+    Raises:
+        TypeError: `a` or `b` is no dtype that arrays can have.
+
+    Example:
+        >>> import weft
+        >>> weft.dtypes.issubdtype(weft.dtypes.bfloat16, weft.numpy.floating)
+        True
     """
     if isinstance(a, type) and not isinstance(a, _ScalarType) and a not in _python and a not in _concrete_types():
         return isinstance(b, type) and issubclass(a, b)
@@ -512,12 +543,42 @@ def _typed(x: Any) -> Typed:
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
-    """Bits of one element: 4 for int4, 1 byte for bool."""
+    """How many bits an element has: 4 for int4; 8 for bool.
+
+    Args:
+        dtype: a dtype of numbers, or its name.
+
+    Returns:
+        int
+
+    Raises:
+        TypeError: arrays can't have this dtype.
+
+    Example:
+        >>> import weft
+        >>> weft.dtypes.itemsize_bits("int4")
+        4
+    """
     return bits(_as_dtype(dtype))
 
 
 def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
-    """The Python type (bool, int, float, complex) that corresponds to the dtype of `x`."""
+    """The Python type that corresponds to a dtype.
+
+    Args:
+        x: an array of numbers of any shape, a number, or a dtype.
+
+    Returns:
+        `bool`, `int`, `float` or `complex`, whichever matches the dtype.
+
+    Raises:
+        TypeError: `x` has no dtype.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.dtypes.scalar_type_of(jnp.ones(2, "uint8"))
+        <class 'int'>
+    """
     dt = _typed(x)[0]
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
 

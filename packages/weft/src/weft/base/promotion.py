@@ -142,7 +142,19 @@ def promote(*pairs: Typed) -> Typed:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype to which arrays, numbers and dtypes promote; with the flag, (dtype, whether it is weak).
+    """The dtype that arrays, numbers and dtypes promote to.
+
+    Args:
+        *args: arrays of any shapes, numbers, and dtypes or their names; at least one.
+        return_weak_type_flag: whether the second result is returned too; bool.
+
+    Returns:
+        dtype; with the flag (dtype, bool), where the bool tells whether the type is weak, as that of Python
+        numbers.
+
+    Raises:
+        ValueError: there are no arguments.
+        TypeError: an argument has no dtype, or the dtypes have no common one.
 
     Example:
         >>> import weft

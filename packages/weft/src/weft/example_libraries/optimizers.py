@@ -121,7 +121,19 @@ class JoinPoint:
 
 
 def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
-    """Decorator: makes an optimizer of arrays, (init, update, get_params), one of pytrees.
+    """A decorator that makes an optimizer of single arrays one of pytrees of them.
+
+    Args:
+        opt_maker: a function that returns (init, update, get_params). init(x) makes the state of a parameter x, an
+            array of any shape and dtype; update(step, gradient, state) returns the next state; get_params(state)
+            returns the parameter.
+
+    Returns:
+        a function of the same arguments that returns an `Optimizer`. Its functions take and return pytrees.
+
+    Raises:
+        TypeError: `update_fn` raises it if the gradients do not have the parameters' structure, or if the state
+            changes its own.
 
     Example:
         >>> import weft.numpy as jnp
@@ -171,8 +183,14 @@ def _packed(states: list, tree) -> OptimizerState:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState):
-    """The state as a pytree like the parameters, with a `JoinPoint` of its own state at each; for saving it without
-    private classes.
+    """The state as a pytree like the parameters, each leaf a `JoinPoint` that holds the parameter's state. It can be
+    saved without classes of weft's own.
+
+    Args:
+        opt_state: an `OptimizerState`, of arrays of any shapes and dtypes.
+
+    Returns:
+        a pytree of `JoinPoint` objects; `subtree` is the state of one parameter.
 
     Example:
         >>> import weft.numpy as jnp
@@ -186,7 +204,16 @@ def unpack_optimizer_state(opt_state: OptimizerState):
 
 
 def pack_optimizer_state(marked_pytree) -> OptimizerState:
-    """The state from what `unpack_optimizer_state` gave.
+    """The state from what `unpack_optimizer_state` has returned.
+
+    Args:
+        marked_pytree: a pytree of `JoinPoint` objects, of arrays of any shapes and dtypes.
+
+    Returns:
+        an `OptimizerState`.
+
+    Raises:
+        TypeError: a leaf is not a `JoinPoint`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -209,7 +236,17 @@ def pack_optimizer_state(marked_pytree) -> OptimizerState:
 
 @optimizer
 def sgd(step_size):
-    """Gradient descent.
+    """Gradient descent: x - step_size g.
+
+    Args:
+        step_size: a float scalar, or a schedule.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -228,7 +265,20 @@ def _first(state):
 
 @optimizer
 def momentum(step_size: Schedule, mass: float):
-    """Gradient descent with momentum.
+    """Gradient descent with momentum: v' = mass v + g, x' = x - step_size v'.
+
+    Source: B. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        mass: the factor by which the velocity decays; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -249,7 +299,21 @@ def momentum(step_size: Schedule, mass: float):
 
 @optimizer
 def nesterov(step_size: Schedule, mass: float):
-    """Nesterov's momentum.
+    """Nesterov's momentum: v' = mass v + g, x' = x - step_size (mass v' + g).
+
+    Source: Y. Nesterov (1983); I. Sutskever et al., "On the importance of initialization and momentum in deep learning"
+    (2013).
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        mass: the factor by which the velocity decays; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -274,7 +338,21 @@ def _inverse_root(x):
 
 @optimizer
 def adagrad(step_size, momentum=0.9):
-    """Adagrad: J. Duchi et al. (2011).
+    """Adagrad: gradients are divided by the root of the sum of their squares so far.
+
+    Source: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization" (2011).
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        momentum: the weight of earlier directions; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -296,7 +374,21 @@ def adagrad(step_size, momentum=0.9):
 
 @optimizer
 def rmsprop(step_size, gamma=0.9, eps=1e-8):
-    """RMSProp.
+    """RMSProp: gradients are divided by the root of a running mean of their squares.
+
+    Source: T. Tieleman and G. Hinton, lecture 6.5 of "Neural networks for machine learning" (2012).
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        gamma: the weight of earlier squares in the mean; float.
+        eps: is added to the mean; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -319,6 +411,21 @@ def rmsprop(step_size, gamma=0.9, eps=1e-8):
 def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
     """RMSProp with momentum.
 
+    Source: T. Tieleman and G. Hinton, lecture 6.5 of "Neural networks for machine learning" (2012).
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        gamma: the weight of earlier squares in the mean; float.
+        eps: is added to the mean; float.
+        momentum: the factor by which the velocity decays; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.example_libraries import optimizers
@@ -339,7 +446,21 @@ def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
 
 @optimizer
 def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
-    """Adam: D. Kingma and J. Ba (2014).
+    """Adam: running means of the gradients and of their squares, both without the bias of their first steps.
+
+    Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014), algorithm 1.
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        b1, b2: the weights of earlier gradients, and of earlier squares, in the means; floats.
+        eps: is added to the denominator; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -362,7 +483,21 @@ def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
-    """Adamax, Adam with the infinity norm.
+    """Adamax: Adam with the infinity norm in place of the mean of squares.
+
+    Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014), algorithm 2.
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        b1, b2: the weights of earlier gradients, and of the earlier norm; floats.
+        eps: is added to the denominator; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -384,7 +519,20 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def sm3(step_size, momentum=0.9):
-    """SM3, which keeps a vector for each axis: R. Anil et al. (2019).
+    """SM3, which stores a vector for each axis of a parameter in place of an array of its size.
+
+    Source: R. Anil, V. Gupta, T. Koren and Y. Singer, "Memory-efficient adaptive optimization" (2019).
+
+    Args:
+        step_size: a float scalar, or a schedule.
+        momentum: the weight of earlier directions; float.
+
+    Returns:
+        an `Optimizer`: (init_fn, update_fn, params_fn) for pytrees of arrays of any shapes and a floating-point
+        dtype.
+
+    Raises:
+        TypeError: the step size is neither a number nor a function.
 
     Example:
         >>> import weft.numpy as jnp
@@ -410,7 +558,13 @@ def sm3(step_size, momentum=0.9):
 
 
 def constant(step_size) -> Schedule:
-    """One step size.
+    """The same step size at every step.
+
+    Args:
+        step_size: a float scalar.
+
+    Returns:
+        a schedule: a function from the number of the step (int) to the step size, a float scalar.
 
     Example:
         >>> from weft.example_libraries import optimizers
@@ -421,7 +575,15 @@ def constant(step_size) -> Schedule:
 
 
 def exponential_decay(step_size, decay_steps, decay_rate) -> Schedule:
-    """A factor of decay_rate in each decay_steps steps.
+    """step_size * decay_rate ** (step / decay_steps).
+
+    Args:
+        step_size: the first step size; float scalar.
+        decay_steps: after how many steps it is multiplied by `decay_rate`; number.
+        decay_rate: the factor; float scalar.
+
+    Returns:
+        a schedule: a function from the number of the step (int) to the step size, a float scalar.
 
     Example:
         >>> from weft.example_libraries import optimizers
@@ -432,7 +594,16 @@ def exponential_decay(step_size, decay_steps, decay_rate) -> Schedule:
 
 
 def inverse_time_decay(step_size, decay_steps, decay_rate, staircase: bool = False) -> Schedule:
-    """step_size / (1 + decay_rate * i / decay_steps); in whole multiples of decay_steps with `staircase`.
+    """step_size / (1 + decay_rate * step / decay_steps).
+
+    Args:
+        step_size: the first step size; float scalar.
+        decay_steps, decay_rate: float scalars.
+        staircase: whether step / decay_steps is rounded down, so that the step size changes after every
+            `decay_steps` steps only.
+
+    Returns:
+        a schedule: a function from the number of the step (int) to the step size, a float scalar.
 
     Example:
         >>> from weft.example_libraries import optimizers
@@ -443,7 +614,16 @@ def inverse_time_decay(step_size, decay_steps, decay_rate, staircase: bool = Fal
 
 
 def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Schedule:
-    """From step_size to final_step_size in decay_steps steps.
+    """(1 - step / decay_steps) ** power * (step_size - final_step_size) + final_step_size; after `decay_steps` steps it
+    stays final_step_size.
+
+    Args:
+        step_size, final_step_size: the first and the last step size; float scalars.
+        decay_steps: after how many steps the last one is reached; number.
+        power: the exponent; float.
+
+    Returns:
+        a schedule: a function from the number of the step (int) to the step size, a float scalar.
 
     Example:
         >>> from weft.example_libraries import optimizers
@@ -456,7 +636,17 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Sche
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """values[k] for steps after boundaries[k - 1], up to boundaries[k].
+    """values[k] at steps after boundaries[k - 1], up to and including boundaries[k].
+
+    Args:
+        boundaries: increasing numbers of steps, of shape (n,).
+        values: the step sizes, of shape (n + 1,) and a float dtype.
+
+    Returns:
+        a schedule: a function from the number of the step (int) to the step size, a float scalar.
+
+    Raises:
+        ValueError: the shapes are not (n,) and (n + 1,).
 
     Example:
         >>> from weft.example_libraries import optimizers
@@ -473,7 +663,16 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """A number as a schedule; schedules as they are. TypeError for others.
+    """Makes a schedule of a number. Schedules are returned as they are.
+
+    Args:
+        scalar_or_schedule: a float scalar, or a function of the step.
+
+    Returns:
+        a schedule: a function from the number of the step (int) to the step size, a float scalar.
+
+    Raises:
+        TypeError: it is neither.
 
     Example:
         >>> from weft.example_libraries import optimizers
@@ -494,6 +693,12 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 def l2_norm(tree):
     """The Euclidean norm of all leaves as one vector.
 
+    Args:
+        tree: a pytree of real arrays of any shapes and dtypes.
+
+    Returns:
+        a scalar.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.example_libraries import optimizers
@@ -504,7 +709,14 @@ def l2_norm(tree):
 
 
 def clip_grads(grad_tree, max_norm):
-    """The gradients, scaled down where their norm is above max_norm.
+    """Scales gradients down to a norm if theirs is larger.
+
+    Args:
+        grad_tree: a pytree of arrays of any shapes and a floating-point dtype.
+        max_norm: the largest norm, of all leaves as one vector; float scalar.
+
+    Returns:
+        a pytree of the same structure, shapes and dtypes.
 
     Example:
         >>> import weft.numpy as jnp

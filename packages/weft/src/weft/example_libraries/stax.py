@@ -68,7 +68,16 @@ def _unchanged(rng, input_shape):
 
 
 def Dense(out_dim: int, W_init: Callable = glorot_normal(), b_init: Callable = normal()):
-    """A dense layer: inputs (…, n) to (…, out_dim).
+    """A dense layer: inputs @ W + b.
+
+    Args:
+        out_dim: the size of the outputs; int.
+        W_init, b_init: functions (key, shape) -> array that make the first weights and biases.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs. It maps inputs of shape (…, n)
+        to outputs of shape (…, out_dim).
 
     Example:
         >>> import weft
@@ -116,7 +125,22 @@ def GeneralConv(
     W_init: Callable | None = None,
     b_init: Callable = normal(1e-6),
 ):
-    """A convolution; dimension_numbers such as ('NHWC', 'HWIO', 'NHWC').
+    """A convolution with a bias. `Conv` is this layer for images in the layout NHWC.
+
+    Args:
+        dimension_numbers: the meaning of the axes of inputs, weights and outputs, such as ('NHWC', 'HWIO', 'NHWC').
+        out_chan: how many channels the outputs have; int.
+        filter_shape: the size of a window along each spatial axis; ints.
+        strides: the step along each spatial axis; ints; 1 by default.
+        padding: 'VALID', 'SAME', or a pair of ints (low, high) for each spatial axis.
+        W_init, b_init: functions (key, shape) -> array that make the first weights and biases.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
+
+    Raises:
+        RuntimeError: `padding` is unknown; `init_fun` and `apply_fun` raise it.
 
     Example:
         >>> import weft
@@ -147,7 +171,23 @@ def GeneralConvTranspose(
     W_init: Callable | None = None,
     b_init: Callable = normal(1e-6),
 ):
-    """A transposed convolution.
+    """A transposed convolution with a bias. `ConvTranspose` and `Conv1DTranspose` are this layer for the layouts NHWC
+    and NHC.
+
+    Args:
+        dimension_numbers: the meaning of the axes of inputs, weights and outputs, such as ('NHWC', 'HWIO', 'NHWC').
+        out_chan: how many channels the outputs have; int.
+        filter_shape: the size of a window along each spatial axis; ints.
+        strides: the step along each spatial axis; ints; 1 by default.
+        padding: 'VALID', 'SAME', or a pair of ints (low, high) for each spatial axis.
+        W_init, b_init: functions (key, shape) -> array that make the first weights and biases.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
+
+    Raises:
+        ValueError: `padding` is unknown; `init_fun` and `apply_fun` raise it.
 
     Example:
         >>> import weft
@@ -183,7 +223,19 @@ def BatchNorm(
     beta_init: Callable = zeros,
     gamma_init: Callable = ones,
 ):
-    """Batch normalization over `axis`, with a learned shift (`center`) and factor (`scale`).
+    """Batch normalization: (x - mean) / sqrt(variance + epsilon), with a learned factor and shift.
+
+    Source: S. Ioffe and C. Szegedy, "Batch normalization" (2015).
+
+    Args:
+        axis: the axes over which mean and variance are taken; an int or ints.
+        epsilon: is added to the variance; float.
+        center, scale: whether a shift and a factor are learned; bools.
+        beta_init, gamma_init: functions (key, shape) -> array that make the first shift and factor.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -211,7 +263,15 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable, **fun_kwargs):
-    """A layer that applies a function to its inputs.
+    """A layer that applies a function to its inputs. It has no parameters.
+
+    Args:
+        fun: a function of an array of any shape and dtype.
+        **fun_kwargs: more arguments of the function.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
 
     Example:
         >>> import weft.numpy as jnp
@@ -235,7 +295,7 @@ Selu = elementwise(selu)
 Gelu = elementwise(gelu)
 
 
-def _pooling(reducer, start, text: str, mean: bool = False):
+def _pooling(name: str, reducer, start, text: str, mean: bool = False):
     def pool(window_shape, strides=None, padding="VALID", spec: str | None = None):
         strides = strides or (1,) * len(window_shape)
         others = sorted((0, len(window_shape) + 1) if spec is None else (spec.index("N"), spec.index("C")))
@@ -262,13 +322,32 @@ def _pooling(reducer, start, text: str, mean: bool = False):
 
         return init_fun, apply_fun
 
-    pool.__doc__ = f"A layer that takes {text} of each window. `spec` says where N and C are, 'NHWC' by default."
+    pool.__doc__ = f"""A layer that takes {text} of each window.
+
+    Args:
+        window_shape: the size of a window along each spatial axis; ints.
+        strides: the step along each spatial axis; ints; 1 by default.
+        padding: 'VALID', 'SAME', or a pair of ints (low, high) for each axis of the inputs.
+        spec: the meaning of the axes, such as 'NCHW'; 'NHWC' by default.
+
+    Returns:
+        a layer, (init_fun, apply_fun), from inputs of any floating-point dtype to outputs of the same dtype and rank.
+
+    Raises:
+        RuntimeError: `padding` is unknown; `init_fun` raises it.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.{name}((2, 2), (2, 2))[0](weft.random.key(0), (1, 4, 4, 3))[0]
+        (1, 2, 2, 3)
+    """
     return pool
 
 
-MaxPool = _pooling(lax.max, -jnp.inf, "the maximum")
-SumPool = _pooling(lax.add, 0.0, "the sum")
-AvgPool = _pooling(lax.add, 0.0, "the mean", mean=True)
+MaxPool = _pooling("MaxPool", lax.max, -jnp.inf, "the maximum")
+SumPool = _pooling("SumPool", lax.add, 0.0, "the sum")
+AvgPool = _pooling("AvgPool", lax.add, 0.0, "the mean", mean=True)
 
 Flatten = (
     lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
@@ -278,7 +357,13 @@ Identity = (_unchanged, lambda params, inputs, **kwargs: inputs)
 
 
 def FanOut(num: int):
-    """A layer that gives its input `num` times.
+    """A layer that repeats its input.
+
+    Args:
+        num: how often; int.
+
+    Returns:
+        a layer, (init_fun, apply_fun), from an array of any shape and dtype to a list of `num` arrays.
 
     Example:
         >>> import weft
@@ -298,6 +383,13 @@ FanInSum = (
 def FanInConcat(axis: int = -1):
     """A layer that concatenates its inputs.
 
+    Args:
+        axis: the axis along which they are joined; int.
+
+    Returns:
+        a layer, (init_fun, apply_fun), from a list of arrays of a dtype to one array, whose shape adds up their
+        sizes along the axis.
+
     Example:
         >>> import weft
         >>> from weft.example_libraries import stax
@@ -313,8 +405,20 @@ def FanInConcat(axis: int = -1):
 
 
 def Dropout(rate: float, mode: str = "train"):
-    """A layer that keeps each element with probability `rate` and scales it up; it changes nothing unless mode is
-    'train'. It needs `rng` when it is applied.
+    """A layer that sets random elements to 0 and divides the others by `rate`.
+
+    Source: N. Srivastava et al., "Dropout" (2014).
+
+    Args:
+        rate: the probability with which an element is kept; float.
+        mode: 'train'; with any other value the layer changes nothing.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
+
+    Raises:
+        ValueError: `apply_fun` raises it if it gets no `rng`.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -339,7 +443,17 @@ def _keys(rng, n: int):
 
 
 def serial(*layers):
-    """The layers one after the other, as one layer.
+    """One layer from several: each takes the outputs of the one before.
+
+    Args:
+        *layers: the layers, at least one.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
+
+    Raises:
+        ValueError: there are no layers.
 
     Example:
         >>> import weft
@@ -366,7 +480,17 @@ def serial(*layers):
 
 
 def parallel(*layers):
-    """The layers side by side: a list of inputs to a list of outputs. See `FanOut` and `FanInSum`.
+    """One layer from several that stand side by side; see `FanOut` and `FanInSum`.
+
+    Args:
+        *layers: the layers, at least one.
+
+    Returns:
+        a layer, (init_fun, apply_fun), from a list of arrays of any shapes and dtypes, one for each layer, to the
+        list of their outputs.
+
+    Raises:
+        ValueError: there are no layers.
 
     Example:
         >>> import weft
@@ -389,7 +513,14 @@ def parallel(*layers):
 
 
 def shape_dependent(make_layer: Callable):
-    """The layer that `make_layer` makes of the shape of its input.
+    """A layer whose construction depends on the shape of its inputs.
+
+    Args:
+        make_layer: a function from the shape of the inputs, a tuple of ints, to a layer.
+
+    Returns:
+        a layer, (init_fun, apply_fun). init_fun(rng, input_shape) returns (output_shape, params), and
+        apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
 
     Example:
         >>> import weft

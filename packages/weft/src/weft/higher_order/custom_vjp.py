@@ -72,12 +72,40 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: PyTree) -> Any:
-    """The values of a pytree of `CustomVJPPrimal`."""
+    """The values in a pytree of `CustomVJPPrimal`.
+
+    Args:
+        tree: the pytree that a rule `fwd` gets with `symbolic_zeros=True`.
+
+    Returns:
+        a pytree of arrays of any shapes and dtypes.
+
+    Example:
+        >>> import weft
+        >>> from weft.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+        >>> custom_vjp_primal_tree_values({"x": CustomVJPPrimal(2.0, True)})
+        {'x': 2.0}
+    """
     return tree_map(lambda p: p.value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
 def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> Any:
-    """The zero cotangents of a pytree of values: arrays, or with `symbolic_zeros` `SymbolicZero`s."""
+    """Cotangents of zero for values.
+
+    Args:
+        val: a pytree of arrays of any shapes and dtypes.
+        symbolic_zeros: whether the result has `SymbolicZero` objects in place of arrays; bool.
+
+    Returns:
+        a pytree of zeros of the same shapes and of the dtypes of cotangents: float0 for integers and booleans, the
+        same otherwise.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.custom_derivatives import zero_from_primal
+        >>> zero_from_primal({"w": jnp.ones(2)})
+        {'w': Array([0., 0.], dtype=float32)}
+    """
     return tree_map(
         lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else scalar_as_array(zero_tangent(x)), val
     )

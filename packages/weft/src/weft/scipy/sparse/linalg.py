@@ -251,21 +251,27 @@ def _solve(name: str, method: Callable, A, b, x0, tol, atol, maxiter, M, symmetr
 
 @api_boundary
 def cg(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | None = None, M=None) -> tuple[Any, None]:
-    """(x, None) with A x = b for a Hermitian positive-definite A, by conjugate gradients.
+    """Solves A x = b for a Hermitian positive-definite A by conjugate gradients.
+
+    The derivatives with respect to `b` and the arrays in A are solutions of linear systems too.
+
+    Source: M. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952).
 
     Args:
-        A: a square matrix (dense or sparse), or a linear function of pytrees like `b`.
-        b: an array or pytree of floating-point arrays.
-        x0: where to begin, like `b`; zeros by default.
-        tol, atol: the iteration ends when |b - A x| <= max(tol |b|, atol).
-        maxiter: at most so many steps; ten times the number of unknowns by default.
+        A: a square matrix, dense or sparse, or a linear function of pytrees like `b`.
+        b: the right-hand side: an array, or a pytree of arrays, of any shapes and a floating-point or complex
+            dtype.
+        x0: where the iteration begins, like `b`; zeros by default.
+        tol, atol: the iteration ends when |b - A x| <= max(tol |b|, atol); floats.
+        maxiter: the largest number of steps; int; ten times the number of unknowns by default.
         M: the preconditioner, a matrix or function near A's inverse.
 
-    Derivatives with respect to `b` and what A is made of are solutions of linear systems too.
+    Returns:
+        (x, None), where x has the structure, shapes and dtypes of `b`.
 
     Raises:
-        TypeError: for an `A` or `b` of the wrong type.
-        ValueError: for shapes that don't fit.
+        TypeError: `A` or `b` has a wrong type, or the sizes of a matrix and `b` differ.
+        ValueError: a matrix is not square, or `A`, `M` or `x0` does not fit `b`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -280,7 +286,19 @@ def cg(A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | N
 def bicgstab(
     A, b, x0=None, *, tol: float = 1e-05, atol: float = 0.0, maxiter: int | None = None, M=None
 ) -> tuple[Any, None]:
-    """(x, None) with A x = b for any square A, by stabilized biconjugate gradients. Arguments as for `cg`.
+    """Solves A x = b for any square A by stabilized biconjugate gradients.
+
+    Source: H. van der Vorst, "Bi-CGSTAB" (1992).
+
+    Args:
+        A, b, x0, tol, atol, maxiter, M: as for `cg`; b is of any shapes and a floating-point or complex dtype.
+
+    Returns:
+        (x, None), where x has the structure, shapes and dtypes of `b`.
+
+    Raises:
+        TypeError: `A` or `b` has a wrong type, or the sizes of a matrix and `b` differ.
+        ValueError: a matrix is not square, or `A`, `M` or `x0` does not fit `b`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -304,15 +322,25 @@ def gmres(
     M=None,
     solve_method: str = "batched",
 ) -> tuple[Any, Any]:
-    """(x, info) with A x = b for any square A, by generalized minimal residuals; info is -1 where x is not a number,
-    else 0.
+    """Solves A x = b for any square A by generalized minimal residuals.
 
-    Other arguments as for `cg`; `maxiter` counts restarts.
+    Source: Y. Saad and M. Schultz, "GMRES" (1986).
 
     Args:
-        restart: how large the Krylov space grows before the method begins again.
-        solve_method: 'batched' builds the whole space and then solves in it; 'incremental' looks at the residual after
-            each vector.
+        A, b, x0, tol, atol, M: as for `cg`; b is of any shapes and a floating-point or complex dtype.
+        restart: the largest dimension of the Krylov space, after which the method begins again; int.
+        maxiter: the largest number of restarts; int; ten times the number of unknowns by default.
+        solve_method: 'batched' builds the whole space and then solves in it; 'incremental' looks at the residual
+            after each vector.
+
+    Returns:
+        (x, info), where x has the structure, shapes and dtypes of `b`, and info is an integer scalar: -1 if x has a
+        NaN, otherwise 0.
+
+    Raises:
+        TypeError: `A` or `b` has a wrong type, or the sizes of a matrix and `b` differ.
+        ValueError: a matrix is not square, or `A`, `M` or `x0` does not fit `b`.
+        IndexError: `restart` is less than 1.
 
     Example:
         >>> import weft.numpy as jnp
