@@ -1,8 +1,10 @@
 """Docstrings of public functions say what they take, return and raise, with shapes and dtypes, and show an example."""
 
+import ast
 import importlib
 import inspect
 import re
+import textwrap
 
 import pytest
 
@@ -98,6 +100,12 @@ def functions():
                 yield pytest.param(function, not space.startswith(WITHOUT_ARRAYS), id=f"{space}.{name}")
 
 
+def raises(function):
+    """Whether the function itself has a raise statement."""
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+    return any(isinstance(node, ast.Raise) for node in ast.walk(ast.parse(source)))
+
+
 @pytest.mark.parametrize("function, arrays", list(functions()))
 def test_docstring(function, arrays):
     sections = dict(SECTIONS.findall(inspect.cleandoc(function.__doc__ or "") + "\n"))
@@ -107,6 +115,7 @@ def test_docstring(function, arrays):
     returns = sections.get("Returns", "")
     assert returns.strip(), "Returns is missing"
     assert ">>> " in sections.get("Example", ""), "Example is missing"
+    assert sections.get("Raises", "").strip() or not raises(function), "Raises is missing"
     types = sections.get("Args", "") + returns
     if arrays and not NO_ARRAYS.match(returns):
         assert DTYPE.search(types), "Args and Returns name no dtype"

@@ -759,6 +759,9 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
     Returns:
         (converted, values): a function of the arguments followed by the values, and a list of arrays of floats.
 
+    Raises:
+        TypeError: the function that is returned is called with arguments of another structure.
+
     Example:
         >>> import weft
         >>> f, extra = weft.closure_convert(lambda x: x + 1, 2.0)

@@ -187,7 +187,7 @@ def GeneralConvTranspose(
         apply_fun(params, inputs, rng=None) the outputs, of the dtype of the inputs.
 
     Raises:
-        ValueError: `padding` is unknown; `init_fun` and `apply_fun` raise it.
+        ValueError: `padding` is unknown; `apply_fun` raises it.
 
     Example:
         >>> import weft

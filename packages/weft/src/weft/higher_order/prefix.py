@@ -54,6 +54,10 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
     Returns:
         pytree like elems, of the same dtypes and shapes.
 
+    Raises:
+        TypeError: `fn` is not callable, or does not return what it takes.
+        ValueError: the axis does not exist, or the arrays have different sizes along it.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.lax.associative_scan(jnp.add, jnp.arange(5))

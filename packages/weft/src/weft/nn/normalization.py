@@ -225,6 +225,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     Returns:
         array of that dtype, the shape of x with one axis more.
 
+    Raises:
+        ValueError: `axis` is the name of a mapped axis whose size is not `num_classes`.
+
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.nn.one_hot(jnp.array([0, 2]), 3).tolist()

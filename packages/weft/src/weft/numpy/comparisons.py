@@ -166,6 +166,9 @@ def signbit(x: ArrayLike, /) -> Array:
     Returns:
         array of booleans, the shape of x.
 
+    Raises:
+        ValueError: `x` is complex.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.signbit(jnp.array([-0.0, 1.0]))

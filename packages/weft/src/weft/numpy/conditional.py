@@ -169,6 +169,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     Returns:
         array of the dtype and rank of filt.
 
+    Raises:
+        ConcretizationTypeError: the values are not known under a transformation.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.trim_zeros(jnp.array([0, 1, 0]))

@@ -613,6 +613,9 @@ def eye(
     Returns:
         array of that dtype and shape (N, M).
 
+    Raises:
+        ValueError: a size is negative, or `k` is not an integer.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.eye(2)

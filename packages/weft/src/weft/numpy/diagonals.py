@@ -70,6 +70,9 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     Returns:
         array of the dtype of v: shape (n + abs(k), n + abs(k)) for n elements, or the vector of a matrix's diagonal.
 
+    Raises:
+        ValueError: `v` does not have one or two axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.diag(jnp.array([1, 2])).tolist()
@@ -113,6 +116,9 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Returns:
         array of the dtype of a; its last axis is the diagonal, in place of the two axes.
+
+    Raises:
+        ValueError: `a` has fewer than two axes.
 
     Example:
         >>> import weft.numpy as jnp
@@ -161,6 +167,9 @@ def trace(
 
     Returns:
         array of that dtype and the shape of a without the two axes.
+
+    Raises:
+        ValueError: `a` has fewer than two axes, the two axes are the same, or `offset` is not an integer.
 
     Example:
         >>> import weft.numpy as jnp
@@ -349,6 +358,9 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     Returns:
         tuple of vectors of integers, one for each axis, each of shape (n,).
 
+    Raises:
+        ValueError: the axes of `arr` have different sizes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [i.tolist() for i in jnp.diag_indices_from(jnp.eye(2))]
@@ -371,6 +383,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
     Returns:
         array of the dtype and shape of a.
+
+    Raises:
+        NotImplementedError: `inplace` is not False, or `wrap` is True.
 
     Example:
         >>> import weft.numpy as jnp

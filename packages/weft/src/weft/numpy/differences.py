@@ -99,12 +99,15 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     """The differences of neighbours of the flattened array.
 
     Args:
-        ary: array of numbers or booleans, any shape.
+        ary: array of numbers, any shape.
         to_end: array of the dtype of ary that follows the differences; None for nothing.
         to_begin: array of the dtype of ary that precedes the differences; None for nothing.
 
     Returns:
         array of the dtype of ary, shape (n,).
+
+    Raises:
+        TypeError: `ary` is boolean.
 
     Example:
         >>> import weft.numpy as jnp
@@ -151,10 +154,15 @@ def gradient(
         f: array of numbers, any shape; at least two elements along each axis.
         *varargs: one spacing for all axes, or one for each: a number, or the vector of coordinates.
         axis: int, tuple of ints, or None for all: the axes.
-        edge_order: 1, the order of the differences at the ends.
+        edge_order: must be None; differences at the ends have order 1.
 
     Returns:
         array of floats or complex numbers of the shape of f, or a list of them, one for each axis.
+
+    Raises:
+        NotImplementedError: `edge_order` is given.
+        TypeError: there is neither one spacing nor one for each axis.
+        ValueError: an axis has fewer than two elements.
 
     Example:
         >>> import weft.numpy as jnp

@@ -85,6 +85,9 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns:
         array of floats, the broadcast shape.
 
+    Raises:
+        TypeError: an argument is complex.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.copysign(1., jnp.array([-2., 3.]))

@@ -112,6 +112,10 @@ def histogram_bin_edges(
     Returns:
         array of floats, shape (bins + 1,).
 
+    Raises:
+        TypeError: `bins` is the name of a method, which would look at values.
+        ValueError: the array is empty, and `range` is not given.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), 2).tolist()
@@ -158,6 +162,9 @@ def histogram(
 
     Returns:
         (counts, edges): floats of shape (bins,) and (bins + 1,).
+
+    Raises:
+        ValueError: the weights do not have the shape of the array.
 
     Example:
         >>> import weft.numpy as jnp
@@ -209,6 +216,10 @@ def histogram2d(
 
     Returns:
         (counts, edges along x, edges along y): numbers of shape (nx, ny); floats of shape (nx + 1,) and (ny + 1,).
+
+    Raises:
+        ValueError: `x` or `y` does not have one axis.
+        TypeError: `x` and `y` have different sizes.
 
     Example:
         >>> import weft.numpy as jnp

@@ -197,6 +197,11 @@ def repeat(
     Returns:
         array of the dtype of a, longer along the axis.
 
+    Raises:
+        ValueError: a count is negative, or there is neither one count nor one for each element of the axis.
+        ConcretizationTypeError: the counts are not known under a transformation, and `total_repeat_length` is not
+            given.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.repeat(jnp.arange(2), 2)

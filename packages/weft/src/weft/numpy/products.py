@@ -246,6 +246,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns:
         array of the dtype to which both promote, shape (..., m).
 
+    Raises:
+        ValueError: `x1` has fewer than two axes, `x2` has none, or their last axes have different sizes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.matvec(jnp.ones((2, 3)), jnp.ones(3))
@@ -269,6 +272,9 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Returns:
         array of the dtype to which both promote, shape (..., m).
+
+    Raises:
+        ValueError: `x1` has no axes, `x2` has fewer than two, or the sizes of the axis that is summed over differ.
 
     Example:
         >>> import weft.numpy as jnp
@@ -322,6 +328,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
     Returns:
         array of the dtype to which both promote, shape (n, m) for n and m elements.
+
+    Raises:
+        NotImplementedError: `out` is given.
 
     Example:
         >>> import weft.numpy as jnp

@@ -323,6 +323,9 @@ def median(
     Returns:
         array of floats, the shape of a without the axes.
 
+    Raises:
+        ValueError: `out` or `overwrite_input` is given, since arrays are immutable.
+
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.median(jnp.array([1., 4., 2.])))

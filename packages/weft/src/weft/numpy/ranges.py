@@ -338,6 +338,9 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     Returns:
         list of arrays, each of the dtype of its vector and the shape of the grid.
 
+    Raises:
+        ValueError: `copy` is False, `indexing` is unknown, or an array has more than one axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [g.shape for g in jnp.meshgrid(jnp.zeros(2), jnp.zeros(3))]
@@ -379,6 +382,9 @@ def indices(
 
     Returns:
         array of that dtype and shape (rank, *dimensions).
+
+    Raises:
+        TypeError: `dimensions` is not a sequence of integers.
 
     Example:
         >>> import weft.numpy as jnp

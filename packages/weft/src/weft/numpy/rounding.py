@@ -124,6 +124,10 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Returns:
         array of the dtype and shape of a.
 
+    Raises:
+        NotImplementedError: `out` is given, or integers are rounded to negative decimals.
+        ValueError: `a` is boolean.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.round(jnp.array([1.25, 2.5]), 1)

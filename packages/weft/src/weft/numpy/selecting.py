@@ -271,6 +271,12 @@ def compress(
     Returns:
         array of the dtype of a, of size `size` along the axis.
 
+    Raises:
+        ValueError: the condition does not have one axis, is true beyond the axis of `a`, or `size` is not positive or
+            exceeds the axis.
+        TracerBoolConversionError: the values of the condition are not known under a transformation, and `size` is not
+            given.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.compress(jnp.array([True, False]), jnp.array([1, 2]))
@@ -334,6 +340,9 @@ def delete(
 
     Returns:
         array of the dtype of arr, shorter along the axis.
+
+    Raises:
+        ValueError: a mask does not have the size of the axis.
 
     Example:
         >>> import weft.numpy as jnp

@@ -351,6 +351,9 @@ def isin(
     Returns:
         array of booleans, the shape of `element`.
 
+    Raises:
+        ValueError: the method is unknown.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.isin(jnp.array([1, 2]), jnp.array([2, 3]))

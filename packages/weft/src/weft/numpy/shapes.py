@@ -155,6 +155,9 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -
     Returns:
         array of the dtype of a, shape (n,).
 
+    Raises:
+        NotImplementedError: the order is 'K', which depends on how an array lies in memory.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.ravel(jnp.ones((2, 3))).shape
@@ -309,6 +312,9 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     Returns:
         array of the dtype of a, with axes in that order.
 
+    Raises:
+        ValueError: `start` is out of bounds.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
@@ -457,6 +463,9 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
     Returns:
         array of the dtype and shape of m.
 
+    Raises:
+        TypeError: an axis occurs twice.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.flip(jnp.arange(3))
@@ -561,6 +570,9 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
 
     Returns:
         array of the dtype and shape of a.
+
+    Raises:
+        ValueError: there are not as many shifts as axes.
 
     Example:
         >>> import weft.numpy as jnp

@@ -24,6 +24,10 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     Returns:
         list of arrays of the dtype of ary.
 
+    Raises:
+        ValueError: there are no sections, or the places to split at do not count upwards from 0 to the size of the
+            axis.
+
     Example:
         >>> import weft.numpy as jnp
         >>> [p.shape for p in jnp.array_split(jnp.arange(5), 2)]

@@ -210,6 +210,9 @@ def put_along_axis(
     Returns:
         array of the dtype and shape of arr.
 
+    Raises:
+        ValueError: `inplace` is not False.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 9., 1, inplace=False).tolist()
@@ -243,11 +246,16 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
         a: array of any dtype, any shape.
         ind: array of integers: positions in the flattened array.
         v: array, repeated as often as needed, which converts to the dtype of a.
-        mode: 'fill', 'clip' or 'wrap', or None: what becomes of positions out of bounds.
+        mode: what becomes of positions out of bounds: 'wrap' takes them modulo the size; 'clip' moves them to the
+            first or last position; None does so too, but counts negative positions from the end.
         inplace: bool, which must be False, since arrays are immutable.
 
     Returns:
         array of the dtype and shape of a.
+
+    Raises:
+        ValueError: `inplace` is not False, or the mode is unknown.
+        NotImplementedError: the mode is 'raise'.
 
     Example:
         >>> import weft.numpy as jnp
@@ -289,6 +297,10 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
 
     Returns:
         array of the dtype to which the choices promote, the broadcast shape.
+
+    Raises:
+        ValueError: `a` is not of integers, or an index names no choice with mode 'raise'.
+        ConcretizationTypeError: the mode is 'raise', and the values of `a` are not known under a transformation.
 
     Example:
         >>> import weft.numpy as jnp

@@ -154,6 +154,9 @@ def result_type(*args: ArrayLike | DTypeLike) -> ElementType:
     Returns:
         dtype.
 
+    Raises:
+        ValueError: there are no arguments.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.result_type(jnp.ones(2), 1) == jnp.float32

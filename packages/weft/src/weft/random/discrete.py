@@ -55,6 +55,9 @@ def permutation(
     Returns:
         array of integers, shape (x,), or of the dtype and shape of the array x.
 
+    Raises:
+        TypeError: `x` is a scalar that is not an integer.
+
     Example:
         >>> import weft
         >>> sorted(weft.random.permutation(weft.random.key(0), 4).tolist())

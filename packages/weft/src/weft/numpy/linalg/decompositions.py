@@ -278,6 +278,9 @@ def svd(
     Returns:
         (U, S, Vᴴ): arrays of the dtype of a, and S of floats, shape (..., k).
 
+    Raises:
+        ValueError: both `hermitian` and `subset_by_index` are given.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.svd(jnp.ones((3, 2)), full_matrices=False).U.shape

@@ -295,6 +295,9 @@ def matrix_rank(
     Returns:
         array of integers, shape (...).
 
+    Raises:
+        ValueError: both `rtol` and `tol` are given.
+
     Example:
         >>> import weft.numpy as jnp
         >>> int(jnp.linalg.matrix_rank(jnp.ones((3, 3))))

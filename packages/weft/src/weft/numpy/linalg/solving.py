@@ -167,6 +167,9 @@ def pinv(
     Returns:
         array of floats or complex numbers, shape (..., n, m).
 
+    Raises:
+        ValueError: `a` has fewer than two axes.
+
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]])).tolist()
@@ -200,6 +203,10 @@ def lstsq(
 
     Returns:
         (x, residuals, rank, singular values): x has shape (n,) or (n, k), the residuals (k,); the rank is an integer.
+
+    Raises:
+        TypeError: `a` does not have two axes, or `b` has neither one nor two.
+        ValueError: `a` and `b` have different numbers of rows.
 
     Example:
         >>> import weft.numpy as jnp

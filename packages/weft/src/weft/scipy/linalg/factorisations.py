@@ -255,6 +255,9 @@ def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
     Returns:
         (LU, pivots): an array of the dtype and shape of a, and int32 of shape (..., min(m, n)).
 
+    Raises:
+        ValueError: `a` is not a square matrix, or a stack of such.
+
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import linalg
@@ -279,6 +282,9 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False, ch
 
     Returns:
         array of floats or complex numbers, the shape of b.
+
+    Raises:
+        ValueError: `trans` is not 0, 1 or 2, or `b` does not fit the factors.
 
     Example:
         >>> import weft.numpy as jnp
