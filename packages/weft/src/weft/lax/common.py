@@ -39,7 +39,7 @@ def operand(name: str, x: Any, any_int: bool = False) -> Value:
 
 def on_device(x: Any) -> Any:
     """A host value as an array; arrays and tracers as they are."""
-    return dispatch.put(x) if isinstance(x, _HOST) or is_host_array(x) else x
+    return dispatch.put(x) if isinstance(x, _HOST) or not has_numpy and is_host_array(x) else x
 
 
 def only(name: str, **keywords: object) -> None:
