@@ -4,6 +4,9 @@ import { siteAt } from "./sites.js";
 import { dedent, pieces } from "./source.js";
 import { styles } from "./styles.js";
 
+/** How many cells there have been: their names differ, since readers of a screen choose among them by name. */
+let made = 0;
+
 /** All cells of the page, in no order. */
 const cells = new Set<WeftCell>();
 
@@ -32,7 +35,8 @@ export class WeftCell extends HTMLElement {
   static readonly observedAttributes = ["height", "hidden-code", "readonly", "autorun"];
 
   readonly #root: ShadowRoot;
-  readonly #frame = make("section", { className: "cell", ariaLabel: "Python cell" });
+  readonly #name = `Python cell ${++made}`;
+  readonly #frame = make("section", { className: "cell", ariaLabel: this.#name });
   readonly #source = make("div", { className: "source" });
   readonly #output = make("div", { className: "output" });
   readonly #state = make("span", { className: "state" });
@@ -171,7 +175,7 @@ export class WeftCell extends HTMLElement {
 
   /** The code without an editor. */
   #paint(): void {
-    const pre = make("pre", { tabIndex: 0, ariaLabel: "Python code. Enter edits it, Shift+Enter runs it." });
+    const pre = make("pre", { tabIndex: 0, ariaLabel: `Code of ${this.#name}. Enter edits it, Shift+Enter runs it.` });
     pre.setAttribute("role", "region");
     const code = make("code");
     for (const { kind, text } of pieces(this.#code))

@@ -65,7 +65,7 @@ test("options: runs once it is in sight, in chosen colours, without code", async
   ];
   const address = `${site}?embed&run&theme=dark&hide=code${fragment(cells, "notebook")}`;
   const frame = await host(page, site, `<div style="height: 3000px"></div>${frameOf(address)}`);
-  await expect(frame.locator("h1")).toHaveText("Heading");
+  await expect(frame.locator("main h1")).toHaveText("Heading");
   await page.waitForTimeout(500);
   await expect(frame.locator(".output").last()).toBeEmpty();
   await page.locator("iframe").scrollIntoViewIfNeeded();

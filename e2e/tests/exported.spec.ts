@@ -243,7 +243,7 @@ test("the page of a program runs it on what is typed, and says what can't be", a
   expect(difference([...got], values("transformer").want["logits"]!)).toBeLessThan(1e-5);
   await page.goto(`${exports}digits/step.html`);
   await expect(status).toContainText("on WebAssembly");
-  await expect(results.locator(".result h3").first()).toHaveText("result[0][0].b1");
+  await expect(results.locator(".result h2").first()).toHaveText("result[0][0].b1");
 });
 
 test("the page chooses fields by type, as the exporter says, and draws the results", async ({ page, exports }) => {

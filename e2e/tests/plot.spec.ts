@@ -21,7 +21,14 @@ test("figures of all kinds are shown once, the last value too", async ({ playgro
   );
   expect(text).toBe("");
   await expect(page.locator(".weft-figure")).toHaveCount(3);
-  await expect(page.locator(".figure-panel h4")).toHaveText(["cubes", "picture", "levels", "counts", "cells", ""]);
+  await expect(page.locator(".figure-panel .figure-name")).toHaveText([
+    "cubes",
+    "picture",
+    "levels",
+    "counts",
+    "cells",
+    "",
+  ]);
   await expect(page.locator(".figure-plot canvas")).toHaveCount(6);
   await expect(page.locator(".figure-legend button")).toHaveText(["up", "down"]);
   await expect(page.locator(".figure-failure:visible")).toHaveCount(0);

@@ -30,12 +30,12 @@ run.append(create("span", { textContent: "Run" }));
 const stop = button("Stop", () => started?.stop());
 const elsewhere = button("", () => void openElsewhere(), { title: "Open a copy in the playground" });
 elsewhere.append(create("span", { className: "wide", textContent: "Open in " }), "playground");
-const title = create("span", { className: "embed-title" });
+const title = create("h1", { className: "embed-title" });
 const state = create("span", { id: "state", role: "status" });
 const timings = create("dl", { hidden: true });
 const place = byId("document");
 document.querySelector(".bar")!.replaceChildren(run, stop, state, title, elsewhere);
-for (const id of ["menu", "host", "notices", "library", "embed", "open-file"]) byId(id).remove();
+for (const id of ["host", "notices", "library", "embed", "open-file"]) byId(id).remove();
 document.querySelector("footer")!.remove();
 
 let shown: Document | null = null;

@@ -24,6 +24,8 @@ import { onTheme, useTheme } from "./theme.js";
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 const modifier = isMac ? "⌘" : "Ctrl";
+/** A device that is only touched has no such keys, as far as one can tell. */
+const hasKeys = matchMedia("(any-hover: hover)").matches;
 const runButton = byId<HTMLButtonElement>("run");
 const stopButton = byId<HTMLButtonElement>("stop");
 const notices = new Notices(byId("notices"));
@@ -109,7 +111,10 @@ const desk = new Desk({
     if (!document.origin || shelf.isKept(document)) settings.set("document", document.id);
   },
   openSource: (module, line, text) => showSource(module, line, text),
-  welcome: ["Python runs in this page; nothing you write leaves it.", `Press ${modifier}-Enter to run the program.`],
+  welcome: [
+    "Python runs in this page; nothing you write leaves it.",
+    hasKeys ? `Press ${modifier}-Enter to run the program.` : "Press Run to run the program.",
+  ],
 });
 
 const examples = new Examples(site, document.baseURI);

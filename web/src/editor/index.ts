@@ -155,7 +155,7 @@ export function createEditor(options: EditorOptions): Editor {
         later.of(language === "markdown" ? EditorView.lineWrapping : []),
         common,
         keys,
-        EditorView.contentAttributes.of({ "aria-label": label }),
+        EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) onChange(update.state.doc.toString());
         }),

@@ -37,7 +37,7 @@ export function showSource(module: string, line: number, text: string, place: No
         search({ top: true }),
         keymap.of([...defaultKeymap, ...searchKeymap]),
         highlightActiveLine(),
-        EditorView.contentAttributes.of({ "aria-label": `Source of ${module}, to read` }),
+        EditorView.contentAttributes.of({ "aria-label": `Source of ${module}, to read`, tabindex: "0" }),
       ],
     }),
   });

@@ -62,7 +62,7 @@ function grow(numbers: Numbers, more: Numbers, capacity: Map<Numbers, Float64Arr
 /** One panel on the page. */
 class PanelView {
   readonly element = tag("section", "figure-panel", "");
-  private readonly heading = tag("h4", "", "");
+  private readonly heading = tag("div", "figure-name", "");
   private readonly legend = tag("div", "figure-legend", "");
   private readonly plot = tag("div", "figure-plot", "");
   private readonly canvas = tag("div", "", "");

@@ -150,7 +150,7 @@ export class CellView {
     actions.className = "cell-actions";
     actions.append(
       this.state,
-      button(isCode ? "Make it Markdown" : "Make it Python", isCode ? "M↓" : "Py", () =>
+      button(isCode ? "Make it Markdown" : "Make it Python", isCode ? "M↓" : "Python", () =>
         neighbours.setKind(this, isCode ? "markdown" : "code"),
       ),
       button("Move up", "↑", () => neighbours.move(this, -1)),

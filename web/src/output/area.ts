@@ -192,7 +192,10 @@ export class OutputArea {
       held.renderer.element.replaceWith(renderer.element);
     } else if (this.elsewhere?.mimes.has(mime)) {
       this.begin();
-      this.elsewhere.element.append(renderer.element);
+      const { element } = this.elsewhere;
+      // What came first stays where it is: figures stand above the text only if there was none yet.
+      if (element.childElementCount === 0) element.classList.toggle("after", this.element.childElementCount > 0);
+      element.append(renderer.element);
     } else this.append(renderer.element);
     this.shown.set(name, { mime, renderer, bundle });
     void renderer.show(bundle.data[mime] ?? bundle.data["text/plain"] ?? "", bundle.buffers, run);

@@ -102,7 +102,7 @@ class Demo {
 
   private framed(slot: Slot, { element }: Field): HTMLElement {
     const type = make("code", { className: "type", textContent: typeOf(slot.spec) });
-    const head = make("header", {}, make("h3", { textContent: slot.path }), type);
+    const head = make("header", {}, make("h2", { textContent: slot.path }), type);
     const about = slot.about ? [make("p", { className: "about", textContent: slot.about })] : [];
     return make("section", { className: "input" }, head, ...about, element);
   }

@@ -133,7 +133,7 @@ function body(slot: Slot, leaf: Leaf): HTMLElement {
 /** What a result looks like. */
 export function result(slot: Slot, leaf: Leaf): HTMLElement {
   const type = make("code", { className: "type", textContent: typeOf(slot.spec) });
-  const head = make("header", {}, make("h3", { textContent: slot.path.replace(/^result\./, "") }), type);
+  const head = make("header", {}, make("h2", { textContent: slot.path.replace(/^result\./, "") }), type);
   if (ArrayBuffer.isView(leaf))
     head.append(button(".npy", () => download(`${slot.path}.npy`, writeNpy(slot, leaf as TypedArray))));
   const about = slot.about ? [make("p", { className: "about", textContent: slot.about })] : [];
