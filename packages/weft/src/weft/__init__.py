@@ -104,7 +104,7 @@ from .base.tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
-if TYPE_CHECKING:  # what loads when it is first used
+if TYPE_CHECKING:  # loaded on first use
     from . import (
         ad_checkpoint,
         custom_batching,
@@ -192,7 +192,7 @@ _ROOMS = (
     " avals mesh"
 ).split()
 
-if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__ = _lazy.find
 
     def __dir__():

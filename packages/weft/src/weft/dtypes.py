@@ -19,7 +19,7 @@ from .base.errors import (
     TypePromotionError as TypePromotionError,
 )
 
-if not _TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not _TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
 
     def __getattr__(name: str) -> _Any:
         if name == "KeyDType":  # as keys pickled before the type moved name it (decision 028)

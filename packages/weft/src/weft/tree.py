@@ -45,7 +45,7 @@ _PICKLED = {
     "Partial": _registration,
 }
 
-if not _TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not _TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
 
     def __getattr__(name: str) -> _Any:
         if name in _PICKLED:

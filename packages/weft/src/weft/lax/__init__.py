@@ -19,7 +19,7 @@ from .shape import *
 from .transcendental import *
 from .unary import *
 
-if TYPE_CHECKING:  # what loads when it is first used
+if TYPE_CHECKING:  # loaded on first use
     from . import linalg
     from .approximate import *
     from .barriers import *
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # what loads when it is first used
 
 map = _map
 
-# families that a program may never need load when they are first used; a type checker sees them above
+# families that many programs never need are loaded on first use; a type checker sees them above
 _lazy = _LazyNames(
     globals(),
     {
@@ -61,7 +61,7 @@ _lazy = _LazyNames(
         "placement": "with_sharding_constraint",
         "exchange": "precv psend ragged_all_to_all",
         "window_reductions": "padtype_to_pads reduce_window reduce_window_shape_tuple",
-        # by the names that jax.lax gives them
+        # under the names that they have in jax.lax
         "primitives": (
             "abs_p acos_p acosh_p add_p after_all_p all_gather_p all_to_all_p and_p approx_top_k_p argmax_p"
             " argmin_p asin_p asinh_p atan2_p atan_p atanh_p axis_index_p bitcast_convert_type_p"
@@ -86,7 +86,7 @@ _lazy = _LazyNames(
 )
 
 
-if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __all__ = [
         *[name for name in dir() if not name.startswith("_") and name != "TYPE_CHECKING"],
         *_lazy.names(),

@@ -43,9 +43,9 @@ def on_device(x: Any) -> Any:
 
 
 def only(name: str, **keywords: object) -> None:
-    """Raises for keywords of JAX's signatures that have no meaning here when they are given a value."""
+    """Raises if a keyword of JAX's signature that has no meaning here is given a value."""
     for key, value in keywords.items():
-        # over no axes: what types say
+        # over no axes, as in the types
         if value is not None and not (isinstance(value, NamedSharding) and not value.mesh.axis_names):
             raise NotImplementedError(f"{name}: {key}={value!r} has no effect on weft's backends; leave {key} out.")
 
@@ -71,7 +71,7 @@ def static_int(what: str, value: Any) -> int:
 
 
 def static_size(what: str, value: Any) -> Size:
-    """A concrete integer, or a symbolic dimension as it is: what may be a size, or a place along an axis."""
+    """A size or a position along an axis: a concrete integer, or a symbolic dimension, which is returned as it is."""
     return value if isinstance(value, SymbolicSize) else static_int(what, value)
 
 

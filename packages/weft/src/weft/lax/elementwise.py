@@ -1,4 +1,4 @@
-"""Elementwise functions of `weft.lax`: operands of one dtype; scalars and sizes of 1 broadcast, ranks do not."""
+"""Elementwise functions of `weft.lax`. Operands have one dtype and one rank; scalars and axes of size 1 broadcast."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _row(table: Value, i: Value) -> Value:
 
 
 class Sent:
-    """What `psend` returns and `precv` takes: a value on its way."""
+    """A value that has been sent and not yet received: `psend` returns it, and `precv` takes it."""
 
     __slots__ = ("value", "route")
 

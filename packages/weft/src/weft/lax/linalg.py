@@ -368,7 +368,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
 
 def _single(primitive: Primitive, *xs: Value, **params: Any) -> Value:
-    """What the primitive gives, in single precision where the operands are of 16 bits."""
+    """Applies the primitive; operands of 16 bits are computed in single precision."""
     narrow = {dt for dt in map(dtype_of, xs) if dtypes.is_inexact(dt) and dtypes.bits(dt) == 16}
     if not narrow or len(set(map(dtype_of, xs))) > 1:
         return primitive.bind(*xs, **params)

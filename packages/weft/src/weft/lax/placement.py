@@ -1,4 +1,4 @@
-"""Where values lie."""
+"""Functions of `weft.lax` that place values on devices."""
 
 from __future__ import annotations
 

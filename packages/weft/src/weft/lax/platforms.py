@@ -59,5 +59,5 @@ def platform_dependent(
     def call(*operands: Value) -> Any:
         return choose(platform_index_p.bind(platforms=tuple(platforms)), funs, operands, "platform_dependent")
 
-    # where it runs is known once a program is compiled
+    # the platform is known only when the program is compiled
     return call(*args) if isinstance(current_trace(), JaxprTrace) else inner_jit(call, name="platform_dependent")(*args)

@@ -100,7 +100,7 @@ def _qdwh(x: Value, max_iterations: int, eps: float, masked: bool, *sizes: Value
     # ‖x‖₂² <= ‖x‖₁ ‖x‖_∞
     bound = sqrt(mul(reduce_max(reduce_sum(entries, (0,)), (0,)), reduce_max(reduce_sum(entries, (1,)), (0,))))
     u = div(x, convert(select(gt(bound, scalar_like(bound, 0)), bound, full((), 1, dtype_of(bound))), dtype_of(x)))
-    # how small singular values may be, and so the first steps, are known beforehand
+    # the lower bound on singular values, and so the first steps, are known beforehand
     low, count, moved = float(limits.finfo(dtype_of(x)).eps), 0, full((), math.inf, dtype_of(bound))
     while count < max_iterations and _weights(low)[2] > 100:
         weights = _weights(low)

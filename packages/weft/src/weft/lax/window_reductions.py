@@ -1,4 +1,4 @@
-"""Windows of `weft.lax`: reduce_window and its shapes, and what a padding's name stands for."""
+"""Windows of `weft.lax`: reduce_window, its shapes, and the meaning of the names of paddings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
-# What a computation is when its jaxpr is one operation, and the initial value that makes it so.
+# The reduction for a jaxpr of one operation, and the initial value with which it is equivalent.
 _MONOIDS = {
     "add": (ops.reduce_window_sum_p, lambda dt: 0),
     "max": (ops.reduce_window_max_p, ops.lowest),

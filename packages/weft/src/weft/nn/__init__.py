@@ -7,11 +7,11 @@ from . import initializers
 from .activations import *
 from .normalization import *
 
-if TYPE_CHECKING:  # what loads when it is first used
+if TYPE_CHECKING:  # loaded on first use
     from .attention import *
     from .scaled import *
 
-# families that load when they are first used
+# families that are loaded on first use
 _lazy = _LazyNames(
     globals(),
     {
@@ -20,7 +20,7 @@ _lazy = _LazyNames(
     },
 )
 
-if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __all__ = [
         "celu",
         "elu",

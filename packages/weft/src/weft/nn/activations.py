@@ -1,4 +1,4 @@
-"""Activation functions and their normalising relatives."""
+"""Activation functions, and related functions that normalize."""
 
 from __future__ import annotations
 
@@ -571,7 +571,7 @@ def log1mexp(x: ArrayLike) -> Array:
 
 
 def _of_rank(name: str, axis: Any, rank: int) -> tuple[Any, ...]:
-    """Axes whose sizes are needed; IndexError where there are fewer."""
+    """Axes whose sizes are needed, as a tuple. Raises IndexError if the array has fewer axes."""
     try:
         return _axes(axis, rank)
     except ValueError as e:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dot_product_attention"]
 _NAME = "dot_product_attention"
-_LOW = -0.7 * 3.4028234663852886e38  # lower than any logit; two of them still have a difference
+_LOW = -0.7 * 3.4028234663852886e38  # lower than any logit, but finite: a difference of two is 0 and not NaN
 
 
 def _error(text: str) -> ValueError:
@@ -58,7 +58,7 @@ def _per_head(name: str, x: Value, sizes: tuple[Any, ...], groups: int) -> Value
 
 
 def _lengths(name: str, lengths: Value, batch: int, size: int) -> Value:
-    """(batch, size): which places lie before the length of their sequence."""
+    """A mask (batch, size) of the positions before the end of their sequence."""
     lengths = on_device(operand(_NAME, lengths))
     if dtype_of(lengths) != dtypes.int32 or shape_of(lengths) != (batch,):
         raise _error(

@@ -276,7 +276,7 @@ def variance_scaling(
 
 
 def _in_disk(key: Value, shape: tuple[Size, ...], dt: ElementType, is_uniform: bool) -> Value:
-    """Complex numbers with uniform angles: uniform in the unit disk, or normal ones cut at the absolute value 2."""
+    """Complex numbers with uniform angles: uniform in the unit disk, or normal and cut at the absolute value 2."""
     for_radius, for_angle = random.split(key)
     t = random.uniform(for_radius, shape, dtypes.real_of(dt))
     radius = linear.convert(transcendental.sqrt(t) if is_uniform else t, dt)

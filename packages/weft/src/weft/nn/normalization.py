@@ -39,13 +39,13 @@ def _logits(name: str, x: Value) -> Any:
 
 
 def _shifted(x: Value, axes: tuple[int, ...], where_: Value, names: tuple[Any, ...] = ()) -> Value:
-    """(x minus its maximum without derivative)."""
+    """x minus its maximum; the maximum is treated as a constant."""
     top = (
         reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_)
         if where_ is not None
         else _max_with_floor(x, axes)
     )
-    if where_ is not None:  # what is masked gives no derivative, even where nothing is left
+    if where_ is not None:  # masked elements have no derivative, even if all are masked
         x = where(where_, x, -math.inf)
     top = linear.stop_gradient_p.bind(linear.expand_dims(top, axes))
     return el.sub(x, pmax(top, names) if names else top)

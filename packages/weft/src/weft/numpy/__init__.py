@@ -31,7 +31,7 @@ from ..runtime.array import Array as _Array
 from . import array_methods as _array_methods
 from . import creation as _creation
 
-if TYPE_CHECKING:  # what loads when it is first used
+if TYPE_CHECKING:  # loaded on first use
     from . import fft, linalg
     from .comparisons import *
     from .complex_parts import *
@@ -153,7 +153,7 @@ _lazy = _LazyNames(
 )
 
 
-if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __getattr__ = _lazy.find
 
     def __dir__():
@@ -166,7 +166,7 @@ if not TYPE_CHECKING:  # which would take any name that this module lacks for on
         return sorted({*own, *_lazy.names()})
 
 
-# the function einsum and the module that holds it have one name; the function is what users mean
+# the function einsum and its module have the same name; users mean the function
 from .einsum import einsum as einsum, einsum_path as einsum_path  # noqa: E402
 
 __array_api_version__ = "2025.12"

@@ -334,7 +334,7 @@ def copy(self: Value) -> Array:
 
 
 def __reduce__(self: Value) -> str | tuple[Any, ...]:
-    """The value and the type are what a pickle holds; a loaded array is uncommitted, on the default device."""
+    """Pickles hold the value and the type. A loaded array is uncommitted, on the default device."""
     return _loaded, (
         bytes(to_bytes(_concrete(self, ConcretizationTypeError, "a traced value can't be pickled"))),
         self.aval,
@@ -346,7 +346,7 @@ def _loaded(data: bytes, aval: AbstractValue) -> Value:
 
 
 def _rounded(self: Value, ndigits: int | None = None) -> Value:
-    """round(x) is integers, as of Python's numbers; round(x, n) has the dtype of x."""
+    """round(x) gives integers, as for Python's numbers; round(x, n) has the dtype of x."""
     return shapes.astype(rounding.round(self), int) if ndigits is None else rounding.round(self, ndigits)
 
 

@@ -42,7 +42,7 @@ def _truths(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
 
 
 def _compared(op: Callable[..., Array], strict: Callable[..., Array], x: Any, y: Any) -> Array:
-    """A comparison; those of complex numbers are lexicographic: real parts first."""
+    """A comparison. Complex numbers are compared lexicographically, real parts first."""
     if not dtypes.is_complex(dtype_of(x)):
         return op(x, y)
     same = el.eq(el.real(x), el.real(y))

@@ -98,7 +98,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         True
     """
     z = operand("angle", z)
-    # of one real number JAX gives the default float
+    # for a single real number JAX returns the default float
     if not dtypes.is_inexact(dtype_of(z)) or dtypes.is_float(dtype_of(z)) and not shape_of(z):
         z = linear.convert(z, float_dtype())
     z = on_device(z)

@@ -203,7 +203,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
 
 
 def _nonzero_along(flat: list[Any], shape: tuple[Any, ...], axis: int) -> list[Any]:
-    """For each place along an axis, whether something there is not zero."""
+    """For each position along an axis, whether any element there is not zero."""
     stride = math.prod(shape[axis + 1 :])
     flags = [False] * shape[axis]
     for k, value in enumerate(flat):

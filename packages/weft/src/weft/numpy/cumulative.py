@@ -54,7 +54,7 @@ def cumulative(
     dtype: DTypeLike | None,
     out: None,
 ) -> Array:
-    """`run`, for what users give as axis and dtype."""
+    """`run` for the axis and dtype that a user gave."""
     no_out(name, out)
     x = operand(name, a)
     dt = asked_dtype(name, dtype)
@@ -151,7 +151,7 @@ def cumulative_sum(
         >>> import weft.numpy as jnp
         >>> y = jnp.cumulative_sum(jnp.array([1, 2]), include_initial=True)
     """
-    if dtype is None:  # the standard asks it of the product too, but JAX does not do it
+    if dtype is None:  # the standard requires it of the product too, but JAX does not do it
         dtype = accumulator(dtype_of(operand("cumulative_sum", x)))
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 

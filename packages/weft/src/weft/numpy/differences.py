@@ -127,8 +127,8 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 
 def _gradient_at(x: Value, places: Any, d: int, at: Value) -> Value:
-    """Differences along an axis whose points have coordinates: those of both sides, weighted so that parabolas come
-    out right.
+    """Derivatives along an axis whose points have coordinates: the differences on both sides, weighted so that they are
+    exact for parabolas.
     """
     n = shape_of(x)[d]
     if shape_of(places) != (n,):
@@ -337,7 +337,7 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, period: f
     """
     (x,) = promote_inexact("unwrap", p)
     no_complex("unwrap", x)
-    # integers in whole periods stay integers
+    # integers with an integer period stay integers
     given = promotion.promote((get_aval(p).dtype, False), (get_aval(period).dtype, True))[0]
     x = linear.convert(on_device(x), given if dtypes.is_inexact(given) else float_dtype())
     axis = canonical_axis(axis, len(shape_of(x)))

@@ -124,7 +124,7 @@ def _squeeze_ones(x: Value, labels: list[str], sizes: dict[str, int]) -> tuple[A
 def _pair(
     x: Value, xl: list[str], y: Value, yl: list[str], keep: set[str], dot: Callable[..., Any]
 ) -> tuple[Any, list[Any]]:
-    """The product of two operands, summed over the labels that nobody else needs."""
+    """The product of two operands, summed over the labels that occur nowhere else."""
     x, xl = _sum_out(x, xl, keep | set(yl))
     y, yl = _sum_out(y, yl, keep | set(xl))
     both = [c for c in xl if c in yl]
@@ -176,7 +176,7 @@ def _opt_einsum() -> Any:
 
 
 def _path(terms: list[Any], out: list[Any], sizes: dict[Any, Any], optimize: Any) -> list[tuple[Any, ...]]:
-    """Which operands are contracted, one step after another: their places, the result going behind the others."""
+    """The positions of the operands that each step contracts. The result of a step is appended to the operands."""
     n = len(terms)
     if not isinstance(optimize, (str, bool)):
         path = [tuple(operator.index(k) for k in step) for step in optimize]

@@ -1,4 +1,4 @@
-"""Elementary functions of `weft.numpy`: of real and complex numbers, and of integers as floats."""
+"""Elementary functions of `weft.numpy`. They take real and complex numbers; integers become floats."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _example = elementwise_example("jnp.array([0.5, 0.25])", _TAKES, _GIVES)
 
 
 def _real(name: str, x: ArrayLike) -> Any:
-    """`x`, integers as floats."""
-    if getattr(x, "dtype", None) in _INEXACT:  # what most calls have needs no promotion
+    """`x`; integers become floats."""
+    if getattr(x, "dtype", None) in _INEXACT:  # most calls need no promotion
         return x
     return promote_inexact(name, x)[0]
 
@@ -72,7 +72,7 @@ def _log10(x: Any) -> Array:
 
 
 def _logarithm(x: Any, base: int) -> Array:
-    x = linear.convert(x, dtype_of(x))  # of numbers JAX gives no weak type
+    x = linear.convert(x, dtype_of(x))  # for Python numbers JAX returns no weak type
     return el.div(transcendental.log(x), scalar_like(x, math.log(base)))
 
 

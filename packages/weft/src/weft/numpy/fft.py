@@ -79,7 +79,7 @@ def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> 
             if kind == FftType.RFFT
             else dtype_of(x)
         )
-        # of no numbers there are none
+        # without elements there is nothing to transform
         out = linear.full((*shape_of(x)[: rank - len(axes)], *have[:-1], last), 0, dt)
         return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
     x = _fit(x, (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes)
@@ -552,7 +552,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 
 
 def _samples(name: str, n: int, d: Value) -> tuple[Value, Value]:
-    """`n`, which must be a number known now, and `d`, which may be traced."""
+    """`n`, which must be concrete, and `d`, which may be traced."""
     if isinstance(n, (list, tuple)) or getattr(n, "shape", ()) != ():
         raise ValueError(f"The n argument of weft.numpy.fft.{name} only takes an int. Got n = {n}.")
     if isinstance(d, (list, tuple)):

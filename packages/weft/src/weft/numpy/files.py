@@ -113,7 +113,7 @@ def _refuse(what: str) -> NoReturn:
 
 
 def _header(data: bytes) -> tuple[str, bool, tuple[int, ...], int]:
-    """The type, the order and the shape that a .npy file says it has, and where its elements begin."""
+    """The dtype, the order and the shape in the header of a .npy file, and where its elements begin."""
     if data[:6] != _MAGIC:
         _refuse("it does not begin with \\x93NUMPY")
     if len(data) < 12 or data[6] not in (1, 2, 3) or data[7]:
@@ -169,7 +169,7 @@ def _parse(data: bytes) -> HostArray:
     if not fortran or len(shape) < 2:
         return host
     flat, rows = unpack(host.data, name), []
-    for k in range(n):  # the k-th element in row-major order lies where its indices, read backwards, say
+    for k in range(n):  # the k-th element in row-major order lies at the place of its indices in reverse order
         at, stride, rest = 0, n, k
         for size in reversed(shape):
             stride //= size
@@ -312,7 +312,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
         ) from None
     if len(values) < count:
         raise ValueError(f"fromstring: {count} numbers were asked for, but the text has {len(values)}.")
-    if dtypes.is_int(dt):  # as C reads them: what is too large wraps
+    if dtypes.is_int(dt):  # as in C: values that are too large wrap
         bits = dtypes.bits(dt)
         values = [v & (1 << bits) - 1 for v in values]
         values = [v - (1 << bits) if dtypes.is_signed(dt) and v >> (bits - 1) else v for v in values]

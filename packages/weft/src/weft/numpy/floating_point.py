@@ -238,7 +238,7 @@ def iscomplexobj(x: ArrayLike) -> bool:
         >>> jnp.iscomplexobj(jnp.ones(2))
         False
     """
-    if x is None or isinstance(x, str):  # as NumPy, which asks what array these would be
+    if x is None or isinstance(x, str):  # as NumPy, which converts them to an array first
         return False
     if isinstance(x, (list, tuple)):
         return any(map(iscomplexobj, x))

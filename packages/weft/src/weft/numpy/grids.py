@@ -23,7 +23,7 @@ __all__ = ["c_", "index_exp", "iterable", "ix_", "mask_indices", "mgrid", "ogrid
 
 
 def _from_slice(name: str, s: slice) -> Value:
-    """The numbers that a slice names; an imaginary step says how many there are, both ends included."""
+    """The numbers of a slice. An imaginary step is their count, both ends included."""
     if not isinstance(s, slice):
         raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {s!r}.")
     start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step

@@ -292,12 +292,12 @@ def histogramdd(
     places = []
     for x, e in zip(columns, edges):
         place = searchsorted(e, x, "right")
-        # the last box has its upper edge
+        # the last bin includes its upper edge
         places.append(where(comparisons.equal(x, e[-1]), ufuncs.subtract(place, 1), place))
     shape = tuple(shape_of(e)[0] + 1 for e in edges)
     boxes = ravel_multi_index(tuple(places), shape, mode="clip")
     counts = bincount(boxes, weights, length=math.prod(shape)).reshape(shape)
-    counts = counts[(slice(1, -1),) * rank]  # without what lies outside of the edges
+    counts = counts[(slice(1, -1),) * rank]  # drops the bins outside of the edges
     if density:
         counts = ufuncs.divide(counts, reductions.sum(counts))
         for width in ix_(*[diff(e) for e in edges]):

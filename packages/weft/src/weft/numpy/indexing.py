@@ -208,7 +208,7 @@ def _slice(i: slice, n: Size, position: int) -> Window | Strided:
 
 
 def _symbolic_slice(start: Any, stop: Any, step: Any, n: Size) -> Window | Strided:
-    """The same where a bound or the axis has a symbolic size; positions are clamped as for numbers."""
+    """The same for a bound or an axis of symbolic size. Positions are clamped as for numbers."""
     step = 1 if step is None else step
     if isinstance(step, SymbolicSize) or step == 0:
         raise ValueError(f"the step of a slice must be an integer other than zero, got {step}.")
@@ -229,7 +229,7 @@ class IndexPlan(NamedTuple):
     offset: tuple[Any, ...]  # which result axes (without new ones) are windows
     shape: tuple[Any, ...]  # the result's shape, without new axes
     new_axes: tuple[Any, ...]  # positions of new axes in the result
-    static: bool  # every index is a number known now
+    static: bool  # every index is a concrete number
 
 
 def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> IndexPlan:

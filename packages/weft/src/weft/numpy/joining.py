@@ -42,7 +42,7 @@ Arrays: TypeAlias = "Array | np.ndarray[Any, Any] | Sequence[ArrayLike]"
 
 
 def sequence(name: str, arrays: Arrays) -> list[Any]:
-    """What functions of several arrays take: a sequence of arrays, or the rows of one."""
+    """The arrays that a function of several arrays gets: a sequence of them, or the rows of one."""
     if getattr(arrays, "shape", None) == ():
         raise (
             TypeError(f"{name} takes a sequence of arrays, got one of shape ().")

@@ -24,7 +24,7 @@ __all__ = ["packbits", "unpackbits"]
 
 
 def _shifts(name: str, bitorder: str) -> Value:
-    """How far each bit of a byte is from its lowest, in the order in which the bits stand."""
+    """The shift of each bit of a byte from the lowest one, in the order of the bits."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: bitorder must be 'little' or 'big', got {bitorder!r}.")
     up = ops.iota(dtypes.uint8, (8,), 0)

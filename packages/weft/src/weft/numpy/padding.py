@@ -196,8 +196,8 @@ def _statistic(x: Value, d: int, mode: str) -> Value:
 
 
 def _mirrored(i: int, n: int, mode: str) -> tuple[int, int, int, int]:
-    """What stands at position i of an odd extension: factor and place of an element, and factors of the last and the
-    first.
+    """Position i of an odd extension: the factor and the position of an element, and the factors of the last and the
+    first element.
     """
     period = 2 * n if mode == "symmetric" else max(2 * (n - 1), 1)
     turns, i = divmod(i, period)
@@ -218,7 +218,7 @@ def _odd(x: Value, d: int, rows: list[Any]) -> Value:
 
 
 def _source(i: int, n: int, mode: str) -> int:
-    """Which element of an axis of size n stands at position i outside of it."""
+    """The element of an axis of size n that position i outside of it gets."""
     if mode == "edge":
         return min(max(i, 0), n - 1)
     if mode == "wrap":

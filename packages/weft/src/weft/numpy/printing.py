@@ -38,7 +38,7 @@ _DEFAULTS = {
     "override_repr": None,
 }
 _own: ContextVar[dict[Any, Any]] = ContextVar("printoptions", default=_DEFAULTS)
-# from here on floats of a dtype print in scientific notation
+# floats from this size on print in scientific notation, by dtype
 _LARGE = {"float32": 1e6, "complex64": 1e6, "float16": 1e3}
 _DIGITS = {
     "float64": ("d", 17),
@@ -130,7 +130,7 @@ def _changed(
     legacy: Any = None,
     override_repr: Any = None,
 ) -> dict[Any, Any]:
-    """The options of where NumPy is absent, with changes."""
+    """The print options, with changes, where NumPy is absent."""
     given = dict(
         edgeitems=edgeitems,
         threshold=threshold,
@@ -283,7 +283,7 @@ _FORMATTERS = {
 
 def _formatter(values: list[Any], dt: ElementType, options: dict[Any, Any], scalar: bool) -> Callable[..., Any]:
     kind, name = dtypes.kind(dt), dtypes.name(dt)
-    # what NumPy knows as objects
+    # dtypes that NumPy stores as objects
     narrow = kind in "iu" and dtypes.bits(dt) < 8 or kind == "f" and name not in _DIGITS
     given = {k: f for k, f in (options["formatter"] or {}).items() if f is not None}
     for key in ("numpystr", "str_kind", "all") if narrow else _FORMATTERS[kind]:
@@ -318,7 +318,7 @@ def _formatter(values: list[Any], dt: ElementType, options: dict[Any, Any], scal
 
 
 def _shown(data: Any, shape: tuple[Any, ...], edge: int | None) -> list[Any]:
-    """The elements that are printed, flat."""
+    """The elements that are printed, as a flat list."""
     if not shape:
         return [data]
     rows = data if edge is None or len(data) <= 2 * edge else data[:edge] + data[len(data) - max(edge, 1) :]
@@ -334,7 +334,7 @@ def array_text(
     suffix: str = "",
     **changes: Any,
 ) -> str:
-    """Nested lists as text. `prefix` is what stands before on the first line, `suffix` what comes after on the last."""
+    """Nested lists as text. `prefix` precedes it on the first line, and `suffix` follows it on the last."""
     options = {**get_printoptions(), **changes}
     if options["legacy"]:
         return np.array2string(
@@ -387,7 +387,7 @@ def repr_text(data: Any, shape: tuple[Any, ...], dt: ElementType, weak_type: boo
         return f"{prefix}[], shape={shape}, {tail}"
     text = array_text(data, shape, dt, prefix, ", ", ",")
     last = len(text) - (text.rfind("\n") + 1)
-    # as JAX does it, on one line
+    # on one line, as in JAX
     sep = " " if last + len(tail) + 2 < get_printoptions()["linewidth"] else " " * len(prefix)
     return f"{prefix}{text},{sep}{tail}"
 

@@ -132,7 +132,7 @@ def matmul(
             f"matmul of shapes {xs} and {ys}."
         )
     lead_x, lead_y = xs[:-2], ys[:-2]
-    # batch axes that both have with equal sizes; the others are free axes of the operand that has them
+    # batch axes that both operands have with equal sizes; the others are free axes of their operand
     rank = max(len(lead_x), len(lead_y))
     wide_x, wide_y = (1,) * (rank - len(lead_x)) + lead_x, (1,) * (rank - len(lead_y)) + lead_y
     drop_x, drop_y, batch_x, batch_y, order_free_x, order_free_y, plan = [], [], [], [], [], [], []
@@ -159,7 +159,7 @@ def matmul(
     cx, cy = (len(shape_of(x)) - 1,), (max(len(shape_of(y)) - 2, 0),) if len(ys) > 1 else (len(shape_of(y)) - 1,)
     bx, by = shift(batch_x, drop_x), shift(batch_y, drop_y)
     out = _contract(x, y, ((cx, cy), (bx, by)), precision, preferred, weak)
-    # axes now: batch, free leading of x, row of x, free leading of y, column of y
+    # the axes are now: batch, free leading ones of x, row of x, free leading ones of y, column of y
     nb, nx = len(batch_x), len(order_free_x)
     row = [nb + nx] if len(xs) > 1 else []
     first_y = nb + nx + len(row)

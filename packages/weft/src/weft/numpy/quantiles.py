@@ -72,7 +72,7 @@ def _quantile(
         offset = linear.broadcast_in_dim(linear.reshape(base, lead), both, tuple(range(len(q_shape), len(both))))
         return take_rows(flat, linear.reshape(el.add(index, offset), (math.prod(both),)), 0)
 
-    if method == "inverted_cdf":  # the first element up to which at least q of the weight lies
+    if method == "inverted_cdf":  # the first element at which the cumulative weight reaches q
         total = linear.reduce_sum(weights, (last,))
         share = el.div(cumsum_p.bind(weights, axis=last, reverse=False), linear.expand_dims(total, (last,)))
         wide = (*both, n)

@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 
 
 def _concrete(name: str, argument: str, value: Value) -> Any:
-    """A Python number out of an argument that must be known while tracing."""
+    """An argument that must be concrete, as a Python number."""
     if isinstance(value, Tracer):
         raise ConcretizationTypeError(
             concretization_error(

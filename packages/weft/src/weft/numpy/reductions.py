@@ -63,7 +63,7 @@ def _keep(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def mask(where: ArrayLike) -> Any:
-    """What says which elements count: booleans."""
+    """The mask of the elements that count, checked to be boolean."""
     where = operand("where", where)
     if not dtypes.is_bool(get_aval(where).dtype):
         raise ValueError(
@@ -385,7 +385,7 @@ def any(
 
 
 def _count(shape: tuple[Size, ...], axes: Any, where: Value, dt: ElementType, names: tuple[Any, ...] = ()) -> Value:
-    """How many elements are reduced: None where there is no mask to say which."""
+    """How many elements the mask selects; None without a mask."""
     if where is None:
         return None
     return _across(

@@ -1,4 +1,4 @@
-"""Rounding of `weft.numpy`, and numbers apart into whole ones and fractions."""
+"""Rounding of `weft.numpy`, and splitting numbers into integer and fractional parts."""
 
 from __future__ import annotations
 

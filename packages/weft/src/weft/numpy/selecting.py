@@ -412,7 +412,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
         raise ValueError(f"insert: positions must be integers, got {get_aval(at)}. Convert them with astype(int).")
     scalar, at = not shape_of(at), narrowed(ravel(at), dtypes.int32)
     values = linear.convert(asarray(values), dtype_of(x))
-    if shape_of(at) == (1,):  # all of the values go there
+    if shape_of(at) == (1,):  # all values are inserted there
         values = expand_ranks(values, len(shape_of(x)))
         values = moveaxis(values, 0, axis) if scalar else values
         at = broadcast_to(at, (shape_of(values)[axis],))

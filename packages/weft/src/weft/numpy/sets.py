@@ -46,14 +46,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What unique_counts finds."""
+    """The results of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What unique_inverse finds."""
+    """The results of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
@@ -197,7 +197,7 @@ def unique(
 def _unique_of_none(
     x: Value, size: int, fill_value: ArrayLike | None, return_index: bool, return_inverse: bool, return_counts: bool
 ) -> Array | tuple[Array, ...]:
-    """What `unique` gives for an array without elements."""
+    """The results of `unique` for an array without elements."""
     if size and fill_value is None:
         raise ValueError(f"unique: an empty array has no value to fill size={size} with; give fill_value.")
     none = linear.full((size,), 0, index_dtype())
@@ -231,7 +231,7 @@ def _rows_back(x: Value, rest: tuple[Any, ...], axis: int) -> Value:
 
 
 def _differs(ordered: Value, equal_nan: bool) -> Value:
-    """For each row of a sorted matrix whether it differs from the row before; true for the first."""
+    """For each row of a sorted matrix, whether it differs from the row before; true for the first."""
     n, width = shape_of(ordered)
     a, b = ops.slice_(ordered, (0, 0), (n - 1, width)), ops.slice_(ordered, (1, 0), (n, width))
     unlike = el.ne(a, b)

@@ -112,7 +112,7 @@ def reshape(
 def fill_in_shape(mine: tuple[Size, ...], shape: Any) -> tuple[Size, ...]:
     """A requested shape with its -1 worked out."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
-        return canonical_shape(shape)  # raises, with what to do
+        return canonical_shape(shape)  # raises an error that tells the next step
     sizes = tuple(
         static_size("a size", n)
         for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) > 0 else (shape,))
@@ -734,7 +734,7 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         v, have = linear.convert(v, dtypes.uint8), dtypes.uint8
     if dtypes.is_bool(dt):
         return linear.convert(view(v, dtypes.uint8), dtypes.bool_)
-    if dtypes.is_complex(dt) and dt != have:  # a real part beside each imaginary one
+    if dtypes.is_complex(dt) and dt != have:  # each imaginary part is paired with a real part
         pairs = view(v, dtypes.real_of(dt))
         if not shape_of(pairs) or shape_of(pairs)[-1] % 2:
             raise ValueError(

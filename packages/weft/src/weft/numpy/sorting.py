@@ -73,7 +73,7 @@ def _argsort(x: Value, axis: Any, stable: bool, descending: bool) -> Value:
     positions = ops.iota(index_dtype(), shape_of(x), axis)
     if not descending:
         return sort_p.bind(x, positions, dimension=axis, is_stable=stable, num_keys=1)[1]
-    # sorted upwards with positions running down, then read backwards: equal elements keep their order
+    # ascending with descending positions, then reversed: equal elements keep their order
     down = ops.rev(positions, (axis,))
     order = sort_p.bind(ops.rev(x, (axis,)), down, dimension=axis, is_stable=stable, num_keys=1)[1]
     return ops.rev(order, (axis,))
@@ -195,7 +195,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     x = _partitioned("partition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     k = canonical_axis(kth, shape_of(x)[axis], "kth") + 1
-    out = sort(x, axis)  # up to kth; downwards behind it, as JAX has them
+    out = sort(x, axis)  # ascending up to kth, descending after it, as in JAX
     return concatenate([_along(out, axis, 0, k), ops.rev(_along(out, axis, k, shape_of(x)[axis]), (axis,))], axis)
 
 

@@ -1,4 +1,4 @@
-"""Arrays beside one another: vstack, hstack, dstack, column_stack, block, and the ranks that they ask for."""
+"""Stacking of arrays: vstack, hstack, dstack, column_stack, block, and conversions to the ranks that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the array API standard asks a namespace to say of itself."""
+"""The inspection functions that the array API standard requires of a namespace."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class __array_namespace_info__:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What the standard leaves open. Boolean masks and shapes that depend on data work eagerly, but not while a
-        function is traced, so they are denied.
+        """The optional capabilities of the standard. Boolean masks and shapes that depend on data work eagerly, but not
+        while a function is traced, so they are reported as missing.
         """
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """None: each array is made on the configuration's default device."""
+        """None: arrays are made on the default device of the configuration."""
         return None
 
     def devices(self) -> tuple[Any, ...]:
-        """What functions take as `device`."""
+        """The values that functions take as `device`."""
         return (None, *_device.devices())
 
     def default_dtypes(self, *, device: Placement = None) -> dict[str, Any]:

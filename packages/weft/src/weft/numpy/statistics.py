@@ -212,7 +212,7 @@ def correlate(
 def _convolve(
     name: str, a: Value, v: Value, mode: str, reverse: bool, precision: PrecisionLike, preferred: DTypeLike | None
 ) -> Value:
-    """As a product with the matrix of all shifted windows."""
+    """The convolution as a product with the matrix of all shifted windows."""
     x, w = [on_device(u) for u in promote_inexact(name, a, v)]
     preferred = asked_dtype(name, preferred)
     if preferred is not None and dtypes.bits(preferred) < dtypes.bits(dtype_of(x)):

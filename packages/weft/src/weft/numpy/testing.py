@@ -198,7 +198,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> ElementType:
     """
     pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]
     found = promotion._promote(tuple(pairs), config.numpy_dtype_promotion)[0]
-    # as wide as asked for, whether 64 bits are on or not
+    # as wide as requested, whether 64 bits are enabled or not
     return found if any(dtypes.canonicalize(t) != t for t, _ in pairs) else dtypes.canonicalize(found)
 
 

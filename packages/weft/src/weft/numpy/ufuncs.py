@@ -1,4 +1,4 @@
-"""Elementwise functions of `weft.numpy`: arguments promote to one dtype and broadcast to one shape."""
+"""Elementwise functions of `weft.numpy`. Arguments promote to one dtype and broadcast to one shape."""
 
 from __future__ import annotations
 
@@ -482,7 +482,7 @@ def _ready_for_jit(name: str, *args: Value) -> list[Any]:
 
 @inner_jit(name="_where")
 def where_jit(condition: Any, x: Any, y: Any) -> Array:
-    """The one `where` of all functions: dtypes promote, shapes broadcast."""
+    """The `where` that all functions use: dtypes promote, shapes broadcast."""
     x, y = promote("where", x, y)
     shapes = [shape_of(v) for v in (condition, x, y)]
     rank = max(map(len, shapes))
@@ -562,7 +562,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array([ 2, -2], dtype=int32)
     """
     x, y = promote_shapes("fmod", *promote("fmod", x1, x2))
-    if dtypes.is_bool(dtype_of(x)):  # the remainder of division by false is the dividend, as JAX has it
+    if dtypes.is_bool(dtype_of(x)):  # the remainder of a division by false is the dividend, as in JAX
         x, y = [linear.convert(v, dtypes.int32) for v in (x, y)]
     elif dtypes.is_int(dtype_of(x)):
         y = where_jit(el.eq(y, scalar_like(y, 0)), scalar_like(y, 1), y)
@@ -631,7 +631,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         and get_aval(exponent).shape == ()
         and not dtypes.is_inexact(get_aval(exponent).dtype)
     ):
-        # a known number: exact products, and the base's dtype
+        # a concrete exponent: exact products, and the base's dtype
         exponent = int(exponent.val if type(exponent) is TypedScalar else exponent)
     if type(exponent) is int and dtypes.is_bool(get_aval(x1).dtype):
         x1 = linear.convert(x1, dtypes.int32)

@@ -242,7 +242,7 @@ class ufunc(Generic[_P, _R]):
             for i in indices
             if not isinstance(i, slice) and i is not None and i is not Ellipsis
         )
-        # one element after another
+        # one element after the other
         if flat or any(isinstance(i, slice) or i is None or i is Ellipsis for i in indices):
             size = math.prod(shape)
             places = take_index(
@@ -270,7 +270,7 @@ class ufunc(Generic[_P, _R]):
 
 
 def _by_name(name: str) -> Any:
-    """JAX's own ufunc of that name, if there is one: how they are pickled and copied."""
+    """JAX's own ufunc of that name, if there is one. Pickling and copying use it."""
     return globals().get(name)
 
 

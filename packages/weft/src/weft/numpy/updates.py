@@ -204,7 +204,7 @@ class IndexUpdateRef:
         mode: Mode = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """The elementwise function `func` applied to the places, as often as each is named."""
+        """The elementwise function `func` applied to the places, as often as each occurs in the index."""
         keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         here = take_index(self.array, self.index, mode or "fill", None, *keywords[1:])
         out = update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", *keywords)
@@ -212,7 +212,7 @@ class IndexUpdateRef:
             _is_array(i) for i in (self.index if isinstance(self.index, tuple) else (self.index,))
         ):
             return out
-        # an index that stands there k times has func applied k times
+        # func is applied k times at an index that occurs k times
         times = update_index(linear.full(shape_of(out), 0, dtypes.int32), self.index, 1, "add", *keywords)
         again = lambda k, x: el.select_n_p.bind(
             el.gt(times, broadcast_to(scalar_like(times, k) if isinstance(k, int) else k, shape_of(x))),

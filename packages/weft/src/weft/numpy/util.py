@@ -71,7 +71,7 @@ __all__ = [
 
 
 def float_dtype() -> ElementType:
-    """The dtype that integers become where a function needs floats."""
+    """The dtype to which integers are converted where a function needs floats."""
     return dtypes.canonicalize(dtypes.float64)
 
 
@@ -90,7 +90,7 @@ def no_complex(name: str, *args: Value) -> None:
 
 
 def accumulator(dt: ElementType) -> ElementType:
-    """The dtype in which integers and booleans are added up: the widest integer that is on. Floats stay."""
+    """The dtype in which integers and booleans are summed: the widest integer that is enabled. Floats stay."""
     if dtypes.is_key(dt):
         raise TypeError(
             at_user_line(
@@ -288,7 +288,7 @@ def flat_host(x: Value) -> list[Any]:
 
 
 def laid_out(name: str, x: Value, out_sharding: OutSharding, device: Placement = None) -> Value:
-    """`x`, which lies over the devices of a mesh as `out_sharding` (a NamedSharding or PartitionSpec, or None) says."""
+    """`x` laid out over the devices of a mesh as `out_sharding` (a NamedSharding, a PartitionSpec or None) says."""
     if out_sharding is None:
         return x
     if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
@@ -319,14 +319,14 @@ def size_along(shape: tuple[Any, ...], axes: Sequence[int]) -> int:
 
 
 def split_names(axis: Any) -> tuple[Any, tuple[Any, ...]]:
-    """(axes by position, names of mapped axes) of what a reduction takes as its `axis`."""
+    """(axes by position, names of mapped axes) in a reduction's argument `axis`."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     names = tuple(a for a in given if isinstance(a, str))
     return (tuple(a for a in given if not isinstance(a, str)), names) if names else (axis, ())
 
 
 def elementwise_example(arguments: str, takes: str, gives: str) -> Callable[[_F], _F]:
-    """Completes the docstring of an elementwise function by what all of them have in common.
+    """Completes the docstring of an elementwise function with the sections that all of them share.
 
     Args:
         arguments: those of a call that its example shows.

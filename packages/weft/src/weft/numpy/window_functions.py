@@ -60,7 +60,7 @@ def _points(M: int) -> tuple[Array, int]:
 
 
 def _cosines(M: int, *weights: float) -> Array:
-    """A sum of cosines that run 0, 1, 2, … times round over the window."""
+    """A sum of cosines with 0, 1, 2, … periods over the window."""
     M = int(M)
     if M <= 1:
         return ones(M, float_dtype())

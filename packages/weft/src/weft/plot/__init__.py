@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from ..base.lazy import LazyNames as _LazyNames
 from .display import flush, set_renderer
 
-if TYPE_CHECKING:  # what loads when it is first used
+if TYPE_CHECKING:  # loaded on first use
     from .current import *
     from .figures import Figure
     from .panels import Panel
@@ -39,7 +39,7 @@ _lazy = _LazyNames(
     },
 )
 
-if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __all__ = ["flush", "set_renderer", *_lazy.names()]
 
     __getattr__ = _lazy.find

@@ -1,4 +1,4 @@
-"""What figures count and round: bins of a histogram, levels of a contour plot, the lengths of arrows."""
+"""Computations for figures: the bins of a histogram, the levels of a contour plot, the lengths of arrows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_BINS = 10_000
 
 
 def step(span: float, count: int) -> float:
-    """A round number (1, 2, 2.5 or 5 times a power of ten) of which about `count` make up `span`."""
+    """A round step (1, 2, 2.5 or 5 times a power of ten) that divides `span` into about `count` parts."""
     raw = span / max(count, 1)
     power = 10.0 ** floor(log10(raw))
     return next((m * power for m in (1.0, 2.0, 2.5, 5.0) if m * power >= raw * (1 - 1e-9)), 10.0 * power)
@@ -67,7 +67,7 @@ def histogram(
 
 
 def arrow_scale(x: Sequence[float], y: Sequence[float], u: Sequence[float], v: Sequence[float]) -> float:
-    """What to divide arrows by so that the longest is as long as two of them stand apart."""
+    """The factor by which arrows are divided, so that the longest is as long as the distance between two arrows."""
     arrows = [(du, dv) for du, dv in zip(u, v) if isfinite(du) and isfinite(dv) and hypot(du, dv) > 0]
     xs, ys = [a for a in x if isfinite(a)], [a for a in y if isfinite(a)]
     if not arrows or not xs or not ys:

@@ -1,6 +1,4 @@
-"""Where figures go: to the renderer that a page has installed, now or a little later. And which figure is the current
-one.
-"""
+"""Sends figures to the renderer that a page has installed, at once or a little later, and knows the current figure."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ FRAME = 1 / 60
 
 
 class Shown(Protocol):
-    """What a display draws: a figure."""
+    """The interface of a figure that the display needs."""
 
     name: str
     drawn_at: float  # when a renderer was last given it,
@@ -57,7 +55,7 @@ class Display(Generic[F]):
         return figure
 
     def release(self, figure: F) -> None:
-        """Lets go of the figure if it is the current one."""
+        """Forgets the figure if it is the current one."""
         if self.current is figure:
             self.current = None
 
@@ -76,7 +74,7 @@ class Display(Generic[F]):
                 self.draw(each, now)
 
     def show(self, figure: F) -> None:
-        """Draws a figure; one that has been shown within the time of a frame waits until it is over."""
+        """Draws a figure. If it was shown less than one frame ago, it waits until the frame is over."""
         rest = figure.shown_at + FRAME - perf_counter()
         if rest > 0:
             sleep(rest)
@@ -84,7 +82,7 @@ class Display(Generic[F]):
         self.draw(figure, figure.shown_at)
 
     def wait(self, figure: F) -> None:
-        """Notes that a figure has changed that is about to change more."""
+        """Notes that a figure has changed and will change more."""
         if self.renderer is not None and figure.drawn_at > float("-inf"):
             self.changed[figure.name] = figure
 

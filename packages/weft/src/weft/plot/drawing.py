@@ -38,13 +38,13 @@ def _columns(what: str, given: object, label: str) -> list[tuple[str, Values]]:
 
 
 class TakesMarks(Protocol):
-    """What marks are added to: a panel."""
+    """The interface of a panel that drawing needs: marks are added to it."""
 
     def add(self, marks: Sequence[Mark]) -> None: ...
 
 
 class Drawing(ABC):
-    """What can be drawn into: a panel, or a figure, which draws into the last of its panels."""
+    """Base of panels and figures. A figure draws into the last of its panels."""
 
     @abstractmethod
     def _panel(self, axes: Axes) -> TakesMarks:

@@ -37,7 +37,7 @@ class Figure(Drawing):
     ):
         self.name, self.title, self.columns, self.height = name, title, columns, height
         self.panels: list[Panel] = []
-        self._axes = options  # of a first panel that nobody asks for
+        self._axes = options  # options of the first panel, which is made without a call
         self.drawn_at = float("-inf")  # when a renderer was last given it,
         self.drawn_in = 0  # and in which run
         self.shown_at = float("-inf")  # when `show` was last called
@@ -146,12 +146,12 @@ class Figure(Drawing):
         return self
 
     def changed(self) -> None:
-        """A mark or an option is another now: a page shows it."""
+        """Called when a mark or an option has changed, so that a page shows it."""
         self.whole = True
         display.touch(self)
 
     def emptied(self) -> None:
-        """Marks are gone, for others to take their place."""
+        """Called when marks have been removed and others will replace them."""
         self.whole = True
         display.wait(self)
 
@@ -225,7 +225,7 @@ class Figure(Drawing):
             _matplotlib().show(self)
             return
         if self.drawn_at > float("-inf") and self.drawn_in != display.runs:
-            # what an earlier cell has shown stays there
+            # figures that an earlier cell has shown stay there
             self.name, self.drawn_at, self.whole = display.new_name(), float("-inf"), True
         if self.whole:
             display.show(self)
@@ -276,7 +276,7 @@ class Figure(Drawing):
             return data
         if wanted("image/png"):
             data["image/png"] = drawn.picture(self, "png")
-        if include is not None and wanted("image/svg+xml"):  # a second picture of the same takes room in a notebook
+        if include is not None and wanted("image/svg+xml"):  # a second picture takes room in a notebook
             data["image/svg+xml"] = drawn.picture(self, "svg").decode()
         return data
 
@@ -295,7 +295,7 @@ display: Display[Figure] = _display
 
 
 class _Buffers:
-    """Arrays that stand beside a description; one that several marks share stands there once."""
+    """The arrays that a description refers to. An array that several marks share is stored once."""
 
     def __init__(self) -> None:
         self.data: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Arrays of two axes and more as marks take them: pictures, cells with names, functions on a grid."""
+"""Arguments of marks with two or more axes: pictures, cells with names, functions on a grid."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _increasing(what: str, values: Values, count: int, axis: str) -> Values:
 
 
 def _along(what: str, given: object, count: int, axis: str) -> tuple[Values | None, list[str] | None]:
-    """Where rows or columns lie, or their names."""
+    """The positions of rows or columns, or their names."""
     if given is None:
         return None, None
     if isinstance(given, (list, tuple)) and given and all(isinstance(name, str) for name in given):
@@ -60,7 +60,7 @@ def _along(what: str, given: object, count: int, axis: str) -> tuple[Values | No
 
 
 def cells(z: object, x: object, y: object) -> dict[str, Any]:
-    """A heat map's numbers, where its cells lie or what they are called, and whether row 0 is on top."""
+    """A heat map's numbers, the positions or names of its cells, and whether row 0 is on top."""
     numbers = matrix("plot.heatmap: z", z)
     rows, columns = numbers.shape
     across, names = _along("plot.heatmap: x", x, columns, "columns")
@@ -91,7 +91,7 @@ def _axis(what: str, values: Values, rows: int, columns: int, along_rows: bool) 
 
 
 def regular(function: str, x: object, y: object, z: object) -> dict[str, Values]:
-    """A function of two variables on a grid: where its columns and rows lie, and its values."""
+    """A function of two variables on a grid: the positions of its columns and rows, and its values."""
     if (y is None) != (z is None):
         raise ValueError(at_user_line(f"plot.{function} takes z alone, or x, y and z"))
     numbers = matrix(f"plot.{function}: z", x if z is None else z)

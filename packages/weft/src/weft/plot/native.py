@@ -19,7 +19,7 @@ _DOTS = 100  # of matplotlib's figures, to an inch; heights are given in pixels
 
 
 class Picture(Protocol):
-    """What is drawn: a figure."""
+    """The interface of a figure that matplotlib is to draw."""
 
     title: str
     columns: int | None
@@ -33,7 +33,7 @@ def array(values: Values) -> Any:
 
 
 def draw(figure: Picture, on: Drawn) -> Drawn:
-    """Draws the figure on one of matplotlib's."""
+    """Draws the figure into a figure of matplotlib."""
     panels = figure.panels
     columns = min(figure.columns or (len(panels) + 1) // 2 if len(panels) > 1 else 1, max(len(panels), 1))
     rows = -(-len(panels) // columns) if panels else 1
@@ -71,7 +71,7 @@ def _draw_panel(panel: Panel, axes: Any, on: Drawn) -> None:
     marks = [mark.mark() if isinstance(mark, Live) else mark for mark in panel.marks]
     axes.set_xscale(spec["x"]["scale"])
     axes.set_yscale(spec["y"]["scale"])
-    colors: dict[str, Any] = {}  # of the marks with a label, which share one
+    colors: dict[str, Any] = {}  # the colours of marks with a label; marks with the same label share one
     for mark, described in zip(marks, spec["marks"]):
         _KINDS[mark["kind"]]({**mark, "slot": described.get("slot")}, axes, on, colors)
     axes.set(title=spec["title"], xlabel=spec["x"]["label"], ylabel=spec["y"]["label"])
@@ -85,7 +85,9 @@ def _draw_panel(panel: Panel, axes: Any, on: Drawn) -> None:
 
 
 def _style(mark: Mark, colors: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """Label and colour as matplotlib takes them; what shares a label shares the colour and one place in the legend."""
+    """Label and colour as matplotlib takes them. Marks with the same label share the colour and one entry of the
+    legend.
+    """
     label = mark["label"]
     color = mark["color"] or colors.get(label)
     if color is not None:

@@ -1,4 +1,4 @@
-"""Options of figures: what each may be."""
+"""Options of figures, and the values that each may have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Frame(TypedDict, total=False):
 
 
 class Axes(Frame, total=False):
-    """What every drawing function takes besides: options of the axes that it draws into, and their title."""
+    """Options that every drawing function takes: those of the axes that it draws into, and their title."""
 
     title: str
 
@@ -49,7 +49,7 @@ def _limits(name: str, value: Any) -> tuple[float, float]:
 
 
 def check_axes(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of axes among which there is no mistake."""
+    """The options of axes, checked."""
     checked: dict[str, Any] = {}
     for name, value in options.items():
         if name in ("title", "xlabel", "ylabel"):

@@ -46,7 +46,7 @@ class Live:
 
 
 class Owner(Protocol):
-    """What panels stand in: a figure, which hears of their changes."""
+    """The interface of a figure that its panels need: they tell it of their changes."""
 
     whole: bool  # whether more has changed than that live curves have grown
 
@@ -163,7 +163,7 @@ def label_of(mark: Mark | Live) -> str:
 
 
 def described(marks: Sequence[Mark | Live]) -> str:
-    """Such as "2 lines, 1 scatter"."""
+    """A summary such as "2 lines, 1 scatter"."""
     counts: dict[str, int] = {}
     for mark in marks:
         kind = "curve" if isinstance(mark, Live) else mark["kind"]
@@ -172,7 +172,7 @@ def described(marks: Sequence[Mark | Live]) -> str:
 
 
 def number(what: str, x: object) -> float:
-    """One real number, of anything that is one."""
+    """A real number from any value that holds exactly one."""
     if isinstance(x, Tracer):
         raise TracerArrayConversionError(
             concretization_error(

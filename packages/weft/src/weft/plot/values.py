@@ -1,4 +1,4 @@
-"""What users give to be drawn, as dense arrays that any renderer can read. NumPy need not be there."""
+"""Converts the values that users draw to dense arrays that any renderer can read. It works without NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODES = {
     "int8": "b",
     "uint8": "B",
 }
-# What others become.
+# The dtypes to which others are converted.
 INSTEAD = {"bool": "uint8", "int64": "float64", "uint64": "float64", "float16": "float32", "bfloat16": "float32"}
 
 
@@ -41,7 +41,7 @@ class Values(NamedTuple):
         return prod(self.shape)
 
     def numbers(self) -> Any:
-        """The elements, row by row, as something of Python numbers that can be indexed."""
+        """The elements in row-major order, as an indexable sequence of Python numbers."""
         return memoryview(self.data).cast(CODES[self.dtype])  # type: ignore[call-overload]
 
     def finite(self) -> list[float]:
@@ -140,7 +140,7 @@ def _of_host_array(what: str, x: Any) -> Values:
 
 
 def _of_buffer(what: str, view: memoryview) -> Values:
-    """Memory of another library, such as NumPy's in a page where weft itself does without it."""
+    """The memory of another library's array, such as one of NumPy in a page where weft itself runs without NumPy."""
     code = view.format.lstrip("@=<") if view.format else ""
     kind = "float" if code in ("f", "d", "e") else "int" if code in ("b", "h", "i", "l", "q") else "uint"
     if code == "?":

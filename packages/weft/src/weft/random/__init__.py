@@ -10,12 +10,12 @@ from .discrete import *
 from .keys import *
 from .sampling import *
 
-if TYPE_CHECKING:  # what loads when it is first used
+if TYPE_CHECKING:  # loaded on first use
     from .counts import *
     from .gammas import *
     from .vectors import *
 
-# families that load when they are first used
+# families that are loaded on first use
 _lazy = _LazyNames(
     globals(),
     {
@@ -25,7 +25,7 @@ _lazy = _LazyNames(
     },
 )
 
-if not TYPE_CHECKING:  # which would take any name that this module lacks for one that `__getattr__` knows
+if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
     __all__ = [
         "PRNGKey",
         "bernoulli",

@@ -1,4 +1,4 @@
-"""Distributions that are made of uniform and normal numbers by a formula."""
+"""Distributions that a formula computes from uniform and normal numbers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _logistic(key: Any, shape: Any, dtype: Any) -> Array:
 
 @inner_jit(name="_gumbel", static_argnums=(1, 2))
 def _gumbel(key: Any, shape: Any, dtype: Any) -> Array:
-    # jaxprs have keyword arguments in the order of their names
+    # in jaxprs keyword arguments are ordered by name
     return el.neg(
         transcendental.log(
             el.neg(

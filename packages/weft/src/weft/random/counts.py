@@ -41,7 +41,7 @@ __all__ = ["binomial", "multinomial", "poisson"]
 
 
 def _where(which: Value, x: Value, value: Value) -> Value:
-    """x where a condition holds, and a number elsewhere."""
+    """`x` where a condition holds, and a constant elsewhere."""
     return el.select(which, x, linear.full(shape_of(x), value, dtype_of(x)))
 
 
@@ -57,7 +57,7 @@ def _reject(key: Value, propose: Callable[..., Any], shape: tuple[Size, ...], dt
         value, accepted = propose(u - 0.5, v)
         return key, el.select(accepted, value, out), done | accepted
 
-    # elements that are done go on to be replaced while others are not, as in the loops of JAX
+    # accepted elements are drawn again while others are not accepted yet, as in the loops of JAX
     start = (key, linear.full(shape, -1, dtype), linear.full(shape, False, dtypes.bool_))
     return while_loop(lambda s: _any(el.not_(s[2])), attempt, start)[1]
 
@@ -160,8 +160,8 @@ _STIRLING = [
 
 
 def _stirling_rest(k: Value) -> Value:
-    """log k! less Stirling's approximation: from a table, or from 10 on the series at 10, whose further fall JAX
-    leaves out too.
+    """log k! minus Stirling's approximation: from a table up to k = 9. From there on it is a constant, the series at
+    k + 1 = 10, as in JAX, although the true difference falls further.
     """
     x = _clip(k, 0, 9) + 1
     rest = (1 / 12 - (1 / 360 - 1 / 1260 / (x * x)) / (x * x)) / x

@@ -32,7 +32,7 @@ __all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "ra
 
 @inner_jit(name="_shuffle", static_argnums=(2,))
 def _shuffle(key: Value, x: Value, axis: int) -> Value:
-    """Sorts by random words, often enough that ties do not matter."""
+    """Shuffles by sorting random words, repeatedly, so that ties have no effect."""
     rounds = math.ceil(3 * math.log(max(1, math.prod(shape_of(x)))) / math.log(2**32 - 1))
     for _ in range(rounds):
         key, sub = halves(key)

@@ -66,8 +66,8 @@ def _any(x: Value) -> Value:
 
 
 def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
-    """A sample for each of `n` keys and parameters; the elements whose sample is rejected go on while the others
-    wait.
+    """A sample for each of `n` keys and parameters. The loop goes on for elements whose sample was rejected; the others
+    keep theirs.
     """
     dt = dtype_of(a)
     like = lambda value: linear.full(shape_of(a), value, dt)
@@ -110,7 +110,7 @@ def _sample(keys: Value, a: Value, *, log_space: bool) -> Value:
     made, flat = linear.reshape(made, (n,)), linear.reshape(a, (n,))
     if dtype_of(keys) == FRY:
         out = _one_each(made, flat, log_space)
-    else:  # these generators make the numbers of all keys of an array from the first
+    else:  # these generators derive the numbers for an array of keys from its first key
         one = lambda xs: linear.squeeze(_one_each(*(*[linear.expand_dims(x, (0,)) for x in xs], log_space)), (0,))
         out = map_(one, (made, flat))
     return linear.reshape(out, shape)
@@ -132,7 +132,7 @@ def _on_raw(dtype: KeyDType, raw: Value, a: Value, *, log_space: bool) -> Value:
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, log_space: bool) -> tuple[Any, Any]:
-    """Where the probability of a smaller sample stays the same: implicit differentiation."""
+    """Implicit differentiation: the cumulative probability of the sample stays the same."""
     out = random_gamma_p.bind(*primals, log_space=log_space)
     t, a = tangents[1], primals[1]
     if type(t) is Zero:

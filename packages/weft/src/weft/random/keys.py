@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from ..primitives.random_bits import Generator
 
-# What names a generator: its name, or the dtype of its keys; None for the configured one.
+# A generator is given by its name or the dtype of its keys; None is the configured one.
 Implementation: TypeAlias = str | dtypes.KeyDType | None
 
 __all__ = ["PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
@@ -62,7 +62,7 @@ def _seeded(name: str, seed: Value, impl: Implementation) -> Value:
     if config.random_seed_offset:
         seed = seed + config.random_seed_offset
     aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -(2**31) <= seed < 2**31 else None
-    if aval is None:  # a Python int wider than int32: its two words
+    if aval is None:  # the two words of a Python int wider than int32
         return _wide_seed(seed, impl)
     if dtypes.is_bool(aval.dtype):
         seed = linear.convert(seed, dtypes.int32)
@@ -211,7 +211,7 @@ def key_dtype(impl_spec: Implementation = None) -> dtypes.KeyDType:
 
 
 def as_key(name: str, keys: Any, single: bool = True) -> Any:
-    """(new-style keys, whether they came raw); TypeError for everything that is no key."""
+    """(new-style keys, whether the argument was raw). Raises TypeError for anything that is not a key."""
     keys = operand(name, keys)
     aval = get_aval(keys)
     raw = not dtypes.is_key(aval.dtype)

@@ -1,4 +1,4 @@
-"""Uniform and normal numbers, and what the other distributions need of them."""
+"""Uniform and normal numbers, and the helpers that other distributions share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _float(name: str, dtype: DTypeLike | None, allow_complex: bool = False) -> E
 
 
 def _shape(shape: Shape | None, *params: Value, name: str) -> tuple[Size, ...]:
-    """The shape of the result: the one asked for, which parameters broadcast to, or theirs."""
+    """The shape of the result: the requested one, to which the parameters must broadcast, or else theirs."""
     shapes = [shape_of(p) for p in params]
     wanted = None if shape is None else canonical_shape(shape)
     try:

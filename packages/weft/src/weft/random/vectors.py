@@ -1,4 +1,4 @@
-"""Random vectors and matrices, and two distributions of numbers made of normal ones."""
+"""Random vectors and matrices, and two distributions of numbers that are computed from normal ones."""
 
 from __future__ import annotations
 

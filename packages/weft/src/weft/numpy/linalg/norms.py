@@ -74,7 +74,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 @inner_jit(name="slogdet")
 def _slogdet(x: Value) -> tuple[Value, Value]:
-    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:  # too narrow for LU
+    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:  # LU takes no such narrow dtypes
         d = _det(x)
         return el.sign(d), transcendental.log(el.abs_(d))
     lu, pivots, _ = lax.lu(x)
@@ -109,7 +109,7 @@ def det(a: ArrayLike) -> Array:
 def _det(x: Value) -> Value:
     n = shape_of(x)[-1]
     at = lambda i, j: x[..., i, j]
-    # small ones by their polynomial, which has its derivatives at singular matrices too
+    # small determinants by their polynomial, which has derivatives at singular matrices too
     if n == 0:
         return linear.full(shape_of(x)[:-2], 1, dtype_of(x))
     if n == 1:
@@ -159,9 +159,7 @@ def _norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def _largest(order: Any, empty: bool) -> Value:
-    """The reduction to the largest (order > 0) or smallest of sizes; the largest of none is 0, the smallest an
-    error.
-    """
+    """The largest (order > 0) or the smallest of sizes. Without sizes the largest is 0, and the smallest raises."""
     if empty and order < 0:
         raise ValueError(
             f"norm: an array without elements has no norm of order {order}, because a minimum has no identity."
@@ -245,7 +243,7 @@ def vector_norm(
         5.0
     """
     x = strong(on_device(operand("vector_norm", x)))
-    if not dtypes.is_inexact(dtype_of(x)):  # sums and extrema stay integers
+    if not dtypes.is_inexact(dtype_of(x)):  # sums and extrema of integers stay integers
         exact = ord in (1, math.inf, -math.inf)
         x = linear.convert(x, float_dtype() if not exact else accumulator(dtype_of(x)) if ord == 1 else dtype_of(x))
     rank = len(shape_of(x))

@@ -81,7 +81,7 @@ def lu_solve(factors: Any, batch: tuple[Any, ...], b: ArrayLike, trans: int = 0)
 
 
 def _inverse(perm: Value) -> Value:
-    """The permutation that undoes one: where each number stands."""
+    """The inverse permutation: the position of each number."""
     shape = shape_of(perm)
     n, rank = shape[-1], len(shape)
     wide = (*shape, n)

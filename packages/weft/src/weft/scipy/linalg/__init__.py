@@ -8,7 +8,7 @@ from ...base.lazy import LazyNames as _LazyNames
 from .factorisations import *
 from .factorisations import __all__ as _names
 
-# functions that a program may never need load when they are first used
+# functions that many programs never need are loaded on first use
 _lazy = _LazyNames(
     globals(),
     {

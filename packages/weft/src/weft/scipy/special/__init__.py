@@ -4,7 +4,7 @@ from ...base.lazy import LazyNames as _LazyNames
 from .functions import *
 from .functions import __all__ as _names
 
-# functions that a program may never need load when they are first used
+# functions that many programs never need are loaded on first use
 _lazy = _LazyNames(
     globals(),
     {
