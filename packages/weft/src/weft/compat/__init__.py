@@ -47,8 +47,8 @@ MODULES = {
     "_src.shard_map": "experimental.shard_map",
 }
 
-# module of jax -> names and where they are: "name" in the place that the line starts with, or "name=other" under
-# another name there
+# module of jax -> its names and their places: "name" in the module at the start of the line, or "name=other" if it is
+# called `other` there
 NAMES = {
     "_src.ad_util": (
         "weft.compat.ad: Zero instantiate add_jaxvals zeros_like_aval; weft.compat.primitives: stop_gradient_p"
@@ -94,8 +94,8 @@ PACKAGES = {"_src", "_src.interpreters", "_src.state", "extend", "interpreters"}
 
 
 class Named(ModuleType):
-    """A module of names that stand elsewhere, each found when it is asked for. With `weft`, that module's names are
-    there too.
+    """A module whose names are defined elsewhere. Each is found when it is first used. With `weft`, the names of that
+    module are there too.
     """
 
     def __init__(self, name: str, table: str, behind: str | None):

@@ -1,4 +1,4 @@
-"""jax.interpreters.ad: rules for derivatives, in jax's conventions, which are ours."""
+"""jax.interpreters.ad: rules for derivatives. Weft uses jax's conventions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def instantiate_zeros(tangent):
 
 
 def _symbolic(t):
-    """Zeros of integers as we have them everywhere: without a value."""
+    """Tangents of integers as symbolic zeros, which is how weft represents them everywhere."""
     return (
         Zero(tangent_aval(get_aval(t) if not is_zero(t) else t.aval))
         if is_zero(t) or getattr(t, "dtype", None) == float0

@@ -44,7 +44,7 @@ def partition_list(which: Sequence[bool], items: Sequence) -> tuple[list, list]:
 
 
 def merge_lists(which: Sequence[bool], where_false: Sequence, where_true: Sequence) -> list:
-    """What `partition_list` took apart."""
+    """The list that `partition_list` has split."""
     no, yes = iter(where_false), iter(where_true)
     return [next(yes) if w else next(no) for w in which]
 
@@ -105,7 +105,7 @@ def debug_info(
     static_argnames: Sequence[str] = (),
     **_,
 ) -> DebugInfo:
-    """What a function that is to be traced is called."""
+    """Names of a function that is to be traced, for messages."""
     code = getattr(fun, "__code__", None)
     where = f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""
     return DebugInfo(traced_for, f"{name_of(fun)}{where}")

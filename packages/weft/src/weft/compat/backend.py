@@ -1,4 +1,4 @@
-"""jax.extend.backend and jax._src.xla_bridge: which backends there are."""
+"""jax.extend.backend and jax._src.xla_bridge: the available backends."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def get_backend(platform: str | None = None):
 
 
 def backends() -> dict:
-    """The backends that were asked for a device so far, by their platforms."""
+    """The backends in use so far, by their platforms."""
     return {platform: b for b in known_backends() for platform in b.platforms}
 
 
 def clear_backends() -> None:
-    """Lets go of all backends and compiled programs; the next operation makes what it needs again."""
+    """Drops all backends and compiled programs. The next operation makes the ones that it needs again."""
     clear_in_memory_compilation_cache()
     for b in known_backends():
         forget_backend(b)
@@ -41,7 +41,7 @@ def clear_backends() -> None:
 def register_backend_factory(
     name: str, factory, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False, **_
 ) -> None:
-    """Makes a backend known: `factory()` gives it (see runtime/backend.py for what it must have)."""
+    """Registers a backend: `factory()` makes it. runtime/backend.py describes what it must have."""
     register_backend(factory, name)
 
 

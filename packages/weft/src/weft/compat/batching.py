@@ -1,5 +1,5 @@
-"""jax.interpreters.batching: rules for vmap. Ours take the mapped axis first; jax's are told apart by the table that
-they are in.
+"""jax.interpreters.batching: rules for vmap. Rules of weft take the mapped axis first. The conventions of jax's rules
+differ by the table that holds them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def bdim_at_front(x, bdim, size: int, mesh_axis=None):
 
 
 def defvectorized(prim) -> None:
-    """A primitive of one argument that works on each element for itself."""
+    """A primitive of one argument that computes each element by itself."""
 
     def batch(args, dims, **params):
         out = prim.bind(*args, **params)

@@ -73,7 +73,7 @@ from .foreign import (
     closed_call_p as closed_call_p,
 )
 
-__path__: list = []  # jax.extend.core.primitives is looked for here
+__path__: list = []  # libraries look for jax.extend.core.primitives here
 Value, ParamDict, Effects, OutputType = Any, dict, frozenset, Any
 no_effects: frozenset = frozenset()
 call_impl: Callable = lambda f, *args, **params: f.call_wrapped(*args, **params)
@@ -87,7 +87,8 @@ class JaxprTypeError(TypeError):
 
 
 class RuleTable:
-    """One kind of rule as the dictionary by primitives that libraries know; the rules are the primitives' attributes.
+    """One kind of rule, as the dictionary by primitives that libraries know. The rules themselves are attributes of the
+    primitives.
 
     `to_own(rule)` and `from_own(primitive)` change between jax's calling convention and ours.
     """
@@ -256,7 +257,7 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 
 
 class _NodeTypes:
-    """The classes whose instances are nodes of pytrees, as the dictionary that libraries look into."""
+    """The classes whose instances are nodes of pytrees, as the dictionary that libraries read."""
 
     _own = (tuple, list, dict, type(None))
 
@@ -330,7 +331,7 @@ def traverse_jaxpr_params(f: Callable, params: dict) -> dict:
 
 
 class DebugInfo:
-    """What a traced function is called, for messages."""
+    """The name of a traced function, for messages."""
 
     def __init__(self, traced_for: str, func_src_info: str, arg_names=None, result_paths=None):
         self.traced_for, self.func_src_info, self.arg_names, self.result_paths = (

@@ -1,4 +1,4 @@
-"""Primitives that libraries make for themselves, by jax's ways of giving them their rules."""
+"""Primitives that libraries define, with jax's ways of giving them rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core.trace import Trace, current_trace, tracing
 
 
 class _AnyPrimitive(type):
-    """The language's primitives are instances of the class that libraries make theirs with."""
+    """Makes weft's primitives instances of the class that libraries use."""
 
     @override
     def __instancecheck__(cls, x):
@@ -36,7 +36,7 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
 
     def __init__(self, name: str):
         super().__init__(name, basic=False, foreign=True)
-        self.cache = None  # rules may look at more than types and parameters
+        self.cache = None  # rules may depend on more than types and parameters
         self.impl = unsupported(
             f"Evaluation rule for {name!r} not implemented: give one with {name}_p.def_impl(function)."
         )
@@ -64,7 +64,7 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
             return trace.process(self, tuple(args), params)
 
     def def_impl(self, impl: Callable) -> Callable:
-        """What runs when the primitive is applied to values outside of any transformation."""
+        """Sets the function that runs when the primitive is applied to values outside of any transformation."""
         self.impl = lambda *args, **params: impl(
             *[as_result(x) if type(x) is TypedScalar else x for x in args], **params
         )
@@ -97,7 +97,7 @@ def _as_value(x):
 
 
 class CallPrimitive(Primitive):
-    """A call of a Python function that leaves no equation: the function runs right there."""
+    """A call of a Python function that records no equation: the function runs in place."""
 
     call_primitive = True
 

@@ -10,11 +10,11 @@ from ..base.annotations import override
 
 
 class StoreException(Exception):
-    """A side result that is not there yet, or is there already."""
+    """A side result was read before it was stored, or was stored twice."""
 
 
 class Store:
-    """Where a transformation puts a side result of a call."""
+    """Holds the side result of a call of a transformation."""
 
     __slots__ = ("_value",)
 

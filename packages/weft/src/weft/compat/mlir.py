@@ -1,4 +1,4 @@
-"""jax.interpreters.mlir: what a primitive is in terms of others, on every backend, or in StableHLO, on XLA.
+"""jax.interpreters.mlir: lowers a primitive to other primitives, on every backend, or to StableHLO, on XLA.
 
 `register_lowering(p, lower_fun(f))` makes `f` the primitive's decomposition, which every backend uses. A rule that
 builds operations itself, `rule(ctx, *values, **params)`, is for XLA alone: it runs with MLIR's context, location and
@@ -17,7 +17,7 @@ from ..transforms.stage import stage_closed
 
 _PLATFORMS = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
 _builder: ContextVar[Any] = ContextVar("builder")  # the builder of the module that is being lowered
-# names that only a machine with jaxlib has: module and name there
+# names that exist only where jaxlib is installed: its module and name
 _NATIVE = {
     "ir": ("jaxlib.mlir.ir", None),
     "hlo": ("jaxlib.mlir.dialects.stablehlo", None),
@@ -46,7 +46,7 @@ class ModuleContext:
 
 
 class LoweringRuleContext:
-    """What a rule is told of the equation that it lowers: the primitive, and the avals of its operands and results."""
+    """Describes to a rule the equation that it lowers: the primitive, and the avals of its operands and results."""
 
     def __init__(self, builder, primitive, avals_in, avals_out):
         self.builder, self.primitive, self.avals_in, self.avals_out = builder, primitive, avals_in, avals_out
@@ -55,14 +55,14 @@ class LoweringRuleContext:
     platforms = property(lambda self: self.module_context.platforms)
 
     def replace(self, **kw) -> "LoweringRuleContext":
-        """The same for other avals, as a rule needs that calls another's."""
+        """The same context with other avals, for a rule that calls another one."""
         return LoweringRuleContext(
             self.builder, *[kw.get(name, getattr(self, name)) for name in ("primitive", "avals_in", "avals_out")]
         )
 
 
 class LoweredFunction:
-    """A rule that is a function in terms of other primitives."""
+    """A lowering rule that is a function of other primitives."""
 
     def __init__(self, fun: Callable, multiple_results: bool):
         self.fun, self.multiple_results = fun, multiple_results

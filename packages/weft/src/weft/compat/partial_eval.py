@@ -1,4 +1,4 @@
-"""jax.interpreters.partial_eval: computing what is known and recording the rest."""
+"""jax.interpreters.partial_eval: computes the known part of a function and records the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jax.extend.random: the generators behind random keys, and making one."""
+"""jax.extend.random: the generators behind random keys, and how to define one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def define_prng_impl(
     name: str = "<unnamed>",
     tag: str = "?",
 ) -> Generator:
-    """A generator of the user's, which `weft.random.key(seed, impl=…)` takes.
+    """A generator that the user defines, which `weft.random.key(seed, impl=…)` takes.
 
     Args:
         seed, split, random_bits, fold_in: what it computes from one integer, or from one key of `key_shape` in uint32.

@@ -1,4 +1,4 @@
-"""jax.extend.source_info_util: lines and scopes of the user's."""
+"""jax.extend.source_info_util: lines and scopes of the user's code."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _record(files: dict[str, str], info: str) -> str:
 
 
 def _names() -> list[str]:
-    """jaxlib is real where there is one; in a page there is none."""
+    """The distributions to stand in for. In a page these include jaxlib, since the real one does not exist there."""
     return ["jax", "jaxlib"] if sys.platform == "emscripten" else ["jax"]
 
 
@@ -98,7 +98,7 @@ def write_into(folder: str | None = None, name: str = "jax") -> str:
 
 
 class _InMemory(importlib.metadata.Distribution):
-    """The stand-in for a process that nothing was installed for."""
+    """The stand-in for a process in whose environment nothing is installed."""
 
     def __init__(self, name: str):
         self._own_files = {

@@ -1,4 +1,4 @@
-"""jax._src.traceback_util: leaving frames of libraries out of errors."""
+"""jax._src.traceback_util: removes frames of libraries from errors."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def array(
         >>> jnp.array([1, 2.5])
         Array([1. , 2.5], dtype=float32)
     """
-    if args:  # copy, order and ndmin were positional in earlier versions
+    if args:  # copy, order and ndmin may still be given by position
         if len(args) > 3:
             raise TypeError(f"array takes from 1 to 5 positional arguments, got {2 + len(args)}.")
         by_position: list[Any] = [*args, *(copy, order, ndmin)[len(args) :]]

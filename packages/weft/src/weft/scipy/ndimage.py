@@ -1,4 +1,4 @@
-"""weft.scipy.ndimage: values of images between their points."""
+"""weft.scipy.ndimage: interpolates images between their pixels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _rounded(x):
 
 
 def _places(coordinate, order: int) -> list:
-    """(index, weight) of the elements that count."""
+    """(index, weight) of the elements that contribute to each coordinate."""
     if order == 0:
         return [(_rounded(coordinate).astype(jnp.int32), 1)]
     lower = jnp.floor(coordinate)

@@ -55,7 +55,7 @@ class _Point(NamedTuple):
 
 
 class _Zoom(NamedTuple):
-    """Algorithm 3.6: the interval, its end of the lowest value, and the step before that end, for cubics."""
+    """Algorithm 3.6: the interval, its end with the lowest value, and the step before that end, which cubics need."""
 
     low: _Point
     high: _Point
@@ -67,7 +67,7 @@ class _Zoom(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """Algorithm 3.5: where the search stands. status: 0 found, 1 the interval became too small, 3 too many steps."""
+    """The state of algorithm 3.5. status: 0 found, 1 the interval became too small, 3 too many steps."""
 
     last: _Point
     found: _Point
@@ -210,7 +210,7 @@ def _bfgs(f, x, maxiter=None, norm=jnp.inf, gtol: float = 1e-5, line_search_maxi
 
 
 def _two_loops(s: _State):
-    """Algorithm 7.4: the inverse Hessian of the last steps times the gradient."""
+    """Algorithm 7.4: the product of the gradient and the inverse Hessian that the last steps give."""
     steps, changes, rhos, scale = s.memory
     m = len(rhos)
 

@@ -53,7 +53,7 @@ def _pair(name: str, in1, in2, mode: str) -> tuple:
 
 
 def _convolve(name: str, in1, in2, mode: str, precision, late: bool = False):
-    """`late`: of two middles of the full result take the later one, as SciPy does for correlations of matrices."""
+    """`late` chooses the later of two middles of the full result, as SciPy does for correlations of matrices."""
     in1, in2 = _pair(name, in1, in2, mode)
     if not in1.size or not in2.size:
         raise ValueError(f"{name}: zero-size arrays are not supported, got shapes {in1.shape} and {in2.shape}.")
@@ -303,7 +303,7 @@ def _without_line(x):
     n = x.shape[-1]
     x = x - jnp.mean(x, -1, keepdims=True)
     t = (jnp.arange(n) - (n - 1) / 2).astype(dtypes.real_of(x.dtype))
-    return x - jnp.sum(x * t, -1, keepdims=True) / max(n * (n * n - 1) / 12, 0.5) * t  # one number has no slope
+    return x - jnp.sum(x * t, -1, keepdims=True) / max(n * (n * n - 1) / 12, 0.5) * t  # a single number has no slope
 
 
 # Spectra -------------------------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def _overlap(name: str, noverlap, nperseg: int) -> int:
 
 
 def _detrender(detrend_: Any, axis: int, rank: int) -> Callable:
-    """What `detrend` asks for, as a function of segments, which lie along the last axis."""
+    """The argument `detrend` as a function of segments along the last axis."""
     if not detrend_ and not callable(detrend_):
         return lambda x: x
     if not callable(detrend_):
@@ -440,7 +440,7 @@ def _spectra(
     if mode == "psd":
         out = jnp.conj(out) * transform(other[0])[1] if other else jnp.real(out * jnp.conj(out))
     out = out * (scale if mode == "psd" else jnp.sqrt(scale)).astype(dtypes.real_of(out.dtype))
-    if onesided and mode == "psd":  # the other half of the frequencies, which is the same
+    if onesided and mode == "psd":  # the other half of the frequencies has the same values
         out = out.at[..., 1 : (-1 if nfft % 2 == 0 else None)].multiply(2)
     frequencies = (fft.rfftfreq if onesided else fft.fftfreq)(nfft, 1 / fs)
     times = jnp.arange(nperseg / 2, length - nperseg / 2 + 1, step) / fs

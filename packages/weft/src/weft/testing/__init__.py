@@ -1,1 +1,1 @@
-"""For those who write backends: `python -m weft.testing.backend PLATFORM` checks one (see docs/backends.md)."""
+"""For authors of backends: `python -m weft.testing.backend PLATFORM` checks one (see docs/backends.md)."""

@@ -1,4 +1,4 @@
-"""Whether a backend keeps what `weft.runtime.backend` promises: `python -m weft.testing.backend PLATFORM`.
+"""Checks whether a backend conforms to `weft.runtime.backend`: `python -m weft.testing.backend PLATFORM`.
 
 Arrays of every dtype that it declares, programs with every primitive, what it refuses, donation, order, several
 devices, threads. Results are compared with the primitives' reference rules. Each check stands alone, under a name that
@@ -44,7 +44,7 @@ THREADS, ROUNDS = 4, 5
 
 
 class Result(NamedTuple):
-    """What became of one check."""
+    """The outcome of one check."""
 
     name: str
     outcome: str  # "passed", "failed", "left out"
@@ -52,7 +52,7 @@ class Result(NamedTuple):
 
 
 class LeftOut(Exception):
-    """Raised by a check that is not for this backend, with the reason."""
+    """Raised, with the reason, by a check that does not apply to this backend."""
 
 
 def check_backend(platform: str, *, quick: bool = False, only: str = "") -> Iterator[Result]:
@@ -281,7 +281,7 @@ class Subject:
 
     def comes_back(self) -> None:
         host, twice = np.ones((256, 1024), np.float32), weft.jit(lambda x: x * 2)
-        for _ in range(300):  # 600 MB, were they kept
+        for _ in range(300):  # 600 MB if they were kept
             x = twice(weft.device_put(host, self.device))
         assert float(x[3, 7]) == 2
 
@@ -353,7 +353,7 @@ class Subject:
     # errors ---------------------------------------------------------------------------------------------------------
 
     def refuses(self) -> None:
-        """Of what it says that it lacks, that there is a primitive of that name."""
+        """Every name that the backend declares as lacking is a primitive."""
         for name in sorted(self.able.lacks):
             assert name in registry, f"its capabilities lack {name!r}, which is not a primitive"
 
@@ -395,7 +395,7 @@ class Subject:
         exactly(y, np.ones(4, np.float32))
 
     def donates_below(self) -> None:
-        """As the core compiles: the backend may take the memory, and need not."""
+        """Donation as the core requests it: the backend may reuse the memory, and need not."""
         closed = weft.make_jaxpr(lambda x, y: [x * 2 + y])(np.ones(4, np.float32), np.ones(4, np.float32))
         jaxpr, consts = program_for(closed, self.platform, self.able.branches_of)
         executable = self.backend.compile(
@@ -423,7 +423,7 @@ class Subject:
         for k in range(10):
             arrays += f(arrays[k])
             wants += [wants[k] + 1, wants[k] * 2, wants[k][::-1]]
-            if k % 3 == 0:  # memory that is free again must not be an array's that is not
+            if k % 3 == 0:  # freed memory must not belong to an array that is still in use
                 junk = weft.device_put(np.full(8, -5, np.float32), self.device)
                 del junk
         for x, want in zip(arrays, wants):
@@ -514,7 +514,7 @@ class Subject:
                 with self.here():
                     start.wait(60)
                     work(k)
-            except BaseException as e:  # raised again below, in the thread that looks
+            except BaseException as e:  # raised again below, in the checking thread
                 errors.append(e)
 
         threads = [threading.Thread(target=run, args=(k,)) for k in range(THREADS)]
@@ -589,14 +589,14 @@ def values(name: str) -> Any:
 
 
 def exactly(x: Any, want: Any) -> None:
-    """That an array has these very bits."""
+    """Checks that an array has exactly these bits."""
     got = np.asarray(x)
     assert got.dtype == want.dtype and got.shape == want.shape, f"{got.dtype}{got.shape} for {want.dtype}{want.shape}"
     assert got.tobytes() == np.ascontiguousarray(want).tobytes(), f"{got.tolist()} for {want.tolist()}"
 
 
 def close(got: Sequence[Any], want: Sequence[Any], looser: float) -> None:
-    """That arrays have these types, and these values but for rounding."""
+    """Checks that arrays have these types, and these values up to rounding."""
     assert len(got) == len(want), f"{len(got)} results for {len(want)}"
     for x, w in zip(got, want):
         g = np.asarray(x)
@@ -613,8 +613,8 @@ def ready(out: Any) -> None:
 
 
 def raises(kind: type[Exception], call: Callable[[], Any], *names: str) -> None:
-    """That a call raises an error of a kind, whose text has each of the names (or one of several with | between
-    them).
+    """Checks that a call raises an error of a kind whose text has each of the names (or one of several, separated by
+    |).
     """
     try:
         call()

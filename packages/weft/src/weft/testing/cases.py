@@ -41,7 +41,7 @@ class Case(NamedTuple):
     'i32[3]:0..5', 'bool[3]'.
     """
 
-    name: str  # begins with the name of the primitive that it is about
+    name: str  # begins with the name of the primitive under test
     fun: Callable[..., Any]
     args: tuple[str, ...]
     looser: float = 1  # the tolerance, times this
@@ -79,7 +79,7 @@ def sample(spec: str, rng: Any) -> Any:
 
 
 def cases() -> list[Case]:
-    """All of them, under names of which none comes twice."""
+    """All cases, by their unique names."""
     made: dict[str, int] = {}
     found = []
     for case in (
@@ -208,7 +208,7 @@ def structure() -> Iterator[Case]:
             ("f32[4,3]", "i32[5,1]:-2..6"),
         )
     for name in ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"):
-        for kind in ("f32", "i32", "f64"):  # of places that differ, but for one outside
+        for kind in ("f32", "i32", "f64"):  # the positions differ, and one is out of bounds
             yield Case(
                 name,
                 lambda x, u, f=getattr(lax, name.replace("-", "_")): f(
@@ -336,7 +336,7 @@ def control() -> Iterator[Case]:
 
 
 def _nested(c: Any, xs: Any) -> Any:
-    """A loop in a loop, whose end and whose trips are carried."""
+    """A loop in a loop whose bound and number of iterations are carried."""
 
     def body(c: Any, x: Any) -> Any:
         def more(s: Any) -> Any:
@@ -419,7 +419,7 @@ def _schur_product(x: Any) -> Any:
 
 
 def derived() -> Iterator[Case]:
-    """What the transformations make of programs."""
+    """Programs that the transformations derive from others."""
 
     @weft.custom_jvp
     def cube(x: Any) -> Any:

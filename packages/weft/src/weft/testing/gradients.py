@@ -1,4 +1,4 @@
-"""Checking derivatives against differences."""
+"""Checks derivatives against finite differences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _move(x, t, by: float):
 
 
 def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
-    """Half the difference of f a step forwards and a step back along the tangents, over the step."""
+    """The central difference (f(x + eps/2 t) - f(x - eps/2 t)) / eps along the tangents t."""
     ahead, behind = (f(*tree_map(partial(_move, by=by), args, tangents)) for by in (eps / 2, -eps / 2))
     return tree_map(
         lambda a, b: (a - b) / eps if dtypes.is_inexact(get_aval(a).dtype) else float0_zeros(get_aval(a).shape),

@@ -1,4 +1,4 @@
-"""weft.scipy.cluster.vq: the nearest codes of observations."""
+"""weft.scipy.cluster.vq: assigns observations to their nearest codes."""
 
 from __future__ import annotations
 

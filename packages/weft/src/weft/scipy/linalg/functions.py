@@ -254,7 +254,7 @@ def _sylvester_by_schur(A, B, C):
 
     def column(k, y):
         here = jnp.arange(n) == k
-        right = jnp.where(here, f - jnp.matmul(y, s), 0).sum(1)  # columns of y from k on are still 0
+        right = jnp.where(here, f - jnp.matmul(y, s), 0).sum(1)  # the columns of y from k on are still 0
         shift = jnp.where(here, jnp.diag(s), 0).sum()
         solved = lax.triangular_solve(
             r + shift * jnp.eye(m, dtype=r.dtype), right[:, None], left_side=True, lower=False

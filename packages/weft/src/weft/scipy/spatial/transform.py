@@ -263,7 +263,7 @@ class Rotation(NamedTuple):
         return jnp.rad2deg(angles) if degrees else angles
 
     def inv(self) -> "Rotation":
-        """The rotation back."""
+        """The inverse rotation."""
         return Rotation(self.quat * jnp.array([-1, -1, -1, 1], self.quat.dtype))
 
     def magnitude(self):

@@ -121,7 +121,7 @@ def ndtri(p):
     return _ndtri(p)
 
 
-_TAIL = 0.05  # from which 2 p - 1 keeps too little of p
+_TAIL = 0.05  # below this 2 p - 1 loses too many digits of p
 
 
 @custom_jvp

@@ -19,7 +19,7 @@ def _whole(x):
 
 
 def _ends(x):
-    """Whether a series with this parameter in the numerator ends."""
+    """Whether a series with this parameter in the numerator is finite."""
     return (x <= 0) & _whole(x)
 
 

@@ -1,4 +1,4 @@
-"""How the special functions that are not primitives are made."""
+"""Makes the special functions that are not primitives."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How the functions of a distribution are made: their arguments become arrays of one float dtype that broadcast, and
-each is documented by its name.
+"""Makes the functions of a distribution: their arguments become arrays of one float dtype that broadcast, and the
+docstring of each follows from its name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Distribution:
     """
 
     def __init__(self, what: str, *example: float, weak: bool = False):
-        # weak: what Python numbers alone give keeps their type
+        # weak: results of Python numbers alone keep their type
         self.what, self.example, self.weak = what, example, weak
 
     def __call__(self, f: Callable, name: str | None = None) -> Callable:
@@ -81,7 +81,7 @@ class Distribution:
         return function
 
     def exp(self, log: Callable) -> Callable:
-        """The function that `log` is the logarithm of."""
+        """The exponential of the function `log`."""
         return self._after(jnp.exp, log, log.__name__.removeprefix("log"))
 
     def log(self, f: Callable) -> Callable:

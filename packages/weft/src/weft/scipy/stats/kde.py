@@ -131,7 +131,7 @@ class gaussian_kde:
         y, z = jnp.matmul(factor.T, x), jnp.matmul(factor.T, self.dataset)
         scale = jnp.log(jnp.diagonal(factor)).sum() - self.d / 2 * math.log(2 * math.pi)
         one = lambda point: special.logsumexp(scale - jnp.square(point[:, None] - z).sum(0) / 2, b=self.weights)
-        return lax.map(one, y.T)  # one point after the other: a matrix of all distances may be too large
+        return lax.map(one, y.T)  # point by point: a matrix of all distances may be too large
 
     def evaluate(self, points):
         """The density at points of shape (d, m), as (m,)."""

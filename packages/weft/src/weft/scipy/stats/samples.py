@@ -28,7 +28,7 @@ def _check_policy(name: str, nan_policy: str) -> None:
 
 
 def _group_starts(x):
-    """Where a value of `x`, sorted along its last axis, differs from the one before it."""
+    """Whether each value of `x`, sorted along its last axis, differs from the one before it."""
     return jnp.concatenate([jnp.ones((*x.shape[:-1], 1), bool), x[..., 1:] != x[..., :-1]], -1)
 
 

@@ -18,7 +18,7 @@ def _log_diff(a, b):
 
 
 def _log_mass(a, b):
-    """The logarithm of the normal probability of a < x < b: a difference in the tail where it loses least."""
+    """The logarithm of the normal probability of a < x < b: a difference in the tail that loses the fewest digits."""
     right = a > 0
     a, b = jnp.where(right, -b, a), jnp.where(right, -a, b)
     tail = _log_diff(special.log_ndtr(b), special.log_ndtr(a))
