@@ -1,5 +1,5 @@
-"""What docs/accuracy.md measures: functions and their inputs. Needs NumPy alone, so that real jax runs the same cases
-in a process of its own.
+"""The functions that docs/accuracy.md measures, and their inputs. It needs only NumPy, so that real jax can run the
+same cases in a process of its own.
 
     python tools/accuracy_cases.py INPUTS.npz RESULTS.npz
 
@@ -20,8 +20,8 @@ import numpy as np
 
 Arrays = list[np.ndarray]
 KINDS = {"f32": np.float32, "f64": np.float64}
-POINTS = 60_000  # of an elementwise function in one dtype
-FEW = 2_000  # of one whose exact values take long
+POINTS = 60_000  # points of an elementwise function in one dtype
+FEW = 2_000  # points of one whose exact values take long
 DOUBLE = (np.float64,)
 BOTH = (np.float32, np.float64)
 INF = math.inf
@@ -162,7 +162,7 @@ POINTWISE = [
     two("xlogy", "scipy.special.xlogy", (ALL, POSITIVE), (UNIT, (0, 4))),
     one("entr", "scipy.special.entr", POSITIVE, (0, 4), (1,)),
     one("spence", "scipy.special.spence", (0, 1e30), (0, 4), (1,), slow=DOUBLE),
-    # jax does not come to an end for less than 0.01
+    # jax does not terminate below 0.01
     one("exp1", "scipy.special.exp1", (1e-2, 700), (0.01, 4), (1,), slow=DOUBLE),
     one("expi", "scipy.special.expi", (1e-2, 700), (0.01, 4), (0.37250741078136663,), slow=DOUBLE),
     two("betaln", "scipy.special.betaln", ((1e-3, 1e6), (1e-3, 1e6)), ((0.1, 10), (0.1, 10)), slow=DOUBLE),

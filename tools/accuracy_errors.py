@@ -1,4 +1,4 @@
-"""How far off results are: in units in the last place, or relative to the norm of what they were made of."""
+"""The errors of results: in units in the last place, or relative to the norm of their operands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accuracy_cases import Arrays, Pointwise, Whole
 from accuracy_exact import EXACT, VALUES, exact, rounded
 
 CHUNK = 16  # points of which mpmath says the error at a time, until none of the others can be worse
-FAR = 1e9  # ulp; what is farther off is nothing like the result, such as a number in the place of zero
+FAR = 1e9  # ulp; a larger error means an unrelated result, such as a number in place of zero
 
 
 class Found(NamedTuple):
@@ -35,14 +35,14 @@ def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 
 def worst(case: Pointwise, args: Arrays, got: np.ndarray, want: np.ndarray) -> Found:
-    """The largest error at arguments that are finite and not zero, nor where mpmath knows no value."""
+    """The largest error at arguments that are finite, not zero, and have a value in mpmath."""
     plain = np.logical_and.reduce([np.isfinite(x) & (x != 0) for x in args]) & ~np.ma.getmaskarray(want)
     errors = np.where(plain, ulps(got, np.ma.getdata(want)), -1)
     best = Found(0.0, "")
     order = np.argsort(errors)[::-1]
     for start in range(0, len(order), CHUNK):
         some = order[start : start + CHUNK]
-        if best.error >= errors[some[0]]:  # none of the rest is worse
+        if best.error >= errors[some[0]]:  # no other error is larger
             break
         rows = [tuple(float(x[k]) for x in args) for k in some]
         values = exact(case.name, rows) if case.name in EXACT else [None] * len(rows)
@@ -66,7 +66,7 @@ def worst_complex(args: Arrays, got: np.ndarray, want: np.ndarray) -> Found:
 
 
 def at(args: Arrays, k: int) -> str:
-    """The arguments at one of the points, in as many digits as tell them from others of their dtype."""
+    """The arguments at one of the points, with enough digits to identify them in their dtype."""
     return ", ".join(str(x[k]).strip("()") for x in args)
 
 
@@ -85,7 +85,7 @@ def _orthogonal(q: np.ndarray) -> float:
 
 
 def _parts(family: str, args: Arrays, outs: Arrays) -> Iterator[float]:
-    """What a decomposition leaves, relative to its operand."""
+    """The residual of a decomposition, relative to its operand."""
     a = args[0]
     size = _norm(a)
     match family:

@@ -1,5 +1,6 @@
-"""What docs/accuracy.md takes for right: the functions of accuracy_cases.py in wider types, which find the worst
-points, and by mpmath, which says how bad they are."""
+"""The reference values of docs/accuracy.md: the functions of accuracy_cases.py in wider types, which find the worst
+points, and in mpmath, which gives the errors there.
+"""
 
 from __future__ import annotations
 
@@ -302,7 +303,7 @@ def exact(name: str, rows: Sequence[tuple[float, ...]]) -> list[mpmath.mpf | Non
 
 
 def rounded(value: mpmath.mpf, wide: type) -> np.floating:
-    """A value in the wider type; what is too large or too small for that as an infinity or zero."""
+    """A value in the wider type; an infinity or zero if it is too large or too small for that."""
     limit = np.finfo(wide)
     size = mp.log(abs(value), 2) if value else -mp.inf
     if size >= limit.maxexp or size < limit.minexp:
@@ -311,7 +312,7 @@ def rounded(value: mpmath.mpf, wide: type) -> np.floating:
 
 
 def reference(case: Pointwise | Complex, args: Arrays, pool: Executor) -> np.ndarray:
-    """The values in a wider type, nearly right; of complex functions as mpmath gives them."""
+    """The values in a wider type, nearly exact; for complex functions those of mpmath."""
     wide = np.float64 if args[0].real.dtype == np.float32 else np.longdouble
     rows = list(zip(*[x.tolist() for x in args]))
     if isinstance(case, Complex):
@@ -331,7 +332,7 @@ def reference(case: Pointwise | Complex, args: Arrays, pool: Executor) -> np.nda
 
 
 def _prefix(x: np.ndarray) -> np.ndarray:
-    """Running sums whose rounding is not felt: a coarse part of which they are exact, and a fine one."""
+    """Running sums without noticeable rounding: a coarse part, whose sums are exact, and a fine one."""
     coarse = np.round(x * np.longdouble(2**30)) / 2**30
     return np.cumsum(coarse, 0) + np.cumsum(x - coarse, 0)
 

@@ -1,4 +1,4 @@
-"""Measures the errors of functions on every backend and in real jax, and keeps what it found: tools/accuracy.py."""
+"""Measures the errors of functions on every backend and in real jax, and saves them for tools/accuracy.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # wgpu complains without
+os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # wgpu warns without it
 import weft  # noqa: E402
 from weft_wasm.backends.wasm import WasmBackend  # noqa: E402
 from weft_wasm.runtimes.desktop import DesktopRuntime  # noqa: E402
@@ -34,7 +34,7 @@ JAX = "jax 0.10.2"
 PLATFORMS = {"XLA": "cpu", "Wasm": "wasm", "Wasm, plain SIMD": "wasm", "WebGPU": "webgpu"}
 COLUMNS = (*PLATFORMS, JAX)
 SAVED = ROOT / "build" / "accuracy"
-AT_ONCE = 6  # functions that one process of jax is asked for
+AT_ONCE = 6  # functions for each process of jax
 
 
 class Cell(NamedTuple):
@@ -94,7 +94,7 @@ def calls(case: Case, kind: str) -> dict[str, Arrays]:
 
 
 def columns_of(kind: str) -> list[str]:
-    """WebGPU has no float64."""
+    """The columns of a dtype: WebGPU has no float64."""
     return [c for c in COLUMNS if kind == "f32" or c != "WebGPU"]
 
 
@@ -146,7 +146,7 @@ def found_by(case: Case, given: dict[str, Arrays], results: dict[str, Arrays], w
 
 
 def special(args: Arrays, got: np.ndarray) -> dict[str, str]:
-    """What is computed where an argument is zero, infinite or NaN."""
+    """The results where an argument is zero, infinite or NaN."""
     odd = np.flatnonzero(np.logical_or.reduce([~np.isfinite(x) | (x == 0) for x in args]))
     return {at(args, k): f"{got[k]:.4g}" for k in odd}
 
@@ -182,7 +182,7 @@ def saved(name: str, kind: str) -> dict[str, Cell]:
 
 
 def save(name: str, kind: str, cells: dict[str, Cell]) -> None:
-    """Never leaves half a file."""
+    """Saves the file as a whole: an interruption never leaves half of it."""
     SAVED.mkdir(parents=True, exist_ok=True)
     draft = SAVED / f"{os.getpid()}.draft"
     draft.write_text(json.dumps({c: cell._asdict() for c, cell in cells.items()}, indent=1, ensure_ascii=False))
@@ -190,7 +190,7 @@ def save(name: str, kind: str, cells: dict[str, Cell]) -> None:
 
 
 def stale(case: Case, kind: str) -> list[str]:
-    """The columns that have no cell of today's arguments and sources."""
+    """The columns without a cell for the current arguments and sources."""
     have, arguments = saved(case.name, kind), digest_of(case, calls(case, kind))
     current = {c for c, cell in have.items() if (cell.arguments, cell.sources) == (arguments, sources(c))}
     return [c for c in columns_of(kind) if c not in current]
@@ -205,7 +205,7 @@ def work(names: Sequence[str], again: bool) -> Iterator[tuple[str, str, list[str
 
 
 def measure(names: Sequence[str], again: bool) -> None:
-    """Measures and saves; with `again` also what is saved."""
+    """Measures and saves; with `again` also cells that are saved already."""
     jobs = list(work(names, again))
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         for start in range(0, len(jobs), AT_ONCE):

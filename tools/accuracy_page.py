@@ -18,7 +18,7 @@ from accuracy_measure import COLUMNS, JAX, ROOT, Cell, columns_of, saved
 
 PAGE = ROOT / "docs" / "accuracy.md"
 REMARKS = pathlib.Path(__file__).with_name("accuracy_remarks.toml")
-LARGE = 8.0  # ulp; what is farther off than this has a remark that says why
+LARGE = 8.0  # ulp; a larger error needs a remark that gives the reason
 IN_ULP = ("sum", "positive", "values")  # the families of functions of arrays whose errors are in ulp
 HEAD = """# Accuracy
 
@@ -118,7 +118,7 @@ def remarks() -> dict[tuple[str, str], str]:
 
 
 def remarkable(case: Case, errors: dict[str, float]) -> bool:
-    """Whether a row must say why it is as it is."""
+    """Whether a row needs a remark."""
     ours = max(e for column, e in errors.items() if column != JAX)
     in_ulp = not isinstance(case, Whole) or case.family in IN_ULP
     return ours > 2 * errors[JAX] + 1 or in_ulp and ours > LARGE

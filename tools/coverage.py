@@ -45,7 +45,7 @@ import platforms  # noqa: E402
 
 
 class Entry(NamedTuple):
-    """One public name of jax, and what weft makes of it."""
+    """A public name of jax, and its state in weft."""
 
     module: str
     name: str
@@ -77,7 +77,7 @@ def find(dotted: str) -> Any:
 
 
 def behind_jax(name: str) -> Any:
-    """A module that only `weft.as_jax` shows, as jax's."""
+    """A module that only `weft.as_jax` provides, under jax's name."""
     if name in compat.MODULES:
         return importlib.import_module("weft." + compat.MODULES[name])
     return (
@@ -120,7 +120,7 @@ def innermost(value: Any) -> Any:
 
 def _called_by_a_row(frame) -> bool:
     back = frame.f_back
-    # the wrapper of functions that hide their frames
+    # the wrapper that hides frames of functions
     while back is not None and back.f_code.co_filename.endswith("source_info.py"):
         back = back.f_back
     return back is not None and back.f_code.co_filename.startswith(str(ROOT / "tests" / "ops"))

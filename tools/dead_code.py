@@ -29,8 +29,8 @@ SOURCES = ("packages", "native/src", "wasm/src", "web/python", "tools", "bench",
 EXCEPTIONS = ROOT / "tools" / "dead_code.toml"
 # Decorators that put a function into a table, which is where it is used.
 REGISTERING = ("@elementwise*", "@expression*", "@implements*", "@lower*", "@opaque*", "@register*", "@rewrites*")
-REGISTERING += ("@*.def*", "@*rule*", "@override")  # what overrides is called by its base
-REGISTERING += ("@interact*",)  # of a document: it runs whenever a widget moves
+REGISTERING += ("@*.def*", "@*rule*", "@override")  # the base class calls methods that override
+REGISTERING += ("@interact*",)  # in a document: it runs whenever a widget changes
 
 
 def public_modules() -> Iterator[ModuleType]:

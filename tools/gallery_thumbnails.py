@@ -21,7 +21,7 @@ from weft import plot
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 GALLERY = EXAMPLES / "gallery"
-SIZE = (252, 192)  # three pixels for each of the page
+SIZE = (252, 192)  # three pixels for each pixel of the page
 MOST_BYTES = 12_000
 
 
@@ -80,7 +80,7 @@ def packed(image: Image.Image) -> bytes:
 
 
 def main(names: list[str]) -> None:
-    os.chdir(EXAMPLES / "digits")  # whose data some of the documents read
+    os.chdir(EXAMPLES / "digits")  # some of the documents read its data
     for entry in json.loads((GALLERY / "gallery.json").read_text()):
         name = entry["file"].removesuffix(".py")
         if names and name not in names:

@@ -18,7 +18,7 @@ import io
 import sys
 from collections.abc import Mapping
 from itertools import count
-from json import dumps  # by itself: a program may patch its json
+from json import dumps  # imported by itself, since a program may patch its json
 from typing import Any
 
 import _weft_page
@@ -40,7 +40,7 @@ _METHODS = {
     "_repr_jpeg_": "image/jpeg",
     "_repr_latex_": "text/latex",
 }
-# More text than anyone reads; the page would have to lay it out.
+# Nobody reads more text than this, and the page would have to lay it out.
 MOST_CHARACTERS = 20_000
 MOST_LEAVES = 200
 
@@ -83,13 +83,13 @@ def display(*values: Any, name: str | None = None) -> Shown | None:
 
 
 def shows_itself(value: Any) -> bool:
-    """Lets a value show itself, if it is of a kind that does: a figure of `weft.plot`, which may be shown already."""
+    """Lets a value show itself if its type can: a figure of `weft.plot`, which may be shown already."""
     show = getattr(type(value), "_ipython_display_", None)
     if show is None:
         return False
     try:
         show(value)
-    except NotImplementedError:  # "not here", by the protocol of notebooks
+    except NotImplementedError:  # the protocol of notebooks for "not implemented"
         return False
     return True
 
@@ -124,7 +124,7 @@ class Place:
         self.most = self.shown
 
     def keep(self) -> None:
-        """Leaves what was shown here before and has not been replaced."""
+        """Keeps the values that were shown here before and have not been replaced."""
         self.shown = max(self.shown, self.most)
 
     def rename(self, name: str) -> str:
@@ -141,7 +141,7 @@ _places: list[Place] = []
 def send(name: str, data: Mapping[str, Any], buffers: list[Any], update: bool) -> None:
     """Sends a bundle of MIME types and its buffers (of bytes) to the page."""
     if _places:
-        # What is new here may be the next picture of what stands there.
+        # A new value may be the next picture of the one that is shown there.
         name, update = _places[-1].rename(name), True
     sys.stdout.flush()
     sys.stderr.flush()
@@ -271,11 +271,11 @@ def _show_figure(name: str, spec: Mapping[str, Any], buffers: list[Any], update:
 
 
 def install() -> None:
-    """Makes the page the place where Python shows figures and reads lines."""
+    """Connects Python to the page: figures are shown there, and lines are read there."""
     sys.stdin = _Input()
     try:
         from weft import plot
-    except ImportError:  # a stand-in for the language, with which the page alone is tested
+    except ImportError:  # weft may be a stand-in, with which the page is tested alone
         return
     plot.set_renderer(_show_figure)
 

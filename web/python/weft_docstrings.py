@@ -81,8 +81,8 @@ class _Loader(SourcelessFileLoader):
 
 
 def _docstring(thing: Any) -> Any:
-    """The docstring of the object itself: None where its class alone has one."""
-    kind = type(thing)  # isinstance would ask proxies for what they stand for
+    """The docstring of the object itself; None if only its class has one."""
+    kind = type(thing)  # isinstance would ask a proxy for its object's class
     if issubclass(kind, (FunctionType, property)):
         return thing.__doc__
     try:
@@ -92,7 +92,7 @@ def _docstring(thing: Any) -> Any:
 
 
 def _title(thing: Any) -> str:
-    """What can be said of a value without its docstring: its name and signature, if it has them."""
+    """A description of a value without its docstring: its name and signature, if it has them."""
     try:
         return f"{thing.__name__}{inspect.signature(thing)}"
     except (AttributeError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What happened in the last run: its compiled programs, a timeline, the devices. The page's inspector asks.
+"""Describes the last run: its compiled programs, a timeline, the devices. The page's inspector asks.
 
 `weft_record` takes notes while a program runs. All texts are made of them when they are asked for, between runs.
 

@@ -40,11 +40,11 @@ _mark = re.compile(re.escape(MARK).replace(r"\{\}", r"\d+"))
 
 
 class Unknown(Exception):
-    """There is no such value, or it can't be had without running something."""
+    """The value does not exist, or it can't be read without running code."""
 
 
 class Computed:
-    """A property: what is known of a value that is not computed here."""
+    """A property, whose value is not computed here: what is known of it."""
 
     def __init__(self, descriptor: Any):
         self.descriptor = descriptor
@@ -78,7 +78,7 @@ def attribute(value: Any, name: str) -> Any:
     if is_a(value, types.ModuleType):
         try:
             return getattr(value, name)
-        except Exception:  # a module that looks for names may fail in any way
+        except Exception:  # a module that computes its names may fail in any way
             raise Unknown from None
     if is_array(value) and name in ARRAY_ATTRIBUTES:
         return getattr(value, name)
@@ -99,7 +99,7 @@ def attribute(value: Any, name: str) -> Any:
     if is_a(found, types.MemberDescriptorType) or type(found).__name__ == "_tuplegetter":
         try:
             return found.__get__(value)
-        except AttributeError:  # a slot that is empty
+        except AttributeError:  # an empty slot
             raise Unknown from None
     if not is_a(found, type) and inspect.getattr_static(type(found), "__get__", None) is not None:
         return Computed(found)
@@ -107,7 +107,7 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def item(value: Any, key: str | int) -> Any:
-    if type(value) not in (dict, list, tuple):  # others may run code of their own
+    if type(value) not in (dict, list, tuple):  # other types may run code of their own
         raise Unknown
     try:
         return value[key]
@@ -167,7 +167,7 @@ def is_function(value: Any) -> bool:
 
 
 def signature_text(value: Any) -> str:
-    """The signature, or nothing where there is none."""
+    """The signature, or an empty text if there is none."""
     if not is_a(value, type) and not is_function(value):
         call = inspect.getattr_static(type(value), "__call__", None)
         if not is_a(call, types.FunctionType):
@@ -175,12 +175,12 @@ def signature_text(value: Any) -> str:
         value = types.MethodType(call, value)
     try:
         return signature_of(value) or ""
-    except Exception:  # a program's metaclass, or what a decorator left
+    except Exception:  # the metaclass of a program, or the result of a decorator
         return ""
 
 
 def docstring_of(value: Any) -> str:
-    """The object's own docstring; not one that its class has, nor one that is not loaded."""
+    """The object's own docstring: not that of its class, nor one that is not loaded."""
     if is_a(value, Computed):
         value = value.descriptor
     described = is_a(value, (type, types.ModuleType, property)) or is_function(value)
@@ -201,7 +201,7 @@ def unwrapped(value: Any) -> Any:
     value = getattr(value, "__func__", value)
     try:
         return inspect.unwrap(value)
-    except ValueError:  # it wraps itself
+    except ValueError:  # an object that wraps itself
         return value
 
 
@@ -212,7 +212,7 @@ def summary(value: Any, depth: int = 0) -> str:
     if is_array(value):
         try:
             return value.aval.str_short(short_dtypes=True)
-        except Exception:  # deleted, or of a computation that failed
+        except Exception:  # the array is deleted, or its computation failed
             return type(value).__name__
     kind = type(value)
     if kind in SCALARS:

@@ -1,4 +1,4 @@
-"""`import jax` in a page: weft stands for it, and is asked to when a program first imports it."""
+"""Makes weft stand for jax in a page when a program first imports `jax`."""
 
 import importlib.abc
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class JaxFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `jax`; what lies in it is found by what `weft.as_jax` installs."""
+    """Finds `jax`. The finder that `weft.as_jax` installs finds the modules in it."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if fullname == "jax":

@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 import types
-from json import dumps, loads  # by themselves: a program may patch its json
+from json import dumps, loads  # imported by themselves, since a program may patch its json
 from typing import Any
 
 from pyodide.code import CodeRunner
@@ -46,7 +46,7 @@ def warm_up() -> str:
         stream.reconfigure(line_buffering=True)
     python = ".".join(map(str, sys.version_info[:3]))
     weft_state.remember()
-    gc.freeze()  # a collection at the start of each run then looks at what programs made alone
+    gc.freeze()  # a collection at the start of each run then looks only at objects of programs
     return dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
 
 
@@ -86,7 +86,7 @@ def _report_timings() -> None:
     import _weft_page
 
     phases = {monitoring.TRACE: "trace", monitoring.COMPILE: "compile"}
-    inner: list[tuple[float, str, float]] = []  # what has ended and may lie within a trace that has not
+    inner: list[tuple[float, str, float]] = []  # spans that have ended, and may lie within a trace that has not
 
     def listen(event: str, seconds: float, **_) -> None:
         phase = phases.get(event)
@@ -150,7 +150,7 @@ def _connected(url: str, token: str) -> bool:
 
 
 def _only_user_frames(error: traceback.TracebackException) -> None:
-    """Drops every frame that is not the program's, along the whole chain of causes."""
+    """Drops every frame outside of the program, along the whole chain of causes."""
     seen = set()
     pending = [error]
     while pending:
@@ -170,12 +170,12 @@ def _from_first_user_frame(error: traceback.TracebackException) -> None:
 
 
 def describe_error(error: BaseException, filename: str) -> dict:
-    """What the page shows of an exception: type, message, the line of `filename`, and the traceback short and in
-    full.
+    """The parts of an exception that the page shows: type, message, the line of `filename`, and the traceback
+    short and in full.
     """
     short = traceback.TracebackException.from_exception(error)
     line = next((frame.lineno for frame in reversed(short.stack) if frame.filename == filename), None)
-    info = getattr(error, "source_info", None)  # of an operation that failed elsewhere, or later
+    info = getattr(error, "source_info", None)  # set by an operation that failed elsewhere, or later
     if getattr(info, "file", None) == filename:
         line = info.line
     column = None
@@ -269,7 +269,7 @@ def _outcome(error: BaseException | None, filename: str) -> dict:
 
 
 def _finish() -> None:
-    """Ends what the program left running, and shows what waits to be shown."""
+    """Ends tasks that the program left running, and shows pending output."""
     try:
         plot = sys.modules.get("weft.plot")
         if plot is not None:

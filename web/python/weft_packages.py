@@ -1,4 +1,4 @@
-"""Packages of a program: what its imports lack before it runs, and why one can't be had.
+"""Packages of a program: those that its imports lack before it runs, and the reason if one can't be loaded.
 
 The page (src/kernel/packages.ts) loads what the lock file names; what else is missing comes from the package index,
 through micropip. weft stands for jax and jaxlib, which no index is asked for.
@@ -15,7 +15,7 @@ import sys
 import zipfile
 from collections.abc import Collection
 from importlib.machinery import ModuleSpec
-from json import dumps, loads  # by themselves: a program may patch its json
+from json import dumps, loads  # imported by themselves, since a program may patch its json
 from types import CodeType
 
 from pyodide.code import find_imports
@@ -48,7 +48,7 @@ _in_lock: frozenset[str] = frozenset()
 
 
 class ReasonFinder(importlib.abc.MetaPathFinder):
-    """Says at an import why what it names could not be loaded; comes after all other finders."""
+    """Raises an error at an import that tells why the module could not be loaded. It comes after all other finders."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if fullname in _reasons and _is_import(sys._getframe(2).f_code):
@@ -212,7 +212,7 @@ def _why(error: Exception) -> str:
 
 
 def check_wheel(name: str, data: bytes) -> str:
-    """Why a wheel can't be taken; an empty string if it can."""
+    """The reason why a wheel can't be installed; an empty string if it can."""
     match = _WHEEL.fullmatch(name)
     if match is None:
         return "its name is not that of a wheel, such as package-1.0-py3-none-any.whl"
@@ -249,7 +249,7 @@ async def install_wheel(name: str, data: bytes) -> str:
     try:
         try:
             await micropip.install(f"emfs:{path}", reinstall=True)
-        except ValueError:  # what it needs can't be had; an import of that says why
+        except ValueError:  # a requirement can't be loaded; importing it tells why
             await micropip.install(f"emfs:{path}", reinstall=True, deps=False)
     except Exception as error:
         return str(error).strip().split("\n")[0]

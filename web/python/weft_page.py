@@ -1,4 +1,4 @@
-"""Figures beside the output of the playground, in the fewest words; `weft.plot` has all of them.
+"""Short functions for figures beside the output of the playground; `weft.plot` has all options.
 
     from weft_page import curve, image, line, scatter
 

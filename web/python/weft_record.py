@@ -16,7 +16,7 @@ _clock = time.perf_counter
 
 
 class Record:
-    """A compiled program, and what its calls in the last run took."""
+    """A compiled program, and the times of its calls in the last run."""
 
     def __init__(self, number: int, program: Any, phases: dict[str, float], why: list[dict[str, str]]):
         self.number, self.program, self.phases, self.why = number, program, phases, why
@@ -24,13 +24,13 @@ class Record:
 
     @property
     def is_operation(self) -> bool:
-        """Whether it is a single operation that ran by itself."""
+        """Whether the program is a single operation that ran by itself."""
         eqns = self.program.closed.jaxpr.eqns
         return len(eqns) == 1 and eqns[0].primitive.name == self.program.name
 
 
 class Watched:
-    """An executable whose calls are counted and timed; in all else it is the executable itself."""
+    """An executable whose calls are counted and timed. Otherwise it behaves as the executable itself."""
 
     def __init__(self, executable: Any, record: Record, note: Callable[[tuple[Record, float, float]], None]):
         self._executable = executable
@@ -52,7 +52,7 @@ class Watched:
 
 
 class Notes:
-    """What is known of the last run; times in seconds, as `time.perf_counter` counts."""
+    """The notes of the last run. Times are in seconds of `time.perf_counter`."""
 
     def __init__(self) -> None:
         self.installed = False
@@ -69,7 +69,7 @@ class Notes:
         self._why: dict[str, list[dict[str, str]]] = {}  # function -> why it was traced or compiled
 
     def install(self) -> None:
-        """Begins to listen."""
+        """Registers the listeners."""
         from weft.base import monitoring
         from weft.runtime.observers import observers
 
@@ -117,7 +117,7 @@ class Notes:
         return Watched(program.executable, record, self.calls.append)
 
     def begin(self, fresh: bool) -> None:
-        """A run begins. A fresh one forgets those before."""
+        """Called when a run begins. A fresh run forgets the ones before."""
         if not self.installed:
             return
         self._traced.clear()
@@ -136,11 +136,13 @@ class Notes:
         self.began = self.ended = _clock()
 
     def end(self) -> None:
-        """The run has ended."""
+        """Called when a run has ended."""
         self.ended = _clock()
 
     def kept(self) -> Callable[[], None]:
-        """A function that takes back what is noted from now on: what answers compile and run is not the program's."""
+        """A function that removes the notes made from now on, since programs that answers compile and run do not belong
+        to the run.
+        """
         queues: tuple[deque[Any], ...] = (self.programs, self.calls, self.spans)
         before, noted = [list(queue) for queue in queues], self.noted
         counts = {record: (record.calls, record.seconds) for record in self.known}

@@ -1,4 +1,4 @@
-"""Signatures as one reads them in source, for the editor: of the build's index, and of what a program has made.
+"""Signatures as they read in source, for the editor: those of the build's index, and those of objects in a program.
 
 Nothing here runs code of the objects that it describes: neither `repr` of defaults nor that of annotations.
 """
@@ -56,7 +56,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def annotation(value: Any) -> str:
-    """An annotation as source would have it; of objects that are no types, the name of their class."""
+    """An annotation as it reads in source. For objects that are not types it is the name of their class."""
     if issubclass(type(value), str):
         return value.strip("'\"")
     if type(value).__module__ in ("typing", "annotationlib") and hasattr(value, "__forward_arg__"):
@@ -66,7 +66,7 @@ def annotation(value: Any) -> str:
 
 
 def default(value: Any) -> str:
-    """A default as source would have it; `...` for what has no such form."""
+    """A default as it reads in source; `...` for values without such a form."""
     if type(value) in SCALARS:
         return text if len(text := repr(value)) <= 60 else "..."
     if issubclass(type(value), (types.FunctionType, types.BuiltinFunctionType, type)):

@@ -16,7 +16,7 @@ import types
 import warnings
 from typing import Any
 
-# What a program works in; emptied for each new one but for the files that the reader gave.
+# The working folder of programs. It is emptied for each new one, except for the files that the reader gave.
 FOLDER = "/home/pyodide"
 
 _modules: dict[str, tuple[types.ModuleType, dict[str, Any]]] = {}
@@ -26,7 +26,7 @@ _options: dict[str, Any] = {}
 _environment: dict[str, str] = {}
 _process: dict[str, Any] = {}
 
-# Attributes of classes that the interpreter itself keeps.
+# Attributes of classes that the interpreter itself manages.
 _OWN = frozenset({"__dict__", "__weakref__", "__doc__", "__abstractmethods__", "_abc_impl", "__annotations_cache__"})
 
 
@@ -81,7 +81,7 @@ def give(name: str, data: bytes) -> None:
 
 
 def restore(files: set[str]) -> None:
-    """Puts back what was noted, for the next program. `files` are the file names of the sources of the last one."""
+    """Restores the noted state for the next program. `files` are the file names of the sources of the last one."""
     _restore_definitions()
     _restore_process()
     _restore_options()
@@ -105,7 +105,7 @@ def _restore_definitions() -> None:
             if now.get(key) is not value and _is_definition(value):
                 now[key] = value
         for key in [key for key in now if key not in held and not key.startswith("__")]:
-            # What came since is the program's, or a name that its module finds again when it is next asked for.
+            # Later names are the program's, or ones that their module defines again when they are next used.
             of_program = getattr(now[key], "__module__", None) == "__main__"
             if of_program or module is builtins or "__getattr__" in held and not isinstance(now[key], types.ModuleType):
                 del now[key]
@@ -160,7 +160,7 @@ def _restore_folder() -> None:
 
 
 def _end_tasks(files: set[str]) -> None:
-    """Cancels what an earlier program left running in the event loop; the page's own tasks go on."""
+    """Cancels tasks that an earlier program left in the event loop. The page's own tasks go on."""
     for task in asyncio.all_tasks():
         code = getattr(task.get_coro(), "cr_code", None)
         if code is not None and code.co_filename in files:
