@@ -1,4 +1,4 @@
-"""A Wasm device that notices what programs do outside of their buffers."""
+"""A Wasm device that detects accesses outside of the buffers of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of transformations share: numbers from arrays, and derivatives by differences."""
+"""Helpers of the tests of transformations: numbers from arrays, and derivatives by differences."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What helps to find mistakes: explanations of recompilation, guards, leak checks, NaN checks, live arrays, what the
+"""Tools that find mistakes: explanations of recompilation, guards, leak checks, NaN checks, live arrays, what the
 environment is.
 """
 

@@ -1,4 +1,4 @@
-"""Arrays of float0, which hold nothing: tangents of integers. Programs take them, carry them and give them on every
+"""Arrays of float0, the tangents of integers, which hold no data. Programs take, carry and return them on every
 platform; no backend sees them.
 """
 

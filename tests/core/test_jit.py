@@ -1,4 +1,4 @@
-"""jit: what is traced when, what is static, what is donated, and what is refused."""
+"""jit: when functions are traced, static and donated arguments, and errors."""
 
 import functools
 

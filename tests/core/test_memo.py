@@ -1,4 +1,4 @@
-"""What is derived from a program is derived once, and belongs to its own constants."""
+"""Programs that are derived from another are derived once, for its own constants."""
 
 import numpy as np
 

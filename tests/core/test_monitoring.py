@@ -1,4 +1,4 @@
-"""What is told about tracing and compiling."""
+"""The events of tracing and compiling."""
 
 import pytest
 

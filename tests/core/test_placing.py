@@ -1,4 +1,4 @@
-"""Arrays put where they are wanted: on devices, by shardings, from single-device arrays, on every platform."""
+"""Placing arrays: on devices, by shardings, from single-device arrays, on every platform."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""How the objects of the language are shown: in error messages, in a debugger, in programs that are printed."""
+"""The text forms of objects of the language: in error messages, in a debugger, in programs that are printed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pytrees: what flattens is what comes back, and what differs says where."""
+"""Pytrees: flattening and unflattening are inverse, and errors name the place that differs."""
 
 import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple

@@ -1,4 +1,4 @@
-"""What is known of indices: linear forms, and whether iterations have indices of their own."""
+"""The analysis of indices: linear forms, and whether different iterations have different indices."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Divisions by what a loop does not change, which become products with a reciprocal: against NumPy, bit for bit."""
+"""Divisions by loop invariants, which become products with a reciprocal: against NumPy, bit for bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernels are emitted once where they are the same but for names: whatever else differs, they are two."""
+"""Kernels that differ only in names are emitted once; with any other difference they are emitted separately."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What every pass relies on: each kind of statement and expression is known to the walkers, and says what it reads
+"""Assumptions of every pass: each kind of statement and expression is known to the walkers, and says what it reads
 and writes.
 """
 

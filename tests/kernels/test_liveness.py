@@ -1,4 +1,4 @@
-"""Which temps an iteration writes wholly before it reads them, and which it may read from the one before."""
+"""Temps that an iteration writes wholly before it reads them, and temps that it may read from the iteration before."""
 
 import pytest
 from weft_wasm.ir import nodes

@@ -1,4 +1,4 @@
-"""Buffer planning: what lives at the same time never shares bytes, what doesn't does."""
+"""Buffer planning: buffers that are live at the same time never share bytes; others do."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""docs/accuracy.md says what is so: it has every function and backend, and some of its rows are measured again."""
+"""docs/accuracy.md is correct: it has every function and backend, and some of its rows are measured again."""
 
 import pathlib
 import sys

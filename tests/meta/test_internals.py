@@ -1,4 +1,4 @@
-"""docs/internals says what is so: its toys compute what weft computes, and what it names is there."""
+"""docs/internals is correct: its toys compute the same as weft, and the names in it exist."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What the tests of the XLA backend share."""
+"""Helpers of the tests of the XLA backend."""
 
 from __future__ import annotations
 

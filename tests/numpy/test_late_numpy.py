@@ -1,4 +1,4 @@
-"""NumPy that comes after the language, as in a page, where a program imports it; and its arrays beside ours."""
+"""NumPy that is imported after weft, as by a program in a page; and its arrays beside those of weft."""
 
 import os
 import subprocess

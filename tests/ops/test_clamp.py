@@ -1,4 +1,4 @@
-"""Complex numbers are clamped by their real parts, as in jax 0.10.2 on XLA (docs/decisions/027), by every backend."""
+"""Complex numbers are clamped by their real parts, as in jax 0.10.2 on XLA (docs/decisions/027), on every backend."""
 
 import numpy as np
 import platforms

@@ -1,4 +1,4 @@
-"""Windows as an axis: wherever that goes, it holds what NumPy's sliding windows do."""
+"""Windows as an axis: its elements are those of NumPy's sliding windows, wherever the axis is placed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What figures are as data: marks and axes, from whatever holds numbers; what is refused, and how."""
+"""Figures as data: marks and axes from any container of numbers, and the errors for invalid arguments."""
 
 import array
 import json

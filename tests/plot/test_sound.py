@@ -1,4 +1,4 @@
-"""Sounds: what other readers of WAV files find in them, and what is refused."""
+"""Sounds: other readers of WAV files read the same samples; invalid arguments raise."""
 
 import base64
 import io

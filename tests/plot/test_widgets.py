@@ -1,4 +1,4 @@
-"""Widgets outside of a page: a program that has some runs as it does with nobody at the page."""
+"""Widgets outside of a page: a program with widgets runs as if nobody changed them."""
 
 import pytest
 

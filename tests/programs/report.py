@@ -1,4 +1,4 @@
-"""What people read of a failing program."""
+"""The report of a failing program."""
 
 from __future__ import annotations
 

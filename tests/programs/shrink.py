@@ -1,4 +1,4 @@
-"""Makes a failing program as small as it still fails."""
+"""Makes a failing program as small as possible while it still fails."""
 
 from __future__ import annotations
 

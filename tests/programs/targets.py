@@ -1,4 +1,4 @@
-"""What programs run on: the backends, each in the configurations that it has."""
+"""The targets of programs: the backends, each in all of its configurations."""
 
 from __future__ import annotations
 

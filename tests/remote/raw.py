@@ -1,4 +1,4 @@
-"""A client of nothing but messages: what a hostile or broken one can do."""
+"""A client that only sends messages, to test what a hostile or broken one can do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Whether an error is one that somebody meant: in words, with the place, and without a path of the process that
-raises it.
-"""
+"""Checks that an error is intended: its message has words and the place, and no path of the process that raises it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transport of CPython processes: its thread, and what waits for it."""
+"""The transport of CPython processes: its thread, and the callers that wait for it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The codec of messages, and what a host answers to messages that are none."""
+"""The codec of messages, and the answers of a host to invalid messages."""
 
 import dataclasses
 import random

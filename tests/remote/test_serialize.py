@@ -1,4 +1,4 @@
-"""The bytes of jaxprs: they come back as they were, and no bytes at all do harm."""
+"""The bytes of jaxprs: reading gives back what was written, and no bytes can do harm."""
 
 import os
 import random

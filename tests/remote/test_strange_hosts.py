@@ -1,4 +1,4 @@
-"""What a client makes of a host that does not answer as one does."""
+"""A client whose host gives invalid answers."""
 
 import contextlib
 import threading

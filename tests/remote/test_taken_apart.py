@@ -1,4 +1,4 @@
-"""Primitives that no host knows leave as what they decompose into; what has no parts is refused with its name."""
+"""Primitives that no host knows are sent as their decomposition. One without a decomposition is refused by name."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is asked of every elementwise function: its values in each dtype, its derivatives, that it maps and compiles."""
+"""Checks of every elementwise function: its values in each dtype, its derivatives, vmap and jit."""
 
 import warnings
 

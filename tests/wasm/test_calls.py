@@ -1,4 +1,4 @@
-"""Calls that were made before: a bounded number of them is remembered."""
+"""The cache of earlier calls, whose size is bounded."""
 
 import numpy as np
 import weft

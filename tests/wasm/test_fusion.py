@@ -1,4 +1,4 @@
-"""What is fused with what: the plans are data, so they are asserted as such."""
+"""Fusion: the tests compare plans, which are data."""
 
 import functools
 

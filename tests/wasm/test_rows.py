@@ -1,4 +1,4 @@
-"""Kernels over the same rows become one: which do, which must not, and what they compute."""
+"""Kernels over the same rows are fused: those that are, those that must not be, and their results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""What becomes a dispatch, how many invocations share a point, how long loops are cut, and the texts of expressions."""
+"""Which loops become a dispatch, how many invocations share a point, how long loops are cut, and the texts of
+expressions.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Programs that nobody holds any more leave the device, and take their constants and pipelines with them."""
+"""Programs without references are removed from the device, with their constants and pipelines."""
 
 import gc
 

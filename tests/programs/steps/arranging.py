@@ -1,4 +1,4 @@
-"""Shapes and layouts: the same numbers elsewhere."""
+"""Steps that move elements: shapes and layouts."""
 
 from __future__ import annotations
 

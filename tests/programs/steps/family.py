@@ -1,4 +1,4 @@
-"""What a family of steps is."""
+"""The interface of a family of steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where values lie, and programs over the devices of a mesh, which here has one."""
+"""Placement of values, and programs over the devices of a mesh, which has one device here."""
 
 from __future__ import annotations
 
