@@ -58,6 +58,7 @@ def test_cells_run(page):
 
 
 def test_every_cell_is_closed():
+    assert PAGES
     for page in PAGES:
         text = page.read_text()
         assert len(CELL.findall(text)) == text.count("```{cell}"), page

@@ -53,11 +53,15 @@ def test_links_of_pages_lead_somewhere(prepared):
 
 
 def test_lists_of_pages_name_pages_that_exist(prepared):
-    for source in PAGES:
-        page = prepared / source.relative_to(SOURCES)
-        for block in TREE.findall(page.read_text()):
-            for name in re.findall(r"^(?!:)(\S+)$", block, re.M):
-                assert any((page.parent / f"{name}{end}").is_file() for end in (".md", ".rst")), (page, name)
+    pages = [prepared / source.relative_to(SOURCES) for source in PAGES]
+    named = [
+        page.parent / name
+        for page in pages
+        for block in TREE.findall(page.read_text())
+        for name in re.findall(r"^(?!:)(\S+)$", block, re.M)
+    ]
+    assert named
+    assert not [name for name in named if not any(name.with_name(name.name + end).is_file() for end in (".md", ".rst"))]
 
 
 def test_every_page_is_in_a_list(prepared):
@@ -65,6 +69,7 @@ def test_every_page_is_in_a_list(prepared):
     for page in prepared.rglob("*.md"):
         for block in TREE.findall(page.read_text()):
             listed |= {(page.parent / f"{name}.md").resolve() for name in re.findall(r"^(?!:)(\S+)$", block, re.M)}
+    assert PAGES
     for source in PAGES:
         assert prepared / source.relative_to(SOURCES) in listed, f"no toctree names {source.relative_to(ROOT)}"
 
