@@ -1,9 +1,9 @@
 /**
- * What the element and a site's script say to each other. The element is small; the editor, the kernel and the figures
+ * The interface between the element and a site's script. The element is small; the editor, the kernel and the figures
  * come from the site when a reader first uses a cell, so that they always fit the site's Python.
  */
 
-/** Of this contract: a site and an element of different versions say so, and do nothing. */
+/** The version of this contract. A site and an element of different versions report that, and do nothing. */
 export const VERSION = 1;
 
 /** The part of a site's `site.json` that the element reads. */
@@ -30,9 +30,9 @@ export interface RunEvent {
 /** A cell, as the site's script sees it. */
 export interface CellHost {
   root: ShadowRoot;
-  /** Where the editor stands. */
+  /** The parent of the editor. */
   source: HTMLElement;
-  /** Where the output stands. */
+  /** The parent of the output. */
   output: HTMLElement;
   code: string;
   readonly: boolean;
@@ -63,9 +63,9 @@ export interface LiveCell {
 /** One interpreter and the cells that it runs. */
 export interface Cells {
   attach(host: CellHost): LiveCell;
-  /** Ends the program that runs, and forgets those that wait. */
+  /** Ends the running program, and drops those that wait. */
   stop(): void;
-  /** Replaces the interpreter: all that cells defined is gone. */
+  /** Replaces the interpreter. Everything that cells defined is lost. */
   restart(): void;
 }
 

@@ -141,12 +141,12 @@ export class WeftCell extends HTMLElement {
     return this.#runAlone();
   }
 
-  /** Ends what runs in any cell of the page. */
+  /** Ends the programs that run in any cell of the page. */
   stop(): void {
     void siteAt(this.#site, forget).then(({ cells }) => cells.stop());
   }
 
-  /** Starts Python again: what cells of the page defined is gone. */
+  /** Starts Python again. Everything that cells of the page defined is lost. */
   async restart(): Promise<void> {
     (await siteAt(this.#site, forget)).cells.restart();
   }
@@ -234,7 +234,7 @@ export class WeftCell extends HTMLElement {
     this.#reset.hidden = text === this.#original;
   }
 
-  /** What the site's script sees of this cell. */
+  /** This cell as the site's script sees it. */
   #host(): CellHost {
     return {
       root: this.#root,

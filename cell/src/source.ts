@@ -1,6 +1,6 @@
 /** The text of a cell as the page has it, and its colours until there is an editor. */
 
-/** Without the empty lines around it, and without the indentation that all of its lines have. */
+/** The text without the empty lines around it, and without the indentation that all of its lines share. */
 export function dedent(text: string): string {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   while (lines.length && !lines[0]!.trim()) lines.shift();

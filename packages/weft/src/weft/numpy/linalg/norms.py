@@ -74,7 +74,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 @inner_jit(name="slogdet")
 def _slogdet(x: Value) -> tuple[Value, Value]:
-    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:  # LU takes no such narrow dtypes
+    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:  # by the polynomial of det, not by LU
         d = _det(x)
         return el.sign(d), transcendental.log(el.abs_(d))
     lu, pivots, _ = lax.lu(x)
