@@ -210,9 +210,11 @@ test("the page fits a narrow window and can be used by keyboard", async ({ playg
 });
 
 test("without isolation headers it works, Stop restarts, and a service worker isolates the second visit", async ({
-  page,
+  browser,
   plainSite,
 }) => {
+  const visitor = await browser.newContext();
+  const page = await visitor.newPage();
   const playground = new Playground(page, plainSite);
   await playground.open();
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
@@ -224,4 +226,5 @@ test("without isolation headers it works, Stop restarts, and a service worker is
   await playground.open();
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
   expect(await playground.runToEnd("1 + 1")).toBe("2\n");
+  await visitor.close();
 });

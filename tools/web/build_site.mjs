@@ -219,14 +219,18 @@ function placePackages(wheels) {
     const name = `${short(fs.readFileSync(wheel))}/${path.basename(wheel)}`;
     for (const folder of ["own", "packages"]) write(`${folder}/${name}`, fs.readFileSync(wheel));
   }
-  const bundled = filesUnder(options.packages).filter((name) => name.endsWith(".whl"));
+  const found = filesUnder(options.packages).filter((name) => name.endsWith(".whl"));
+  const bundled = path.join(stage, "bundled");
+  for (const wheel of found) {
+    const name = `bundled/${short(fs.readFileSync(wheel))}/${path.basename(wheel)}`;
+    for (const folder of [".", "packages"]) write(`${folder}/${name}`, fs.readFileSync(wheel));
+  }
   const lock = path.join(stage, "lock.json");
-  const more = [...(bundled.length ? ["--bundled", options.packages] : []), ...placeDistribution()];
+  const more = [...(found.length ? ["--bundled", bundled] : []), ...placeDistribution()];
   python("make_lock.py", "--pyodide", pyodideDir, "--wheels", own, "--out", lock, ...more);
-  for (const wheel of bundled) write(`packages/bundled/${path.basename(wheel)}`, fs.readFileSync(wheel));
   const data = fs.readFileSync(lock, "utf8");
   fs.rmSync(lock);
-  fs.rmSync(own, { recursive: true });
+  for (const folder of [own, bundled]) fs.rmSync(folder, { recursive: true, force: true });
   return {
     lockFile: write(`packages/pyodide-lock-${short(data)}.json`, data),
     packages: wheels.map((wheel) => path.basename(wheel).replace(/-.*/, "").replaceAll("_", "-").toLowerCase()),
@@ -349,12 +353,6 @@ async function bundle(config) {
   };
   const page = await run({ entryPoints: { start: "web/src/start.ts" }, splitting: true, plugins: [site] });
   const css = await run({ entryPoints: { style: "web/src/styles.css" } });
-  await run({
-    entryNames: "[name]",
-    outdir: stage,
-    entryPoints: { "service-worker": "web/src/service_worker.ts" },
-    format: "iife",
-  });
   const cell = await run({ entryPoints: { cell: "web/src/live/main.ts" }, splitting: true });
   const cellStyles = await run({ entryPoints: { cell: "web/src/live/cell.css" } });
   await run({ entryNames: "[name]", outdir: stage, entryPoints: { "weft-cell": "cell/src/index.ts" } });
@@ -366,6 +364,58 @@ async function bundle(config) {
     cell: { script: output(cell, /^cell.*\.js$/), styles: output(cellStyles, /\.css$/) },
     builds,
   };
+}
+
+/**
+ * What a bundle's entry imports at once, with all that this imports.
+ * @param {BuildResult[]} builds
+ * @param {string[]} entries
+ */
+function staticImports(builds, entries) {
+  const outputs = Object.assign({}, ...builds.map(({ metafile }) => metafile.outputs));
+  /** @type {Set<string>} */
+  const found = new Set();
+  /** @param {string} name */
+  const visit = (name) => {
+    if (found.has(name)) return;
+    found.add(name);
+    for (const { path: other, kind } of outputs[name]?.imports ?? []) if (kind === "import-statement") visit(other);
+  };
+  entries.forEach((name) => visit(path.relative(root, path.join(stage, name))));
+  return [...found].map((name) => path.relative(stage, path.join(root, name)));
+}
+
+/**
+ * The service worker, which knows the site's files: those that a page needs to start, and all that are named by their
+ * content. Its text changes with any of them, so that browsers notice a new version.
+ * @param {string[]} boot
+ */
+async function placeServiceWorker(boot) {
+  const esbuild = await import("esbuild");
+  const named = filesUnder(stage)
+    .map((file) => path.relative(stage, file))
+    .filter((name) => /^(assets|pyodide|packages|later|data)\//.test(name));
+  const page = fs.readFileSync(path.join(stage, "index.html"));
+  const files = { version: short([sha(page), ...named].join()), boot: ["", "favicon.svg", ...boot], named };
+  /** @type {import("esbuild").Plugin} */
+  const lists = {
+    name: "files",
+    setup(build) {
+      build.onResolve({ filter: /^virtual:files$/ }, () => ({ path: "files", namespace: "files" }));
+      build.onLoad({ filter: /.*/, namespace: "files" }, () => ({ contents: JSON.stringify(files), loader: "json" }));
+    },
+  };
+  await esbuild.build({
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2022",
+    absWorkingDir: root,
+    outfile: path.join(stage, "service-worker.js"),
+    entryPoints: ["web/src/service_worker.ts"],
+    plugins: [lists],
+    logLevel: "warning",
+  });
 }
 
 /**
@@ -470,6 +520,12 @@ write(
     .replace("start.js", start),
 );
 write("favicon.svg", fs.readFileSync(path.join(root, "web/favicon.svg")));
+const runtimeFiles = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => config.indexURL + name);
+const wheelFiles = compiled.map((file) => `packages/${short(fs.readFileSync(file))}/${path.basename(file)}`);
+await placeServiceWorker([
+  ...staticImports(builds, [start, main, style, worker]),
+  ...[...runtimeFiles, config.stdLibURL, config.lockFile, ...wheelFiles],
+]);
 await compressAll();
 fs.writeFileSync(path.join(stage, ".inputs"), inputs);
 fs.rmSync(options.out, { recursive: true, force: true });

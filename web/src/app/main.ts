@@ -54,6 +54,16 @@ function ready(info: ReadyMessage): void {
   status.show(python.busy ? "Running" : "Ready", python.busy ? "busy" : "idle");
   performance.mark("weft:ready");
   settings.set("visited", "yes");
+  keepForOffline();
+}
+
+/**
+ * From the next visit on the page needs no network, and is isolated also where its host can't send the headers. Begins
+ * once Python is ready, so that it takes nothing from the first visit's start.
+ */
+function keepForOffline(): void {
+  // In a private window, or from an address that is not secure, a browser refuses: the page works as it did.
+  navigator.serviceWorker?.register("service-worker.js", { updateViaCache: "none" }).catch(() => undefined);
 }
 
 const events: KernelEvents = {
@@ -232,8 +242,3 @@ opener.addEventListener("change", () => {
   void files.take([...(opener.files ?? [])]);
   opener.value = "";
 });
-
-if (!crossOriginIsolated && "serviceWorker" in navigator) {
-  // Takes effect with the next visit; Stop restarts Python until then.
-  navigator.serviceWorker.register("service-worker.js").catch(() => {});
-}
