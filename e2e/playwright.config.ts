@@ -25,7 +25,7 @@ export default defineConfig({
     {
       name: "weft",
       testMatch:
-        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|offline)\.spec/,
+        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|offline|inspector)\.spec/,
       use: launch(),
     },
     { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },

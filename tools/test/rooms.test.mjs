@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const sources = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../web/src");
-const ROOMS = ["kernel", "documents", "figures", "output", "widgets", "editor", "notebook", "live", "app"];
+const ROOMS = ["kernel", "documents", "figures", "output", "widgets", "editor", "notebook", "live", "inspector", "app"];
 /** What lies beside the rooms and any of them may use. */
 const SHARED = new Set(["numbers.ts"]);
 

@@ -2,7 +2,7 @@
 import { newCell, type Document } from "../documents/model.js";
 import type { Outputs } from "../documents/outputs.js";
 import { fromPercent, toPercent } from "../documents/percent.js";
-import type { Asker, IndexSource } from "../editor/index.js";
+import type { Asker, Editor, IndexSource } from "../editor/index.js";
 import { NotebookView } from "../notebook/notebook.js";
 import type { DocumentView, Runner } from "../notebook/runner.js";
 import { ScriptView } from "../notebook/script.js";
@@ -99,6 +99,11 @@ export class Desk {
 
   clearOutputs(): void {
     this.view?.clearOutputs();
+  }
+
+  /** The editor of a source that ran, by its name in tracebacks. */
+  editorOf(filename: string): Editor | null {
+    return this.view?.editorOf(filename) ?? null;
   }
 
   /** Python was restarted, so the definitions of cells are gone. */

@@ -1,7 +1,7 @@
 /** The playground page: ties documents, Python and controls together. */
 import { newCell, newDocument } from "../documents/model.js";
 import { showSource } from "../editor/index.js";
-import type { ReadyMessage } from "../kernel/protocol.js";
+import type { ReadyMessage, RunOptions } from "../kernel/protocol.js";
 import { Python, type KernelEvents } from "../kernel/python.js";
 import { KernelRunner } from "../notebook/kernel_runner.js";
 import { useRenderers } from "../notebook/renderers.js";
@@ -12,6 +12,7 @@ import { Examples } from "./examples.js";
 import { dropFiles, Files } from "./files.js";
 import { boot, firstWorker, site } from "./first.js";
 import { BackendChoice } from "./host.js";
+import { useInspector } from "./inspecting.js";
 import { index } from "./language.js";
 import { LibraryPanel } from "./library_panel.js";
 import { useMenu } from "./menu.js";
@@ -98,11 +99,12 @@ const choice = new BackendChoice(
   },
 );
 
-const runner = new KernelRunner(
-  () => python,
-  new StatusWatcher(() => python, status),
-  () => ({ backend: choice.backend, ...choice.host, x64: desk.open?.options.x64 ?? false }),
-);
+const options = (): RunOptions => ({
+  backend: choice.backend,
+  ...choice.host,
+  x64: desk.open?.options.x64 ?? false,
+});
+const runner = new KernelRunner(() => python, new StatusWatcher(() => python, status), options);
 
 const desk = new Desk({
   parent: byId("document"),
@@ -158,6 +160,7 @@ document.addEventListener("keydown", (event) => {
 });
 byId("documents").addEventListener("click", () => panel.show());
 useTheme(byId("theme"));
+useInspector({ python: () => python, desk, status, options, failed: (message) => notices.show(message) });
 dropFiles(document.body, (list) => void files.take(list));
 
 function stop(): void {

@@ -18,7 +18,7 @@ import {
 } from "@codemirror/language";
 import { lintKeymap } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
+import { Compartment, EditorState, Prec, type Extension, type StateEffect } from "@codemirror/state";
 import {
   drawSelection,
   dropCursor,
@@ -39,6 +39,7 @@ import { Knowledge, knowledge, type Surroundings } from "./knowledge.js";
 import { undefinedNames } from "./lint.js";
 import { navigation } from "./navigate.js";
 import { notes, say } from "./notes.js";
+import { pointAt, pointField } from "./point.js";
 import { colours } from "./theme.js";
 
 export type { Asker, IndexSource, Topic } from "./knowledge.js";
@@ -64,6 +65,8 @@ export interface Editor {
   replace(text: string): void;
   /** Marks a line (from 1) as the place of an error, or no line. */
   markError(line: number | null): void;
+  /** Marks a line (from 1) as what something beside the editor speaks of, or no line. */
+  point(line: number | null): void;
   goto(line: number): void;
   focus(): void;
   view: EditorView;
@@ -123,6 +126,7 @@ const gutters: Extension = [lineNumbers(), highlightActiveLineGutter(), foldGutt
 const forPython: Extension = [
   python().language,
   errorField,
+  pointField,
   completion(),
   hover(),
   signatureHelp(),
@@ -191,6 +195,12 @@ export function createEditor(options: EditorOptions): Editor {
         scrollIntoView: true,
       }),
     markError: (line) => view.dispatch({ effects: markLine.of(line) }),
+    point(line) {
+      const known = line !== null && line >= 1 && line <= view.state.doc.lines;
+      const effects: StateEffect<unknown>[] = [pointAt.of(line)];
+      if (known) effects.push(EditorView.scrollIntoView(view.state.doc.line(line).from, { y: "nearest", yMargin: 30 }));
+      view.dispatch({ effects });
+    },
     goto(line) {
       const { from } = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
       view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });

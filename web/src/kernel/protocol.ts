@@ -82,7 +82,13 @@ export interface ExecuteMessage {
   options: RunOptions;
 }
 
-/** A question about the program, answered between runs: completion, hover, shapes. `editor` knows what they mean. */
+/** What topics of the inspector's questions begin with. */
+export const INSPECT = "inspect.";
+
+/**
+ * A question about the program, answered between runs: completion, hover, shapes. `editor` and `inspector` know what
+ * they mean.
+ */
 export interface AskMessage {
   type: "ask";
   question: number;

@@ -7,6 +7,7 @@ import { loadPyodide, type PyodideAPI } from "pyodide";
 import { watchDownloads, type Watcher } from "./fetch.js";
 import { OutputQueue } from "./output_queue.js";
 import { Packages } from "./packages.js";
+import { INSPECT } from "./protocol.js";
 import type {
   AskMessage,
   BootMessage,
@@ -31,6 +32,7 @@ interface Kernel {
   execute: { callPromising(request: string): Promise<string> };
   cancel(): void;
   answer(topic: string, about: string, session: string): string;
+  inspect: { callPromising(topic: string, about: string): Promise<string> };
 }
 
 /** A Python function that may wait. */
@@ -274,10 +276,11 @@ async function take({ pyodide, packages }: Booted, { name, data }: FileMessage):
   post({ type: "file", name, problem });
 }
 
-function ask({ kernel }: Booted, { question, topic, session, about }: AskMessage): void {
+async function ask({ kernel }: Booted, { question, topic, session, about }: AskMessage): Promise<void> {
   let json = "null";
   try {
-    json = kernel.answer(topic, about, session);
+    const last = topic.startsWith(INSPECT) ? topic.slice(INSPECT.length) : null; // it may wait for a device
+    json = last === null ? kernel.answer(topic, about, session) : await kernel.inspect.callPromising(last, about);
   } catch {
     // A question that has no answer is none of the reader's concern.
   }
@@ -306,7 +309,7 @@ function receive(current: Booted, message: Exclude<ToWorker, BootMessage>): void
     case "stop":
       return stop(current);
     case "ask":
-      return ask(current, message);
+      return void ask(current, message);
     case "widget":
       return void widget(current, message);
     case "file":

@@ -33,6 +33,8 @@ export class CellView {
   readonly element = document.createElement("section");
   readonly area: OutputArea | null = null;
   editor: Editor | null = null;
+  /** The name of its source in the last run. */
+  filename = "";
   private readonly source = document.createElement("div");
   private readonly rendered = document.createElement("div");
   private readonly count = document.createElement("span");

@@ -1,5 +1,6 @@
 /** A notebook: cells of Python and Markdown, each with its output below it. */
 import { newCell, type Cell } from "../documents/model.js";
+import type { Editor } from "../editor/index.js";
 import type { Outcome } from "../kernel/protocol.js";
 import type { Output, Outputs } from "../documents/outputs.js";
 import { CellView, type Neighbours } from "./cell.js";
@@ -81,6 +82,10 @@ export class NotebookView implements DocumentView {
     this.element.remove();
   }
 
+  editorOf(filename: string): Editor | null {
+    return this.cells.find((cell) => cell.filename === filename)?.editor ?? null;
+  }
+
   private readonly neighbours: Neighbours = {
     run: (cell, how) => void this.run(cell, how),
     changed: () => this.options.changed(),
@@ -112,9 +117,10 @@ export class NotebookView implements DocumentView {
     const fresh = !this.hasRun;
     this.hasRun = true;
     const number = ++this.count;
+    view.filename = `cell ${number}`;
     return this.options.runner.run({
       source: view.cell.source,
-      filename: `cell ${number}`,
+      filename: view.filename,
       fresh,
       results: "rich",
       area: view.area!,

@@ -1,6 +1,7 @@
 /** The interface of the page for views of a document that run their cells. */
 import type { DoneMessage, Outcome } from "../kernel/protocol.js";
 import type { Outputs } from "../documents/outputs.js";
+import type { Editor } from "../editor/index.js";
 import type { OutputArea } from "../output/area.js";
 
 export interface CellRun {
@@ -33,6 +34,8 @@ export interface DocumentView {
   clearOutputs(): void;
   /** The output of each cell, for files. */
   outputs(): Promise<Outputs>;
+  /** The editor of a source, by its name in tracebacks; null if it is not here. */
+  editorOf(filename: string): Editor | null;
   focus(): void;
   /** Removes its elements from the page. */
   dispose(): void;

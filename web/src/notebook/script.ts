@@ -99,6 +99,10 @@ export class ScriptView implements DocumentView {
     return new Map([[this.options.document.cells[0]!.id, await this.area.outputs()]]);
   }
 
+  editorOf(filename: string): Editor | null {
+    return filename === FILENAME ? this.editor : null;
+  }
+
   focus(): void {
     this.editor.focus();
   }
