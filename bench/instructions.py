@@ -3,22 +3,25 @@
     python bench/instructions.py CHECKOUT...        (each with its environment in .venv; valgrind must be installed)
 
 Callgrind counts them: the figures are the same whatever else the machine does, within a thousandth. A trace or a
-compilation is the difference between a process that does it three times and one that does it once.
+compilation is the difference between a process that does it eight times and one that does it once.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import subprocess
 import sys
 
 CASES = ("import weft", "trace", "compile for Wasm")
+MORE = 7
 LAYERS, WIDTH, VOCABULARY, LENGTH, BATCH = 2, 64, 50, 16, 2
 
 
 def run(case: str, times: int) -> None:
     """In the counted process."""
+    gc.disable()  # it runs at other times in each version
     import weft
 
     if case == "import weft":
@@ -61,7 +64,7 @@ def main(checkouts: list[pathlib.Path]) -> None:
         figures = []
         for checkout in checkouts:
             once = count(checkout, case, 1)
-            figures.append(once if case == CASES[0] else (count(checkout, case, 3) - once) // 2)
+            figures.append(once if case == CASES[0] else (count(checkout, case, 1 + MORE) - once) // MORE)
         print(f"{case} |", " | ".join(f"{f / 1e6:,.1f} ({f / figures[0]:.2f})" for f in figures), flush=True)
 
 
