@@ -24,8 +24,10 @@ export default defineConfig({
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
     {
       name: "weft",
-      testMatch:
-        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|offline|inspector)\.spec/,
+      testMatch: [
+        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody)\.spec/,
+        /\/(offline|inspector|docs)\.spec/,
+      ],
       use: launch(),
     },
     { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },

@@ -13,3 +13,6 @@ $(SITE_READY): requirements-site.txt constraints.txt | $(VENV_STAMP)
 site: web $(SITE_READY)
 	@$(PY) tools/site/prepare.py build/docs/source
 	@PYTHONPATH=tools/site $(PY) -m sphinx -q -W --keep-going -d build/docs/trees build/docs/source build/site/docs
+
+# Its tests build a part of the documentation.
+test-e2e: $(SITE_READY)

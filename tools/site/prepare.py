@@ -17,8 +17,11 @@ import pathlib
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+from weft.base.errors import OwnRuntimeError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODULES = {
@@ -148,9 +151,33 @@ def reference(target: pathlib.Path, whole: bool) -> None:
     (target / "index.md").write_text("\n".join([*overview, "```", ""]))
 
 
+# The modules whose exception classes have a page.
+ERRORS = ("weft.errors", "weft.serialization.portable", "weft.serialization.binary", "weft_remote.errors")
+
+
+def error_classes() -> Iterator[tuple[str, str]]:
+    """Module and name of each error that users may see."""
+    for module in ERRORS:
+        for name in sorted(dir(importlib.import_module(module))):
+            value = getattr(importlib.import_module(module), name)
+            if name.startswith("_") or not (inspect.isclass(value) and issubclass(value, Exception)):
+                continue
+            if module == "weft.errors" or value.__module__ == module:
+                yield module, name
+
+
+def described_here(error: type) -> str:
+    """The docstring of a class as a page has it: what stands below "Example:" is a paragraph like others."""
+    text, _, example = inspect.cleandoc(error.__doc__ or "").partition("\nExample:\n")
+    return text.replace("`", "``") + "\n" + textwrap.dedent(example)
+
+
 def errors(target: pathlib.Path) -> None:
-    """A page for each error class: what causes it, an example, and what to do instead."""
+    """A page for each error class: what causes it, an example, and what to do instead. `errors.json` at the root of the
+    documentation lists them, for the links of messages in the page.
+    """
     target.mkdir()
+    pages = {}
     text = [
         "# Errors",
         "",
@@ -158,14 +185,17 @@ def errors(target: pathlib.Path) -> None:
         "",
     ]
     text += ["```{toctree}", ":titlesonly:", ""]
-    for module in ("weft.errors",):
-        for entry in entries(module):
-            if entry.kind != "class":
-                continue
-            page = [entry.name, "=" * len(entry.name), "", f".. currentmodule:: {module}", ""]
-            page += [f".. autoexception:: {entry.name}", "   :show-inheritance:", ""]
-            (target / f"{entry.name}.rst").write_text("\n".join(page))
-            text.append(entry.name)
+    for module, name in sorted(error_classes(), key=lambda found: found[1].lower()):
+        page = [name, "=" * len(name), "", f".. currentmodule:: {module}", ""]
+        if name == "JaxRuntimeError":  # whose class and text are the compiled runtime's, where there is one
+            page += [f".. exception:: {name}", "", textwrap.indent(described_here(OwnRuntimeError), "   "), ""]
+        else:
+            page += [f".. autoexception:: {name}()", "   :show-inheritance:", ""]
+        (target / f"{name}.rst").write_text("\n".join(page))
+        text.append(name)
+        pages[name] = f"errors/{name}.html"
+    (target.parent / "extra").mkdir(exist_ok=True)
+    (target.parent / "extra" / "errors.json").write_text(json.dumps(pages))
     (target / "index.md").write_text("\n".join([*text, "```", ""]))
 
 
@@ -173,6 +203,8 @@ def gallery(target: pathlib.Path) -> None:
     """Cards that open the documents of the gallery in the playground."""
     source = ROOT / "examples" / "gallery"
     target.mkdir()
+    pictures = target.parent / "extra" / "gallery"  # Sphinx does not look for pictures in HTML
+    pictures.mkdir(parents=True)
     listing = source / "gallery.json"
     listed: list[dict[str, Any]] = json.loads(listing.read_text()) if listing.exists() else []
     text = [
@@ -185,7 +217,7 @@ def gallery(target: pathlib.Path) -> None:
     for item in listed:
         picture = ""
         if thumbnail := item.get("thumbnail"):
-            shutil.copy(source / thumbnail, target)
+            shutil.copy(source / thumbnail, pictures)
             picture = f'<img src="{pathlib.Path(thumbnail).name}" alt="" loading="lazy" width="320" height="200">'
         text.append(
             f'<li><a href="../../#example={item["file"].removesuffix(".py")}">{picture}<strong>{item["title"]}</strong>'

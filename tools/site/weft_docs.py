@@ -51,23 +51,23 @@ class CellDirective(SphinxDirective):
 
 
 def examples(text: str) -> Iterator[tuple[str, str, bool]]:
-    """The cells of a doctest: code without prompts, what it prints, whether it raises. What raises is a cell by itself,
-    since nothing after it in its cell would run.
+    """The cells of a doctest: code without prompts, what it prints, whether it raises.
+
+    A cell ends after each statement that prints or raises, since a cell shows the value of its last statement. What
+    comes before a statement that raises, such as an import, stands in the next cell too, because Run of a later cell
+    leaves out those that raise.
     """
     code: list[str] = []
-    expected: list[str] = []
     for each in doctest.DocTestParser().get_examples(text + "\n"):
-        source = DIRECTIVE.sub("", each.source).rstrip("\n")
-        if each.exc_msg is None:
-            code.append(source)
-            expected.append(each.want.replace("<BLANKLINE>", "").rstrip("\n"))
-            continue
-        if code:
-            yield "\n".join(code), "\n".join(filter(None, expected)), False
-        yield source, each.exc_msg.strip().removesuffix(": …"), True
-        code, expected = [], []
+        code.append(DIRECTIVE.sub("", each.source).rstrip("\n"))
+        if each.exc_msg is not None:
+            yield "\n".join(code), each.exc_msg.strip().removesuffix(": …"), True
+            code.pop()
+        elif each.want:
+            yield "\n".join(code), each.want.replace("<BLANKLINE>", "").rstrip("\n"), False
+            code = []
     if code:
-        yield "\n".join(code), "\n".join(filter(None, expected)), False
+        yield "\n".join(code), "", False
 
 
 def doctests_to_cells(app: Sphinx, tree: nodes.document) -> None:

@@ -519,6 +519,8 @@ write(
     .replace("style.css", style)
     .replace("start.js", start),
 );
+// No page yet: `make site` puts the documentation in its place. The page asks for this file.
+write("docs/errors.json", "{}");
 write("favicon.svg", fs.readFileSync(path.join(root, "web/favicon.svg")));
 const runtimeFiles = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => config.indexURL + name);
 const wheelFiles = compiled.map((file) => `packages/${short(fs.readFileSync(file))}/${path.basename(file)}`);

@@ -5,6 +5,7 @@ import type { ReadyMessage, RunOptions } from "../kernel/protocol.js";
 import { Python, type KernelEvents } from "../kernel/python.js";
 import { KernelRunner } from "../notebook/kernel_runner.js";
 import { useRenderers } from "../notebook/renderers.js";
+import { manual, useManual } from "../output/manual.js";
 import { byId } from "./dom.js";
 import { Desk } from "./desk.js";
 import { EmbedDialog } from "./embed_dialog.js";
@@ -89,6 +90,7 @@ const python = new Python(boot, events, firstWorker);
 // ---- Documents ----
 
 useRenderers(() => python, onTheme);
+useManual(document.baseURI);
 
 const choice = new BackendChoice(
   () => desk.runAll(),
@@ -182,7 +184,17 @@ byId("share").addEventListener("click", async () => {
   setTimeout(() => (share.textContent = "Share"), 1600);
 });
 
-useMenu(byId("menu"), () => [
+/** The first page of the documentation, once it is known to be there. */
+let home: string | null = null;
+byId("menu").addEventListener("beforetoggle", () => {
+  if (home) return;
+  void manual().then((found) => {
+    home = found?.home ?? null;
+    if (home) refillMenu();
+  });
+});
+
+const refillMenu = useMenu(byId("menu"), () => [
   {
     title: "New",
     entries: [
@@ -238,6 +250,9 @@ useMenu(byId("menu"), () => [
       { text: "Restart Python", run: () => python.restart() },
     ],
   },
+  ...(home === null
+    ? []
+    : [{ title: "Help", entries: [{ text: "Documentation", run: () => void open(home!, "_blank", "noopener") }] }]),
 ]);
 
 const opener = byId<HTMLInputElement>("open-file");

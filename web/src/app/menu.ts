@@ -10,8 +10,8 @@ export interface Entry {
   run(): void;
 }
 
-/** Fills the popover with groups of entries, each time it opens. */
-export function useMenu(popover: HTMLElement, groups: () => { title: string; entries: Entry[] }[]): void {
+/** Fills the popover with groups of entries, each time it opens. Returns what fills it again if it is open. */
+export function useMenu(popover: HTMLElement, groups: () => { title: string; entries: Entry[] }[]): () => void {
   const fill = (): void => {
     popover.replaceChildren(
       ...groups().map(({ title, entries }) =>
@@ -37,6 +37,12 @@ export function useMenu(popover: HTMLElement, groups: () => { title: string; ent
     const at = items.indexOf(document.activeElement as HTMLButtonElement);
     items[(at + step + items.length) % items.length]?.focus();
   });
+  return () => {
+    if (!popover.matches(":popover-open")) return;
+    const at = [...popover.querySelectorAll("button")].indexOf(document.activeElement as HTMLButtonElement);
+    fill();
+    popover.querySelectorAll("button")[at]?.focus();
+  };
 }
 
 function item(entry: Entry, close: () => void): HTMLButtonElement {

@@ -12,6 +12,7 @@ import { Python } from "../kernel/python.js";
 import { useRenderers } from "../notebook/renderers.js";
 import { View, type Surroundings } from "./view.js";
 import { onColours } from "../output/colours.js";
+import { useManual } from "../output/manual.js";
 
 class PageCells implements Cells, Surroundings {
   private started: Python | null = null;
@@ -26,6 +27,7 @@ class PageCells implements Cells, Surroundings {
     private readonly forgotten: () => void,
   ) {
     useRenderers(() => this.python(), onColours);
+    useManual(base);
   }
 
   attach(host: CellHost): LiveCell {

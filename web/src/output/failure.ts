@@ -1,5 +1,6 @@
 /** An error of a program: its name, its message, the reader's lines; the rest is behind a click. */
 import type { ProgramError } from "../kernel/protocol.js";
+import { manual } from "./manual.js";
 
 export function failure(error: ProgramError, goto: (line: number) => void): HTMLElement {
   const box = document.createElement("div");
@@ -14,6 +15,7 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
   }
   const name = document.createElement("strong");
   name.textContent = error.type;
+  void explain(name, error.type);
   box.append(name, error.message ? `: ${withoutPlace(error)}` : "");
   const lines = error.short.split("\n");
   if (error.type === "SyntaxError") box.append(pre(lines.slice(1, -2).join("\n")));
@@ -30,6 +32,19 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
     box.append(details);
   }
   return box;
+}
+
+/** Makes the name of an error a link to its page, where the site has one. */
+async function explain(name: HTMLElement, type: string): Promise<void> {
+  const address = (await manual())?.errors.get(type);
+  if (!address) return;
+  const link = document.createElement("a");
+  link.href = address;
+  link.target = "_blank";
+  link.rel = "noopener";
+  link.title = "What this error means, and what to do";
+  link.textContent = type;
+  name.replaceChildren(link);
 }
 
 /** A message without the place at its end, "(program.py, line 2)" or "at program.py:2 (f)": the button shows it. */

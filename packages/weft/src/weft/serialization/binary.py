@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 class DeserializationError(WeftError):
     """The bytes are not a valid file: truncated, damaged, of another version, or not a well-formed program. The message
     names the offset. No part of the bytes has been run. Write them again with this version of weft.
+
+    Example:
+        >>> from weft import export
+        >>> export.deserialize(b"not a program")  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft.serialization.binary.DeserializationError: …
     """
 
     def __init__(self, message: str, offset: int = 0):

@@ -15,7 +15,21 @@ if TYPE_CHECKING:
 
 class NotPortable(WeftError, BackendError):
     """A program holds something that exists in this process only, such as a Python function. Make it part of the traced
-    program, or run it on a backend of this process (`weft.config.update('jax_platforms', 'cpu')`)."""
+    program, or run it on a backend of this process (`weft.config.update('jax_platforms', 'cpu')`).
+
+    Callbacks and `debug.print` are the usual cause, in a program that is exported or sent to a host.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> from weft import export
+        >>> like = weft.ShapeDtypeStruct((), jnp.float32)
+        >>> f = weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, like, x))
+        >>> export.export(f)(like).serialize()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft.serialization.portable.NotPortable: …
+        >>> len(export.export(weft.jit(lambda x: x + 1))(like).serialize()) > 0
+        True
+    """
 
 
 def check_operands(eqn: JaxprEqn) -> None:
