@@ -164,6 +164,14 @@ def test_threads_that_share_a_loop_end_too():
     assert device.stats()["allocated"] == before
 
 
+@pytest.fixture(autouse=True)
+def interrupts_are_heard():
+    """As in a terminal: a shell has what it starts in the background ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_soon():
     """Ctrl-C, from another thread."""
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
