@@ -92,6 +92,9 @@ def entries(module: str) -> Iterator[Entry]:
         value = getattr(space, name)
         if inspect.ismodule(value):
             continue
+        if getattr(value, "__module__", "") == "builtins" and inspect.isclass(value):
+            yield Entry(name, "data", "")  # such as dict, whose docstring is Python's
+            continue
         kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
         text = "" if kind == "data" else inspect.getdoc(value) or ""
         yield Entry(name, kind, " ".join(text.split("\n\n")[0].split()))

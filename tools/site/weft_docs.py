@@ -130,6 +130,9 @@ def as_text(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: 
     for k, line in enumerate(lines):
         if not PROMPT.match(line.lstrip()):
             parts = re.split(r"(`+[^`]*`+)", line)
+            for at in range(1, len(parts), 2):
+                if re.match(r"\w", parts[at + 1]):  # a plural's s: a mark of reStructuredText ends before a space
+                    parts[at] += "\\ "
             parts[::2] = [BAR.sub(r"\\|", STAR.sub(lambda m: "\\*" * len(m[1]), part)) for part in parts[::2]]
             lines[k] = "".join(parts)
 

@@ -94,7 +94,7 @@ def dot_product_attention(
     """softmax(query keyᵀ scale + bias) value, for each head.
 
     query: (batch, queries, heads, size); key and value: (batch, keys, key heads, size), all of one dtype. Without the
-        batch axis the result has none.
+    batch axis the result has none.
     Where heads are a multiple of the key heads, as many neighbouring ones share a key head. `bias` and the boolean
     `mask` broadcast to (batch, heads, queries, keys). `is_causal` lets a query see keys up to its own place,
     `local_window_size` those at most (left, right) places away, and the int32 sequence lengths (batch,) those within
