@@ -89,7 +89,7 @@ def program(asked: dict[str, Any]) -> dict[str, Any]:
     record = _find(asked)
     found = summary(record)
     try:
-        found["memory"] = record.program.executable.memory_analysis()
+        found["memory"] = record.executable.memory_analysis()
     except Exception as e:
         found["memory"], found["problem"] = {}, str(e)
     found["why"] = record.why
@@ -101,7 +101,7 @@ def text(asked: dict[str, Any]) -> dict[str, Any]:
     record, stage = _find(asked), asked["stage"]
     if stage == "jaxpr":
         return jaxpr_text(record)
-    executable, backend = record.program.executable, summary(record)["backend"]
+    executable, backend = record.executable, summary(record)["backend"]
     if stage == "stablehlo" and backend in STAGES:
         return {
             "problem": "StableHLO is the form that XLA compiles, and this program was compiled by weft's own compiler,"

@@ -19,8 +19,21 @@ class Record:
     """A compiled program, and the times of its calls in the last run."""
 
     def __init__(self, number: int, program: Any, phases: dict[str, float], why: list[dict[str, str]]):
-        self.number, self.program, self.phases, self.why = number, program, phases, why
+        self.number, self.phases, self.why = number, phases, why
         self.calls, self.seconds = 0, 0.0
+        # The program leaves the device with the function that holds it, whatever is noted of it here.
+        self.program = program._replace(executable=None)
+        self._executable = weakref.ref(program.executable)
+
+    @property
+    def executable(self) -> Any:
+        """The compiled program; compiled again if nothing has kept it."""
+        from weft.runtime.dispatch import executable_for
+
+        found = self._executable()
+        if found is None:
+            found = executable_for(self.program.closed, self.program.device, self.program.name)[0]
+        return found
 
     @property
     def is_operation(self) -> bool:
@@ -70,8 +83,11 @@ class Notes:
 
     def install(self) -> None:
         """Registers the listeners."""
-        from weft.base import monitoring
+        from weft.base import monitoring, source_info
         from weft.runtime.observers import observers
+
+        # This file's frames are not the program's: errors and names of lines look past them.
+        source_info.register_exclusion(Watched.__init__.__code__.co_filename)
 
         phases = {monitoring.TRACE: "trace", monitoring.LOWER: "lower", monitoring.COMPILE: "compile"}
         phases[monitoring.LOAD] = "load"
