@@ -18,6 +18,7 @@ import re
 import shutil
 import sys
 import textwrap
+import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -92,7 +93,7 @@ def entries(module: str) -> Iterator[Entry]:
         value = getattr(space, name)
         if inspect.ismodule(value):
             continue
-        if getattr(value, "__module__", "") == "builtins" and inspect.isclass(value):
+        if getattr(value, "__module__", "") == "builtins" and isinstance(value, (type, types.GenericAlias)):
             yield Entry(name, "data", "")  # such as dict, whose docstring is Python's
             continue
         kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
