@@ -21,8 +21,10 @@ class Record:
     def __init__(self, number: int, program: Any, phases: dict[str, float], why: list[dict[str, str]]):
         self.number, self.phases, self.why = number, phases, why
         self.calls, self.seconds = 0, 0.0
-        # The program leaves the device with the function that holds it, whatever is noted of it here.
-        self.program = program._replace(executable=None)
+        # The program leaves the device with the function that holds it, whatever is noted of it here: executables are
+        # kept as long as their jaxpr lives, so this is another one.
+        copy = type(program.closed)(program.closed.jaxpr.replace(), program.closed.consts)
+        self.program = program._replace(closed=copy, executable=None)
         self._executable = weakref.ref(program.executable)
 
     @property
