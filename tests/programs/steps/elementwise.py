@@ -21,6 +21,7 @@ FLOATS: dict[str, list[tuple[str, float]]] = {
         ("lax.logistic({0})", 1),
         ("lax.erf({0})", 1),
         ("lax.erfc({0})", 2),
+        ("weft.scipy.special.erfcx(abs({0}))", 1),
         ("lax.atan({0})", 1.6),
         ("lax.sign({0})", 1),
         ("jnp.clip({0}, -1.0, 1.5)", 1.5),
