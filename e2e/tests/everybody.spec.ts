@@ -44,8 +44,6 @@ print("before")
 1 / 0
 `;
 
-test.use({ withServiceWorker: true });
-
 /** Opens a file, as a reader drops or chooses it. */
 async function openFile(page: Page, name: string, text: string): Promise<void> {
   await page.locator("#open-file").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
