@@ -14,6 +14,7 @@ import weft.numpy as jnp
 from weft.base import dtypes
 from weft import lax
 from weft.base.host import np, require_numpy
+from weft.scipy import special
 
 KINDS = {
     "f16": "float16",
@@ -119,6 +120,8 @@ def elementwise() -> Iterator[Case]:
     for name, domain in domains.items():
         for kind in ("f32[2,3]", "f32[]", "f64[5]", "f16[7]", "bf16[3]"):
             yield Case(name, getattr(lax, name), (kind + domain,), 4)
+    for kind in ("f32[2,3]", "f64[5]"):
+        yield Case("erfcx", special.erfcx, (kind + ":-1..3",), 4)
     for name in ("sin", "exp", "log", "sqrt", "tanh", "neg", "conj", "real", "imag", "abs", "sign"):
         for kind in ("c64[4]", "c128[2,2]"):
             yield Case(name, getattr(lax, name), (kind,), 4)
