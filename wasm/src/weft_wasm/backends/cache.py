@@ -9,7 +9,8 @@ from typing import Any, Iterable, Sequence
 
 from weft.base import monitoring
 from weft.base.config import config
-from weft.core.jaxpr import Jaxpr, subjaxprs
+from weft.core.jaxpr import Jaxpr
+from weft.core.memo import inner_jaxprs
 from weft.serialization.portable import NotPortable
 from weft.serialization.programs import serialize
 from weft.transforms.portable import portable
@@ -47,9 +48,7 @@ def own(jaxpr: Jaxpr) -> bool:
             rule is None or getattr(rule, "__module__", "").startswith("weft.") for rule in (p.abstract, p.decompose)
         ):
             return False
-        if not all(map(own, subjaxprs(eqn.params))):
-            return False
-    return True
+    return all(map(own, inner_jaxprs(jaxpr)))
 
 
 class Programs:
@@ -64,9 +63,7 @@ class Programs:
         """A hash of everything that the module of a program depends on; None for programs that are not stored: those of
         one operation, and those that contain values or functions.
         """
-        if not config.enable_compilation_cache or (
-            len(jaxpr.eqns) < 2 and not any(any(True for _ in subjaxprs(e.params)) for e in jaxpr.eqns)
-        ):
+        if not config.enable_compilation_cache or (len(jaxpr.eqns) < 2 and not inner_jaxprs(jaxpr)):
             return None
         try:
             opened, values = portable(jaxpr)

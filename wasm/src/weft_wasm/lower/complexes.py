@@ -17,7 +17,7 @@ from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray, shaped
 from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, eval_equations, subjaxprs
-from weft.core.memo import memoized, memoized_closed
+from weft.core.memo import inner_jaxprs, memoized, memoized_closed
 from weft.core.primitive import Unsupported, registry
 from weft.higher_order.while_loop import fori_loop
 from weft.core.trace import get_aval, is_array
@@ -110,11 +110,10 @@ def has_complex(jaxpr: Jaxpr) -> bool:
             known[dtype] = is_complex(aval)
         return known[dtype]
 
-    return any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)]) or any(
-        [
-            any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params))
-            for e in jaxpr.eqns
-        ]
+    return (
+        any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)])
+        or any([any([seen(v.aval) for v in e.outvars]) for e in jaxpr.eqns])
+        or any(map(has_complex, inner_jaxprs(jaxpr)))
     )
 
 

@@ -201,6 +201,10 @@ class HostArray:
     def size(self) -> int:
         return _product(self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes
+
     def tolist(self):
         return nest(unpack(self.data, self.dtype.name), self.shape)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence, TypeAlias, final
 
 from ..base.annotations import override
 from ..base import dtypes
@@ -226,20 +226,21 @@ show_jaxpr: Hook[[Jaxpr], str] = Hook("printing a jaxpr")
 show_eqn: Hook[[JaxprEqn], str] = Hook("printing an equation")
 
 
-def subjaxprs(params: Params) -> Iterable[Jaxpr]:
+def subjaxprs(params: Params) -> list[Jaxpr]:
     """The jaxprs among an equation's parameters, in tuples too."""
-    for value in params.values():
-        yield from _jaxprs_in(value)
+    found: list[Jaxpr] = []
+    _add_jaxprs(params.values(), found)
+    return found
 
 
-def _jaxprs_in(value: Any) -> Iterator[Jaxpr]:
-    if isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, ClosedJaxpr):
-        yield value.jaxpr
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _jaxprs_in(item)
+def _add_jaxprs(values: Iterable[Any], found: list[Jaxpr]) -> None:
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            _add_jaxprs(value, found)
+        elif isinstance(value, ClosedJaxpr):
+            found.append(value.jaxpr)
+        elif isinstance(value, Jaxpr):
+            found.append(value)
 
 
 def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
@@ -248,7 +249,7 @@ def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
         return f(value)
     if isinstance(value, Jaxpr):
         return f(ClosedJaxpr(value, [])).jaxpr
-    if isinstance(value, (tuple, list)) and any(True for _ in _jaxprs_in(value)):
+    if isinstance(value, (tuple, list)) and subjaxprs({"value": value}):
         mapped = [map_jaxprs(v, f) for v in value]
         return value._make(mapped) if isinstance(value, tuple) and hasattr(value, "_make") else type(value)(mapped)
     return value

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Concatenate, Generic, ParamSpec, TypeVar, final
 
-from .jaxpr import ClosedJaxpr, Jaxpr
+from .jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 
 K = TypeVar("K")
 P = ParamSpec("P")
@@ -52,6 +52,12 @@ def memoized(f: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
         return found
 
     return wrapper
+
+
+@memoized
+def inner_jaxprs(jaxpr: Jaxpr) -> list[Jaxpr]:
+    """The jaxprs among the parameters of a program's equations, in order; not those inside of these."""
+    return [inner for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params)]
 
 
 def memoized_closed(f: Callable[Concatenate[ClosedJaxpr, P], R]) -> Callable[Concatenate[ClosedJaxpr, P], R]:

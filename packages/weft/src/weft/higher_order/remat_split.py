@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from ..base.avals import AbstractRef, AbstractToken
-from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, map_jaxprs, subjaxprs
-from ..core.memo import Memo, memoized
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, map_jaxprs
+from ..core.memo import Memo, inner_jaxprs, memoized
 from .inline import without_calls
 from .policies import Offloadable, Recompute, Saveable
 
@@ -144,4 +144,4 @@ def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Call
 
 @memoized
 def _has_checkpoints(jaxpr: Jaxpr) -> bool:
-    return any(_policy(e) is not None or any(map(_has_checkpoints, subjaxprs(e.params))) for e in jaxpr.eqns)
+    return any(_policy(e) is not None for e in jaxpr.eqns) or any(map(_has_checkpoints, inner_jaxprs(jaxpr)))

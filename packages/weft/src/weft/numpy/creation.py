@@ -253,7 +253,7 @@ def _array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Value:
     if isinstance(x, Tracer) or type(x) in aval_of:
         return _from_array(x, dt, copy, device)
     if hasattr(x, "__array__") and (has_numpy or late):
-        return _array(require_numpy("").asarray(x), dt, copy, device)
+        return _array(require_numpy("conversion of an object with __array__").asarray(x), dt, copy, device)
     if any(base in aval_of for base in type(x).__mro__[:-1]):  # a subclass of int or float
         bases: tuple[Any, ...] = (bool, int, float, complex)
         return _array(next(base(x) for base in bases if isinstance(x, base)), dt, copy, device)

@@ -54,11 +54,7 @@ def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]
             callbacks.append(eqn.params["callback"])
             continue
         before = len(callbacks)
-        params = (
-            {k: map_jaxprs(v, stripped) for k, v in eqn.params.items()}
-            if any(True for _ in subjaxprs(eqn.params))
-            else eqn.params
-        )
+        params = {k: map_jaxprs(v, stripped) for k, v in eqn.params.items()} if subjaxprs(eqn.params) else eqn.params
         if len(callbacks) > before:
             eqn = eqn.replace(
                 params=params,

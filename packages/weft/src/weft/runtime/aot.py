@@ -9,6 +9,7 @@ from ..base.annotations import override
 from ..primitives.inspection import without_inspections
 from ..base.avals import AbstractValue, ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr
+from ..symbolic.dims import live_scopes
 from ..symbolic.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval, is_array
 from ..base.errors import BackendError, at_user_line
@@ -205,8 +206,7 @@ class Lowered(Stage):
         )
 
     def _check_sizes(self) -> None:
-        scope = symbolic_scope(self.closed.jaxpr)
-        if scope is not None:
+        if live_scopes and symbolic_scope(self.closed.jaxpr) is not None:
             raise ValueError(
                 f"{self.traced_call.fun_name} was traced with symbolic dimensions, and a compiler needs numbers:"
                 f" {', '.join(map(str, self.closed.in_avals))}. Export it (weft.export.export); an exported program is"

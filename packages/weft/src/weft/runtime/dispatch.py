@@ -11,8 +11,8 @@ from ..base.config import config, logger
 from ..primitives.inspection import without_inspections
 from ..symbolic.dims import live_scopes
 from ..core.effects import touches
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
-from ..core.memo import Memo, memoized
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var
+from ..core.memo import Memo, inner_jaxprs, memoized
 from ..core.primitive import Primitive, exact
 from ..symbolic.specialize import symbolic_scope
 from ..core.trace import get_aval, is_array
@@ -62,8 +62,8 @@ def put(
         check_transfer("host_to_device", lambda: f"{kind.str_short(short_dtypes=False)} to {where}")
     if committed is None:
         committed = device is not None
-    size = kind.size * dtypes.itemsize(kind.dtype)
-    return recorded(TRANSFER, backend.put, host_array(value, kind), kind, where, committed, to="device", bytes=size)
+    host = host_array(value, kind)
+    return recorded(TRANSFER, backend.put, host, kind, where, committed, to="device", bytes=host.nbytes)
 
 
 def host_array(value: Value, aval: AbstractValue) -> Any:
@@ -182,9 +182,7 @@ def compile_place(device: Where, consts: Sequence[Any]) -> tuple[Any, ...]:
 def exported_for(jaxpr: Jaxpr) -> frozenset[Any]:
     """(name, platforms) of the exported programs inside a program that may run on some platforms alone."""
     found = [e.primitive.only_on(e.params) for e in jaxpr.eqns if e.primitive.only_on is not None]
-    return frozenset(f for f in found if f is not None).union(
-        *[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)]
-    )
+    return frozenset(f for f in found if f is not None).union(*map(exported_for, inner_jaxprs(jaxpr)))
 
 
 def check_platform(name: str, platforms: tuple[Any, ...], device: Where) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
 from ..base.avals import ShapeDtypeStruct
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
-from ..core.memo import memoized
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from ..core.memo import inner_jaxprs, memoized
 from ..core.trace import is_array
 from ..base.errors import BackendError, at_user_line
 from ..base.mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
@@ -59,8 +59,8 @@ def meshes(jaxpr: Jaxpr) -> tuple[Any, ...]:
         for mesh in (eqn.params.get("mesh"), getattr(eqn.params.get("sharding"), "mesh", None)):
             if isinstance(mesh, Mesh):
                 seen[mesh] = None
-        for sub in subjaxprs(eqn.params):
-            seen.update(dict.fromkeys(meshes(sub)))
+    for inner in inner_jaxprs(jaxpr):
+        seen.update(dict.fromkeys(meshes(inner)))
     return tuple(seen)
 
 

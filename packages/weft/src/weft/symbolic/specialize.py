@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.avals import ShapedArray, array_aval, shaped
 from .dims import Dim, dim_as_value_p
-from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from ..core.memo import Memo, memoized
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
+from ..core.memo import Memo, inner_jaxprs, memoized
 
 if TYPE_CHECKING:
     from ..core.types import Size, Value
@@ -44,10 +44,7 @@ def symbolic_scope(jaxpr: Jaxpr) -> Scope | None:
         for value in (*[v.aval for v in eqn.outvars], *eqn.params.values()):
             if (found := scope_in(value)) is not None:
                 return found
-        for sub in subjaxprs(eqn.params):
-            if (found := symbolic_scope(sub)) is not None:
-                return found
-    return None
+    return next(filter(None, map(symbolic_scope, inner_jaxprs(jaxpr))), None)
 
 
 def substitute(value: Any, sizes: dict[Any, Any]) -> Any:

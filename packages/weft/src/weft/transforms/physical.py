@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import ShapedArray, physical
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_equations, literal_value, map_jaxprs, subjaxprs
-from ..core.memo import memoized, memoized_closed
+from ..core.memo import inner_jaxprs, memoized, memoized_closed
 from ..core.trace import Axis, get_aval, mapped_axes, tracing
 from ..primitives.linear import full, moveaxis
 from .stage import JaxprTrace
@@ -38,9 +38,7 @@ def is_physical(jaxpr: Jaxpr) -> bool:
         *literals,
         *[v for e in jaxpr.eqns for v in e.outvars],
     ]
-    return all(physical(a.aval) is a.aval for a in atoms) and all(
-        is_physical(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)
-    )
+    return all(physical(a.aval) is a.aval for a in atoms) and all(map(is_physical, inner_jaxprs(jaxpr)))
 
 
 def lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -77,7 +75,7 @@ def _apply(eqn: JaxprEqn, values: Sequence[Value]) -> Sequence[Any]:
     primitive, params = eqn.primitive, eqn.params
     if primitive.on_raw is not None:
         outs = primitive.on_raw(eqn.invars[0].aval.dtype, *values, **params)
-    elif any(True for _ in subjaxprs(params)):
+    elif subjaxprs(params):
         with mapped_axes(*(primitive.binds(params) if primitive.binds is not None else ())):
             params = {k: map_jaxprs(v, lower_types) for k, v in params.items()}
         outs = primitive.bind(*values, **params)

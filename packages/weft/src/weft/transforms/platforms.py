@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import ShapedArray, shaped
 from ..core.carries import Runs
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, eval_equations, map_jaxprs, subjaxprs
-from ..core.memo import memoized, memoized_closed
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, eval_equations, map_jaxprs
+from ..core.memo import inner_jaxprs, memoized, memoized_closed
 from ..core.primitive import Primitive, unsupported
 from ..core.wire import NOTHING, TEXT, either, many, portable
 from ..core.trace import tracing
@@ -63,9 +63,8 @@ platform_index_p.jvp = unsupported("it has no arguments, so no derivative meets 
 @memoized
 def depends_on_platform(jaxpr: Jaxpr) -> bool:
     """Whether a program asks which platform it runs on."""
-    return any(
-        e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params))
-        for e in jaxpr.eqns
+    return any([e.primitive is platform_index_p for e in jaxpr.eqns]) or any(
+        map(depends_on_platform, inner_jaxprs(jaxpr))
     )
 
 

@@ -87,7 +87,7 @@ class _Opener:
                 made += self.inline(eqn, *_called(eqn), consts, env)
             elif simpler is not None:
                 made += self.inline(eqn, simpler, eqn.invars, consts, env)
-            elif any(True for _ in subjaxprs(eqn.params)):
+            elif subjaxprs(eqn.params):
                 made.append(self.carrier(eqn, consts))
             else:
                 made.append(eqn)
