@@ -24,7 +24,8 @@ def test_each_kernel_has_a_time(platform):
         w, x = jnp.ones((64, 64)) / 64, jnp.ones((128, 64))
         times = weft.profiler.kernel_times(net, w, x)
         kernels = weft.jit(net).lower(w, x).compile().cost_analysis()["kernels"]
-    assert kernels >= sum(t.calls for t in times) >= 2 or platform == "webgpu"
+    # on WebGPU a kernel of the loop IR may become several shaders
+    assert len(times) >= 2 and sum(t.calls for t in times) <= kernels
     assert all(type(t.name) is str and t.seconds > 0 and t.calls >= 1 for t in times)
     assert [t.seconds for t in times] == sorted([t.seconds for t in times], reverse=True)
 

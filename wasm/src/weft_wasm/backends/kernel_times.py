@@ -9,6 +9,9 @@ from typing import Any
 
 from weft.errors import BackendError
 
+from weft_wasm.ir.nodes import Program
+from weft_wasm.passes.marks import mark_kernels
+
 OPTION = "kernel_times"
 
 
@@ -24,11 +27,20 @@ def wanted(backend: str, options: Sequence[tuple[str, Any]]) -> bool:
 
 
 class KernelTimer:
-    """Adds up the time between the two marks of each kernel, over the runs since `clear`."""
+    """Marks the kernels of a program, and adds up the time between the two marks of each, over the runs since `clear`.
 
-    def __init__(self, names: Sequence[str]):
-        self.names = names
+    waits: the marks wait for what was queued before them.
+    """
+
+    def __init__(self, waits: bool):
+        self.waits, self.names = waits, list[str]()
         self.clear()
+
+    def mark(self, program: Program) -> Program:
+        """The program with marks; it becomes the one that is timed."""
+        program, self.names = mark_kernels(program, self.waits)
+        self.clear()
+        return program
 
     def clear(self) -> None:
         self.seconds, self.calls, self._begun = [0.0] * len(self.names), [0] * len(self.names), 0.0

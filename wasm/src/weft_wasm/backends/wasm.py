@@ -25,7 +25,6 @@ from weft_wasm.backends.calls import Calls, WasmArray
 from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.runtimes.host_calls import perform_at
 from weft_wasm.compile import KNOWN_FEATURES, Slot, compile_program, memory_plan
-from weft_wasm.passes.marks import mark_kernels
 from weft_wasm.passes.pipeline import After, verify_after
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower
@@ -125,16 +124,16 @@ class WasmBackend:
         """Programs run to their end before they return."""
 
     def compile(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions) -> WasmExecutable:
-        if kernel_times.wanted(self.name, options.options):
-            return self._timed(jaxpr, options)
-        programs = self.programs
+        timer = KernelTimer(waits=False) if kernel_times.wanted(self.name, options.options) else None
+        programs = self.programs if timer is None else None
         key = programs.key(jaxpr, options.name, options.donated, self.features) if programs is not None else None
         artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WasmExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, options.donated, self.features)
         after = self.after or (verify_after if config.verify_jaxprs else None)
-        artifact = compile_program(forms[0], self.features, check=False, after=after)
+        marked = None if timer is None else timer.mark
+        artifact = compile_program(forms[0], self.features, check=False, after=after, instrument=marked)
         needed, most = artifact.metadata["scratch"], most_bytes(self.features)
         if needed >= most:
             wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""
@@ -145,19 +144,7 @@ class WasmBackend:
             )
         if programs is not None and key is not None:
             programs.put(key, artifact)
-        return WasmExecutable(self, jaxpr, artifact, options, forms)
-
-    def _timed(self, jaxpr: Jaxpr, options: CompileOptions) -> WasmExecutable:
-        """A program that notes how long each of its kernels takes."""
-        forms = lower(jaxpr, options.name, options.donated, self.features)
-        names: list[str] = []
-
-        def marked(program: nodes.Program) -> nodes.Program:
-            program, names[:] = mark_kernels(program, waits=False)
-            return program
-
-        artifact = compile_program(forms[0], self.features, check=False, instrument=marked)
-        return WasmExecutable(self, jaxpr, artifact, options, forms, KernelTimer(names))
+        return WasmExecutable(self, jaxpr, artifact, options, forms, timer)
 
     @functools.cached_property
     def programs(self) -> Programs | None:

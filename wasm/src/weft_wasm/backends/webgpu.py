@@ -29,7 +29,6 @@ from weft_wasm.lower.types import Callback
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.runtimes.host_calls import perform
 from weft_wasm.lower.program import lower
-from weft_wasm.passes.marks import mark_kernels
 from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.runtimes.interface import GpuRuntime
 
@@ -106,31 +105,21 @@ class WebGpuBackend:
 
     def compile(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions) -> WebGpuExecutable:
         check_dtypes(jaxpr)
-        if kernel_times.wanted(self.name, options.options):
-            return self._timed(jaxpr, options)
-        programs, engine = self.programs, ("webgpu", *map(str, self.runtime.limits.items()))
+        timer = KernelTimer(waits=True) if kernel_times.wanted(self.name, options.options) else None
+        programs, engine = self.programs if timer is None else None, ("webgpu", *map(str, self.runtime.limits.items()))
         key = programs.key(jaxpr, options.name, options.donated, engine) if programs is not None else None
         artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WebGpuExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, plain=True)
-        try:
-            artifact = compile_webgpu(forms[0], self.runtime.limits, check=self.check)
-        except WgslError as e:
-            raise LoweringError(str(e)) from None
-        if programs is not None and key is not None:
-            programs.put(key, artifact)
-        return WebGpuExecutable(self, jaxpr, artifact, options, forms)
-
-    def _timed(self, jaxpr: Jaxpr, options: CompileOptions) -> WebGpuExecutable:
-        """A program that waits for each of its kernels, and notes how long that takes."""
-        forms = lower(jaxpr, options.name, plain=True)
-        program, names = mark_kernels(forms[0], waits=True)
+        program = forms[0] if timer is None else timer.mark(forms[0])
         try:
             artifact = compile_webgpu(program, self.runtime.limits, check=self.check)
         except WgslError as e:
             raise LoweringError(str(e)) from None
-        return WebGpuExecutable(self, jaxpr, artifact, options, forms, KernelTimer(names))
+        if programs is not None and key is not None:
+            programs.put(key, artifact)
+        return WebGpuExecutable(self, jaxpr, artifact, options, forms, timer)
 
     @cached_property
     def programs(self) -> Programs | None:
