@@ -209,8 +209,7 @@ def gallery(target: pathlib.Path) -> None:
     target.mkdir()
     pictures = target.parent / "extra" / "gallery"  # Sphinx does not look for pictures in HTML
     pictures.mkdir(parents=True)
-    listing = source / "gallery.json"
-    listed: list[dict[str, Any]] = json.loads(listing.read_text()) if listing.exists() else []
+    listed: list[dict[str, Any]] = json.loads((source / "gallery.json").read_text())
     text = [
         "# Gallery",
         "",

@@ -96,7 +96,7 @@ def visit_cell(translator: Any, node: Cell) -> None:
 
 def text_of_cell(translator: Any, node: Cell) -> None:
     """For the index of the search."""
-    translator.add_text(node["code"]) if hasattr(translator, "add_text") else None
+    translator.add_text(node["code"])
     raise nodes.SkipNode
 
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const sources = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../web/src");
 const ROOMS = ["kernel", "documents", "figures", "output", "widgets", "editor", "notebook", "live", "inspector", "app"];
 /** What lies beside the rooms and any of them may use. */
-const SHARED = new Set(["numbers.ts"]);
+const SHARED = new Set(["elements.ts", "numbers.ts"]);
 
 /**
  * The imports between rooms that a set of files has.

@@ -69,9 +69,10 @@ async function activate(): Promise<void> {
 const fileNames = new Set(named);
 const bootNames = new Set(boot);
 
-/** Keeps a copy of a response that is whole. */
+/** Keeps a copy of a response that is whole, beside the page's own use of it. */
 async function keep(name: string, address: string, response: Response): Promise<void> {
   const cache = await caches.open(name);
+  if (name === USED && (await cache.match(address))) return; // its name says that it is the same
   await cache.put(address, response);
 }
 
@@ -85,9 +86,8 @@ async function answer(event: FetchEvent, path: string): Promise<Response> {
     if (response.status >= 500) return (await kept(path)) ?? response;
     if (response.status === 200 && !bootNames.has(path)) {
       const store = fileNames.has(path) ? USED : PAGES;
-      const there = store === USED && (await (await caches.open(USED)).match(address));
       // A full disk is no reason to fail.
-      if (!there) event.waitUntil(keep(store, address, response.clone()).catch(() => undefined));
+      event.waitUntil(keep(store, address, response.clone()).catch(() => undefined));
     }
     return response;
   } catch (error) {

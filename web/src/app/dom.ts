@@ -1,27 +1,11 @@
 /** Small helpers for elements. */
+import { create } from "../elements.js";
 
 /** The element of index.html with this id. */
 export function byId<T extends HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (!element) throw new Error(`index.html has no element #${id}`);
   return element as T;
-}
-
-/** A new element with properties and children. */
-export function create<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  properties: Partial<HTMLElementTagNameMap[K]> = {},
-  ...children: (Node | string)[]
-): HTMLElementTagNameMap[K] {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
-
-export function button(text: string, action: () => void, properties: Partial<HTMLButtonElement> = {}) {
-  const element = create("button", { type: "button", textContent: text, ...properties });
-  element.addEventListener("click", action);
-  return element;
 }
 
 /** Gives the reader a file. */

@@ -1,6 +1,6 @@
 /** The dialog that gives the HTML for another page. */
 import type { Document } from "../documents/model.js";
-import { button, create } from "./dom.js";
+import { button, create } from "../elements.js";
 import { cellsOf, frameOf, type EmbedOptions } from "./embedding.js";
 
 function checkbox(text: string, changed: () => void): { element: HTMLElement; input: HTMLInputElement } {

@@ -1,7 +1,7 @@
 /** The dialog with the reader's documents, their history, and the examples. */
 import type { Document } from "../documents/model.js";
 import type { GalleryEntry } from "../kernel/protocol.js";
-import { button, create } from "./dom.js";
+import { button, create } from "../elements.js";
 import type { Examples } from "./examples.js";
 import type { Entry, Shelf } from "./shelf.js";
 

@@ -1,5 +1,5 @@
 /** The menu of the page, for rare actions. */
-import { button, create } from "./dom.js";
+import { button, create } from "../elements.js";
 
 export interface Entry {
   text: string;

@@ -1,5 +1,5 @@
 /** Short messages above the document: about errors, saved copies, and actions that can be undone. */
-import { button, create } from "./dom.js";
+import { button, create } from "../elements.js";
 
 export interface Action {
   text: string;

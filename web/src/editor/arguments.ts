@@ -2,7 +2,8 @@
 import { StateEffect, StateField, type EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, showTooltip, ViewPlugin, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { argumentAt, called, calleeOf, callAround, signatureOf, type Called } from "./calls.js";
-import { element, inline, signatureElement } from "./describe.js";
+import { create } from "../elements.js";
+import { inline, signatureElement } from "./describe.js";
 import { parameterDoc, summaryOf } from "./docstring.js";
 import { completed, type Live } from "./hover.js";
 import { knowledge, pathOf, programOf } from "./knowledge.js";
@@ -38,11 +39,11 @@ function tooltip(state: EditorState): Tooltip | null {
     pos: call.getChild("ArgList")!.from,
     above: true,
     create() {
-      const dom = element("div", "weft-description weft-help", signatureElement(name, parsed.text, current));
+      const dom = create("div", "weft-description weft-help", signatureElement(name, parsed.text, current));
       dom.setAttribute("role", "status");
       const about = (current && parameterDoc(doc, current.name)) || summaryOf(doc);
-      if (about) dom.append(element("p", "", inline(about)));
-      return { dom: element("div", "", dom) };
+      if (about) dom.append(create("p", "", inline(about)));
+      return { dom: create("div", "", dom) };
     },
   };
 }

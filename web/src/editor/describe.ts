@@ -1,6 +1,7 @@
 /** Draws the information about a name: its signature, its docstring, its value after a run. */
 import { pythonLanguage } from "@codemirror/lang-python";
 import { highlightCode } from "@lezer/highlight";
+import { create } from "../elements.js";
 import { parseDocstring, type Block } from "./docstring.js";
 import type { Parameter } from "./signature.js";
 import { colours } from "./theme.js";
@@ -15,15 +16,6 @@ export interface Description {
   value?: string;
 }
 
-type Child = Node | string;
-
-export function element(tag: string, className: string, ...children: Child[]): HTMLElement {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  made.append(...children);
-  return made;
-}
-
 /** Python in colours. */
 export function code(text: string): DocumentFragment {
   const made = document.createDocumentFragment();
@@ -31,7 +23,7 @@ export function code(text: string): DocumentFragment {
     text,
     pythonLanguage.parser.parse(text),
     colours,
-    (part, classes) => made.append(classes ? element("span", classes, part) : part),
+    (part, classes) => made.append(classes ? create("span", classes, part) : part),
     () => made.append("\n"),
   );
   return made;
@@ -39,15 +31,15 @@ export function code(text: string): DocumentFragment {
 
 /** A signature with colours; the parameter that is being typed is highlighted. */
 export function signatureElement(name: string, signature: string, current: Parameter | null = null): HTMLElement {
-  const made = element("div", "weft-signature");
+  const made = create("div", "weft-signature");
   if (!current) {
     made.append(code(name + signature));
     return made;
   }
   made.append(
-    element("span", "weft-callee", name),
+    create("span", "weft-callee", name),
     signature.slice(0, current.from),
-    element("b", "weft-current", signature.slice(current.from, current.to)),
+    create("b", "weft-current", signature.slice(current.from, current.to)),
     signature.slice(current.to),
   );
   return made;
@@ -57,17 +49,17 @@ export function signatureElement(name: string, signature: string, current: Param
 export function inline(text: string): DocumentFragment {
   const made = document.createDocumentFragment();
   text.split(/(``.+?``|`[^`]+`)/).forEach((part, i) => {
-    if (part !== "") made.append(i % 2 ? element("code", "", part.replace(/^`+|`+$/g, "")) : part);
+    if (part !== "") made.append(i % 2 ? create("code", "", part.replace(/^`+|`+$/g, "")) : part);
   });
   return made;
 }
 
 function doctest(text: string): HTMLElement {
-  const made = element("pre", "weft-example");
+  const made = create("pre", "weft-example");
   text.split("\n").forEach((line, i) => {
     const [, prompt = "", rest = line] = /^(>>> ?|\.\.\. ?)(.*)$/.exec(line) ?? [];
     if (i > 0) made.append("\n");
-    if (prompt) made.append(element("span", "weft-prompt", prompt), code(rest));
+    if (prompt) made.append(create("span", "weft-prompt", prompt), code(rest));
     else made.append(line);
   });
   return made;
@@ -76,33 +68,33 @@ function doctest(text: string): HTMLElement {
 function block(part: Block): HTMLElement {
   switch (part.kind) {
     case "heading":
-      return element("h4", "", part.text);
+      return create("h4", "", part.text);
     case "code":
-      return /^>>> /.test(part.text) ? doctest(part.text) : element("pre", "weft-example", part.text);
+      return /^>>> /.test(part.text) ? doctest(part.text) : create("pre", "weft-example", part.text);
     case "items": {
       const named = part.items.some(({ name }) => name);
       const items = part.items.flatMap(({ name, text }) =>
         named
-          ? [element("dt", "", element("code", "", name)), element("dd", "", inline(text))]
-          : [element("li", "", inline(text))],
+          ? [create("dt", "", create("code", "", name)), create("dd", "", inline(text))]
+          : [create("li", "", inline(text))],
       );
-      return element(named ? "dl" : "ul", "", ...items);
+      return create(named ? "dl" : "ul", "", ...items);
     }
     default:
-      return element("p", "", inline(part.text));
+      return create("p", "", inline(part.text));
   }
 }
 
 export function docElement(doc: string): HTMLElement {
-  return element("div", "weft-doc", ...parseDocstring(doc).map(block));
+  return create("div", "weft-doc", ...parseDocstring(doc).map(block));
 }
 
 /** All of it, as hover and completion show it. */
 export function descriptionElement({ name, kind, signature, doc, value }: Description): HTMLElement {
-  const made = element("div", "weft-description");
-  const head = signature ? signatureElement(name, signature) : element("div", "weft-signature", code(name));
-  if (kind) head.prepend(element("span", "weft-kind", kind), " ");
-  if (value) head.append(element("span", "weft-value", `: ${value}`));
+  const made = create("div", "weft-description");
+  const head = signature ? signatureElement(name, signature) : create("div", "weft-signature", code(name));
+  if (kind) head.prepend(create("span", "weft-kind", kind), " ");
+  if (value) head.append(create("span", "weft-value", `: ${value}`));
   made.append(head);
   if (doc) made.append(docElement(doc));
   return made;

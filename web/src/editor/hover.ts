@@ -4,7 +4,8 @@
  */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { EditorView, hoverTooltip, keymap, showTooltip, type Tooltip } from "@codemirror/view";
-import { descriptionElement, element, type Description } from "./describe.js";
+import { create } from "../elements.js";
+import { descriptionElement, type Description } from "./describe.js";
 import type { Inference } from "./infer.js";
 import { describe, isGlobal, knowledge, placeAt, type Knowledge, type Place } from "./knowledge.js";
 import { signatureOf } from "./calls.js";
@@ -61,7 +62,7 @@ async function tooltipAt(view: EditorView, pos: number): Promise<Tooltip | null>
   if (!description) return null;
   const dom = descriptionElement(description);
   dom.setAttribute("role", "tooltip");
-  return { pos: place.from, end: place.to, above: true, create: () => ({ dom: element("div", "", dom) }) };
+  return { pos: place.from, end: place.to, above: true, create: () => ({ dom: create("div", "", dom) }) };
 }
 
 const show = StateEffect.define<Tooltip | null>();

@@ -32,14 +32,13 @@ import {
 } from "@codemirror/view";
 import { signatureHelp } from "./arguments.js";
 import { completion } from "./complete.js";
-import { errorField, markLine } from "./errors.js";
 import { formatted } from "./format.js";
 import { hover } from "./hover.js";
 import { Knowledge, knowledge, type Surroundings } from "./knowledge.js";
 import { undefinedNames } from "./lint.js";
 import { navigation } from "./navigate.js";
 import { notes, say } from "./notes.js";
-import { pointAt, pointField } from "./point.js";
+import { errorField, markLine, pointAt, pointField } from "./line_mark.js";
 import { colours } from "./theme.js";
 
 export type { Asker, IndexSource, Topic } from "./knowledge.js";

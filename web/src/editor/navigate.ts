@@ -1,7 +1,7 @@
 /** From a name to its definition (F12, Mod-click), and renaming it wherever it has the same meaning (F2). */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { EditorView, keymap, showTooltip } from "@codemirror/view";
-import { element } from "./describe.js";
+import { create } from "../elements.js";
 import { definitionAt } from "./infer.js";
 import { isGlobal, knowledge, placeAt, programOf, type Knowledge, type Place } from "./knowledge.js";
 import type { LanguageIndex } from "./language.js";
@@ -104,7 +104,7 @@ function question(view: EditorView, value: Renaming): HTMLElement {
   input.spellcheck = false;
   input.autocapitalize = "off";
   input.setAttribute("aria-label", `New name for ${value.name}`);
-  const message = element("span", "weft-rename-message");
+  const message = create("span", "weft-rename-message");
   message.setAttribute("role", "status");
   const close = () => {
     view.dispatch({ effects: setRenaming.of(null) });
@@ -121,7 +121,7 @@ function question(view: EditorView, value: Renaming): HTMLElement {
     }
   });
   input.addEventListener("input", () => (message.textContent = ""));
-  return element("div", "", element("div", "weft-rename", input, message));
+  return create("div", "", create("div", "weft-rename", input, message));
 }
 
 /** Renames; returns why not, if it can't be. */

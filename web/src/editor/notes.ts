@@ -1,7 +1,7 @@
 /** A short message beside a place in the text, until the next key. */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { keymap, showTooltip, type EditorView, type Tooltip } from "@codemirror/view";
-import { element } from "./describe.js";
+import { create } from "../elements.js";
 
 const note = StateEffect.define<Tooltip | null>();
 
@@ -15,12 +15,12 @@ const field = StateField.define<Tooltip | null>({
 });
 
 export function say(view: EditorView, pos: number, text: string): void {
-  const create = () => {
-    const dom = element("div", "weft-note", text);
+  const show = () => {
+    const dom = create("div", "weft-note", text);
     dom.setAttribute("role", "status");
-    return { dom: element("div", "", dom) };
+    return { dom: create("div", "", dom) };
   };
-  view.dispatch({ effects: note.of({ pos, above: true, create }) });
+  view.dispatch({ effects: note.of({ pos, above: true, create: show }) });
 }
 
 export function notes(): Extension {

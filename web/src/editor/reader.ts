@@ -1,9 +1,9 @@
 /** Text to read, with search: line numbers, and lines that lead elsewhere. */
-import { defaultKeymap } from "@codemirror/commands";
-import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
+import { openSearchPanel } from "@codemirror/search";
 import { EditorState } from "@codemirror/state";
-import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
-import { pointAt, pointField } from "./point.js";
+import { EditorView, keymap } from "@codemirror/view";
+import { pointAt, pointField } from "./line_mark.js";
+import { reading } from "./reading.js";
 
 export interface ReaderOptions {
   parent: HTMLElement;
@@ -38,17 +38,9 @@ export function createReader({ parent, text, label, onLine, onChoose }: ReaderOp
     state: EditorState.create({
       doc: text,
       extensions: [
-        EditorState.readOnly.of(true),
-        lineNumbers(),
-        highlightSpecialChars(),
-        search({ top: true }),
+        keymap.of([{ key: "Enter", run: (view) => (onChoose?.(cursor(view)), onChoose !== undefined) }]),
+        reading(label),
         onLine ? pointField : [],
-        keymap.of([
-          { key: "Enter", run: (view) => (onChoose?.(cursor(view)), onChoose !== undefined) },
-          ...searchKeymap,
-          ...defaultKeymap,
-        ]),
-        EditorView.contentAttributes.of({ "aria-label": label }),
         EditorView.domEventHandlers({
           mousemove: (event, view) => void (onLine && tell(view, at(view, event))),
           mouseleave: (_, view) => void (onLine && tell(view, null)),

@@ -1,11 +1,10 @@
 /** Shows the source of a module at a line, to read. */
-import { defaultKeymap } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
 import { syntaxHighlighting } from "@codemirror/language";
-import { search, searchKeymap } from "@codemirror/search";
 import { EditorState } from "@codemirror/state";
-import { EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
-import { element } from "./describe.js";
+import { EditorView, highlightActiveLine } from "@codemirror/view";
+import { create } from "../elements.js";
+import { reading } from "./reading.js";
 import { colours } from "./theme.js";
 
 /**
@@ -20,24 +19,19 @@ export function showSource(module: string, line: number, text: string, place: No
     textContent: "×",
   });
   close.setAttribute("aria-label", "Close");
-  const title = element("h2", "", module);
+  const title = create("h2", "", module);
   title.id = "source-title";
-  const dialog = element("dialog", "weft-source", element("header", "", title, close)) as HTMLDialogElement;
+  const dialog = create("dialog", "weft-source", create("header", "", title, close)) as HTMLDialogElement;
   dialog.setAttribute("aria-labelledby", title.id);
   const view = new EditorView({
     parent: dialog,
     state: EditorState.create({
       doc: text,
       extensions: [
-        EditorState.readOnly.of(true),
-        lineNumbers(),
-        highlightSpecialChars(),
+        reading(`Source of ${module}, to read`),
         python().language,
         syntaxHighlighting(colours),
-        search({ top: true }),
-        keymap.of([...defaultKeymap, ...searchKeymap]),
         highlightActiveLine(),
-        EditorView.contentAttributes.of({ "aria-label": `Source of ${module}, to read`, tabindex: "0" }),
       ],
     }),
   });

@@ -2,6 +2,7 @@
  * Draws a figure of `weft.plot` into an element. ECharts, which draws it, is loaded when the first figure is shown;
  * until then the element keeps the room that it will take.
  */
+import { button, create } from "../elements.js";
 import type { ECharts } from "echarts/core";
 import { readTheme } from "./colours.js";
 import type { View } from "./geometry.js";
@@ -24,26 +25,8 @@ function load(): Promise<Charts> {
   return charts;
 }
 
-function tag<K extends keyof HTMLElementTagNameMap>(
-  name: K,
-  className: string,
-  text: string,
-  ...children: Node[]
-): HTMLElementTagNameMap[K] {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.append(...(text ? [text] : []), ...children);
-  return made;
-}
-
-function button(text: string, title: string, press: () => void): HTMLButtonElement {
-  const made = tag("button", "", text);
-  made.type = "button";
-  made.title = title;
-  made.setAttribute("aria-label", title);
-  made.addEventListener("click", press);
-  return made;
-}
+const labelled = (text: string, title: string, press: () => void): HTMLButtonElement =>
+  button(text, press, { title, ariaLabel: title });
 
 /** Appends numbers in place, in memory that doubles as it fills. */
 function grow(numbers: Numbers, more: Numbers, capacity: Map<Numbers, Float64Array>): void {
@@ -61,12 +44,12 @@ function grow(numbers: Numbers, more: Numbers, capacity: Map<Numbers, Float64Arr
 
 /** One panel on the page. */
 class PanelView {
-  readonly element = tag("section", "figure-panel", "");
-  private readonly heading = tag("div", "figure-name", "");
-  private readonly legend = tag("div", "figure-legend", "");
-  private readonly plot = tag("div", "figure-plot", "");
-  private readonly canvas = tag("div", "", "");
-  private readonly note = tag("p", "figure-note", "");
+  readonly element = create("section", "figure-panel");
+  private readonly heading = create("div", "figure-name");
+  private readonly legend = create("div", "figure-legend");
+  private readonly plot = create("div", "figure-plot");
+  private readonly canvas = create("div");
+  private readonly note = create("p", "figure-note");
   private readonly pointer: Pointer;
   private chart: ECharts | null = null;
   private scene: Scene | null = null;
@@ -134,7 +117,7 @@ class PanelView {
     if (there.map((each) => each.dataset["label"]).join("\0") !== wanted.join("\0")) {
       this.legend.replaceChildren(
         ...wanted.map((label) => {
-          const made = button(label, `Show or hide ${label}`, () => {
+          const made = labelled(label, `Show or hide ${label}`, () => {
             if (!this.hidden.delete(label)) this.hidden.add(label);
             this.changed();
           });
@@ -172,11 +155,11 @@ function describePanel({ spec, marks }: Scene): string {
 
 /** A figure in an element of the page. */
 export class FigureView {
-  private readonly root = tag("figure", "weft-figure", "");
-  private readonly title = tag("b", "", "");
+  private readonly root = create("figure", "weft-figure");
+  private readonly title = create("b");
   private readonly reset: HTMLButtonElement;
-  private readonly grid = tag("div", "figure-grid", "");
-  private readonly failure = tag("p", "figure-failure", "");
+  private readonly grid = create("div", "figure-grid");
+  private readonly failure = create("p", "figure-failure");
   private readonly views: PanelView[] = [];
   private readonly sizes: ResizeObserver;
   private readonly capacity = new Map<Numbers, Float64Array>();
@@ -187,7 +170,7 @@ export class FigureView {
 
   constructor(host: HTMLElement) {
     const file = (text: string, title: string, make: () => Promise<Blob>) =>
-      button(
+      labelled(
         text,
         title,
         () =>
@@ -196,9 +179,9 @@ export class FigureView {
             (error: unknown) => this.fail(error),
           ),
       );
-    this.reset = button("Reset", "Show the whole figure again", () => this.showAll());
+    this.reset = labelled("Reset", "Show the whole figure again", () => this.showAll());
     this.reset.hidden = true;
-    const tools = tag(
+    const tools = create(
       "div",
       "figure-tools",
       "",
@@ -208,7 +191,7 @@ export class FigureView {
     );
     this.failure.hidden = true;
     this.failure.setAttribute("role", "alert");
-    this.root.append(tag("figcaption", "", "", this.title, tools), this.failure, this.grid);
+    this.root.append(create("figcaption", "", "", this.title, tools), this.failure, this.grid);
     host.append(this.root);
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this.root);

@@ -1,4 +1,5 @@
 /** The pointer and the keys on a panel: they read values, zoom and move. */
+import { create } from "../elements.js";
 import type { View } from "./geometry.js";
 import { zoomed, type Window } from "./layout.js";
 import { read, type Reading } from "./marks.js";
@@ -18,18 +19,11 @@ const NEAR = 36;
 /** A move by fewer pixels than this is a click. */
 const LEAST_DRAG = 5;
 
-function tag<K extends keyof HTMLElementTagNameMap>(name: K, className: string, text = ""): HTMLElementTagNameMap[K] {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
 /** Puts the pointer and the keys on an element that a panel fills. */
 export class Pointer {
-  private readonly tip = tag("div", "figure-tip");
-  private readonly dot = tag("div", "figure-dot");
-  private readonly box = tag("div", "figure-box");
+  private readonly tip = create("div", "figure-tip");
+  private readonly dot = create("div", "figure-dot");
+  private readonly box = create("div", "figure-box");
   private from: [number, number] | null = null;
   private readonly listening = new AbortController();
 
@@ -96,13 +90,13 @@ export class Pointer {
     this.tip.replaceChildren();
     const { at: place, rows } = first.reading;
     if (first.mark.label) {
-      const name = tag("b", "", first.mark.label);
+      const name = create("b", "", first.mark.label);
       name.style.setProperty("--key", scene.colourOf(first.mark));
       this.tip.append(name);
     }
     for (const [name, value] of rows) {
-      const row = tag("div", "");
-      row.append(tag("span", "", name), tag("span", "", value));
+      const row = create("div", "");
+      row.append(create("span", "", name), create("span", "", value));
       this.tip.append(row);
     }
     this.tip.hidden = false;

@@ -131,7 +131,7 @@ function toCanvas(image: ImageData): HTMLCanvasElement {
   return canvas;
 }
 
-/** Points too many for a path, as discs on a canvas of the panel's size; `colourOf` gives red, green and blue of each. */
+/** Points too many for a path, as discs on a canvas of the panel's size; `colourOf` gives the colour of each. */
 export function drawDots(
   points: Float64Array,
   radius: number,

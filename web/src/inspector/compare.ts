@@ -1,6 +1,7 @@
 /** Runs the document on each backend and compares: times, and the numbers that it shows. */
 import { format, milliseconds } from "../numbers.js";
-import { button, create, sentence, table } from "./dom.js";
+import { button, create } from "../elements.js";
+import { sentence, table } from "./dom.js";
 import type { Measured, Surroundings } from "./model.js";
 
 const NUMBER = /(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w.])|(?<![\w.])[-+]?(?:nan|inf)\b/gi;

@@ -1,23 +1,6 @@
 /** Elements, and numbers as the inspector shows them. */
+import { create } from "../elements.js";
 import { milliseconds } from "../numbers.js";
-
-export function create<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  className = "",
-  ...children: (Node | string)[]
-): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.append(...children);
-  return element;
-}
-
-export function button(text: string, action: () => void, className = ""): HTMLButtonElement {
-  const element = create("button", className, text);
-  element.type = "button";
-  element.addEventListener("click", action);
-  return element;
-}
 
 /** A sentence in the place of something. */
 export const sentence = (text: string): HTMLElement => create("p", "note", text);

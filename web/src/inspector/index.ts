@@ -1,6 +1,7 @@
 /** The inspector: what the last run compiled, when, why, and into what. */
 import { CompareView } from "./compare.js";
-import { button, create, seconds, sentence, table } from "./dom.js";
+import { button, create } from "../elements.js";
+import { seconds, sentence, table } from "./dom.js";
 import {
   problemOf,
   type Answer,

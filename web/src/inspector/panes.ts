@@ -1,6 +1,7 @@
 /** The tabs of one program: what it is in each form. */
 import { createReader, type Reader } from "../editor/reader.js";
-import { bytes, button, create, seconds, sentence, table } from "./dom.js";
+import { button, create } from "../elements.js";
+import { bytes, seconds, sentence, table } from "./dom.js";
 import { problemOf, type Answer, type Details, type Slot, type Stage, type Surroundings, type Text } from "./model.js";
 
 export type TabId = "overview" | Stage | "kernels";

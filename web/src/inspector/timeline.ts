@@ -1,6 +1,7 @@
 /** When a run traced, compiled, ran and copied: a lane for each, zoomed by the wheel and moved by dragging. */
 import { milliseconds } from "../numbers.js";
-import { create, sentence } from "./dom.js";
+import { create } from "../elements.js";
+import { sentence } from "./dom.js";
 import type { Event, Lane, Timeline } from "./model.js";
 
 const LANES: { lane: Lane; title: string; colour: string }[] = [

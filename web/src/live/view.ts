@@ -139,5 +139,5 @@ export class View {
 }
 
 const RESTARTED =
-  "Python was started again, and what the cells defined is gone: this page is not cross-origin isolated, so a program " +
-  "that runs can't be interrupted.";
+  "Python was started again, and what the cells defined is gone: this page is not cross-origin isolated, so a " +
+  "running program can't be interrupted.";

@@ -1,4 +1,5 @@
 /** Widgets whose value is a number, a text, a choice, a file. */
+import { create } from "../elements.js";
 import type { Event } from "./sender.js";
 
 /** Python's description of a widget. */
@@ -20,18 +21,8 @@ export interface Field {
 export type Send = (event: Event) => void;
 export type MakeField = (description: Description, send: Send) => Field;
 
-export function tag<K extends keyof HTMLElementTagNameMap>(
-  name: K,
-  properties: Partial<HTMLElementTagNameMap[K]> = {},
-  ...children: (Node | string)[]
-): HTMLElementTagNameMap[K] {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
-}
-
 function labelled(label: string, control: HTMLElement, ...more: HTMLElement[]): HTMLElement {
-  return tag("label", { className: "widget" }, tag("span", { textContent: label }), control, ...more);
+  return create("label", { className: "widget" }, create("span", { textContent: label }), control, ...more);
 }
 
 /** A number in as many digits as its step has. */
@@ -42,8 +33,8 @@ function shown(value: number, step: number): string {
 
 const slider: MakeField = (description, send) => {
   const { low, high, step } = description as unknown as { low: number; high: number; step: number };
-  const value = tag("output", { textContent: shown(Number(description.value), step) });
-  const input = tag("input", { type: "range", min: String(low), max: String(high), step: String(step) });
+  const value = create("output", { textContent: shown(Number(description.value), step) });
+  const input = create("input", { type: "range", min: String(low), max: String(high), step: String(step) });
   input.value = String(description.value);
   input.addEventListener("input", () => {
     value.textContent = shown(input.valueAsNumber, step);
@@ -60,7 +51,7 @@ const slider: MakeField = (description, send) => {
 
 const number: MakeField = (description, send) => {
   const whole = description["whole"] === true;
-  const input = tag("input", { type: "number", step: String(description["step"] ?? "any") });
+  const input = create("input", { type: "number", step: String(description["step"] ?? "any") });
   input.value = String(description.value);
   input.addEventListener("input", () => {
     const value = input.valueAsNumber;
@@ -70,7 +61,7 @@ const number: MakeField = (description, send) => {
 };
 
 const select: MakeField = (description, send) => {
-  const input = tag("select");
+  const input = create("select");
   (description["options"] as string[]).forEach((text, k) => input.append(new Option(text, String(k))));
   input.selectedIndex = Number(description["index"] ?? 0);
   input.addEventListener("change", () => send({ event: { value: input.selectedIndex } }));
@@ -78,34 +69,34 @@ const select: MakeField = (description, send) => {
 };
 
 const checkbox: MakeField = (description, send) => {
-  const input = tag("input", { type: "checkbox", checked: description.value === true });
+  const input = create("input", { type: "checkbox", checked: description.value === true });
   input.addEventListener("change", () => send({ event: { value: input.checked } }));
   return { element: labelled(description.label, input), set: (next) => (input.checked = next.value === true) };
 };
 
 const button: MakeField = (description, send) => {
   let presses = Number(description.value);
-  const element = tag("button", { type: "button", textContent: description.label });
+  const element = create("button", { type: "button", textContent: description.label });
   element.addEventListener("click", () => send({ event: { value: ++presses } }));
-  return { element: tag("div", { className: "widget" }, element) };
+  return { element: create("div", { className: "widget" }, element) };
 };
 
 const text: MakeField = (description, send) => {
   const lines = Number(description["lines"] ?? 1);
-  const input = lines > 1 ? tag("textarea", { rows: lines }) : tag("input", { type: "text" });
+  const input = lines > 1 ? create("textarea", { rows: lines }) : create("input", { type: "text" });
   input.value = String(description.value);
   input.addEventListener("input", () => send({ event: { value: input.value } }));
   return { element: labelled(description.label, input), set: (next) => (input.value = String(next.value)) };
 };
 
 const colour: MakeField = (description, send) => {
-  const input = tag("input", { type: "color", value: String(description.value) });
+  const input = create("input", { type: "color", value: String(description.value) });
   input.addEventListener("input", () => send({ event: { value: input.value } }));
   return { element: labelled(description.label, input), set: (next) => (input.value = String(next.value)) };
 };
 
 const file: MakeField = (description, send) => {
-  const input = tag("input", { type: "file", accept: String(description["accept"] ?? "") });
+  const input = create("input", { type: "file", accept: String(description["accept"] ?? "") });
   input.addEventListener("change", async () => {
     const chosen = input.files?.[0];
     if (chosen) send({ event: { file: chosen.name }, buffers: [await chosen.arrayBuffer()] });

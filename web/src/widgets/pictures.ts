@@ -1,5 +1,6 @@
 /** Widgets whose value is an array: a drawing, a picture, the camera, the microphone. */
-import { tag, type Description, type Field, type MakeField, type Send } from "./fields.js";
+import { create } from "../elements.js";
+import { type Description, type Field, type MakeField, type Send } from "./fields.js";
 
 /** Red, green and blue of a picture, row by row. */
 function pixels(context: CanvasRenderingContext2D, width: number, height: number): ArrayBuffer {
@@ -15,7 +16,7 @@ function sendPicture(send: Send, context: CanvasRenderingContext2D, width: numbe
 }
 
 function framed(label: string, ...children: HTMLElement[]): HTMLElement {
-  return tag("div", { className: "widget picture" }, tag("span", { textContent: label }), ...children);
+  return create("div", { className: "widget picture" }, create("span", { textContent: label }), ...children);
 }
 
 function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
@@ -25,10 +26,10 @@ function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
 /** A field to draw on. Strokes are drawn large and read small, so that they have soft edges, as scanned digits do. */
 const canvas: MakeField = (description, send) => {
   const { width, height, scale } = description as unknown as { width: number; height: number; scale: number };
-  const large = tag("canvas", { width: width * scale, height: height * scale, className: "drawing", tabIndex: 0 });
+  const large = create("canvas", { width: width * scale, height: height * scale, className: "drawing", tabIndex: 0 });
   large.setAttribute("role", "img");
   large.setAttribute("aria-label", `${description.label || "Field"} to draw on with a pointer`);
-  const small = tag("canvas", { width, height });
+  const small = create("canvas", { width, height });
   const [ink, read] = [context2d(large), context2d(small)];
   const tell = (): void => {
     read.fillStyle = "black";
@@ -72,7 +73,7 @@ const canvas: MakeField = (description, send) => {
   large.addEventListener("pointermove", stroke);
   large.addEventListener("pointerup", () => (last = null));
   large.addEventListener("pointercancel", () => (last = null));
-  const clear = tag("button", { type: "button", textContent: "Clear" });
+  const clear = create("button", { type: "button", textContent: "Clear" });
   clear.addEventListener("click", () => {
     wipe();
     tell();
@@ -82,8 +83,8 @@ const canvas: MakeField = (description, send) => {
 
 /** A picture that the reader chooses. */
 const image: MakeField = (description, send) => {
-  const input = tag("input", { type: "file", accept: "image/*" });
-  const shown = tag("canvas", { width: 1, height: 1, hidden: true });
+  const input = create("input", { type: "file", accept: "image/*" });
+  const shown = create("canvas", { width: 1, height: 1, hidden: true });
   const take = async (file: File): Promise<void> => {
     const bitmap = await createImageBitmap(file);
     const width = Number(description["width"] ?? 0) || Math.min(bitmap.width, 1024);
@@ -116,8 +117,8 @@ function started(
 ): Field {
   let end: (() => void) | null = null;
   let stopped = true;
-  const start = tag("button", { type: "button", textContent: "Start" });
-  const note = tag("span", { className: "note" });
+  const start = create("button", { type: "button", textContent: "Start" });
+  const note = create("span", { className: "note" });
   const stop = (): void => {
     stopped = true;
     end?.();
@@ -142,11 +143,11 @@ function started(
 
 const camera: MakeField = (description, send) => {
   const { width, height } = description as unknown as { width: number; height: number };
-  const shown = tag("canvas", { width, height });
+  const shown = create("canvas", { width, height });
   const context = context2d(shown);
   const begin = async (stopped: () => boolean): Promise<() => void> => {
     const stream = await navigator.mediaDevices.getUserMedia({ video: { width, height } });
-    const video = tag("video", { muted: true, playsInline: true, srcObject: stream });
+    const video = create("video", { muted: true, playsInline: true, srcObject: stream });
     await video.play();
     const picture = (): void => {
       if (stopped()) return;
