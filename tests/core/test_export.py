@@ -333,6 +333,22 @@ def test_damaged_files_are_refused():
         export.deserialize("weftexp")
 
 
+def test_a_file_keeps_only_arguments_that_there_are():
+    e = export.export(weft.jit(lambda x, y: y))(1.0, 2.0)
+    for kept in (2, 3):
+        e.module_kept_var_idx = (kept,)
+        with pytest.raises(DeserializationError, match=f"{kept} is more than 1"):
+            export.deserialize(e.serialize())
+
+
+def test_a_file_and_its_program_agree_about_64_bits():
+    body = bytearray(export.export(weft.jit(lambda x, y: y))(1.0, 2.0).serialize()[41:])
+    flags = body.index(b"\x0a\x00") + 1  # after the calling convention, which is 10
+    body[flags] |= 1
+    with pytest.raises(DeserializationError, match="disagree about 64-bit types"):
+        export.deserialize(signed(bytes(body)))
+
+
 def test_mutated_files_with_a_fitting_sum_are_refused_or_well_formed():
     f = weft.jit(
         lambda x, k: (lax.scan(lambda c, r: (c + r, c), x[0], x)[1].reshape(-1) + x.shape[0], weft.random.normal(k))

@@ -193,32 +193,29 @@ class _File:
                 self.scope = SymbolicScope([c[:4000] for c in self.strings()])
             except (ValueError, RecursionError) as e:
                 r.fail(f"a constraint can't be read: {e}")
-        with enable_x64(bool(flags & _X64)):
-            in_tree, out_tree = read_tree(r), read_tree(r)
-            in_avals, out_avals = [tuple([self.aval() for _ in range(r.count())]) for _ in range(2)]
-            kept = tuple([r.unsigned(max(len(in_avals) - 1, 0)) for _ in range(r.count(len(in_avals)))])
-            consts = [self.constant() for _ in range(r.count())]
-            start = r.at
-            program, x64, _ = read_program(r.view(), DEFAULT_LIMITS, self.scope)
-            if x64 != bool(flags & _X64):
-                r.fail("the program and its file disagree about 64-bit types", start)
-            n = len(consts)
-            want = [*[(tuple(c.shape), dtypes.host_dtype(c)) for c in consts], *_stored(in_avals)]
-            if _types(program.in_avals) != want or _types(program.out_avals) != _stored(out_avals):
-                r.fail("the program's types are not those that the file declares", start)
-            if in_tree.num_leaves != len(in_avals) or out_tree.num_leaves != len(out_avals):
-                r.fail(
-                    "the structures of arguments or results have other numbers of leaves than there are types", start
-                )
-            if (
-                in_tree.node is not tuple
-                or len(in_tree.nodes) != 2
-                or in_tree.nodes[0].node is not tuple
-                or in_tree.nodes[1].node is not dict
-            ):
-                r.fail("the structure of arguments is not that of a call", start)
-            if program.effects:
-                r.fail("an exported program has no effects", start)
+        in_tree, out_tree = read_tree(r), read_tree(r)
+        in_avals, out_avals = [tuple([self.aval() for _ in range(r.count())]) for _ in range(2)]
+        kept = tuple([r.unsigned(max(len(in_avals) - 1, 0)) for _ in range(r.count(len(in_avals)))])
+        consts = [self.constant() for _ in range(r.count())]
+        start = r.at
+        program, x64, _ = read_program(r.view(), DEFAULT_LIMITS, self.scope)
+        if x64 != bool(flags & _X64):
+            r.fail("the program and its file disagree about 64-bit types", start)
+        n = len(consts)
+        want = [*[(tuple(c.shape), dtypes.host_dtype(c)) for c in consts], *_stored(in_avals)]
+        if _types(program.in_avals) != want or _types(program.out_avals) != _stored(out_avals):
+            r.fail("the program's types are not those that the file declares", start)
+        if in_tree.num_leaves != len(in_avals) or out_tree.num_leaves != len(out_avals):
+            r.fail("the structures of arguments or results have other numbers of leaves than there are types", start)
+        if (
+            in_tree.node is not tuple
+            or len(in_tree.nodes) != 2
+            or in_tree.nodes[0].node is not tuple
+            or in_tree.nodes[1].node is not dict
+        ):
+            r.fail("the structure of arguments is not that of a call", start)
+        if program.effects:
+            r.fail("an exported program has no effects", start)
         vjp = None
         if flags & _VJP:
             vjp = _read_file(Reader(r.view()), self.order + 1)
@@ -236,7 +233,7 @@ class _File:
             module_kept_var_idx=kept,
             closed=closed,
             scope=self.scope,
-            x64=bool(flags & _X64),
+            x64=x64,
             vjp=vjp,
         )
 
