@@ -25,6 +25,7 @@ from weft.errors import BackendError
 from weft.runtime.device import backend_of
 from weft.runtime.dispatch import run_jaxpr
 from weft.numpy import files
+from weft_native.host.values import host_array, host_bytes
 from weft_remote import protocol as p
 
 BF16, BOOL = shaped((), "bfloat16"), shaped((), "bool")
@@ -739,3 +740,12 @@ def test_an_algorithm_keeps_sums_of_integers_in_floats():
     product = lambda x, y: lax.dot(x, y, precision=lax.DotAlgorithmPreset.F32_F32_F32)
     for got in (weft.jit(product)(x, y), interpret(weft.make_jaxpr(product)(x, y).jaxpr, [x, y])[0]):
         assert np.asarray(got).astype(int).tolist() == [[1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize("name", [n for n in dtypes._TABLE if n == "bool" or dtypes.bits(dtypes.dtype(n)) < 8])
+def test_whatever_a_client_s_bytes_are_the_elements_are_of_their_dtype(name):
+    kind = dtypes.dtype(name)
+    width = 1 if name == "bool" else dtypes.bits(kind)
+    read = bytes(host_bytes(host_array(bytearray(range(256)), shaped((256,), kind))))
+    assert host.foreign(read, kind) is None and len(set(read)) == 1 << width
+    assert host.foreign(bytes([1 << width]), kind) == 1 << width

@@ -38,7 +38,7 @@ def put(x, update, *start):
     return lax.dynamic_update_slice(x, update, tuple(jnp.asarray(s) for s in start))
 
 
-# ---- initial values of inner loops: `initialise` in lower/control.py, `dies_at` and `may_write` in lower/emit.py
+# ---- initial values of inner loops: `initialise` in lower/control.py, `dies_at` and `may_write` in lower/loop_nests.py
 
 
 @case(A, B)

@@ -235,7 +235,7 @@ def foreign(data: bytes, dtype) -> int | None:
     dtype stores each element in a byte: the bits of a number, extended by zeros or by its sign.
     """
     name = dtype.name
-    found = re.fullmatch(r"(u?int|float)([246])(_\w+)?", name)
+    found = re.fullmatch(r"(u?int|float)([1246])(_\w+)?", name)
     if name != "bool" and found is None:
         return None
     width = 1 if found is None else int(found[2])
