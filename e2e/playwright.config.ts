@@ -21,7 +21,7 @@ export default defineConfig({
       testMatch: /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures|cell|embed)\.spec/,
       use: launch(),
     },
-    { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
+    { name: "page-webgpu", testMatch: /\/(webgpu|exported-webgpu)\.spec/, use: launch(WEBGPU) },
     {
       name: "weft",
       testMatch: [

@@ -20,9 +20,10 @@ $(NPM_STAMP): package.json package-lock.json $(wildcard */package.json wasm/runt
 	@touch $@
 
 # What runs exported programs, and the page that shows them; kept in the repository, so that wheels are built without npm.
-EXPORTED := $(addprefix wasm/src/weft_wasm/page/,weft.js weft-page.js)
+EXPORTED := $(addprefix wasm/src/weft_wasm/page/,weft.js weft-gpu.js weft-page.js)
 $(EXPORTED) &: wasm/runtime/package.json $(wildcard wasm/runtime/src/*.ts wasm/runtime/src/demo/*.ts) | $(NPM_STAMP)
 	@$(NPM) run --silent build:exported -w @weft/runtime
+	@$(NPM) run --silent build:gpu -w @weft/runtime
 	@$(NPM) run --silent build:page -w @weft/runtime
 	@touch $(EXPORTED)
 

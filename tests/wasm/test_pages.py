@@ -502,6 +502,6 @@ def test_the_writer_refuses_calls_of_python(tmp_path):
         NotPortable, match=r"f calls Python \(pure_callback\), which a page without Python does not have"
     ):
         WasmBackend.write_page(
-            str(tmp_path / "site"), jaxpr, [], (False,), {"name": "f", "inputs": [], "outputs": []}, [], {}
+            str(tmp_path / "site"), (jaxpr, []), None, (False,), {"name": "f", "inputs": [], "outputs": []}, [], {}
         )
     assert not (tmp_path / "site").exists()

@@ -11,6 +11,7 @@ const { scripts } = JSON.parse(fs.readFileSync(path.join(root, "wasm/runtime/pac
 
 for (const [file, script] of [
   ["weft.js", "build:exported"],
+  ["weft-gpu.js", "build:gpu"],
   ["weft-page.js", "build:page"],
 ]) {
   test(`${file} of exported programs is made from the runtime's sources`, () => {

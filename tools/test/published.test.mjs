@@ -62,33 +62,42 @@ test("@weft/runtime runs an exported program in an empty folder", () => {
     "from weft import export",
     "w = jnp.arange(3, dtype=jnp.float32)",
     "def scale(x): return {'twice': 2 * x + w, 'sum': x.sum()}",
-    "export.web(scale, weft.ShapeDtypeStruct((3,), jnp.float32), path='out')",
+    "x = weft.ShapeDtypeStruct((3,), jnp.float32)",
+    "export.web(scale, x, path='out')",
+    "export.web(scale, x, path='out', name='both', target='auto')",
   ];
   run(python, ["-c", program.join("\n")]);
-  fs.rmSync(path.join(folder, "out/weft.js"));
-  fs.writeFileSync(path.join(folder, "out/weft.js"), "export const load = null, Device = null;\n"); // not this one
+  const none = "export const load = null, loadAsync = null, Device = null;\n"; // these are not the ones that run
+  for (const name of ["weft.js", "weft-gpu.js"]) fs.writeFileSync(path.join(folder, "out", name), none);
   const script = [
-    'import { load } from "@weft/runtime/exported";',
+    'import { load, loadAsync } from "@weft/runtime/exported";',
     'import { WasmDevice } from "@weft/runtime";',
     'import { signature, files } from "./out/scale.js";',
+    'import * as both from "./out/both.js";',
     "const scale = await load(signature, files);",
     "const device = await WasmDevice.create();",
     "const { twice, sum } = scale(Float32Array.of(1, 2, 3));",
-    "console.log(JSON.stringify([Array.from(twice), sum, device.threads]));",
+    "const waiting = await loadAsync(both.signature, both.files);",
+    "const again = (await waiting(Float32Array.of(1, 2, 3))).sum;",
+    "console.log(JSON.stringify([Array.from(twice), sum, device.threads, again, waiting.backend, waiting.reason]));",
   ];
   fs.writeFileSync(path.join(folder, "run.mjs"), script.join("\n"));
-  assert.deepEqual(JSON.parse(run(process.execPath, ["run.mjs"])), [[2, 5, 8], 6, 1]);
+  const why = "there is no WebGPU here (navigator.gpu is missing)";
+  assert.deepEqual(JSON.parse(run(process.execPath, ["run.mjs"])), [[2, 5, 8], 6, 1, 6, "wasm", why]);
   typeCheck("runtime.ts", [
-    'import { load, type Signature } from "@weft/runtime/exported";',
+    'import { load, loadAsync, type Signature } from "@weft/runtime/exported";',
     'import { WasmDevice, type MemoryStats } from "@weft/runtime";',
     'import { signature, files, type Arguments, type Result } from "./out/scale.js";',
     "const scale = await load<Arguments, Result>(signature, files);",
     "const sum: number = scale(new Float32Array(3)).sum;",
     "// @ts-expect-error: an array of doubles",
     "scale(new Float64Array(3));",
+    'import * as both from "./out/both.js";',
+    "const waiting = await loadAsync<both.Arguments, both.Result>(both.signature, both.files);",
+    "const later: number = (await waiting(new Float32Array(3))).sum;",
     "const stats: MemoryStats = (await WasmDevice.create()).stats();",
     "const same: Signature = scale.signature;",
-    "export { sum, stats, same };",
+    "export { sum, later, stats, same };",
   ]);
 });
 

@@ -77,13 +77,14 @@ const LOOK = 50; // ms between two looks whether to stop
 export class GpuDevice {
   readonly features: readonly string[];
   readonly limits: GpuLimits;
+  /** Why the device is lost: from then on every call throws. */
+  lost: string | null = null;
   private readonly buffers: GpuBuffers;
   private readonly programs = new Map<number, Program>();
   /** Pipelines by the data from which they are made, and how many loaded programs use each. */
   private readonly pipelines = new Map<string, { made: Promise<Pipeline>; programs: number }>();
   private nextId = 1;
   private failure: string | null = null;
-  private lost: string | null = null;
   /** 0, 1, 2 … as i32: loop counters are copied from it. */
   private iota: GPUBuffer | null = null;
 
@@ -211,15 +212,20 @@ export class GpuDevice {
 
   /** Runs program `id`: handles of its inputs to handles of its outputs; a promise if the program is asynchronous. */
   run(id: number, inputs: readonly number[], donated: readonly number[] = []): number[] | Promise<number[]> {
-    const program = this.program(id);
-    const first = this.start(program, inputs, donated);
-    return first instanceof Promise ? first.then(() => Array.from(program.results)) : Array.from(program.results);
+    return this.start(this.program(id), inputs, donated);
   }
 
   /** The call as one function of input handles that returns (a promise of) the handle of output 0. */
   entry(id: number, ...donated: number[]): GpuEntry {
     const program = this.program(id);
-    return (...inputs) => this.start(program, inputs, donated);
+    const first = (outputs: number[]): number => {
+      program.results.set(outputs);
+      return outputs[0] ?? 0;
+    };
+    return (...inputs) => {
+      const outputs = this.start(program, inputs, donated);
+      return outputs instanceof Promise ? outputs.then(first) : first(outputs);
+    };
   }
 
   async synchronize(): Promise<void> {
@@ -232,7 +238,7 @@ export class GpuDevice {
     return this.buffers.stats();
   }
 
-  private start(program: Program, inputs: readonly number[], donated: readonly number[]): number | Promise<number> {
+  private start(program: Program, inputs: readonly number[], donated: readonly number[]): number[] | Promise<number[]> {
     this.checkAlive();
     const { metadata, plan } = program;
     if (inputs.length !== metadata.inputs.length) {
@@ -257,12 +263,11 @@ export class GpuDevice {
       return this.buffers.get(temps.at(-1)!);
     });
     const run: Run = { program, buffers, groups: new Map(), encoder: this.device.createCommandEncoder(), pass: null };
-    const finish = (): number => {
+    const finish = (): number[] => {
       this.submit(run);
       temps.forEach((handle) => this.free(handle));
       new Set(donated).forEach((index) => this.free(inputs[index]!));
-      program.results.set(outputs);
-      return outputs[0] ?? 0;
+      return outputs;
     };
     if (!program.async) {
       this.encode(run, plan.steps);

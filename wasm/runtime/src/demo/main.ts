@@ -3,20 +3,27 @@
  * use it, and the folder as one file. Bundled as weft_wasm/page/weft-page.js.
  */
 import { zipSync } from "fflate";
-import type { Files, Leaf, LoadOptions, Signature } from "../../../src/weft_wasm/page/weft.js";
+import type { Backend, Files, Leaf, LoadOptions, Signature } from "../../../src/weft_wasm/page/weft.js";
 import { download, make } from "./dom.js";
 import { field, type Field } from "./inputs.js";
 import { result } from "./outputs.js";
 import { fill, inputsOf, leafOf, leavesOf, outputsOf, typeOf, type PageData, type Slot } from "./tree.js";
 
+/** A program; what it gives is a promise if it was exported for WebGPU. */
+interface Loaded {
+  (...args: unknown[]): unknown;
+  readonly backend: Backend;
+  readonly reason: string;
+}
+
 /** A module that weft.export.web writes. */
 interface Exported {
   signature: Signature;
   files: Files;
-  load(options?: LoadOptions): Promise<(...args: unknown[]) => unknown>;
-  /** Where the program was compiled for WebGPU too. */
-  loadAsync?(): Promise<((...args: unknown[]) => Promise<unknown>) & { engine: "webgpu" | "wasm" }>;
+  load(options?: LoadOptions): Promise<Loaded>;
 }
+
+const NAMES: Record<Backend, string> = { webgpu: "WebGPU", wasm: "WebAssembly" };
 
 /** Programs that take less run again as soon as an input changes. */
 const LIVE_MS = 60;
@@ -48,8 +55,7 @@ class Demo {
 
   constructor(
     private readonly exported: Exported,
-    private readonly call: (...args: unknown[]) => unknown,
-    private readonly engine: string,
+    private readonly program: Loaded,
     data: PageData,
   ) {
     const { signature } = exported;
@@ -73,10 +79,11 @@ class Demo {
       const { args, result: tree } = this.exported.signature;
       const values = args.map((arg) => fill(arg.tree, leaves));
       const started = performance.now();
-      const got = await this.call(...values);
+      const got = await this.program(...values);
       this.lastMs = performance.now() - started;
       this.show(leavesOf(tree, got));
-      this.say(`${milliseconds(this.lastMs)} on ${this.engine}`);
+      this.say(`${milliseconds(this.lastMs)} on ${NAMES[this.program.backend]}`);
+      this.explain();
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error), true);
     } finally {
@@ -85,6 +92,14 @@ class Demo {
     if (!this.again) return;
     this.again = false;
     await this.compute();
+  }
+
+  /** Why another backend than the first choice runs it. */
+  private explain(): void {
+    const { backend, reason } = this.program;
+    const expected = backend === "webgpu" || !this.exported.signature.webgpu;
+    byId("backend").textContent = expected ? "" : `Not on WebGPU: ${reason}.`;
+    byId("status").title = reason;
   }
 
   private changed(): void {
@@ -109,7 +124,7 @@ class Demo {
 }
 
 /** Ten lines that use the program in another page. */
-function usage({ signature, loadAsync }: Exported): string {
+function usage({ signature }: Exported): string {
   const { name, args, inputs } = signature;
   const value = (tree: unknown): string => {
     if (typeof tree === "number") {
@@ -132,11 +147,11 @@ function usage({ signature, loadAsync }: Exported): string {
     return `{ ${entries.join(", ")} }`;
   };
   const lines = args.map(({ name: argument, tree }) => `  const ${argument} = ${value(tree)};`);
-  const [load, wait] = loadAsync ? ["loadAsync", "await "] : ["load", ""];
+  const wait = signature.webgpu ? "await " : "";
   return [
     '<script type="module">',
-    `  import { ${load} } from "./${name}.js";`,
-    `  const ${name} = await ${load}();`,
+    `  import { load } from "./${name}.js";`,
+    `  const ${name} = await load();`,
     ...lines,
     `  console.log(${wait}${name}(${args.map((argument) => argument.name).join(", ")}));`,
     "</script>",
@@ -159,8 +174,9 @@ function useCode(exported: Exported): void {
 async function folder({ signature, files }: Exported): Promise<Blob> {
   const { name } = signature;
   const own = [".js", ".d.ts", ".html"].map((ending) => name + ending);
-  const shared = ["weft.js", "weft.d.ts", "weft-page.js", "package.json", ...("gpu" in files ? ["weft-gpu.js"] : [])];
-  const compiled = Object.values(files as unknown as Record<string, URL>).map(({ href }) => href);
+  const runtime = signature.webgpu ? ["weft-gpu.js", "weft-gpu.d.ts"] : ["weft.js"];
+  const shared = [...runtime, "weft.d.ts", "weft-page.js", "package.json"];
+  const compiled = new Set(Object.values(files as unknown as Record<string, URL>).map(({ href }) => href));
   const addresses = [...own, ...shared].map((file) => new URL(file, location.href).href);
   const contents = await Promise.all(
     [...addresses, ...compiled].map(async (url): Promise<[string, Uint8Array]> => {
@@ -190,9 +206,7 @@ async function main(): Promise<void> {
   const exported = (await import(new URL(`./${data.name}.js`, location.href).href)) as Exported;
   useCode(exported);
   useZip(exported);
-  const both = exported.loadAsync ? await exported.loadAsync() : null;
-  const call = both ?? (await exported.load());
-  const demo = new Demo(exported, call, both?.engine === "webgpu" ? "WebGPU" : "WebAssembly", data);
+  const demo = new Demo(exported, await exported.load(), data);
   await demo.compute();
 }
 

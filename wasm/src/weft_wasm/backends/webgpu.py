@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from functools import cached_property, partial
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from weft.base.annotations import override
 from weft.base import dtypes, monitoring
@@ -24,7 +24,7 @@ from weft_wasm.backends import kernel_times
 from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.backends.wasm import source_lines
 from weft_wasm.backends.cache import Programs, programs_of
-from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.emit_wgsl import DEFAULT_LIMITS, WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.lower.types import Callback
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.runtimes.host_calls import perform
@@ -113,13 +113,18 @@ class WebGpuBackend:
             return WebGpuExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, plain=True)
         program = forms[0] if timer is None else timer.mark(forms[0])
-        try:
-            artifact = compile_webgpu(program, self.runtime.limits, check=self.check)
-        except WgslError as e:
-            raise LoweringError(str(e)) from None
+        artifact = compiled(program, self.runtime.limits, self.check)
         if programs is not None and key is not None:
             programs.put(key, artifact)
         return WebGpuExecutable(self, jaxpr, artifact, options, forms, timer)
+
+    @staticmethod
+    def page_program(jaxpr: Jaxpr, name: str, arguments: Sequence[str]) -> Artifact:
+        """A program for the WebGPU devices of pages, of whatever machine. arguments: the names of its leading ones.
+        Raises LoweringError, whose first argument can be shown to anybody, for programs that they can't run.
+        """
+        check_dtypes(jaxpr, arguments)
+        return compiled(lower(jaxpr, name, plain=True)[0], DEFAULT_LIMITS)
 
     @cached_property
     def programs(self) -> Programs | None:
@@ -260,12 +265,19 @@ def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Mod
     raise ValueError(f"the webgpu backend shows programs as 'ir', 'wgsl', 'plan', 'groups' or 'jaxpr', not {stage!r}.")
 
 
-def check_dtypes(jaxpr: Jaxpr) -> None:
+def compiled(program: nodes.Program, limits: Mapping[str, int], check: bool = False) -> Artifact:
+    try:
+        return compile_webgpu(program, limits, check=check)
+    except WgslError as e:
+        raise LoweringError(str(e)) from None
+
+
+def check_dtypes(jaxpr: Jaxpr, arguments: Sequence[str] = ()) -> None:
     """LoweringError for the first operation on a dtype that WebGPU devices do not have, naming it and the user's
-    line.
+    line. arguments: names of the leading ones.
     """
     for k, v in enumerate(jaxpr.invars):
-        refuse_wide(v.aval, f"argument {k}", "")
+        refuse_wide(v.aval, arguments[k] if k < len(arguments) else f"argument {k}", "")
     for eqn in jaxpr.eqns:
         for atom in (*eqn.invars, *eqn.outvars):
             refuse_wide(atom.aval, eqn.primitive.name, f" At {eqn.source_info}")
@@ -279,8 +291,8 @@ def refuse_wide(aval: AbstractValue, who: str, where: str) -> None:
     name = dtypes.name(aval.dtype)
     if not dtypes.is_key(aval.dtype) and dtypes.itemsize(aval.dtype) > WORD and name != "complex64":
         raise LoweringError(
-            f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
-            f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}"
+            f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have",
+            f": convert to a 32-bit dtype (x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}",
         )
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.base import dtypes
+from weft.base.annotations import override
 from weft.base.avals import ShapedArray
 from weft.core.jaxpr import Literal, Var
 from weft.base.errors import BackendError
@@ -45,6 +46,14 @@ class LoweringError(BackendError):
     """A program holds something that the kernel compiler can't compile. The message names the primitive, the dtype and
     your line; convert the operands there, or run that part on another backend (`weft.jit(f, backend='cpu')`).
     """
+
+    def __init__(self, cause: str, advice: str = ""):
+        """cause: without lines of the user's code, since exported pages show it."""
+        super().__init__(cause, advice)
+
+    @override
+    def __str__(self) -> str:
+        return "".join(self.args)
 
 
 def array_type(v: Var | Literal) -> ShapedArray:

@@ -32,8 +32,12 @@ def declarations(signature: dict[str, Any], notes: Sequence[str]) -> str:
         f"{_comment(a['tree'], notes)}  {a['name']}: {_type(a['tree'], inputs, notes, 1)},\n" for a in signature["args"]
     )
     result = _type(signature["result"], outputs, notes[count:], 0)
+    waits = "webgpu" in signature
     return _TEXT.format(
         name=signature["name"],
+        options="AsyncLoadOptions" if waits else "LoadOptions",
+        program="AsyncProgram" if waits else "Program",
+        runtime="weft-gpu" if waits else "weft",
         args=args,
         result=_comment(signature["result"], notes[count:], "") + f"export type Result = {result};",
     )
@@ -60,9 +64,9 @@ def _type(tree: Tree, specs: Sequence[dict[str, Any]], notes: Sequence[str], dep
 
 
 _TEXT = """// Written by weft.export.web. Typed arrays hold the elements of an array in row-major order.
-import type {{ Files, LoadOptions, Program, Signature }} from "./weft.js";
+import type {{ {program}, Files, {options}, Signature }} from "./{runtime}.js";
 
-export {{ Device }} from "./weft.js";
+export {{ Device }} from "./{runtime}.js";
 
 export type Arguments = [
 {args}];
@@ -75,6 +79,6 @@ export const signature: Signature;
 export const files: Files;
 
 /** Fetches and compiles the program: `const {name} = await load();` */
-export function load(options?: LoadOptions): Promise<Program<Arguments, Result>>;
+export function load(options?: {options}): Promise<{program}<Arguments, Result>>;
 export default load;
 """

@@ -1,4 +1,4 @@
-"""Programs for pages without Python: a folder with WebAssembly, an ES module and its types."""
+"""Programs for pages without Python: a folder with WebAssembly, WebGPU kernels, an ES module and its types."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..base import dtypes
 from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, physical
 from ..base.config import enable_x64
+from ..base.errors import BackendError, warn
 from ..base.monitoring import record_event
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..primitives.linear import convert
@@ -23,7 +24,7 @@ from ..base.source_info import api_boundary
 from ..base.tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
 from .artifact import constant_bytes
 from .exported import Exported, export_traced
-from .remarks import Labels, Ranges, remarks
+from .remarks import Labels, Ranges, paths, remarks
 
 if TYPE_CHECKING:
     from ..base.annotations import PyTree
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 # The event of an export that has been written: "program", and the paths of its "files", one in each line.
 WRITTEN = "/weft/export/web"
+
+Target = Literal["wasm", "webgpu", "auto"]
+TARGETS = get_args(Target)
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _TYPED = (
@@ -56,6 +60,7 @@ def web(
     /,
     *args: PyTree,
     path: str | os.PathLike[str],
+    target: Target = "wasm",
     name: str | None = None,
     title: str | None = None,
     description: str = "",
@@ -64,7 +69,7 @@ def web(
     ranges: Ranges | None = None,
     forms: Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """Compiles a function to WebAssembly and writes all files that a page needs to call it without Python.
+    """Compiles a function to WebAssembly or WebGPU and writes all files that a page needs to call it without Python.
 
     The folder then holds `name.wasm` (and `name.relaxed.wasm` for engines with relaxed SIMD), `name.bin` with the
     arrays that the function closes over, the ES module `name.js` with its types `name.d.ts`, a page to try it,
@@ -74,6 +79,12 @@ def web(
         const f = await load();
         const y = f(x);             // typed arrays in and out; f.onDevice(x) leaves the results on the device, for
         loops
+
+    With the target "auto", the folder also holds the program for WebGPU, `name.webgpu.weft`, and `weft-gpu.js` in place
+    of `weft.js`. `load` takes WebGPU where the browser has an adapter for it and the device accepts the program, and
+    WebAssembly elsewhere, also for the calls after a device is lost. `f.backend` is the one that runs ("webgpu" or
+    "wasm") and `f.reason` says why. All calls then give promises, since a page can't wait for a GPU: `await f(x)`,
+    which is right for every target.
 
     Every argument is an input of the program. Arrays that `fun` closes over, also through `functools.partial`, are part
     of the export: `web(partial(predict, params), x, path=…)`. Dicts, named tuples and dataclasses become objects, lists
@@ -91,6 +102,8 @@ def web(
         fun: a function of pytrees of arrays, jitted or not, or an `Exported`.
         *args: arrays or `ShapeDtypeStruct`s; only their shapes and dtypes count. None for an `Exported`.
         path: the folder. It is made if need be; files of an earlier export of that name are replaced.
+        target: "wasm"; "webgpu", which has nothing to fall back to; or "auto", for both. A program that can't be
+            compiled for WebGPU (64-bit numbers) runs on WebAssembly for "auto", with a warning here.
         name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a
             lambda).
         title: of the page; the program's name if None.
@@ -112,7 +125,8 @@ def web(
         NotPortable: for programs that call Python (callbacks, debug.print); the message has the line.
         ValueError: for symbolic shapes, for invalid names, and for options of the page that name no input or output,
             or do not suit it.
-        BackendError: if the compiler (weft-wasm) is not installed.
+        BackendError: if the compiler (weft-wasm) is not installed; for the target "webgpu", if the program can't be
+            compiled for it.
 
     Example:
         >>> import tempfile, weft, weft.numpy as jnp
@@ -122,6 +136,8 @@ def web(
         ...     [p.name for p in export.web(scale, weft.ShapeDtypeStruct((3,), jnp.float32), path=folder)]
         ['package.json', 'scale.d.ts', 'scale.html', 'scale.js', 'scale.wasm', 'weft-page.js', 'weft.d.ts', 'weft.js']
     """
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}; got {target!r}.")
     if isinstance(fun, Exported):
         if args:
             raise ValueError(
@@ -132,7 +148,7 @@ def web(
         jitted: Any = fun if hasattr(fun, "trace") else jit(fun)
         traced = jitted.trace(*args)
         exported, donated, fixed = (
-            export_traced(traced, ("wasm",)),
+            export_traced(traced, ("wasm", "webgpu") if target == "auto" else (target,)),
             traced.donated,
             getattr(jitted, "static_argnums", ()),
         )
@@ -158,9 +174,8 @@ def web(
             f"{told} takes or returns arrays of dtype float0, which have no elements to store; leave them out."
         )
     inputs, outputs = [[_edge(a) for a in avals] for avals in (exported.in_avals, exported.out_avals)]
-    wasm = backend_class("wasm")
     with enable_x64(exported._x64):
-        program, consts = program_for(_with_edges(exported._closed, inputs, outputs), "wasm", wasm.branches_of)
+        closed = _with_edges(exported._closed, inputs, outputs)
         trees = _tree(arguments, told)
         names = _argument_names(fun, fixed, len(trees))
         signature = {
@@ -176,10 +191,36 @@ def web(
             "description": description,
             "remarks": remarks(signature, about, labels, ranges, forms),
         }
-        constants = [constant_bytes(c) for c in consts]
-        files: list[Path] = wasm.write_page(os.fspath(path), program, constants, donated, signature, notes, page)
+        writer, webgpu, wasm = backend_class("wasm"), None, None
+        if target != "wasm":
+            webgpu = _for_webgpu(closed, told, signature, target)
+        if target != "webgpu":
+            program, consts = program_for(closed, "wasm", writer.branches_of)
+            wasm = program, [constant_bytes(c) for c in consts]
+        files: list[Path] = writer.write_page(os.fspath(path), wasm, webgpu, donated, signature, notes, page)
     record_event(WRITTEN, program=name, files="\n".join(map(str, files)))
     return files
+
+
+def _for_webgpu(
+    closed: ClosedJaxpr, told: str, signature: Mapping[str, Any], target: Target
+) -> tuple[Any, list[bytes]] | str:
+    """The program compiled for WebGPU, and the values of its leading arguments; or why it can't be, if `target` leaves
+    it another way to run.
+    """
+    given = {i: p for a in signature["args"] for p, i in paths(a["name"], a["tree"]).items()}
+    try:
+        program, consts = program_for(closed, "webgpu")
+        arguments = [*("an array that it closes over" for _ in consts), *(given[i] for i in sorted(given))]
+        compiled = backend_class("webgpu").page_program(program, signature["name"], arguments)
+    except (BackendError, NotImplementedError) as e:
+        if target == "auto":
+            warn(f"{told} will run on WebAssembly alone, since it can't be compiled for WebGPU: {e}")
+            return str(e.args[0])  # without the advice, which is for authors
+        raise BackendError(
+            f"{told} can't be exported for WebGPU: {e}\nWith target='auto' the page runs it on WebAssembly."
+        ) from None
+    return compiled, [constant_bytes(c) for c in consts]
 
 
 def _plain(fun: Any) -> Any:
