@@ -18,7 +18,8 @@ export default defineConfig({
   projects: [
     {
       name: "page",
-      testMatch: /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures|cell|embed)\.spec/,
+      testMatch:
+        /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures|touch|keys|cell|embed)\.spec/,
       use: launch(),
     },
     { name: "page-webgpu", testMatch: /\/(webgpu|exported-webgpu)\.spec/, use: launch(WEBGPU) },

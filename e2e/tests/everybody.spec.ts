@@ -209,8 +209,9 @@ test("the keyboard alone: write, run, read figures, move widgets", async ({ play
   await tabTo(page, (await plot.getAttribute("aria-label"))!.slice(0, 20));
   const reset = page.getByRole("button", { name: "Show the whole figure again" });
   await expect(reset).toBeHidden();
-  await page.keyboard.press("+");
   await page.keyboard.press("ArrowRight");
+  await expect(plot.getByRole("status")).toHaveText(/x .+, y /);
+  await page.keyboard.press("+");
   await expect(reset).toBeVisible();
   await page.keyboard.press("0");
   await expect(reset).toBeHidden();

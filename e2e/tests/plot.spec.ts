@@ -32,7 +32,7 @@ test("figures of all kinds are shown once, the last value too", async ({ playgro
   await expect(page.locator(".figure-plot canvas")).toHaveCount(6);
   await expect(page.locator(".figure-legend button")).toHaveText(["up", "down"]);
   await expect(page.locator(".figure-failure:visible")).toHaveCount(0);
-  await expect(page.getByRole("img", { name: /bars: 2, from 1 to 2/ })).toBeVisible();
+  await expect(page.getByRole("application", { name: /bars: 2, from 1 to 2/ })).toBeVisible();
 });
 
 test("a curve grows while the program runs, and is whole at its end", async ({ playground, page }) => {
@@ -49,10 +49,10 @@ test("a curve grows while the program runs, and is whole at its end", async ({ p
     ].join("\n"),
   );
   await expect(playground.output).toContainText("half");
-  await expect(page.getByRole("img", { name: /"train": (100|101) points/ })).toBeVisible();
+  await expect(page.getByRole("application", { name: /"train": (100|101) points/ })).toBeVisible();
   await page.locator(".ask input, form.ask input").first().press("Enter");
   await expect(page.locator("#state")).toHaveText("Done on Wasm");
-  await expect(page.getByRole("img", { name: /"train": 5000 points, .*"test": 5000 points/ })).toBeVisible();
+  await expect(page.getByRole("application", { name: /"train": 5000 points, .*"test": 5000 points/ })).toBeVisible();
   await expect(page.locator(".weft-figure")).toHaveCount(1);
 });
 

@@ -196,7 +196,7 @@ test("every example runs to its end, the digits with 97 % or better and a curve"
     await expect(page.locator("figure").first()).toBeVisible();
     if (!name.includes("digits")) continue;
     await expect(page.locator("figure figcaption b")).toHaveText(["loss"]);
-    await expect(page.getByRole("img", { name: /line: 70 points, .* the last .* at 690/ })).toBeVisible();
+    await expect(page.getByRole("application", { name: /line: 70 points, .* the last .* at 690/ })).toBeVisible();
     const accuracy = /test accuracy ([\d.]+)%/.exec((await playground.output.textContent())!);
     expect(Number(accuracy?.[1])).toBeGreaterThanOrEqual(97);
   }

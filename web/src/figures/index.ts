@@ -42,6 +42,10 @@ function grow(numbers: Numbers, more: Numbers, capacity: Map<Numbers, Float64Arr
   numbers.shape = [length];
 }
 
+const KEYS =
+  "Arrow keys go from value to value, Page Up and Page Down to another series. " +
+  "Plus and minus zoom, Shift with an arrow key moves, 0 shows all.";
+
 /** One panel on the page. */
 class PanelView {
   readonly element = create("section", "figure-panel");
@@ -50,7 +54,7 @@ class PanelView {
   private readonly plot = create("div", "figure-plot");
   private readonly canvas = create("div");
   private readonly note = create("p", "figure-note");
-  private readonly pointer: Pointer;
+  private pointer: Pointer | null = null;
   private chart: ECharts | null = null;
   private scene: Scene | null = null;
   private layout: Layout | null = null;
@@ -61,18 +65,11 @@ class PanelView {
     this.legend.setAttribute("role", "group");
     this.legend.setAttribute("aria-label", "Series");
     this.plot.tabIndex = 0;
-    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("role", "application"); // a screen reader hands on its keys
+    this.plot.setAttribute("aria-roledescription", "figure");
+    this.plot.setAttribute("aria-description", KEYS);
     this.plot.append(this.canvas);
     this.element.append(this.heading, this.legend, this.plot, this.note);
-    this.pointer = new Pointer(this.plot, {
-      scene: () => this.scene!,
-      view: (): View => this.layout!.view,
-      window: () => this.window ?? this.scene!.whole(),
-      show: (window) => {
-        this.window = window;
-        this.changed();
-      },
-    });
   }
 
   /** The room for the panel, before it is drawn. */
@@ -89,7 +86,10 @@ class PanelView {
     this.heading.textContent = scene.spec.title;
     this.heading.hidden = !scene.spec.title;
     this.drawLegend(scene);
-    const notes = scene.notes().join("; ");
+    const { clientWidth: width, clientHeight: height } = this.plot;
+    const measured = scene.isAnnotated && width >= 20 && height >= 20;
+    const view = measured ? scene.place(this.window, { width, height, top: 0, ratio: 1 }).view : null;
+    const notes = scene.notes(view).join("; ");
     this.note.textContent = notes;
     this.note.hidden = !notes;
     this.plot.setAttribute("aria-label", describePanel(scene));
@@ -103,7 +103,21 @@ class PanelView {
     this.chart ??= library.init(this.canvas, null, { renderer: "canvas", width, height, devicePixelRatio: ratio });
     if (this.chart.getWidth() !== width || this.chart.getHeight() !== height) this.chart.resize({ width, height });
     this.chart.setOption(option(scene, this.layout, this.window ?? scene.whole(), ratio), { notMerge: true });
-    this.pointer.hide();
+    this.pointer ??= this.point();
+    this.pointer.drawn();
+  }
+
+  private point(): Pointer {
+    return new Pointer(this.plot, {
+      scene: () => this.scene!,
+      view: (): View => this.layout!.view,
+      window: () => this.window ?? this.scene!.whole(),
+      isZoomed: () => this.window !== null,
+      show: (window) => {
+        this.window = window;
+        this.changed();
+      },
+    });
   }
 
   /**
@@ -122,6 +136,7 @@ class PanelView {
             this.changed();
           });
           made.dataset["label"] = label;
+          made.replaceChildren(create("span", "", label));
           return made;
         }),
       );
@@ -140,7 +155,7 @@ class PanelView {
   }
 
   dispose(): void {
-    this.pointer.dispose();
+    this.pointer?.dispose();
     this.chart?.dispose();
     this.element.remove();
   }
@@ -218,6 +233,8 @@ export class FigureView {
     this.figure = figure;
     this.capacity.clear();
     this.title.textContent = figure.title;
+    // small panels stand side by side on a phone too
+    this.grid.style.setProperty("--least", `${Math.min(Math.max(1.25 * figure.height, 130), 240)}px`);
     if (figure.columns === null) this.grid.style.removeProperty("--columns");
     else this.grid.style.setProperty("--columns", String(figure.columns));
     this.grid.classList.toggle("one", figure.panels.length <= 1);

@@ -5,6 +5,7 @@ import { cover, levelColours } from "./marks.js";
 import { mapRange } from "./rasters.js";
 import { EMPTY, format, onScale, padded, ticks, union, type Range, type Tick } from "./scales.js";
 import type { Axis, ColourMap, Contour, Mark, PanelSpec } from "./spec.js";
+import { FONT_SIZE, LINE_HEIGHT, shorten, textWidth, wrap } from "./text.js";
 
 /** The part of a panel that is shown, on the scales of its axes. */
 export interface Window {
@@ -21,23 +22,26 @@ export interface Bar {
   steps: string[] | null;
 }
 
+export interface AxisName {
+  lines: string[];
+  gap: number;
+}
+
 export interface Layout {
   view: View;
   /** Whether the y axis grows downwards. */
   inverted: { x: boolean; y: boolean };
   xticks: Tick[];
   yticks: Tick[];
+  /** Whether the labels along x are upright, as they have no room beside each other. */
+  isUpright: boolean;
+  /** Whether ticks have names, which no lines go up from. */
+  isNamed: { x: boolean; y: boolean };
+  /** The lines of the names of the axes, and how far these are from it. */
+  names: { x: AxisName; y: AxisName };
   /** Whether the axes are drawn; a single picture has none. */
   axes: boolean;
   bars: Bar[];
-}
-
-export const FONT_SIZE = 12;
-const context = new OffscreenCanvas(1, 1).getContext("2d")!;
-
-export function textWidth(text: string, theme: Theme, weight = ""): number {
-  context.font = `${weight} ${FONT_SIZE}px ${theme.font}`;
-  return context.measureText(text).width;
 }
 
 /** The range of an axis without zooming: the limits of the description, or all marks and a little more. */
@@ -80,7 +84,7 @@ function namedTicks(marks: readonly Mark[], axis: "x" | "y"): Tick[] | null {
       mark.kind === "bar" && axis === "x" ? mark.names : mark.kind === "heatmap" ? mark[`${axis}names`] : null;
     if (names && "x" in mark) {
       const places = axis === "x" ? mark.x.data : mark.kind === "heatmap" ? mark.y.data : mark.x.data;
-      return names.map((text, k) => ({ at: places[k]!, text: text.length > 24 ? `${text.slice(0, 23)}…` : text }));
+      return names.map((text, k) => ({ at: places[k]!, text }));
     }
   }
   return null;
@@ -179,18 +183,81 @@ export interface Room {
   ratio: number;
 }
 
+const widest = (labels: readonly Tick[], theme: Theme): number =>
+  Math.max(0, ...labels.map(({ text }) => textWidth(text, theme)));
+
+/** The room beside and below the area of a panel, and what is written there. */
+interface Margins {
+  left: number;
+  right: number;
+  bottom: number;
+  xticks: Tick[];
+  yticks: Tick[];
+  isUpright: boolean;
+  names: Layout["names"];
+  bars: Bar[];
+}
+
+/** The labels of names along x: all beside each other, or else upright, and then as many as there is room for. */
+function placeNames(named: Tick[], window: Range, theme: Theme, width: number, most: number) {
+  const apart = named.slice(1).reduce((least, { at }, k) => Math.min(least, Math.abs(at - named[k]!.at)), Infinity);
+  const each = Math.min((width * apart) / (window.high - window.low), width);
+  if (widest(named, theme) + 8 <= each || named.length < 2) {
+    return {
+      xticks: named.map(({ at, text }) => ({ at, text: shorten(text, each, theme, "middle") })),
+      isUpright: false,
+    };
+  }
+  const every = Math.ceil((FONT_SIZE + 2) / each);
+  const xticks = named
+    .filter((_, k) => k % every === 0)
+    .map(({ at, text }) => ({ at, text: shorten(text, most, theme, "middle") }));
+  return { xticks, isUpright: true };
+}
+
+function margins(spec: PanelSpec, marks: readonly Mark[], window: Window, theme: Theme, room: Room): Margins {
+  const named = { x: namedTicks(marks, "x"), y: namedTicks(marks, "y") };
+  const xname = wrap(spec.x.label, room.width - 70, theme);
+  const below = LINE_HEIGHT * xname.length + (xname.length ? 3 : 0);
+  /** All but the room below, for an area of this height. */
+  const beside = (height: number) => {
+    const all = named.y?.map(({ at, text }) => ({ at, text: shorten(text, 0.3 * room.width, theme, "middle") }));
+    const count = Math.max(Math.floor(height / 40), 2);
+    const yticks = inside(all ?? ticks(spec.y.scale, window.y, count), window.y);
+    const yname = wrap(spec.y.label, height, theme);
+    const labels = Math.ceil(widest(yticks, theme));
+    const left = labels + 12 + LINE_HEIGHT * yname.length + (yname.length ? 5 : 0);
+    const { bars, width } = placeBars(marks, theme, height);
+    return { yticks, left, right: 14 + width, bars, y: { lines: yname, gap: labels + 16 } };
+  };
+  const height = Math.max(room.height - room.top - 8 - 26 - below, 10);
+  let { yticks, left, right, bars, y } = beside(height);
+  const span = (axis: Range) => axis.high - axis.low;
+  const most = spec.aspect === "equal" ? (height * span(window.x)) / span(window.y) : Infinity;
+  const width = Math.max(Math.min(room.width - left - right, most), 10);
+  const { xticks, isUpright } = named.x
+    ? placeNames(inside(named.x, window.x), window.x, theme, width, Math.min(120, 0.4 * room.height))
+    : { xticks: inside(fittingTicks(spec.x, window.x, theme, width), window.x), isUpright: false };
+  const labels = isUpright ? Math.ceil(widest(xticks, theme)) + 14 : 26;
+  if (isUpright) ({ yticks, left, right, bars, y } = beside(Math.max(height - labels + 26, 10)));
+  // half of the last label may stand out
+  const last = xticks.at(-1);
+  if (last && !isUpright && !isInverted(marks, "x", spec.x.limits)) {
+    const rest = (width * (window.x.high - last.at)) / (window.x.high - window.x.low);
+    right = Math.max(right, Math.ceil(textWidth(last.text, theme) / 2 - rest) + 2);
+  }
+  const names = { x: { lines: xname, gap: labels + 2 }, y };
+  return { left, right, bottom: labels + below, xticks, yticks, isUpright, names, bars };
+}
+
 /** Places a panel in a room, showing the window of its axes. */
 export function place(spec: PanelSpec, marks: readonly Mark[], window: Window, theme: Theme, room: Room): Layout {
   const picture = isPicture({ ...spec, marks: [...marks] });
-  const names = { x: namedTicks(marks, "x"), y: namedTicks(marks, "y") };
-  const bottom = picture ? 4 : 26 + (spec.x.label ? 18 : 0);
-  const top = room.top + 8;
+  const found = margins(spec, marks, window, theme, room);
+  const [left, bottom, top] = picture ? [4, 4, room.top + 8] : [found.left, found.bottom, room.top + 8];
   const height = Math.max(room.height - top - bottom, 10);
-  const yticks = inside(names.y ?? ticks(spec.y.scale, window.y, Math.max(Math.floor(height / 40), 2)), window.y);
-  const labels = Math.max(0, ...yticks.map(({ text }) => textWidth(text, theme)));
-  const left = picture ? 4 : Math.ceil(labels) + 12 + (spec.y.label ? 20 : 0);
-  const { bars, width: beside } = placeBars(marks, theme, height);
-  const right = (picture ? 4 : 14) + beside;
+  const { bars, width: beside } = picture ? placeBars(marks, theme, height) : { bars: found.bars, width: 0 };
+  const right = picture ? 4 + beside : found.right;
   let area: Rectangle = { x: left, y: top, width: Math.max(room.width - left - right, 10), height };
   if (spec.aspect === "equal") {
     const image = picture ? marks.find((mark) => mark.kind === "image") : undefined;
@@ -205,12 +272,15 @@ export function place(spec: PanelSpec, marks: readonly Mark[], window: Window, t
     y: new Projection(spec.y.scale, window.y, ...(inverted.y ? ([above, below] as const) : ([below, above] as const))),
     area,
   };
-  const xticks = inside(names.x ?? fittingTicks(spec.x, window.x, theme, area.width), window.x);
   const placed = bars.map((bar) => ({
     ...bar,
     area: { ...bar.area, x: end + bar.area.x, y: area.y, height: area.height },
   }));
-  return { view, inverted, xticks, yticks, axes: !picture, bars: placed };
+  const { yticks, isUpright, names } = found;
+  const isNamed = { x: namedTicks(marks, "x") !== null, y: namedTicks(marks, "y") !== null };
+  // an area that became narrower, as its units are the same along both axes, has fewer labels
+  const xticks = isNamed.x ? found.xticks : inside(fittingTicks(spec.x, window.x, theme, area.width), window.x);
+  return { view, inverted, xticks, yticks, isUpright, isNamed, names, axes: !picture, bars: placed };
 }
 
 /** The ticks in a range; a tick that is just outside because of rounding is moved to its end. */

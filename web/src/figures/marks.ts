@@ -1,10 +1,11 @@
 /** The extent of each kind of mark on the axes, and its shapes. */
 import { colourAt, isLight, rgbOf, table, type Theme } from "./colours.js";
 import { rings } from "./contours.js";
-import { isSorted, linePath, lowerBound, type View } from "./geometry.js";
-import { drawDots, drawRaster, indexAt, mapRange, shareOf, type Edges, type Raster } from "./rasters.js";
+import { linePath, type Projection, type View } from "./geometry.js";
+import { drawDots, drawRaster, mapRange, shareOf, type Edges, type Raster } from "./rasters.js";
 import { format, fromScale, isEmpty, onScale, rangeOf, union, type Range } from "./scales.js";
 import type { Axis, Bar, Contour, HeatMap, Image, Mark, Numbers, PanelSpec, Quiver, Scatter } from "./spec.js";
+import { FONT_SIZE, textWidth } from "./text.js";
 
 export interface Style {
   stroke?: string;
@@ -19,7 +20,7 @@ export type Shape =
   | { type: "lines"; points: Float64Array; closed: boolean; style: Style }
   | { type: "dots"; points: Float64Array; radius: number; style: Style }
   | { type: "picture"; canvas: HTMLCanvasElement }
-  | { type: "text"; x: number; y: number; text: string; fill: string };
+  | { type: "text"; x: number; y: number; text: string; fill: string; size: number };
 
 /**
  * Drawing options of a mark that are not part of its description: its colour, and the number of dots for each
@@ -47,7 +48,7 @@ type Scale = Axis["scale"];
 const dashes: Record<string, number[]> = { solid: [], dashed: [6, 4], dotted: [1.5, 3] };
 
 /** The edges of cells from their centres, halfway between; on a log axis halfway between the logarithms. */
-function cellEdges({ data }: Numbers, scale: Scale): Edges {
+function cellEdges({ data }: Numbers, scale: Scale): { at: Float64Array } {
   const count = data.length;
   const place = (k: number) => onScale(scale, data[k] ?? 1);
   const at = new Float64Array(count + 1);
@@ -76,7 +77,7 @@ export function rasterOf(mark: Image | HeatMap, xscale: Scale, yscale: Scale): R
 const endsOf = (edges: Edges): number[] => ("at" in edges ? [edges.at[0]!, edges.at.at(-1)!] : [edges.from, edges.to]);
 
 /** Where bars begin and end: bars of several marks are side by side around their positions. */
-function barEdges({ x, width, slot: [at, count] }: Bar): [number, number][] {
+export function barEdges({ x, width, slot: [at, count] }: Bar): [number, number][] {
   const places = [...new Set(x.data as Iterable<number>)].filter(Number.isFinite).sort((a, b) => a - b);
   const apart = places.slice(1).reduce((least, place, k) => Math.min(least, place - places[k]!), Infinity);
   const each = (width * (Number.isFinite(apart) ? apart : 1)) / count;
@@ -166,7 +167,7 @@ function baseline({ y, area }: View): number {
   return y.scale === "log" ? end : Math.min(Math.max(y.pixel(0), area.y - 1e4), area.y + area.height + 1e4);
 }
 
-function drawScatter(mark: Scatter, view: View, { colour, ratio }: Paint): Shape[] {
+function drawScatter(mark: Scatter, view: View, { colour, ratio, theme }: Paint): Shape[] {
   const { area } = view;
   const [radius, kept, indices] = [mark.size / 2, [] as number[], [] as number[]];
   for (let k = 0; k < mark.x.data.length; k++) {
@@ -205,7 +206,8 @@ function drawScatter(mark: Scatter, view: View, { colour, ratio }: Paint): Shape
     type: "dots",
     points: Float64Array.from(group),
     radius,
-    style: { fill: colourAt(map.name, step / 63), opacity: 0.9 },
+    // an end of the map may have the page's own colour
+    style: { fill: colourAt(map.name, step / 63), opacity: 0.9, stroke: theme.dim, lineWidth: 0.5 },
   }));
 }
 
@@ -310,19 +312,38 @@ function drawQuiver(mark: Quiver, view: View, { colour }: Paint): Shape[] {
   ];
 }
 
-function drawPicture(mark: Image | HeatMap, view: View, { ratio }: Paint): Shape[] {
+/** More cells than this have no numbers. */
+const MOST_ANNOTATIONS = 4000;
+/** Smaller numbers can't be read. */
+const LEAST_FONT_SIZE = 8.5;
+
+/** The size of the numbers in the cells of a heat map, as large as all of them fit; null if none is large enough. */
+export function annotationSize(mark: HeatMap, view: View, theme: Theme): number | null {
+  if (mark.z.data.length > MOST_ANNOTATIONS) return null;
+  const least = (centres: Numbers, axis: Projection): number => {
+    const edges = cellEdges(centres, axis.scale).at.map((edge) => axis.pixel(edge));
+    return edges.slice(1).reduce((size, edge, k) => Math.min(size, Math.abs(edge - edges[k]!)), Infinity);
+  };
+  const [wide, tall] = [least(mark.x, view.x), least(mark.y, view.y)];
+  const widest = Math.max(1, ...Array.from(mark.z.data, (value) => textWidth(format(value, 4), theme)));
+  const size = FONT_SIZE * Math.min(1, (wide - 3) / widest, (tall - 2) / FONT_SIZE);
+  return size >= LEAST_FONT_SIZE ? size : null;
+}
+
+function drawPicture(mark: Image | HeatMap, view: View, { ratio, theme }: Paint): Shape[] {
   const canvas = drawRaster(rasterOf(mark, view.x.scale, view.y.scale), view, ratio);
   const shapes: Shape[] = canvas ? [{ type: "picture", canvas }] : [];
-  if (mark.kind === "heatmap" && mark.annotate && mark.z.data.length <= 4000) {
-    const range = mapRange(mark.map, mark.z.data);
-    const columns = mark.x.data.length;
-    mark.z.data.forEach((value: number, k: number) => {
-      const share = shareOf(range, value);
-      const [x, y] = [view.x.pixel(mark.x.data[k % columns]!), view.y.pixel(mark.y.data[Math.floor(k / columns)]!)];
-      const fill = isLight(mark.map.name, share) ? "#16181d" : "#ffffff";
-      if (!Number.isNaN(share)) shapes.push({ type: "text", x, y, text: format(value, 4), fill });
-    });
-  }
+  if (mark.kind !== "heatmap" || !mark.annotate) return shapes;
+  const size = annotationSize(mark, view, theme);
+  if (size === null) return shapes;
+  const range = mapRange(mark.map, mark.z.data);
+  const columns = mark.x.data.length;
+  mark.z.data.forEach((value: number, k: number) => {
+    const share = shareOf(range, value);
+    const [x, y] = [view.x.pixel(mark.x.data[k % columns]!), view.y.pixel(mark.y.data[Math.floor(k / columns)]!)];
+    const fill = isLight(mark.map.name, share) ? "#16181d" : "#ffffff";
+    if (!Number.isNaN(share)) shapes.push({ type: "text", x, y, text: format(value, 4), fill, size });
+  });
   return shapes;
 }
 
@@ -371,140 +392,6 @@ export function draw(mark: Mark, view: View, paint: Paint): Shape[] {
     case "quiver":
       return drawQuiver(mark, view, paint);
   }
-}
-
-/** The mark under the pointer. */
-export interface Reading {
-  /** The pixel that it is about; null for an area. */
-  at: [number, number] | null;
-  distance: number;
-  rows: [name: string, value: string][];
-}
-
-/** The index of the point nearest to a pixel. */
-function nearest(x: ArrayLike<number>, y: ArrayLike<number>, view: View, px: number, py: number): [number, number] {
-  let [found, least] = [-1, Infinity];
-  let [from, to] = [0, x.length];
-  if (isSorted(x)) {
-    const ends = [view.x.value(px - 60), view.x.value(px + 60)];
-    [from, to] = [lowerBound(x, Math.min(...ends)), lowerBound(x, Math.max(...ends))];
-    if (from === to) [from, to] = [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
-  }
-  for (let k = from; k < to; k++) {
-    const distance = Math.hypot(view.x.pixel(x[k]!) - px, view.y.pixel(y[k]!) - py);
-    if (distance < least) [found, least] = [k, distance];
-  }
-  return [found, least];
-}
-
-const vector = (...values: number[]): string => `(${values.map((v) => format(v)).join(", ")})`;
-
-/** A mark's description of a position in its panel, if it has something near it. */
-export function read(mark: Mark, view: View, px: number, py: number): Reading | null {
-  const [x, y] = [view.x.value(px), view.y.value(py)];
-  switch (mark.kind) {
-    case "line":
-    case "scatter":
-    case "quiver": {
-      const [k, distance] = nearest(mark.x.data, mark.y.data, view, px, py);
-      if (k < 0) return null;
-      const rows: Reading["rows"] = [
-        ["x", format(mark.x.data[k]!, 6)],
-        ["y", format(mark.y.data[k]!, 6)],
-      ];
-      if (mark.kind === "scatter" && mark.values) rows.push(["value", format(mark.values.data[k]!, 6)]);
-      if (mark.kind === "quiver") rows.push(["arrow", vector(mark.u.data[k]!, mark.v.data[k]!)]);
-      return { at: [view.x.pixel(mark.x.data[k]!), view.y.pixel(mark.y.data[k]!)], distance, rows };
-    }
-    case "band": {
-      const [k, distance] = nearest(mark.x.data, mark.low.data, view, px, view.y.pixel(mark.low.data[0] ?? 0));
-      if (k < 0 || distance > 40) return null;
-      const [low, high] = [mark.low.data[k]!, mark.high.data[k]!];
-      const rows: Reading["rows"] = [
-        ["x", format(mark.x.data[k]!, 6)],
-        ["from", format(low)],
-        ["to", format(high)],
-      ];
-      return { at: null, distance: y >= Math.min(low, high) && y <= Math.max(low, high) ? 20 : Infinity, rows };
-    }
-    case "bar": {
-      const k = barEdges(mark).findIndex(([left, right]) => x >= left && x <= right);
-      if (k < 0) return null;
-      const name = mark.names?.[k] ?? format(mark.x.data[k]!, 6);
-      return {
-        at: null,
-        distance: 10,
-        rows: [
-          ["at", name],
-          ["height", format(mark.height.data[k]!, 6)],
-        ],
-      };
-    }
-    case "histogram": {
-      const edges = mark.edges.data;
-      const k = Math.min(lowerBound(edges, x) - 1, mark.heights.data.length - 1);
-      if (k < 0 || !(x <= edges[edges.length - 1]!)) return null;
-      const what = mark.density ? "density" : "count";
-      return {
-        at: null,
-        distance: 10,
-        rows: [
-          ["from", format(edges[k]!)],
-          ["to", format(edges[k + 1]!)],
-          [what, format(mark.heights.data[k]!, 6)],
-        ],
-      };
-    }
-    case "image":
-    case "heatmap":
-      return readPicture(mark, view, x, y);
-    case "contour": {
-      const value = interpolate(mark, x, y);
-      if (Number.isNaN(value)) return null;
-      return {
-        at: null,
-        distance: 30,
-        rows: [
-          ["x", format(x)],
-          ["y", format(y)],
-          ["value", format(value)],
-        ],
-      };
-    }
-  }
-}
-
-function readPicture(mark: Image | HeatMap, view: View, x: number, y: number): Reading | null {
-  const { pixels, columns, rows } = rasterOf(mark, view.x.scale, view.y.scale);
-  const [i, j] = [indexAt(rows, y), indexAt(columns, x)];
-  if (i < 0 || j < 0) return null;
-  const [, width = 0, channels = 1] = pixels.shape;
-  const values = Array.from({ length: channels }, (_, k) => pixels.data[(i * width + j) * channels + k]!);
-  const named = mark.kind === "heatmap" ? mark : null;
-  const across: [string, string] =
-    named && !named.xnames && named.origin === "lower"
-      ? ["x", format(named.x.data[j]!)]
-      : ["column", named?.xnames?.[j] ?? String(j)];
-  const down: [string, string] =
-    named && !named.ynames && named.origin === "lower"
-      ? ["y", format(named.y.data[i]!)]
-      : ["row", named?.ynames?.[i] ?? String(i)];
-  const value = channels === 1 ? format(values[0]!, 6) : vector(...values);
-  return {
-    at: null,
-    distance: 30,
-    rows: [down, across, [channels === 1 ? "value" : channels === 3 ? "RGB" : "RGBA", value]],
-  };
-}
-
-function interpolate({ x, y, z }: Contour, atX: number, atY: number): number {
-  const [columns, rows] = [x.data.length, y.data.length];
-  const [j, i] = [lowerBound(x.data, atX) - 1, lowerBound(y.data, atY) - 1];
-  if (j < 0 || i < 0 || j >= columns - 1 || i >= rows - 1) return NaN;
-  const u = (atX - x.data[j]!) / (x.data[j + 1]! - x.data[j]!);
-  const v = (atY - y.data[i]!) / (y.data[i + 1]! - y.data[i]!);
-  const at = (down: number, across: number) => z.data[(i + down) * columns + j + across]!;
-  return (1 - v) * ((1 - u) * at(0, 0) + u * at(0, 1)) + v * ((1 - u) * at(1, 0) + u * at(1, 1));
 }
 
 /** In a sentence, for those who don't see it. */

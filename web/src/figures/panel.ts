@@ -1,10 +1,12 @@
 /** A panel on the page: a chart, the pointer that reads and zooms it, and the same as a file. */
 import type { EChartsCoreOption, ECharts } from "echarts/core";
 import { seriesColour, type Theme } from "./colours.js";
-import { FONT_SIZE, place, textWidth, wholeWindow, type Bar, type Layout, type Room, type Window } from "./layout.js";
-import { draw, lostOnLog, type Shape } from "./marks.js";
+import { place, wholeWindow, type Bar, type Layout, type Room, type Window } from "./layout.js";
+import type { View } from "./geometry.js";
+import { annotationSize, draw, lostOnLog, type Shape } from "./marks.js";
 import { drawBar } from "./rasters.js";
 import type { Mark, PanelSpec } from "./spec.js";
+import { FONT_SIZE, LINE_HEIGHT, textWidth } from "./text.js";
 
 export type Charts = typeof import("./charts.js");
 
@@ -61,19 +63,25 @@ export class Scene {
     return place(this.spec, this.marks, window ?? this.whole(), this.theme, room);
   }
 
-  /** Remarks for the reader about marks that are not drawn. */
-  notes(): string[] {
+  /** Whether there are numbers to write into cells, which may not fit. */
+  get isAnnotated(): boolean {
+    return this.marks.some((mark) => mark.kind === "heatmap" && mark.annotate);
+  }
+
+  /** Remarks for the reader about what is not drawn, in a panel of this view. */
+  notes(view: View | null): string[] {
     const { marks } = this;
     const lost = marks.reduce((sum, mark) => sum + lostOnLog(mark, this.spec), 0);
     const dropped = marks.reduce((sum, mark) => sum + (mark.kind === "histogram" ? mark.dropped : 0), 0);
     const every = Math.max(1, ...marks.map((mark) => (mark.kind === "line" ? mark.every : 1)));
-    const plain = (kind: "heatmap") =>
-      marks.some((mark) => mark.kind === kind && mark.annotate && mark.z.data.length > 4000);
+    const isPlain = marks.some(
+      (mark) => mark.kind === "heatmap" && mark.annotate && view && annotationSize(mark, view, this.theme) === null,
+    );
     return [
       ...(lost ? [`${lost} ${lost > 1 ? "points are" : "point is"} not above 0, and not on a log axis`] : []),
       ...(dropped ? [`${dropped} ${dropped > 1 ? "values are" : "value is"} not finite, and not counted`] : []),
       ...(every > 1 ? [`1 of every ${every} points`] : []),
-      ...(plain("heatmap") ? ["too many cells to write their numbers"] : []),
+      ...(isPlain ? ["the cells are too small to write their numbers"] : []),
     ];
   }
 }
@@ -99,8 +107,8 @@ function element(shape: Shape, theme: Theme, layout: Layout): Element {
       return { type: "image", style: { image: shape.canvas, ...area }, silent: true };
     }
     case "text": {
-      const { x, y, text, fill } = shape;
-      const font = `${FONT_SIZE}px ${theme.font}`;
+      const { x, y, text, fill, size } = shape;
+      const font = `${size}px ${theme.font}`;
       return {
         type: "text",
         style: { x, y, text, fill, font, align: "center", verticalAlign: "middle" },
@@ -160,6 +168,7 @@ function barOption(
           formatter: (value: number) => texts.get(value) ?? "",
           color: theme.dim,
           fontSize: FONT_SIZE,
+          fontFamily: theme.font,
           margin: 6,
         },
       },
@@ -169,7 +178,7 @@ function barOption(
 }
 
 /** The title, the legend and the notes, for a file that has no page around it. */
-function header(scene: Scene, width: number): { height: number; children: Element[] } {
+function header(scene: Scene, width: number, notes: string[]): { height: number; children: Element[] } {
   const { theme, spec, entries } = scene;
   const children: Element[] = [];
   let y = 0;
@@ -199,7 +208,7 @@ function header(scene: Scene, width: number): { height: number; children: Elemen
     x += wide;
   }
   if (shown.length) y += 20;
-  for (const note of scene.notes()) {
+  for (const note of notes) {
     text(12, note, theme.dim);
     y += 20;
   }
@@ -214,13 +223,13 @@ export function option(
   ratio: number,
   above: Element[] = [],
 ): EChartsCoreOption {
-  const { spec, theme } = scene;
+  const { theme } = scene;
   const { view, axes, inverted } = layout;
   const axis = (name: "x" | "y"): Element => {
     const marked = name === "x" ? layout.xticks : layout.yticks;
     const texts = new Map(marked.map(({ at, text }) => [at, text]));
     const customValues = marked.map(({ at }) => at);
-    const labels = Math.max(0, ...layout.yticks.map(({ text }) => textWidth(text, theme)));
+    const { lines, gap } = layout.names[name];
     return {
       type: "value",
       gridIndex: 0,
@@ -229,13 +238,13 @@ export function option(
       max: window[name].high,
       inverse: inverted[name],
       position: name === "x" ? "bottom" : "left",
-      name: spec[name].label,
+      name: lines.join("\n"),
       nameLocation: "middle",
-      nameGap: name === "x" ? 28 : Math.ceil(labels) + 16,
-      nameTextStyle: { color: theme.ink, fontSize: FONT_SIZE, fontFamily: theme.font },
+      nameGap: gap,
+      nameTextStyle: { color: theme.ink, fontSize: FONT_SIZE, fontFamily: theme.font, lineHeight: LINE_HEIGHT },
       axisLine: { show: name === "x", onZero: false, lineStyle: { color: theme.line, width: 1 } },
       axisTick: { show: false, customValues },
-      splitLine: { show: true, lineStyle: { color: theme.line, width: 1 } },
+      splitLine: { show: !layout.isNamed[name], lineStyle: { color: theme.line, width: 1 } },
       axisLabel: {
         customValues,
         formatter: (value: number) => texts.get(value) ?? "",
@@ -243,7 +252,8 @@ export function option(
         fontSize: FONT_SIZE,
         fontFamily: theme.font,
         margin: 8,
-        hideOverlap: true,
+        rotate: name === "x" && layout.isUpright ? 90 : 0,
+        hideOverlap: !layout.isNamed[name],
       },
     };
   };
@@ -281,7 +291,8 @@ export function exported(
   form: "canvas" | "svg",
   ratio: number,
 ): { chart: ECharts; height: number } {
-  const above = header(scene, size.width);
+  const inside = scene.isAnnotated ? scene.place(window, { ...size, top: 0, ratio }).view : null;
+  const above = header(scene, size.width, scene.notes(inside));
   const height = size.height + above.height;
   const layout = scene.place(window, { width: size.width, height, top: above.height, ratio });
   const host = form === "canvas" ? document.createElement("div") : null;

@@ -1,57 +1,106 @@
 /** The pointer and the keys on a panel: they read values, zoom and move. */
 import { create } from "../elements.js";
 import type { View } from "./geometry.js";
-import { zoomed, type Window } from "./layout.js";
-import { read, type Reading } from "./marks.js";
-import type { Scene } from "./panel.js";
+import { zoomed } from "./layout.js";
+import {
+  firstItem,
+  itemAt,
+  lastItem,
+  read,
+  readItem,
+  step,
+  type Direction,
+  type Found,
+  type Reading,
+} from "./readings.js";
+import type { Mark } from "./spec.js";
+import { Tip } from "./tip.js";
+import { Touches, type Target } from "./touch.js";
 
-/** The parts of a panel that the pointer uses. */
-export interface Target {
-  scene(): Scene;
-  view(): View;
-  window(): Window;
-  /** Shows a part, or everything again. */
-  show(window: Window | null): void;
-}
+/** The value that is shown: of what is at a pixel, or of the item to which the keys have led. */
+type Shown = { at: readonly [number, number]; by: "finger" | "other" } | { series: number; item: number };
 
 /** A reading further away than this, in pixels, is about something else. */
 const NEAR = 36;
 /** A move by fewer pixels than this is a click. */
 const LEAST_DRAG = 5;
 
-/** Puts the pointer and the keys on an element that a panel fills. */
+const DIRECTIONS: Record<string, Direction | undefined> = {
+  ArrowLeft: "left",
+  ArrowRight: "right",
+  ArrowUp: "up",
+  ArrowDown: "down",
+};
+
+/** Puts the pointer, fingers and the keys on an element that a panel fills. */
 export class Pointer {
-  private readonly tip = create("div", "figure-tip");
-  private readonly dot = create("div", "figure-dot");
+  private readonly tip: Tip;
   private readonly box = create("div", "figure-box");
   private from: [number, number] | null = null;
+  private shown: Shown | null = null;
   private readonly listening = new AbortController();
 
   constructor(
     private readonly element: HTMLElement,
     private readonly target: Target,
   ) {
-    for (const part of [this.tip, this.dot, this.box]) part.hidden = true;
-    element.append(this.box, this.dot, this.tip);
+    this.box.hidden = true;
+    element.append(this.box);
+    this.tip = new Tip(element);
+    const { signal } = this.listening;
     const on = <K extends keyof HTMLElementEventMap>(name: K, listener: (event: HTMLElementEventMap[K]) => void) =>
-      element.addEventListener(name, listener, { signal: this.listening.signal, passive: false });
-    on("pointermove", (event) => this.move(event));
-    on("pointerdown", (event) => this.down(event));
-    on("pointerup", (event) => this.up(event));
-    on("pointercancel", () => this.cancel());
-    on("pointerleave", () => this.hide());
+      element.addEventListener(name, listener, { signal, passive: false });
+    // fingers are followed by their own events, which can keep the page from scrolling
+    const unlessFinger = (listener: (event: PointerEvent) => void) => (event: PointerEvent) => {
+      if (event.pointerType !== "touch") listener(event);
+    };
+    on(
+      "pointermove",
+      unlessFinger((event) => this.move(event)),
+    );
+    on(
+      "pointerdown",
+      unlessFinger((event) => this.down(event)),
+    );
+    on(
+      "pointerup",
+      unlessFinger((event) => this.up(event)),
+    );
+    on(
+      "pointercancel",
+      unlessFinger(() => this.cancel()),
+    );
+    on(
+      "pointerleave",
+      unlessFinger(() => this.leave()),
+    );
+    on("blur", () => this.hide());
     on("dblclick", () => target.show(null));
     on("wheel", (event) => this.wheel(event));
     on("keydown", (event) => this.key(event));
+    new Touches(
+      element,
+      target,
+      (at) => this.say({ at, by: "finger" }),
+      () => this.hide(),
+      signal,
+    );
   }
 
   dispose(): void {
     this.listening.abort();
-    for (const part of [this.tip, this.dot, this.box]) part.remove();
+    this.tip.dispose();
+    this.box.remove();
   }
 
   hide(): void {
-    this.tip.hidden = this.dot.hidden = true;
+    this.shown = null;
+    this.tip.hide();
+  }
+
+  /** After the panel was drawn: the value that is shown is now elsewhere, or another one. */
+  drawn(): void {
+    if (this.shown) this.say(this.shown);
   }
 
   private cancel(): void {
@@ -59,12 +108,16 @@ export class Pointer {
     this.box.hidden = true;
   }
 
+  private leave(): void {
+    if (this.shown && "at" in this.shown) this.hide();
+  }
+
   private place(event: MouseEvent): [number, number] {
     const { left, top } = this.element.getBoundingClientRect();
     return [event.clientX - left, event.clientY - top];
   }
 
-  private isInside([x, y]: [number, number]): boolean {
+  private isInside([x, y]: readonly [number, number]): boolean {
     const { area } = this.target.view();
     return x >= area.x && x <= area.x + area.width && y >= area.y && y <= area.y + area.height;
   }
@@ -73,50 +126,46 @@ export class Pointer {
     const at = this.place(event);
     if (this.from) return this.drag(at);
     this.element.style.cursor = this.isInside(at) ? "crosshair" : "";
-    if (this.isInside(at)) this.say(at);
-    else this.hide();
+    if (this.isInside(at)) this.say({ at, by: "other" });
+    else this.leave();
   }
 
-  /** Shows the nearest mark; for lines, the values of all of them at one x. */
-  private say(at: [number, number]): void {
-    const scene = this.target.scene();
+  /** What is near a pixel: the nearest mark. */
+  private nearest(at: readonly [number, number]): { mark: Mark; reading: Found } | null {
     const view = this.target.view();
-    const found = scene.marks
-      .map((mark) => ({ mark, reading: read(mark, view, ...at) }))
-      .filter((each): each is { mark: (typeof each)["mark"]; reading: Reading } => each.reading !== null)
+    const [first] = this.target
+      .scene()
+      .marks.map((mark) => ({ mark, reading: read(mark, view, at[0], at[1]) }))
+      .filter((each): each is { mark: Mark; reading: Found } => each.reading !== null)
       .sort((a, b) => a.reading.distance - b.reading.distance);
-    const [first] = found;
-    if (!first || first.reading.distance > NEAR) return this.hide();
-    this.tip.replaceChildren();
-    const { at: place, rows } = first.reading;
-    if (first.mark.label) {
-      const name = create("b", "", first.mark.label);
-      name.style.setProperty("--key", scene.colourOf(first.mark));
-      this.tip.append(name);
+    return first && first.reading.distance <= NEAR ? first : null;
+  }
+
+  private say(shown: Shown): void {
+    const scene = this.target.scene();
+    if ("at" in shown) {
+      const found = this.isInside(shown.at) ? this.nearest(shown.at) : null;
+      if (!found) return this.hide();
+      this.tip.show(scene, found.mark, found.reading, shown.by);
+    } else {
+      const found = this.find(shown);
+      if (!found) return this.hide();
+      this.tip.show(scene, found.mark, found.reading, "other");
     }
-    for (const [name, value] of rows) {
-      const row = create("div", "");
-      row.append(create("span", "", name), create("span", "", value));
-      this.tip.append(row);
-    }
-    this.tip.hidden = false;
-    this.dot.hidden = place === null;
-    const [x, y] = place ?? at;
-    if (place) {
-      this.dot.style.transform = `translate(${x}px, ${y}px)`;
-      this.dot.style.setProperty("--key", scene.colourOf(first.mark));
-    }
-    const { offsetWidth: width, offsetHeight: height } = this.tip;
-    const { clientWidth, clientHeight } = this.element;
-    const left = x + 14 + width <= clientWidth ? x + 14 : Math.max(x - 14 - width, 0);
-    const top = Math.min(Math.max(y - height / 2, 0), Math.max(clientHeight - height, 0));
-    this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.shown = shown;
+  }
+
+  /** An item, if it is there and its series is not switched off. */
+  private find({ series, item }: { series: number; item: number }): { mark: Mark; reading: Reading } | null {
+    const scene = this.target.scene();
+    const mark = scene.spec.marks[series];
+    const reading = mark && scene.marks.includes(mark) ? readItem(mark, this.target.view(), item) : null;
+    return mark && reading ? { mark, reading } : null;
   }
 
   private down(event: PointerEvent): void {
     const at = this.place(event);
-    // a finger scrolls the page
-    if (event.button !== 0 || event.pointerType === "touch" || !this.isInside(at)) return;
+    if (event.button !== 0 || !this.isInside(at)) return;
     this.from = at;
     this.element.setPointerCapture(event.pointerId);
     this.hide();
@@ -169,10 +218,9 @@ export class Pointer {
     if (!active || !this.isInside(at)) return;
     event.preventDefault();
     this.zoom(Math.exp(Math.sign(event.deltaY) * Math.min(Math.abs(event.deltaY), 100) * 0.002), at);
-    this.hide();
   }
 
-  private zoom(factor: number, at: [number, number]): void {
+  private zoom(factor: number, at: readonly [number, number]): void {
     const view = this.target.view();
     const { x, y } = this.target.window();
     this.target.show({ x: zoomed(x, view.x.place(at[0]), factor), y: zoomed(y, view.y.place(at[1]), factor) });
@@ -180,24 +228,104 @@ export class Pointer {
 
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { area, x, y } = this.target.view();
-    const middle: [number, number] = [area.x + area.width / 2, area.y + area.height / 2];
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    if (step) {
-      const place = (axis: View["x"], from: number, to: number) => {
-        const [a, b] = [axis.place(from), axis.place(to)];
-        return { low: Math.min(a, b), high: Math.max(a, b) };
-      };
-      const [dx, dy] = [step[0]! * area.width * 0.1, step[1]! * area.height * 0.1];
-      this.target.show({
-        x: place(x, area.x + dx, area.x + area.width + dx),
-        y: place(y, area.y + dy, area.y + area.height + dy),
-      });
-    } else if (event.key === "+" || event.key === "=") this.zoom(0.8, middle);
-    else if (event.key === "-") this.zoom(1.25, middle);
-    else if (event.key === "0" || event.key === "Escape") this.target.show(null);
-    else return;
+    const direction = DIRECTIONS[event.key];
+    if (direction && event.shiftKey) this.pan(direction);
+    else if (direction) this.walk(direction);
+    else if (event.key === "Home" || event.key === "End") this.toEnd(event.key === "End");
+    else if (event.key === "PageUp" || event.key === "PageDown") this.toSeries(event.key === "PageUp" ? -1 : 1);
+    else if (event.key === "+" || event.key === "=") this.zoom(0.8, this.centre());
+    else if (event.key === "-") this.zoom(1.25, this.centre());
+    else if (event.key === "0" || event.key === "Escape") {
+      if (event.key === "Escape") this.hide();
+      this.target.show(null);
+    } else return;
     event.preventDefault();
-    this.hide();
+  }
+
+  /** The item to which the keys have led, if it is still there. */
+  private cursor(): { mark: Mark; item: number; reading: Reading } | null {
+    const { shown } = this;
+    if (!shown || "at" in shown) return null;
+    const found = this.find(shown);
+    return found && { ...found, item: shown.item };
+  }
+
+  /** Where the keys zoom: at the value that they have led to, or in the middle. */
+  private centre(): readonly [number, number] {
+    const at = this.cursor()?.reading.at;
+    const { area } = this.target.view();
+    return at && this.isInside(at) ? at : [area.x + area.width / 2, area.y + area.height / 2];
+  }
+
+  private pan(direction: Direction, share = 0.1): void {
+    const { area, x, y } = this.target.view();
+    const [dx, dy] = {
+      left: [-share * area.width, 0],
+      right: [share * area.width, 0],
+      up: [0, -share * area.height],
+      down: [0, share * area.height],
+    }[direction] as [number, number];
+    this.shift(x, y, dx, dy);
+  }
+
+  /** Moves the window by pixels. */
+  private shift(x: View["x"], y: View["y"], dx: number, dy: number): void {
+    const { area } = this.target.view();
+    const place = (axis: View["x"], from: number, to: number) => {
+      const [a, b] = [axis.place(from), axis.place(to)];
+      return { low: Math.min(a, b), high: Math.max(a, b) };
+    };
+    this.target.show({
+      x: place(x, area.x + dx, area.x + area.width + dx),
+      y: place(y, area.y + dy, area.y + area.height + dy),
+    });
+  }
+
+  /** The arrow keys: to the next value, or where a series has none in that direction to the next series. */
+  private walk(direction: Direction): void {
+    const cursor = this.cursor();
+    if (!cursor) return this.toFirst();
+    const item = step(cursor.mark, this.target.view(), cursor.item, direction);
+    const isSideways = ["line", "band", "bar", "histogram"].includes(cursor.mark.kind);
+    if (item !== null) this.goto(cursor.mark, item);
+    else if (isSideways && (direction === "up" || direction === "down")) this.toSeries(direction === "up" ? -1 : 1);
+  }
+
+  private toFirst(): void {
+    const view = this.target.view();
+    for (const mark of this.target.scene().marks) {
+      const item = firstItem(mark, view);
+      if (item !== null) return this.goto(mark, item);
+    }
+  }
+
+  private toEnd(last: boolean): void {
+    const cursor = this.cursor();
+    if (!cursor) return this.toFirst();
+    const item = (last ? lastItem : firstItem)(cursor.mark, this.target.view());
+    if (item !== null) this.goto(cursor.mark, item);
+  }
+
+  /** To the value of another series that is nearest. */
+  private toSeries(by: number): void {
+    const cursor = this.cursor();
+    if (!cursor) return this.toFirst();
+    const { marks } = this.target.scene();
+    for (let k = marks.indexOf(cursor.mark) + by; k >= 0 && k < marks.length; k += by) {
+      const item = itemAt(marks[k]!, this.target.view(), ...cursor.reading.at);
+      if (item !== null) return this.goto(marks[k]!, item);
+    }
+  }
+
+  private goto(mark: Mark, item: number): void {
+    const view = this.target.view();
+    const reading = readItem(mark, view, item)!;
+    this.say({ series: this.target.scene().spec.marks.indexOf(mark), item });
+    this.tip.speak(mark, reading);
+    const { area } = view;
+    const beyond = (at: number, from: number, size: number) =>
+      at >= from && at <= from + size ? 0 : at - from - size / 2;
+    const [dx, dy] = [beyond(reading.at[0], area.x, area.width), beyond(reading.at[1], area.y, area.height)];
+    if (dx || dy) this.shift(view.x, view.y, dx, dy); // into view
   }
 }
