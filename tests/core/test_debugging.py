@@ -169,6 +169,17 @@ def test_a_leak_into_an_object_names_the_attribute():
     assert issubclass(weft.errors.LeakedTracerError, weft.errors.UnexpectedTracerError)
 
 
+def test_looking_for_leaks_asks_no_object_of_others():
+    class Touchy:
+        def __getattr__(self, name):
+            raise RuntimeError(f"somebody asks for {name}")
+
+    held = Touchy()
+    with weft.checking_leaks():
+        assert weft.jit(lambda x: x + 1)(1.0) == 2.0
+    assert type(held) is Touchy
+
+
 @pytest.mark.parametrize("lists", [1, 2, 3, 4])
 def test_keepers_are_told_as_far_as_a_name(lists):
     """Three at most; where the name is further away, only what keeps the value itself."""

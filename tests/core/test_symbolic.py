@@ -85,6 +85,19 @@ def test_scopes_do_not_mix():
         export.symbolic_shape("a", scope=a.scope, constraints=["a >= 2"])
 
 
+def test_both_sides_of_an_equality_bound_each_other():
+    """Of one that can't replace its left side everywhere: half of an odd number is no size."""
+    a, b = export.symbolic_shape("a, b", constraints=["2*a == b", "b >= 8"])
+    assert a >= 4 and a + b >= 12
+    a, b = export.symbolic_shape("a, b", constraints=["2*a == b", "b <= 8"])
+    assert a <= 4 and a + b <= 12
+
+
+def test_a_division_without_a_remainder_can_be_undone():
+    (a,) = export.symbolic_shape("a", constraints=["mod(a, 4) == 0"])
+    assert a // 4 * 4 == a and 4 * (a // 4) + 1 == a + 1
+
+
 def test_errors_say_what_is_known_and_what_to_do():
     a, b = export.symbolic_shape("a, b", constraints=["a >= 4"])
     with pytest.raises(
@@ -252,6 +265,8 @@ def test_arrays_outside_of_traced_programs_have_numbers():
         lambda: jnp.zeros(b),
         lambda: jnp.arange(b),
         lambda: weft.jit(lambda: jnp.zeros(b).sum())(),
+        lambda: weft.jit(lambda x: (x + 1, x * 2, jnp.zeros(b).sum()))(1.0),
+        lambda: weft.jit(lambda x: x + b)(1),
         lambda: weft.jit(lambda x: x)(b),
     ):
         with pytest.raises(InconclusiveDimensionOperation, match="symbolic dimension"):

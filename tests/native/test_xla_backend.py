@@ -14,6 +14,7 @@ import warnings
 import weakref
 
 import numpy as np
+import weft
 import pytest
 from platforms import need
 
@@ -597,3 +598,18 @@ def test_another_backends_default_device_is_respected(backend):
     assert type(backend.apply(e.add_p, (x, x), {})) is type(x)
     other = weft.device_put(np.ones(4, np.float32), reference)
     assert backend.apply(e.add_p, (x, other), {}).device is reference
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first call", "known call"])
+def test_a_call_after_an_inner_trace_belongs_to_the_outer_one(known):
+    """C++, which answers known calls, hears when a trace ends: the outer one goes on, and wants the call."""
+    g = weft.jit(lambda x: x * 3.0)
+    two = weft.device_put(np.float32(2.0), weft.devices("cpu")[0])
+    if known:
+        g(two), g(two)
+
+    def outer(y):
+        slope = weft.grad(lambda x: x * x)(y)
+        return slope + g(two)
+
+    assert str(weft.make_jaxpr(outer)(1.0)).count("jit[") == 1
