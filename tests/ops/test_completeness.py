@@ -36,7 +36,7 @@ OURS = {name: p for name, p in registry.items() if p.abstract.__module__.startsw
 
 # Rules that no row of the catalogue can exercise, and who does.
 ELSEWHERE = {
-    ("ffi_call", rule): "it calls compiled code, which only XLA has: tests/native/test_ffi.py"
+    ("ffi_call", rule): "it calls compiled code, which only XLA has: tests/native/test_xla_foreign.py"
     for rule in ("abstract", "jvp", "batch")
 }
 SAMPLES = 4  # of each primitive, of different types

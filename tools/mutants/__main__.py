@@ -36,6 +36,7 @@ from candidates import Mutant
 BUILD = tree.ROOT / "build" / "mutants"
 RESULTS, HISTORY = tree.HERE / "results.json", tree.HERE / "history.json"
 FIRST = 60  # tests of the first, quick run
+NONE_RAN = 5  # pytest's exit code
 Verdict = tuple[str, str | None]  # caught, survived or unreached; by which test
 
 
@@ -197,8 +198,7 @@ def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: 
 
 
 def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Path) -> Verdict:
-    if not tests:
-        return "unreached", None
+    ran = False  # the tests may have other names since `reach` was run
     for part in (tests[:FIRST], tests[FIRST:]):
         chosen, seconds = [], 0.0
         for t in part:
@@ -212,9 +212,10 @@ def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Pa
         names.write_text(json.dumps([t.name for t in chosen]))
         files = list(dict.fromkeys(t.name.split("::")[0] for t in chosen))
         code = tree.pytest(copy, ["-x", *files], timeout=60 + 4 * seconds, log=log, WEFT_MUTANT_TESTS=str(names))
-        if code not in (0, 5):
+        if code not in (0, NONE_RAN):
             return "caught", noticed_by(code, log)
-    return "survived", None
+        ran = ran or not code
+    return ("survived" if ran else "unreached"), None
 
 
 def noticed_by(code: int, log: pathlib.Path) -> str:
