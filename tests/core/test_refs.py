@@ -479,3 +479,22 @@ def test_a_rule_in_reverse_for_constants_that_went_through_a_reference(around, f
     through = lambda x: rule(weft.new_ref(x)[...])
     got, pull = weft.vjp(around(lambda x: fun(through, x)), jnp.array([1.0, 2.0]))
     assert got.tolist() == out and pull(jnp.ones(2))[0].tolist() == grad
+
+
+@pytest.mark.parametrize("x64", [False, True], ids=["32 bits", "64 bits"])
+@pytest.mark.parametrize("kind", ["uint8", "int32"])
+def test_a_traced_place_beside_a_number(kind, x64):
+    """The starts of a window have one dtype: that of those that are traced."""
+    table = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+
+    def f(i):
+        ref = weft.new_ref(table)
+        old = ref[i, 2]
+        ref[1, i] = np.float32(50)
+        return old, ref[...]
+
+    with weft.enable_x64(x64):
+        old, new = weft.jit(f)(np.asarray(2, kind))
+    assert value(old) == 10.0
+    table[1, 2] = 50.0
+    np.testing.assert_array_equal(value(new), table)

@@ -147,6 +147,8 @@ def test_collectives_over_a_named_axis():
     )
     with pytest.raises(NameError, match="unbound axis name: 'k'"):
         weft.vmap(lambda v: psum(v, "k"), axis_name="i")(x)
+    with pytest.raises(NameError, match="unbound axis name: 'k'"):
+        weft.make_jaxpr(lambda v: psum_p.bind(v, axes=("i", "k"), axis_index_groups=None), axis_env=[("i", 2)])(x)
     with pytest.raises(NameError, match="unbound axis name: 'i'"):  # though it was bound before
         psum(np.float32(1), "i")
     assert Axis("i", 2).size == 2

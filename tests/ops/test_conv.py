@@ -273,3 +273,14 @@ def test_programs_of_them_can_leave_the_process():
     for program in (jaxpr, weft.make_jaxpr(step)(X, K).jaxpr):
         opened, consts = portable(program)
         assert not consts and str(deserialize(serialize(opened)).jaxpr) == str(opened)
+
+
+@pytest.mark.parametrize("mapped", [(0, None), (None, 0), (0, 0)], ids=["images", "kernels", "both"])
+@pytest.mark.parametrize("groups", [{}, {"feature_group_count": 2}, {"batch_group_count": 2}], ids=str)
+def test_a_batch_of_no_convolutions(mapped, groups):
+    x, w = np.ones((2, 4, 5), np.float32), np.ones((6, 4 // groups.get("feature_group_count", 1), 3), np.float32)
+    convolve = lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID", **groups)
+    one = weft.eval_shape(convolve, x, w)
+    none = [np.zeros((0, *a.shape), a.dtype) if d == 0 else a for a, d in zip((x, w), mapped)]
+    out = weft.vmap(convolve, mapped)(*none)
+    assert (out.shape, out.dtype) == ((0, *one.shape), one.dtype)

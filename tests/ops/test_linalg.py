@@ -63,6 +63,17 @@ def test_lu(dtype):
         close(linalg.lu_pivots_to_permutation(jnp.asarray(pivots), m), perm, dtype)
 
 
+@pytest.mark.parametrize("platform", under_test("cpu", "wasm", "webgpu", "reference"))
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
+def test_the_rows_of_a_batch_of_any_rank(batch, platform):
+    a = random((*batch, 4, 4), "float32")
+    with on(platform):
+        lu, pivots, perm = map(np.asarray, weft.jit(linalg.lu)(a))
+    low, up = np.tril(lu, -1) + np.eye(4), np.triu(lu)
+    close(np.take_along_axis(a, perm[..., None], -2), low @ up, "float32")
+    close(linalg.lu_pivots_to_permutation(jnp.asarray(pivots), 4), perm, "float32")
+
+
 def test_qr(dtype):
     for m, n in ((4, 4), (5, 3), (3, 5)):
         a = random((2, m, n), dtype)

@@ -46,6 +46,22 @@ def test_batching_dimensions_of_indices_that_a_gather_has_not(dims, message):
         weft.make_jaxpr(gather)(jnp.ones((3, 4)), jnp.zeros((3, 2, 1), "int32"))
 
 
+@pytest.mark.parametrize(
+    "numbers, message",
+    [
+        (((3,), (), (1,), (0,), (0,)), r"update_window_dims \(3,\) must be distinct and lie in 0 … 2"),
+        (((2,), (-2,), (1,), (), ()), r"inserted_window_dims \(-2,\) must be distinct and lie in 0 … 1"),
+        (((2,), (), (2,), (0,), (0,)), r"scatter_dims_to_operand_dims \(2,\) must be distinct and lie in 0 … 1"),
+        (((2,), (), (1,), (0,), (2,)), r"scatter_indices_batching_dims \(2,\) must be distinct and lie in 0 … 1"),
+        (((2,), (), (1,), (0,), (-3,)), r"scatter_indices_batching_dims \(-3,\) must be distinct and lie in 0 … 1"),
+    ],
+)
+def test_dimensions_that_the_arrays_of_a_scatter_have_not(numbers, message):
+    scatter = lambda x, i, u: lax.scatter(x, i, u, lax.ScatterDimensionNumbers(*numbers))
+    with pytest.raises(TypeError, match="scatter: " + message):
+        weft.make_jaxpr(scatter)(jnp.ones((3, 4)), jnp.zeros((3, 2, 1), "int32"), jnp.ones((3, 2, 1)))
+
+
 def test_functions_that_are_not_linear_are_not_transposed():
     with pytest.raises(NotImplementedError, match=r"^sin is not linear, so it can't be transposed\. weft\.linear_tr"):
         weft.linear_transpose(jnp.sin, np.float32(1))(np.float32(1))
