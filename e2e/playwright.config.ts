@@ -31,6 +31,6 @@ export default defineConfig({
       ],
       use: launch(),
     },
-    { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },
+    { name: "weft-webgpu", testMatch: /(weft|inspector)-webgpu\.spec/, use: launch(WEBGPU) },
   ],
 });

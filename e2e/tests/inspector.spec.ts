@@ -1,5 +1,6 @@
 /** The inspector: what the last run compiled, when, why, and into what. */
 import type { Page } from "@playwright/test";
+import { violations } from "../fixtures/axe.js";
 import { expect } from "../fixtures/site.js";
 import { test } from "../fixtures/weft.js";
 
@@ -55,6 +56,7 @@ test("each tab shows what the program became", async ({ playground, page }) => {
   await tab(page, "Kernels").click();
   await drawer(page).getByRole("button", { name: "Time kernels" }).click();
   await expect(drawer(page).getByRole("table", { name: "Time of each kernel" })).toContainText("%");
+  await expect(drawer(page)).toContainText("The arguments of its calls are no longer there: ones stood for them.");
   expect(problems).toEqual([]);
 });
 
@@ -86,7 +88,7 @@ test("timeline and devices", async ({ playground, page }) => {
   await playground.open();
   await playground.runToEnd(SOURCE);
   await open(page);
-  const timeline = drawer(page).getByRole("img", { name: /^Timeline of/ });
+  const timeline = drawer(page).getByRole("application", { name: /^Timeline of/ });
   await expect(timeline).toHaveAttribute(
     "aria-label",
     /Trace [1-9]\d*, Compile [1-9]\d*, Run [1-9]\d*, Transfer [1-9]/,
@@ -99,7 +101,8 @@ test("timeline and devices", async ({ playground, page }) => {
   await drawer(page).getByText("Devices", { exact: true }).click();
   const facts = drawer(page).getByRole("table", { name: "The device wasm" });
   await expect(facts).toContainText(/Memory in use\s*[\d,]+ bytes/);
-  await expect(facts).toContainText("Threads");
+  await expect(facts).toContainText(/Threads\s*[1-9]/);
+  await expect(facts).toContainText(/Arrays alive\s*\d+ of [\d,]+ bytes/);
 });
 
 test("backends are compared", async ({ playground, page }) => {
@@ -144,4 +147,121 @@ test("a cell of a notebook is pointed at; the drawer fits a narrow window", asyn
     await expect(pointed).toHaveText("    z = jnp.exp(x - x.max())", { timeout: 1000 });
   }).toPass();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+});
+
+test("calls after the first of a program are timed while the inspector is open", async ({ playground, page }) => {
+  const often =
+    "import weft, weft.numpy as jnp\nf = weft.jit(lambda x: x + 1)\nx = jnp.ones(3)\nfor k in range(500): x = f(x)";
+  await playground.open();
+  await playground.runToEnd(often);
+  await open(page);
+  const program = drawer(page).getByRole("option", { name: "<lambda>" });
+  await expect(program).toContainText("over 64 calls");
+  await expect(drawer(page).getByRole("tabpanel")).toContainText("more than the 64 that were timed");
+  await expect(drawer(page).locator(".detail")).toContainText("it has all if the inspector is open");
+  await page.locator("#run").click();
+  await expect(program).toContainText("500 calls");
+  await tab(page, "Kernels").click();
+  await drawer(page).getByRole("button", { name: "Time kernels" }).click();
+  await expect(drawer(page).getByRole("table", { name: "Time of each kernel" })).toBeVisible();
+});
+
+test("axe finds nothing in any pane", async ({ playground, page }) => {
+  test.setTimeout(180_000);
+  await playground.open();
+  await open(page);
+  expect(await violations(page, "the drawer before a run")).toEqual([]);
+  await playground.runToEnd(SOURCE);
+  for (const name of ["Devices", "Compare"]) await drawer(page).getByText(name, { exact: true }).click();
+  for (const name of ["Overview", "Jaxpr", "Groups", "IR", "Wasm", "StableHLO", "Memory", "Kernels"]) {
+    await tab(page, name).click();
+    if (name === "Kernels") {
+      await drawer(page).getByRole("button", { name: "Time kernels" }).click();
+      await expect(drawer(page).getByRole("table", { name: "Time of each kernel" })).toBeVisible();
+    }
+    await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
+    expect(await violations(page, name)).toEqual([]);
+  }
+  await tab(page, "IR").click();
+  await drawer(page).getByRole("button", { name: "Search" }).click();
+  expect(await violations(page, "a search")).toEqual([]);
+});
+
+test("the keyboard alone reads everything", async ({ playground, page }) => {
+  await playground.open();
+  await playground.runToEnd(SOURCE);
+  await page.keyboard.press("Alt+i");
+  await expect(drawer(page).getByRole("button", { name: "Close the inspector" })).toBeFocused();
+  /** Tab until something in the drawer has the focus. */
+  const tabTo = async (what: import("@playwright/test").Locator): Promise<void> => {
+    for (let presses = 0; presses < 30; presses++) {
+      if (await what.evaluate((each) => each === document.activeElement)) return;
+      await page.keyboard.press("Tab");
+      expect(await drawer(page).evaluate((each) => each.contains(document.activeElement))).toBe(true);
+    }
+    throw new Error(`Tab never comes to ${String(what)}`);
+  };
+  await tabTo(drawer(page).getByRole("application", { name: /^Timeline/ }));
+  await page.keyboard.press("ArrowRight");
+  await expect(drawer(page).locator(".detail")).toContainText("after the start");
+  await tabTo(drawer(page).locator("summary", { hasText: "Devices" }));
+  await page.keyboard.press("Enter");
+  await expect(drawer(page).getByRole("table", { name: "The device wasm" })).toBeVisible();
+  const [first, second] = [drawer(page).getByRole("option").nth(0), drawer(page).getByRole("option").nth(1)];
+  await tabTo(drawer(page).locator("[role=option][aria-selected=true]"));
+  await page.keyboard.press("ArrowUp");
+  await expect(first).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await expect(second).toBeFocused();
+  await expect(second).toHaveAttribute("aria-selected", "true");
+  await tabTo(tab(page, "Overview"));
+  await page.keyboard.press("ArrowRight");
+  await expect(tab(page, "Jaxpr")).toBeFocused();
+  await tabTo(drawer(page).getByRole("textbox", { name: /^Jaxpr of softmax/ }));
+  for (let line = 0; line < 12 && !/line 4/.test((await drawer(page).locator(".where").textContent())!); line++) {
+    await page.keyboard.press("ArrowDown");
+  }
+  await expect(page.locator("#document .cm-pointed-line")).toHaveText("    z = jnp.exp(x - x.max())");
+  await page.keyboard.press("Enter"); // leads to the line
+  await expect(page.locator("#document .cm-activeLine")).toHaveText("    z = jnp.exp(x - x.max())");
+  await page.keyboard.press("Alt+i");
+  await expect(drawer(page)).toBeHidden();
+  await page.keyboard.press("Alt+i");
+  await tabTo(tab(page, "Jaxpr"));
+  await page.keyboard.press("End");
+  await tabTo(drawer(page).getByRole("button", { name: "Time kernels" }));
+  await page.keyboard.press("Enter");
+  await expect(drawer(page).getByRole("table", { name: "Time of each kernel" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page.locator("#inspect")).toBeFocused();
+});
+
+test("each pane of a program on a host", async ({ playground, page, host }) => {
+  await playground.open();
+  await page.getByRole("radio", { name: "Host" }).check();
+  await page.locator("#host-url").fill(host.url);
+  await page.locator("#host-token").fill(host.token);
+  await playground.runToEnd(`${SOURCE}\nheld = jnp.ones(1000)`, "Done on host");
+  await open(page);
+  await drawer(page).getByRole("option", { name: "softmax" }).first().click();
+  await expect(drawer(page).getByRole("tabpanel")).toContainText(/Backend\s*remote/);
+  const holds: [name: string, text: string | RegExp][] = [
+    ["Jaxpr", "reduce_max"],
+    ["StableHLO", "stablehlo.exponential"],
+    ["HLO", "HloModule"],
+    ["Kernels", "Time kernels"],
+  ];
+  expect(await drawer(page).getByRole("tab").allTextContents()).toEqual(["Overview", ...holds.map(([name]) => name)]);
+  for (const [name, what] of holds) {
+    await tab(page, name).click();
+    await expect(drawer(page).getByRole("tabpanel")).toContainText(what);
+  }
+  await drawer(page).getByRole("button", { name: "Time kernels" }).click();
+  await expect(drawer(page).getByRole("tabpanel")).toContainText("does not time kernels");
+  await drawer(page).getByText("Devices", { exact: true }).click();
+  const facts = drawer(page).getByRole("table", { name: "The device remote" });
+  await expect(facts).toContainText(/Latency\s*[\d.]+ ms there and back/);
+  await expect(facts).toContainText(host.url);
+  await expect(facts).toContainText(/Arrays alive\s*\d+ of [\d,]+ bytes/);
+  await expect(facts).toContainText(/Platform\s*cpu/);
 });

@@ -42,8 +42,8 @@ def run(monkeypatch: pytest.MonkeyPatch):
     def ask(topic: str, **about: Any) -> Any:
         return json.loads(weft_inspect.answer(topic, json.dumps(about)))
 
-    def run(source: str, fresh: bool = True, module: dict[str, Any] | None = None):
-        notes.begin(fresh)
+    def run(source: str, fresh: bool = True, module: dict[str, Any] | None = None, is_open: bool = False):
+        notes.begin(fresh, is_open)
         names = {} if module is None else module
         with weft.default_device(weft.devices("wasm")[0]):
             exec(compile(textwrap.dedent(source), "program.py", "exec"), names)
@@ -111,17 +111,56 @@ def test_the_timeline_has_all_lanes_in_order_within_the_run(run):
     assert ["to the host", "20 bytes"] in [[name, detail] for lane, name, _, _, detail in events if lane == "transfer"]
 
 
+OFTEN = """
+    import weft, weft.numpy as jnp
+    f = weft.jit(lambda x: x + 1)
+    x = jnp.ones(2)
+    for _ in range(10_050):
+        x = f(x)
+"""
+
+
 def test_a_timeline_of_many_calls_keeps_the_last(run):
+    ask = run(OFTEN, is_open=True)
+    answer = ask("timeline")
+    assert len(answer["events"]) == weft_record.MOST_EVENTS and answer["dropped"] >= 50 and answer["untimed"] == 0
+    found = named(ask, "<lambda>")[0]
+    assert found["calls"] == 10_050 and found["all"]
+
+
+def test_after_the_first_calls_nothing_is_between_while_the_inspector_is_closed(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(weft_record, "PAUSE", 0.0)
+    module: dict[str, Any] = {}
+    ask = run(OFTEN, module=module)
+    found = named(ask, "<lambda>")[0]
+    assert found["calls"] == weft_record.MOST_CLOSED and not found["all"]
+    assert ask("timeline")["untimed"] == 1
+    # what a call reaches is the executable's own method
+    reached = set()
+    with weft.default_device(weft.devices("wasm")[0]):
+        sys.setprofile(lambda frame, event, _: reached.add(frame.f_code.co_filename))
+        module["f"](module["x"])
+        sys.setprofile(None)
+    assert weft_record.__file__ not in reached and any("weft_wasm" in file for file in reached)
+    # the next run counts again, also the calls of functions that are there already
+    run("for _ in range(3):\n    x = f(x)", fresh=False, module=module)
+    found = named(ask, "<lambda>")[0]
+    assert found["calls"] == 3 and found["all"]
+    run("for _ in range(300):\n    x = f(x) + 1", fresh=False, module=module, is_open=True)
+    assert [each["calls"] for each in ask("programs")["programs"]][:2] == [300, 300]
+
+
+def test_programs_that_are_called_often_are_let_go_of_together(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(weft_record, "PAUSE", 3600.0)
     ask = run("""
         import weft, weft.numpy as jnp
-        f = weft.jit(lambda x: x + 1)
+        f, g = weft.jit(lambda x: x + 1), weft.jit(lambda x: x * 2)
         x = jnp.ones(2)
-        for _ in range(10_050):
-            x = f(x)
+        for _ in range(300):
+            x = g(f(x))
     """)
-    answer = ask("timeline")
-    assert len(answer["events"]) == weft_record.MOST_EVENTS and answer["dropped"] >= 50
-    assert named(ask, "<lambda>")[0]["calls"] == 10_050
+    # letting go of the second waits: all functions look their programs up again after it
+    assert [each["calls"] for each in named(ask, "<lambda>")] == [weft_record.MOST_CLOSED, 300]
 
 
 def test_kernels_are_timed_without_changing_what_is_known(run):
@@ -132,12 +171,51 @@ def test_kernels_are_timed_without_changing_what_is_known(run):
     assert (ask("programs"), ask("timeline")) == before
 
 
+def test_kernels_run_on_the_arguments_of_the_last_call(run, monkeypatch: pytest.MonkeyPatch):
+    module: dict[str, Any] = {}
+    given: list[Any] = []
+    monkeypatch.setattr(weft.profiler, "kernel_times", lambda function, *args: given.append(args) or [])
+    source = """
+        import weft, weft.numpy as jnp
+        step = weft.jit(lambda w, key: w * weft.random.uniform(key, (3,)) + 2)
+        w, key = jnp.arange(3.0), weft.random.key(7)
+        for _ in range(2):
+            before, w = w, step(w, key)
+    """
+    ask = run(source, module=module)
+    number = named(ask, "<lambda>")[0]["id"]
+
+    def timed() -> str:
+        return ask("kernels", id=number)["arguments"]
+
+    assert timed() == "Its arguments were those of the last timed call."
+    assert given[-1][0] is module["before"]
+    assert weft.random.key_data(given[-1][1]).tolist() == weft.random.key_data(module["key"]).tolist()
+    module["before"].delete()
+    assert timed().startswith("1 of its 2 arguments were those of the last timed call.")
+    assert given[-1][0].tolist() == [1, 1, 1]
+    del module["key"], module["before"]
+    given.clear()
+    assert timed() == "The arguments of its calls are no longer there: ones stood for them."
+    assert weft.random.key_data(given[-1][1]).shape == (2,)
+
+
+def test_kernels_of_a_program_with_keys_are_timed(run):
+    ask = run("import weft\nf = weft.jit(lambda k: weft.random.normal(k, (64,)))\nf(weft.random.key(0))")
+    answer = ask("kernels", id=named(ask, "<lambda>")[0]["id"])
+    assert answer["kernels"] and answer["arguments"].startswith("The arguments")
+
+
 def test_devices_say_what_they_hold(run):
     module: dict[str, Any] = {}
     ask = run("import weft.numpy as jnp\nx = jnp.ones(1000)", module=module)
     facts = next(dict(each["facts"]) for each in ask("devices")["devices"] if each["name"] == "wasm")
     assert int(facts["Memory in use"].removesuffix(" bytes").replace(",", "")) >= 4000
-    assert "bytes" in facts["Arrays alive"] and facts["Threads"] == str(weft.devices("wasm")[0].threads)
+    assert (
+        "bytes" in facts["Arrays alive"]
+        and facts["Programs can be stopped"] == "yes"
+        and facts["Threads"] == str(weft.devices("wasm")[0].threads)
+    )
 
 
 def test_a_fresh_run_forgets_and_another_goes_on(run):

@@ -4,19 +4,19 @@
 
 A question is a topic and JSON; so is the answer. What can't be shown is {"problem": a sentence}.
 
-- programs: {} -> {"programs": [{"id", "name", "kind", "backend", "file", "line", "signature", "calls", "seconds",
-  "phases": {phase: seconds}}]}
+- programs: {} -> {"programs": [{"id", "name", "kind", "backend", "file", "line", "signature", "calls", "all",
+  "seconds", "phases": {phase: seconds}}]}; "all": whether each call was counted and timed
 - program: {"id"} -> the same of one, with "memory": {name: bytes}, "why": [{"phase", "where", "why"}], "stages"
 - text: {"id", "stage"} -> {"text"}; of the jaxpr also {"lines": [[file, line] or null]}, of the memory plan {"slots"}
-- kernels: {"id"} -> {"kernels": [[name, seconds, calls]]}: runs the program again, on ones
-- timeline: {} -> {"events": [[lane, name, start, duration, detail]], "length", "dropped"}; times in milliseconds
+- kernels: {"id"} -> {"kernels": [[name, seconds, calls]], "arguments": a sentence}: runs the program again
+- timeline: {} -> {"events": [[lane, name, start, duration, detail]], "length", "dropped", "untimed"}; times in
+  milliseconds; "untimed": how many programs have calls that were not timed
 - devices: {} -> {"devices": [{"name", "facts": [[name, value]]}]}
 """
 
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 from weft_record import MOST_EVENTS, Record, notes
@@ -74,6 +74,7 @@ def summary(record: Record) -> dict[str, Any]:
         "line": where.line,
         "signature": f"({types[0]}) → {types[1] or 'nothing'}",
         "calls": record.calls,
+        "all": record.is_all,
         "seconds": record.seconds,
         "phases": record.phases,
     }
@@ -133,19 +134,63 @@ def jaxpr_text(record: Record) -> dict[str, Any]:
 
 
 def kernels(asked: dict[str, Any]) -> dict[str, Any]:
-    """Runs a program again with a clock around each kernel; its arguments are ones."""
+    """Runs a program again with a clock around each kernel, on the arguments of its last call if they are alive."""
     import weft
-    import weft.numpy as jnp
     import weft.profiler
     from weft.core.jaxpr import jaxpr_as_fun
 
     record = _find(asked)
     closed, device = record.program.closed, record.program.device
-    function = jaxpr_as_fun(closed)
     with weft.default_device(device):
-        args = [jnp.ones(a.shape, a.dtype) for a in closed.in_avals]
-        rows = weft.profiler.kernel_times(function, *args)
-    return {"kernels": [list(row) for row in rows]}
+        args, used = _arguments(record)
+        rows = weft.profiler.kernel_times(jaxpr_as_fun(closed), *args)
+    return {"kernels": [list(row) for row in rows], "arguments": used}
+
+
+def _arguments(record: Record) -> tuple[list[Any], str]:
+    """Arguments for a program, and a sentence on where they come from: those of its last timed call that are still
+    alive, and ones for the others.
+    """
+    avals = record.program.closed.in_avals
+    last = [ref() for ref in record.last]
+    given = last[len(last) - len(avals) :] if len(last) >= len(avals) else [None] * len(avals)
+    args = [_like(aval, x) for aval, x in zip(avals, given)]
+    alive = sum(arg is not None for arg in args)
+    if alive == len(args):
+        used = "Its arguments were those of the last timed call."
+    elif alive:
+        used = (
+            f"{alive} of its {len(args)} arguments were those of the last timed call. The others are no longer there:"
+            " ones stood for them."
+        )
+    else:
+        used = "The arguments of its calls are no longer there: ones stood for them."
+    return [arg if arg is not None else _ones(aval) for aval, arg in zip(avals, args)], used
+
+
+def _like(aval: Any, x: Any) -> Any:
+    """An array that a program was called with as an argument of this type; None if it is gone, or another."""
+    from weft.base.avals import physical
+    from weft.base.dtypes import is_key
+    from weft.runtime.array import KeyArray
+
+    if x is None or x.is_deleted():
+        return None
+    expected = physical(aval)
+    if (x.shape, x.dtype) != (expected.shape, expected.dtype):
+        return None
+    return KeyArray(aval, x) if is_key(aval.dtype) else x
+
+
+def _ones(aval: Any) -> Any:
+    import weft.numpy as jnp
+    from weft.base.avals import physical
+    from weft.base.dtypes import is_key
+    from weft.runtime.array import KeyArray
+
+    expected = physical(aval)
+    ones = jnp.ones(expected.shape, expected.dtype)
+    return KeyArray(aval, ones) if is_key(aval.dtype) else ones
 
 
 def timeline(asked: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +213,9 @@ def timeline(asked: dict[str, Any]) -> dict[str, Any]:
     dropped = (
         max(0, total - len(notes.calls)) + max(0, notes.noted - len(notes.spans)) + max(0, len(events) - MOST_EVENTS)
     )
-    return {"events": events[-MOST_EVENTS:], "length": max(0.0, 1e3 * (notes.ended - notes.began)), "dropped": dropped}
+    untimed = sum(not record.is_all for record in notes.known)
+    length = max(0.0, 1e3 * (notes.ended - notes.began))
+    return {"events": events[-MOST_EVENTS:], "length": length, "dropped": dropped, "untimed": untimed}
 
 
 def devices(asked: dict[str, Any]) -> dict[str, Any]:
@@ -180,29 +227,12 @@ def devices(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _device(device: Any) -> dict[str, Any]:
     import weft
+    from weft.runtime.device import backend_of
 
-    facts: list[list[str]] = [["Kind", str(getattr(device, "device_kind", ""))]]
     alive = [x for x in weft.live_arrays(device.platform) if x.device == device]
-    facts.append(["Arrays alive", f"{len(alive):,}, {sum(x.nbytes for x in alive):,} bytes"])
-    if (stats := getattr(device, "memory_stats", None)) is not None:
-        names = {"allocated": "Memory in use", "peak": "Peak of the run", "free": "Free for reuse"}
-        facts += [[names.get(key, key), f"{value:,} bytes"] for key, value in (stats() or {}).items()]
-    if (threads := getattr(device, "threads", None)) is not None:
-        facts.append(["Threads", str(threads)])
-    if (interruptible := getattr(device, "interruptible", None)) is not None:
-        facts.append(["Programs can be stopped", "yes" if interruptible else "no: the page is not isolated"])
-    limits = getattr(getattr(device.backend, "runtime", None), "limits", None)
-    if limits is not None:
-        facts += [[str(name), f"{value:,}"] for name, value in dict(limits).items()]
-    if (session := getattr(device, "session", None)) is not None:
-        facts += _host(session)
-    return {"name": str(device.platform), "facts": facts}
-
-
-def _host(session: Any) -> list[list[str]]:
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        session.ping()
-        times.append(time.perf_counter() - start)
-    return [["Address", session.url], ["Latency", f"{1e3 * min(times):.2f} ms there and back"]]
+    facts = [
+        ["Kind", device.device_kind],
+        ["Arrays alive", f"{len(alive):,} of {sum(x.nbytes for x in alive):,} bytes"],
+    ]
+    facts += [list(fact) for fact in backend_of(device).capabilities.facts(device)]
+    return {"name": device.platform, "facts": facts}

@@ -243,7 +243,7 @@ async def execute(request: str) -> str:
     outcome: dict = {"status": "ok"}
     _stopped = False
     try:
-        weft_record.notes.begin(asked["fresh"])
+        weft_record.notes.begin(asked["fresh"], asked["options"].get("inspected", False))
         module = _begin(asked["fresh"], asked["session"])
         _files.add(filename)
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

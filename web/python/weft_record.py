@@ -11,6 +11,10 @@ from typing import Any, Callable
 
 MOST_EVENTS = 10_000
 MOST_PROGRAMS = 500
+# Calls of a program that are timed while the inspector is closed; those after them cost nothing.
+MOST_CLOSED = 64
+# Programs are let go of together, at most this often in seconds: functions must then look them up again.
+PAUSE = 0.25
 
 _clock = time.perf_counter
 
@@ -21,6 +25,9 @@ class Record:
     def __init__(self, number: int, program: Any, phases: dict[str, float], why: list[dict[str, str]]):
         self.number, self.phases, self.why = number, phases, why
         self.calls, self.seconds = 0, 0.0
+        self.is_all = True  # whether each call was timed, and not only the first ones
+        self.last: list[weakref.ref[Any]] = []  # the arguments of the last timed call
+        self.watched: weakref.ref[Watched] | None = None
         # The program leaves the device with the function that holds it, whatever is noted of it here: executables are
         # kept as long as their jaxpr lives, so this is another one.
         copy = type(program.closed)(program.closed.jaxpr.replace(), program.closed.consts)
@@ -45,22 +52,36 @@ class Record:
 
 
 class Watched:
-    """An executable whose calls are counted and timed. Otherwise it behaves as the executable itself."""
+    """An executable whose calls are counted and timed, until `release`. Otherwise it is as the executable itself."""
 
-    def __init__(self, executable: Any, record: Record, note: Callable[[tuple[Record, float, float]], None]):
+    def __init__(self, executable: Any, record: Record, notes: Notes):
         self._executable = executable
-        run, clock = executable.execute, _clock
+        run, clock, note, last = executable.execute, _clock, notes.calls.append, weakref.ref
 
-        def execute(args: Any) -> Any:
+        def timed(args: Any) -> Any:
             start = clock()
             outs = run(args)
             end = clock()
             record.calls += 1
             record.seconds += end - start
+            record.last = [last(x) for x in args]
             note((record, start, end))
+            if record.calls >= MOST_CLOSED and not notes.is_open:
+                notes.let_go(self, record, end)
             return outs
 
-        self.execute = execute
+        self._run, self._timed = run, timed
+        self.execute = timed
+        record.watched = weakref.ref(self)
+
+    def watch(self) -> bool:
+        """Times calls again; whether it did not."""
+        was, self.execute = self.execute, self._timed
+        return was is not self._timed
+
+    def release(self) -> None:
+        """Lets calls go to the executable itself, once `weft.runtime.jit.forget_calls` was called."""
+        self.execute = self._run
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._executable, name)
@@ -71,7 +92,10 @@ class Notes:
 
     def __init__(self) -> None:
         self.installed = False
+        self.is_open = False  # the inspector, which wants to know of each call
         self.began = self.ended = 0.0
+        self._leaving: dict[Record, Watched] = {}  # those that `let_go` has yet to release
+        self._left = 0.0  # when it last did
         self.calls: deque[tuple[Record, float, float]] = deque(maxlen=MOST_EVENTS)
         # (lane, name, begin, end, detail)
         self.spans: deque[tuple[str, str, float, float, str]] = deque(maxlen=MOST_EVENTS)
@@ -132,12 +156,39 @@ class Notes:
         record = Record(self._made, program, phases, self._why.get(program.name, [])[-1:])
         self.programs.append(record)
         self.known.add(record)
-        return Watched(program.executable, record, self.calls.append)
+        return Watched(program.executable, record, self)
 
-    def begin(self, fresh: bool) -> None:
-        """Called when a run begins. A fresh run forgets the ones before."""
+    def let_go(self, watched: Watched, record: Record, now: float) -> None:
+        """Ends the watching of a program that was called often, and of those that wait for it."""
+        self._leaving[record] = watched
+        if now - self._left < PAUSE:
+            return
+        from weft.runtime.jit import forget_calls
+
+        for each, leaving in self._leaving.items():
+            each.is_all = False
+            leaving.release()
+        self._leaving.clear()
+        self._left = now
+        forget_calls()
+
+    def _watch_again(self) -> None:
+        """Watches the programs that were let go of, and are still there."""
+        from weft.runtime.jit import forget_calls
+
+        again = [record.watched() for record in self.known if record.watched is not None]
+        if any([watched.watch() for watched in again if watched is not None]):
+            forget_calls()
+
+    def begin(self, fresh: bool, is_open: bool = False) -> None:
+        """Called when a run begins. A fresh run forgets the ones before. While the inspector is open each call is
+        timed, otherwise the first ones of each program.
+        """
         if not self.installed:
             return
+        self.is_open = is_open
+        self._leaving.clear()
+        self._watch_again()
         self._traced.clear()
         self._phases.clear()
         if fresh:
@@ -150,7 +201,7 @@ class Notes:
         self.spans.clear()
         self.noted = 0
         for record in list(self.known):
-            record.calls, record.seconds = 0, 0.0
+            record.calls, record.seconds, record.is_all, record.last = 0, 0.0, True, []
         self.began = self.ended = _clock()
 
     def end(self) -> None:
@@ -163,7 +214,7 @@ class Notes:
         """
         queues: tuple[deque[Any], ...] = (self.programs, self.calls, self.spans)
         before, noted = [list(queue) for queue in queues], self.noted
-        counts = {record: (record.calls, record.seconds) for record in self.known}
+        counts = {record: (record.calls, record.seconds, record.is_all, record.last) for record in self.known}
 
         def restore() -> None:
             for queue, held in zip(queues, before):
@@ -172,7 +223,7 @@ class Notes:
             self.noted = noted
             for record in list(self.known):
                 if record in counts:
-                    record.calls, record.seconds = counts[record]
+                    record.calls, record.seconds, record.is_all, record.last = counts[record]
                 else:
                     self.known.discard(record)
 

@@ -80,8 +80,7 @@ class Choice {
     // A file that is missing or damaged is an error, and no reason to run elsewhere.
     const contents = await GpuProgram.files(signature, files, options);
     try {
-      const { vendor, architecture } = device.device.adapterInfo ?? {};
-      const adapter = [vendor, architecture].filter(Boolean).join(" ");
+      const { adapter } = device;
       const reason = `the browser has an adapter for WebGPU${adapter && ` (${adapter})`}`;
       return { program: await GpuProgram.open(signature, contents, device), reason };
     } catch (error) {

@@ -104,6 +104,12 @@ export class GpuDevice {
     });
   }
 
+  /** The adapter as the browser names it: its vendor and architecture; "" if it keeps them to itself. */
+  get adapter(): string {
+    const { vendor, architecture } = this.device.adapterInfo ?? {};
+    return [vendor, architecture].filter(Boolean).join(" ");
+  }
+
   /** The device of the best adapter, or null if there is none (the API may exist without an adapter). */
   static async create(stops: Stops | null = null): Promise<GpuDevice | null> {
     const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;

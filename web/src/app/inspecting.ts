@@ -105,7 +105,7 @@ function measure(backend: Backend, { python, desk, status, options }: Inspecting
         fresh: true,
         session: "",
         results: "text",
-        options: () => ({ ...options(), backend }),
+        options: () => ({ ...options(), backend, inspected: false }),
       },
       {
         started: () => status.show(`Comparing on ${BACKEND_NAMES[backend]}`, "busy"),

@@ -105,6 +105,7 @@ const options = (): RunOptions => ({
   backend: choice.backend,
   ...choice.host,
   x64: desk.open?.options.x64 ?? false,
+  inspected: !byId("inspector").hidden,
 });
 const runner = new KernelRunner(() => python, new StatusWatcher(() => python, status), options);
 

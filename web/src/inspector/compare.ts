@@ -1,7 +1,7 @@
 /** Runs the document on each backend and compares: times, and the numbers that it shows. */
 import { format, milliseconds } from "../numbers.js";
 import { button, create } from "../elements.js";
-import { sentence, table } from "./dom.js";
+import { sentence, table, whileBusy } from "./dom.js";
 import type { Measured, Surroundings } from "./model.js";
 
 const NUMBER = /(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w.])|(?<![\w.])[-+]?(?:nan|inf)\b/gi;
@@ -33,7 +33,7 @@ export function difference(a: string, b: string): string {
 export class CompareView {
   readonly element = create("div", "compare");
   private readonly result = create("div", "");
-  private readonly start = button("Compare backends", () => void this.run());
+  private readonly start = button("Compare backends", () => void whileBusy(this.start, () => this.run()));
 
   constructor(private readonly around: Surroundings) {
     this.result.setAttribute("aria-live", "polite");
@@ -44,7 +44,6 @@ export class CompareView {
   }
 
   private async run(): Promise<void> {
-    this.start.disabled = true;
     const rows: string[][] = [];
     let reference: Measured | null = null;
     try {
@@ -74,7 +73,6 @@ export class CompareView {
       }
     } finally {
       this.show(rows);
-      this.start.disabled = false;
     }
   }
 

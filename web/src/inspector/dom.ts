@@ -29,3 +29,14 @@ export function bytes(value: number): string {
   const unit = value < 1 << 20 ? ["KiB", 10] : value < 1 << 30 ? ["MiB", 20] : ["GiB", 30];
   return `${(value / 2 ** Number(unit[1])).toPrecision(3)} ${unit[0]}`;
 }
+
+/** Runs what a button starts, once at a time. The button keeps the focus, which one that is disabled would lose. */
+export async function whileBusy(start: HTMLButtonElement, work: () => Promise<void>): Promise<void> {
+  if (start.ariaDisabled === "true") return;
+  start.ariaDisabled = "true";
+  try {
+    await work();
+  } finally {
+    start.ariaDisabled = "false";
+  }
+}

@@ -120,13 +120,14 @@ export class Inspector {
 
   private entry(program: Program): HTMLElement {
     const isChosen = program.id === this.details?.id;
-    const calls = program.calls === 1 ? "1 call" : `${program.calls.toLocaleString("en")} calls`;
+    const count = program.calls.toLocaleString("en");
+    const calls = program.all ? (program.calls === 1 ? "1 call" : `${count} calls`) : `over ${count} calls`;
     const element = create(
       "div",
       program.kind,
       create("strong", "", program.name),
       create("span", "", program.signature),
-      create("span", "", `line ${program.line}, ${calls}, ${seconds(program.seconds)}`),
+      create("span", "", `line ${program.line}, ${calls}, ${seconds(program.seconds)}${program.all ? "" : " timed"}`),
     );
     element.setAttribute("role", "option");
     element.setAttribute("aria-selected", String(isChosen));

@@ -9,6 +9,8 @@ export interface Program {
   line: number;
   signature: string;
   calls: number;
+  /** Whether each call was counted and timed: those after the first are not while the inspector is closed. */
+  all: boolean;
   seconds: number;
   /** Seconds of "trace", "lower", "compile", and of "load", which is a part of compiling. */
   phases: Record<string, number>;
@@ -46,6 +48,14 @@ export interface Timeline {
   events: Event[];
   length: number;
   dropped: number;
+  /** How many programs have calls that were not timed. */
+  untimed: number;
+}
+
+export interface KernelTimes {
+  kernels: [name: string, seconds: number, calls: number][];
+  /** A sentence that says which arguments the program ran on. */
+  arguments: string;
 }
 
 export interface DeviceFacts {

@@ -1,8 +1,17 @@
 /** The tabs of one program: what it is in each form. */
 import { createReader, type Reader } from "../editor/reader.js";
 import { button, create } from "../elements.js";
-import { bytes, seconds, sentence, table } from "./dom.js";
-import { problemOf, type Answer, type Details, type Slot, type Stage, type Surroundings, type Text } from "./model.js";
+import { bytes, seconds, sentence, table, whileBusy } from "./dom.js";
+import {
+  problemOf,
+  type Answer,
+  type Details,
+  type KernelTimes,
+  type Slot,
+  type Stage,
+  type Surroundings,
+  type Text,
+} from "./model.js";
 
 export type TabId = "overview" | Stage | "kernels";
 
@@ -45,11 +54,11 @@ export function overview(details: Details, around: Surroundings): Pane {
     ["Called at", where],
     ["Types", create("code", "", details.signature)],
     ["Backend", details.backend],
-    ["Calls", details.calls.toLocaleString("en")],
+    ["Calls", details.all ? details.calls.toLocaleString("en") : `more than the ${details.calls} that were timed`],
   ];
   if (details.calls) {
     facts.push(
-      ["Time of all calls", seconds(details.seconds)],
+      [details.all ? "Time of all calls" : "Time of these", seconds(details.seconds)],
       ["Time of one", seconds(details.seconds / details.calls)],
     );
   }
@@ -65,6 +74,7 @@ export function overview(details: Details, around: Surroundings): Pane {
   element.append(
     reasons.length ? create("ul", "", ...reasons) : sentence("It is a single operation, compiled when it first ran."),
   );
+  if (!details.all) element.append(sentence("Run it again with the inspector open, and every call is timed."));
   if (details.backend === "webgpu") {
     element.append(sentence("On WebGPU the time of a call is that of submitting it. The tab Kernels has the GPU's."));
   }
@@ -151,27 +161,26 @@ function memoryMap(slots: Slot[]): HTMLElement {
 export function kernels(details: Details, around: Surroundings): Pane {
   const result = create("div", "");
   result.setAttribute("aria-live", "polite");
-  const start = button("Time kernels", () => void measure());
+  const start = button("Time kernels", () => void whileBusy(start, measure));
   const element = create(
     "div",
     "kernels",
     start,
-    sentence("Runs the program again, with a clock around each kernel. Its arguments are ones, not those of your run."),
+    sentence("Runs the program again, with a clock around each kernel, on the arguments of its last call."),
     result,
   );
   async function measure(): Promise<void> {
-    start.disabled = true;
     result.replaceChildren(sentence("Measuring …"));
-    const answer = (await around.ask("kernels", { id: details.id })) as Answer<{ kernels: [string, number, number][] }>;
-    start.disabled = false;
+    const answer = (await around.ask("kernels", { id: details.id })) as Answer<KernelTimes>;
     const problem = problemOf(answer);
     if (problem !== null) return result.replaceChildren(sentence(problem));
-    result.replaceChildren(bars((answer as { kernels: [string, number, number][] }).kernels));
+    const { kernels: rows, arguments: used } = answer as KernelTimes;
+    result.replaceChildren(bars(rows), sentence(used));
   }
   return { element };
 }
 
-function bars(rows: [string, number, number][]): HTMLElement {
+function bars(rows: KernelTimes["kernels"]): HTMLElement {
   if (!rows.length) return sentence("The program has no kernels: it only passes its arguments on.");
   const total = rows.reduce((sum, [, spent]) => sum + spent, 0);
   return table(

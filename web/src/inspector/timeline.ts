@@ -13,29 +13,37 @@ const LANES: { lane: Lane; title: string; colour: string }[] = [
 const ROW = 22;
 const LEFT = 66;
 const AXIS = 18;
+const HINT = matchMedia("(hover: none)").matches
+  ? "Tap an event. Two fingers zoom."
+  : "Point at an event. The wheel zooms.";
 const HEIGHT = LANES.length * ROW + AXIS;
 
 export class TimelineView {
   readonly element = create("div", "timeline");
   private readonly canvas = create("canvas", "");
   private readonly detail = create("p", "detail");
-  private data: Timeline = { events: [], length: 0, dropped: 0 };
+  private data: Timeline = { events: [], length: 0, dropped: 0, untimed: 0 };
   private from = 0;
   private to = 1;
-  private drag: { x: number; from: number; to: number } | null = null;
+  /** Where the pointers that press are: one moves the section that is shown, two fingers zoom it. */
+  private readonly pressed = new Map<number, number>();
   private chosen = -1;
   private readonly observer = new ResizeObserver(() => this.draw());
 
   constructor() {
     const { canvas } = this;
     canvas.tabIndex = 0;
-    canvas.setAttribute("role", "img");
+    canvas.setAttribute("role", "application"); // a screen reader hands on its keys
+    canvas.setAttribute("aria-roledescription", "timeline");
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
-      this.drag = { x: event.offsetX, from: this.from, to: this.to };
+      this.pressed.set(event.pointerId, event.offsetX);
+      this.tellAt(event);
     });
-    canvas.addEventListener("pointerup", () => (this.drag = null));
+    for (const name of ["pointerup", "pointercancel"] as const) {
+      canvas.addEventListener(name, (event) => this.pressed.delete(event.pointerId));
+    }
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("dblclick", () => this.show(this.data));
     canvas.addEventListener("keydown", (event) => this.key(event));
@@ -98,12 +106,21 @@ export class TimelineView {
   }
 
   private move(event: PointerEvent): void {
-    if (this.drag) {
-      const by = ((event.offsetX - this.drag.x) / (this.width - LEFT - 6)) * (this.drag.to - this.drag.from);
-      this.from = this.drag.from - by;
-      this.to = this.drag.to - by;
-      return this.draw();
+    const before = this.pressed.get(event.pointerId);
+    if (before === undefined) return this.tellAt(event);
+    const [other] = [...this.pressed].filter(([id]) => id !== event.pointerId);
+    this.pressed.set(event.pointerId, event.offsetX);
+    if (other) {
+      const [was, is] = [before, event.offsetX].map((x) => Math.max(Math.abs(x - other[1]), 10)) as [number, number];
+      return this.zoom(was / is, this.time(other[1]));
     }
+    const by = ((event.offsetX - before) / (this.width - LEFT - 6)) * (this.to - this.from);
+    this.from -= by;
+    this.to -= by;
+    this.draw();
+  }
+
+  private tellAt(event: PointerEvent): void {
     const row = Math.floor((event.offsetY - 2) / ROW);
     let best = -1;
     let least = 5; // pixels
@@ -132,8 +149,13 @@ export class TimelineView {
 
   private tell(k: number, follow = false): void {
     const event = this.data.events[k];
-    const more = this.data.dropped ? ` The first ${this.data.dropped.toLocaleString("en")} events are left out.` : "";
-    this.detail.textContent = event ? describe(event) : `Point at an event. The wheel zooms.${more}`;
+    const { dropped, untimed } = this.data;
+    const more =
+      (dropped ? ` The first ${dropped.toLocaleString("en")} events are left out.` : "") +
+      (untimed
+        ? " Of programs that are called often it has the first calls; it has all if the inspector is open."
+        : "");
+    this.detail.textContent = event ? describe(event) : `${HINT}${more}`;
     if (k === this.chosen) return;
     this.chosen = k;
     if (event && follow && (event[2] < this.from || event[2] > this.to)) {
@@ -205,7 +227,9 @@ export class TimelineView {
     context.fillStyle = colour("--dim");
     for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step) {
       context.fillRect(this.x(tick), LANES.length * ROW, 1, 4);
-      context.fillText(`${Number(tick.toPrecision(6))} ms`, this.x(tick) + 3, HEIGHT - AXIS / 2 + 1);
+      const text = `${Number(tick.toPrecision(6))} ms`;
+      const fits = this.x(tick) + 3 + context.measureText(text).width <= this.width;
+      if (fits) context.fillText(text, this.x(tick) + 3, HEIGHT - AXIS / 2 + 1);
     }
   }
 }

@@ -64,6 +64,8 @@ export interface RunOptions {
   token: string;
   /** 64-bit types, as `jax_enable_x64`. */
   x64: boolean;
+  /** The inspector is open: each call of a program is timed, and not only the first ones. */
+  inspected?: boolean;
 }
 
 export interface ExecuteMessage {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import time
 import json
 import sys
 import weakref
@@ -63,6 +64,16 @@ class RemoteDevice:
         return f"RemoteDevice(id={self.id}, {self.session.url}, {self.host_platform}: {self.device_kind})"
 
 
+def _facts(device: RemoteDevice) -> list[tuple[str, str]]:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        device.session.ping()
+        times.append(time.perf_counter() - start)
+    latency = f"{1e3 * min(times):.2f} ms there and back"
+    return [("Address", device.session.url), ("Platform", device.host_platform), ("Latency", latency)]
+
+
 class Handle:
     """The handle of an array on a host."""
 
@@ -87,6 +98,7 @@ class RemoteBackend:
             lacks=frozenset(("debug_callback", "io_callback", "pure_callback")),
             prefetch=prefetch,
             host_platform=lambda device: device.host_platform,
+            facts=_facts,
         )
 
     # devices and arrays -----------------------------------------------------------------------------------------------

@@ -68,6 +68,13 @@ class WasmDevice:
         return self.backend.runtime.stats()
 
 
+def _facts(device: WasmDevice) -> list[tuple[str, str]]:
+    stops = "yes" if device.interruptible else "no: the page is not isolated"
+    names = {"allocated": "Memory in use", "peak": "Peak of memory", "free": "Memory that is left"}
+    sizes = [(names[key], f"{value:,} bytes") for key, value in device.memory_stats().items()]
+    return [*sizes, ("Threads", str(device.threads)), ("Programs can be stopped", stops)]
+
+
 class WasmBackend:
     """Arrays are addresses in the device's memory; a handle is such an address (an int)."""
 
@@ -85,6 +92,8 @@ class WasmBackend:
             array_type=WasmArray,
             apply=self.calls.apply,
             jit=self.jit,
+            forget_calls=self.calls.eager.clear,
+            facts=_facts,
             lowered_text=self.lowered_text,
             branches_of=self.branches_of,
             takes_compiler_options=True,

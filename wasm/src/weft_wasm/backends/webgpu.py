@@ -53,6 +53,13 @@ class WebGpuDevice:
         return self.backend.runtime.stats()
 
 
+def _facts(device: WebGpuDevice) -> list[tuple[str, str]]:
+    names = {"allocated": "Memory in use", "peak": "Peak of memory", "free": "Memory kept for reuse"}
+    sizes = [(names[key], f"{value:,} bytes") for key, value in device.memory_stats().items()]
+    limits = [(f"Limit {name}", f"{value:,}") for name, value in device.backend.runtime.limits.items()]
+    return [("Adapter", device.device_kind), *sizes, *limits]
+
+
 class WebGpuBackend:
     """Arrays are buffers of the device; a handle is the runtime's number of a buffer. Elements narrower than 32 bits
     take a word each.
@@ -65,7 +72,11 @@ class WebGpuBackend:
         self._devices = [WebGpuDevice(self, self.runtime.kind)]
         self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
         self.capabilities = Capabilities(
-            dtypes=DTYPES, lowered_text=self.lowered_text, takes_compiler_options=True, times_kernels=True
+            dtypes=DTYPES,
+            lowered_text=self.lowered_text,
+            takes_compiler_options=True,
+            times_kernels=True,
+            facts=_facts,
         )
         self.check = False  # verify programs between passes; tests turn it on
 

@@ -38,8 +38,6 @@ def wait_for(promise: Any, what: str) -> Any:
 class PyodideGpu:
     """The runtime of `WebGpuBackend` on `_weft_page.gpu`: buffers, and programs as calls."""
 
-    kind = "browser"
-
     def __init__(self) -> None:
         self.device = page.gpu
         if not self.device:
@@ -47,6 +45,7 @@ class PyodideGpu:
                 "this browser offers no WebGPU adapter; use the wasm backend, or turn WebGPU on (Chromium: chrome://gpu"
                 " tells why it is off)."
             )
+        self.kind = str(self.device.adapter) or "browser"  # which may keep the adapter's name to itself
         self.limits: dict[str, int] = self.device.limits.to_py()
         self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it

@@ -170,6 +170,7 @@ class Capabilities:
         apply: `(primitive, args, params)` runs one primitive eagerly on its arrays and host scalars; default: as a
             program of one equation.
         jit: repeats earlier calls with little Python.
+        forget_calls: drops the programs that it finds for single operations by itself, which it then looks up again.
         forget_programs: drops compiled programs, for `weft.clear_caches`.
         takes_compiler_options: `compile` takes options by name.
         times_kernels: `compile` takes the option `kernel_times` and gives an executable whose `timer` has `clear()` and
@@ -185,6 +186,7 @@ class Capabilities:
         process_index: the number of this process among those that share a platform's devices.
 
     Others
+        facts: what people may want to know of a device, as names and values: threads, limits, how far away it is.
         profiler: its profiler.
         xla: functions that only XLA has.
     """
@@ -200,6 +202,7 @@ class Capabilities:
     lacks: frozenset[str] = frozenset()
     apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] | None = None
     jit: Jit | None = None
+    forget_calls: Callable[[], None] = nothing
     forget_programs: Callable[[], None] = nothing
     takes_compiler_options: bool = False
     times_kernels: bool = False
@@ -209,6 +212,7 @@ class Capabilities:
     branches_of: tuple[str, ...] = ()
     host_platform: Callable[[Any], str] | None = None
     process_index: Callable[[str], int] = lambda platform: 0
+    facts: Callable[[Any], Sequence[tuple[str, str]]] = lambda device: ()
     profiler: Profiler | None = None
     xla: Xla | None = None
 

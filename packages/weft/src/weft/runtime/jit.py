@@ -486,6 +486,16 @@ class JitFunction(Generic[Args, Result]):
         return len(self.cache)
 
 
+def forget_calls() -> None:
+    """Has each function and operation look its program up when it is next called, since `execute` of an executable is
+    another now.
+    """
+    for jitted in list(_instances):
+        jitted.forget_calls()
+    for backend in known_backends():
+        backend.capabilities.forget_calls()
+
+
 def clear_caches() -> None:
     """Forgets all that was traced and compiled, in this process.
 
@@ -502,6 +512,7 @@ def clear_caches() -> None:
         jitted.clear_cache()
     forget_operations()
     for backend in known_backends():
+        backend.capabilities.forget_calls()
         backend.capabilities.forget_programs()
 
 
