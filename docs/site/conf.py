@@ -48,7 +48,9 @@ html_theme_options = {
     "light_css_variables": {
         "font-stack": "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Inter, 'Liberation Sans', sans-serif",
         "font-stack--headings": "var(--font-stack)",
-        "font-stack--monospace": "ui-monospace, 'SF Mono', 'JetBrains Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
+        "font-stack--monospace": (
+            "ui-monospace, 'SF Mono', 'JetBrains Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+        ),
         "color-brand-primary": "#3c50bd",
         "color-brand-content": "#3c50bd",
         "color-brand-visited": "#3c50bd",
