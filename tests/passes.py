@@ -208,7 +208,8 @@ def work(program: Program) -> float:
                 if type(s) is nodes.While
                 else 1
             )
-            total += 1 + times * sum(map(cost, traversal.blocks(s)))
+            inside = (s.kernel.body,) if type(s) is nodes.Instance else traversal.blocks(s)
+            total += 1 + times * sum(map(cost, inside))
         return total
 
     return cost(program.body)

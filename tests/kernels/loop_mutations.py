@@ -48,14 +48,17 @@ class Mutator:
             for outer in traversal.walk(p.body)
             for s in (outer, *(traversal.walk([*outer.plain, *outer.parts]) if type(outer) is nodes.Kernel else ()))
         ]
+        models = dict.fromkeys(s.kernel for s in self.statements if type(s) is nodes.Instance)
+        self.statements += traversal.walk([kernel for kernel in models if kernel not in self.statements])
         seen: set[Expr] = set()
         self.nodes: list[Expr] = [
             node for s in self.statements for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen)
         ]
         self.buffers: list[Buffer] = list(dict.fromkeys([*p.inputs, *p.outputs, *p.temps, *traversal.constants_of(p)]))
         for node in self.nodes:
-            if hasattr(node, "_loaded"):  # what has been found out of it so far
-                del node._loaded
+            for found in ("_loaded", "_below", "_linear"):  # what has been found out of it so far
+                if hasattr(node, found):
+                    delattr(node, found)
         self.names: list[Expr] = [n for n in self.nodes if type(n) in (Var, Local)] or [Var("none")]
         self.what = "; ".join(self.damage() for _ in range(self.rng.choice((1, 1, 1, 2))))
 

@@ -25,6 +25,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Local,
@@ -54,6 +55,7 @@ def everything():
         Buffer("flag", "bool", ()),
         Buffer("table", "i32", (4,)),
     )
+    y = Buffer("y", "f32", x.shape, "input")
     i, j, k, v, acc = Var("i"), Var("j"), Var("k"), Var("v", "f32"), Local("acc", "f32")
     value = MulAdd(
         Select(Compare("lt", x[i], f32(1.0)), Unary("neg", x[i]), Call("exp", x[i])),
@@ -77,7 +79,7 @@ def everything():
     kernel = Kernel("k", body)
     program = Program(
         "p",
-        [x],
+        [x, y],
         [out],
         [flag, table],
         [
@@ -86,6 +88,7 @@ def everything():
             Kernel("flag", [Store(flag, i32(0), Const(True, "bool"))]),
             While([], flag[0], [For(k, 3, [If(flag[0], [Fail(1)])])]),
             HostCall(0, table, [x], [out]),
+            Instance("again", kernel, {x: y}),
         ],
         errors={1: "it failed"},
         calls=[SimpleNamespace(ins=[0], outs=[0])],

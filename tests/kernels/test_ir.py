@@ -27,6 +27,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Local,
@@ -47,7 +48,7 @@ from weft_wasm.ir.kinds import covering
 from weft_wasm.ir.rewriting import fresh, map_blocks, rewrite
 from weft_wasm.ir.text import lines
 
-X, Y = Buffer("x", "f32", (8,), "input"), Buffer("y", "f32", (8,))
+X, Y, Z = Buffer("x", "f32", (8,), "input"), Buffer("y", "f32", (8,)), Buffer("z", "f32", (8,), "input")
 TABLE = Buffer("table", "i32", (4,))
 I, V, ACC = Var("i"), Var("v", "f32"), Local("acc", "f32")
 TEST = nodes.lt(X[0], Y[1])
@@ -66,6 +67,7 @@ STATEMENTS = [
     (Barrier(), [], []),
     (Poll(), [], []),
     (Kernel("k", [WORK]), [X], [Y]),
+    (Instance("again", Kernel("k", [WORK]), {X: Z}), [Z], [Y]),
     (Copy(Y, X, 2, TABLE[0], 3), [TABLE, X], [Y]),
     (Fail(1), [], []),
     (HostCall(0, TABLE, [X], [Y]), [X], [TABLE, Y]),
@@ -109,7 +111,7 @@ def test_expressions_are_rebuilt_of_their_operands(e, count):
 @pytest.mark.parametrize("s", [s for s, _, _ in STATEMENTS], ids=lambda s: type(s).__name__)
 def test_every_rewriter_knows_every_statement_of_its_level(s):
     assert list(lines([s], 0))
-    program_level = type(s) in (Kernel, Copy, Fail, HostCall)
+    program_level = type(s) in (Kernel, Instance, Copy, Fail, HostCall)
     both = type(s) in (For, While, If, Switch, Poll)
     if program_level:
         for rewriter in (rewrite, fresh):

@@ -34,6 +34,7 @@ from weft_wasm.ir.nodes import (
     Fail,
     For,
     If,
+    Instance,
     Kernel,
     Let,
     Local,
@@ -97,6 +98,7 @@ def every_kind() -> tuple[Program, list[bytes]]:
         Buffer("count", "i32", ()),
     )
     whole, half = Buffer("whole", "i32", (8,), "output"), Buffer("half", "bf16", (8,))
+    more = Buffer("more", "i32", (8,), "output")
     ones = Buffer("ones", "f32", (8,), "constant", np.arange(8, dtype=np.float32).tobytes())
     i, j, k, n, t, v, acc = Var("i"), Var("j"), Var("k"), Var("n"), Var("t"), Var("v", "f32"), Local("acc", "f32")
     value = MulAdd(
@@ -127,7 +129,7 @@ def every_kind() -> tuple[Program, list[bytes]]:
     program = Program(
         "every kind",
         [x],
-        [out, whole],
+        [out, whole, more],
         [flag, count, half],
         [
             first,
@@ -136,6 +138,7 @@ def every_kind() -> tuple[Program, list[bytes]]:
             zero,
             While([step], flag[0], [For(t, 2, [inner])]),
             Copy(out, x, 2, 4, 1),
+            Instance("again", zero, {whole: more}),
         ],
         constants=[ones],
         errors={7: "too large"},

@@ -114,7 +114,25 @@ def layers(x, w1, w2):
     return weft.grad(loss, (0, 1))(w1, w2)
 
 
+def alike(x, w, v):
+    """Three layers on weights of one shape, their derivatives, and the same update of each."""
+
+    def loss(weights):
+        y = x
+        for w in weights:
+            y = jnp.tanh(weft.nn.softmax(y @ w) + y)
+        return jnp.mean(y**2)
+
+    weights = [w, v, w + 1]
+    return [w - 0.1 * g / (1 + jnp.abs(g)) for w, g in zip(weights, weft.grad(loss)(weights))]
+
+
 SHAPES = {
+    "layers alike": (alike, [F(2, 3), F(3, 3), F(3, 3)]),
+    "layers alike in a loop": (
+        lambda x, w, v: lax.fori_loop(0, 2, lambda i, s: (s[1], s[0], alike(*s)[0]), (x, w, v)),
+        [F(3, 3), F(3, 3), F(3, 3)],
+    ),
     "softmax": (weft.nn.softmax, [F(9, 40)]),
     "normalised rows": (
         lambda x, g: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-3) * g,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 from weft.base.annotations import override
-from weft.base import monitoring, source_info
+from weft.base import collector, monitoring, source_info
 from weft.base.config import config
 from weft.base.avals import ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
@@ -17,7 +17,8 @@ from weft.base.errors import BackendError
 from weft.base.host import to_bytes
 from weft.runtime.backend import Capabilities, CompileOptions, FastCall, nothing
 
-from weft_wasm.ir import nodes, traversal
+from weft_wasm.ir import nodes
+from weft_wasm.ir.instances import runs
 from weft_wasm.artifact import Artifact
 from weft_wasm.backends.cache import Programs, programs_of
 from weft_wasm.backends import kernel_times
@@ -139,10 +140,11 @@ class WasmBackend:
         artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WasmExecutable(self, jaxpr, artifact, options)
-        forms = lower(jaxpr, options.name, options.donated, self.features)
         after = self.after or (verify_after if config.verify_jaxprs else None)
         marked = None if timer is None else timer.mark
-        artifact = compile_program(forms[0], self.features, check=False, after=after, instrument=marked)
+        with collector.paused():
+            forms = lower(jaxpr, options.name, options.donated, self.features)
+            artifact = compile_program(forms[0], self.features, check=False, after=after, instrument=marked)
         needed, most = artifact.metadata["scratch"], most_bytes(self.features)
         if needed >= most:
             wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""
@@ -287,9 +289,8 @@ class WasmExecutable:
 
     def cost_analysis(self) -> dict[str, int]:
         """Sizes in bytes, and how many kernels there are."""
-        kernels = sum(1 for s in traversal.walk(self.program.body) if type(s) is nodes.Kernel)
         return {
-            "kernels": kernels,
+            "kernels": len(runs(self.program.body)),
             "code bytes": len(self.artifact.code),
             "constant bytes": len(self.artifact.constants),
         }

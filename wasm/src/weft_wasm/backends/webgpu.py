@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Callable, Mapping, Sequence
 
 from weft.base.annotations import override
-from weft.base import dtypes, monitoring
+from weft.base import collector, dtypes, monitoring
 from weft.base.avals import AbstractValue, ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.base.errors import BackendError
@@ -122,9 +122,10 @@ class WebGpuBackend:
         artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WebGpuExecutable(self, jaxpr, artifact, options)
-        forms = lower(jaxpr, options.name, plain=True)
-        program = forms[0] if timer is None else timer.mark(forms[0])
-        artifact = compiled(program, self.runtime.limits, self.check)
+        with collector.paused():
+            forms = lower(jaxpr, options.name, plain=True)
+            program = forms[0] if timer is None else timer.mark(forms[0])
+            artifact = compiled(program, self.runtime.limits, self.check)
         if programs is not None and key is not None:
             programs.put(key, artifact)
         return WebGpuExecutable(self, jaxpr, artifact, options, forms, timer)

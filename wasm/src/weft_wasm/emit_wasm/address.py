@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from weft_wasm.ir.affine import Linear, linear
+from weft_wasm.ir.affine import linear
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane, Scope
 from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, Load, Stmt, Store, Var
-from weft_wasm.ir.traversal import blocks, expressions, operands
+from weft_wasm.ir.traversal import blocks, expressions, walk_expr
 
 # An offset immediate is added without wrapping, so a pointer that may be before its buffer must not have one that is
 # larger than the lowest address that a host allocates.
@@ -52,20 +52,15 @@ class Addresses:
     def __init__(self, fn: Function, scope: Scope, storage: Storage, shared: Shared, loops: bool = True):
         self.fn, self.scope, self.storage, self.shared, self.loops = fn, scope, storage, shared, loops
         self.known: dict[tuple[Buffer, Expr], Access] = {}
-        self._forms: dict[Expr, Linear] = {}
         # by the identity of the statements' list, which is stored, so that no other list can have it
         self._accesses: dict[int, tuple[Sequence[Stmt], list[tuple[Buffer, Expr]]]] = {}
         self._outer: list[tuple[dict[tuple[Buffer, Expr], Access], list[int]]] = []
 
     # ---- indices
 
-    def linear(self, e: Expr) -> Linear:
-        """The linear form of an index, remembered."""
-        return linear(e, self._forms)
-
     def stride(self, index: Expr) -> int | None:
         """The number of elements between adjacent lanes of an index; None if that is not a constant."""
-        terms, _ = self.linear(index)
+        terms, _ = linear(index)
         var, varying = self.scope.vector.var, self.scope.varying
         if any(t is not var and varying(t) for t in terms):
             return None
@@ -74,7 +69,7 @@ class Addresses:
     def lane_extra(self, index: Expr, vector: int, lane: int) -> int:
         """Elements from where an index is in the first lane to where it is in another."""
         lanes = self.scope.vector
-        return self.linear(index)[0].get(lanes.var, 0) * (vector * lanes.lanes + lane)
+        return linear(index)[0].get(lanes.var, 0) * (vector * lanes.lanes + lane)
 
     def accesses(self, body: Sequence[Stmt]) -> list[tuple[Buffer, Expr]]:
         """Every distinct buffer[index] in body."""
@@ -83,17 +78,11 @@ class Addresses:
             found: dict[tuple[Buffer, Expr], None] = {}
             seen: set[Expr] = set()
 
-            def visit(e: Expr) -> None:
-                if e not in seen:
-                    seen.add(e)
-                    for x in operands(e):
-                        visit(x)
-                    if type(e) is Load:
-                        found[(e.buffer, e.index)] = None
-
             for s in body:
                 for e in expressions(s):
-                    visit(e)
+                    for node in walk_expr(e, seen):
+                        if type(node) is Load:
+                            found[(node.buffer, node.index)] = None
                 if type(s) is Store:
                     found[(s.buffer, s.index)] = None
                 for block in blocks(s):
@@ -117,7 +106,7 @@ class Addresses:
         memo: dict[Expr, bool] = {var: False}  # as part of a term that isn't linear
         lanes = self.scope.lanes
         for buffer, index in self.accesses(body):
-            terms, const = self.linear(index)
+            terms, const = linear(index)
             known = self.known.get((buffer, index))
             if known is None:
                 known = Access(
@@ -180,7 +169,7 @@ class Addresses:
 
     def push(self, evaluator: Evaluator, buffer: Buffer, index: Expr, extra: int = 0, at: Lane | None = None) -> int:
         """Pushes an address of buffer[index + extra] and returns the offset immediate that goes with it."""
-        terms, const = self.linear(index)
+        terms, const = linear(index)
         size = ITEMSIZE[buffer.dtype]
         buffer = self.storage.of(buffer)
         known = self.known.get((buffer, index))

@@ -19,6 +19,7 @@ from weft_wasm.emit_wasm.tables import LANE_BYTES_STORE, shuffle_words
 from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.binary.encode import OP, V128, memarg
+from weft_wasm.ir.affine import linear
 from weft_wasm.ir.nodes import ITEMSIZE, Load, Stmt, Store
 from weft_wasm.ir.traversal import walk_expr
 
@@ -68,7 +69,7 @@ class Interleaving:
         return whole and stride is not None and stride > 1 and not self._reads(s)
 
     def _continues(self, run: list[Store], s: Store) -> bool:
-        (terms, const), (first, start) = self.addresses.linear(s.index), self.addresses.linear(run[0].index)
+        (terms, const), (first, start) = linear(s.index), linear(run[0].index)
         return s.buffer is run[0].buffer and terms == first and const == start + len(run) and not self._reads(s)
 
     def _reads(self, s: Store) -> bool:

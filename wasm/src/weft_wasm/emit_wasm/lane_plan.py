@@ -11,6 +11,7 @@ from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.scope import Scope
 from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.values import Expansions
+from weft_wasm.ir.affine import linear
 from weft_wasm.ir.nodes import ITEMSIZE, Assign, Declare, Expr, For, Let, Load, Stmt, Store
 from weft_wasm.ir.traversal import expressions, operands, walk, walk_expr
 
@@ -82,7 +83,7 @@ class LanePlan:
             return False
         over = -extent % lanes
         for buffer, index in self.addresses.accesses(s.body):
-            terms, const = self.addresses.linear(index)
+            terms, const = linear(index)
             stride = terms.get(s.var, 0)
             if any(t is not s.var for t in terms) or stride not in (0, 1):
                 return False
@@ -90,7 +91,7 @@ class LanePlan:
                 padded = -(-buffer.nbytes // 64) * 64
                 if const < 0 or (const + extent + over) * ITEMSIZE[buffer.dtype] > padded:
                     return False
-        stores = [(inner.buffer.size, self.addresses.linear(inner.index)) for inner in s.body if type(inner) is Store]
+        stores = [(inner.buffer.size, linear(inner.index)) for inner in s.body if type(inner) is Store]
         return all(const + extent == size and terms.get(s.var) == 1 for size, (terms, const) in stores)
 
     def _may_repeat(self, s: For) -> bool:

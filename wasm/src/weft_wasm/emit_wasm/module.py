@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from weft_wasm.emit_wasm.function import Function, pointer_type
-from weft_wasm.emit_wasm.functions import FRAME_BYTES, TYPE, Callee, Caller, Target, shared_loops, uses
+from weft_wasm.emit_wasm.functions import FRAME_BYTES, TYPE, Callee, Caller, Target, Uses, shared_loops, uses
 from weft_wasm.binary.encode import I32, OP, VOID, Module, memarg, unsigned
 from weft_wasm.ir.fingerprint import fingerprint
-from weft_wasm.ir.nodes import padded, ITEMSIZE, Buffer, Copy, Fail, HostCall, Kernel, Program
-from weft_wasm.ir.traversal import walk
+from weft_wasm.ir.instances import Run, given, model_of, models, statements
+from weft_wasm.ir.nodes import padded, ITEMSIZE, Buffer, Copy, Fail, HostCall, Instance, Kernel, Program
+from weft_wasm.ir.rewriting import expanded
 from weft_wasm.passes.buffers import MemoryPlan
 
 
@@ -18,6 +19,7 @@ class Main:
 
     def __init__(self, program: Program, target: Target, constants: dict[Buffer, int]):
         self.target, self.kernels = target, dict[Hashable, Callee]()
+        self.models: dict[Kernel, tuple[Uses, Hashable]] = {}
         self.address_bytes = 4 if target.pointer == I32 else 8  # in tables
         self.fn = fn = Function([target.pointer], target.pointer)
         table = [*program.inputs, *program.outputs]
@@ -51,21 +53,29 @@ class Main:
         self.at = self.caller.parts.storage.at
         self.at.update(at)
         self.blocks = self.caller.parts.blocks
-        self.blocks.add({Kernel: self.kernel, Copy: self.copy, Fail: self.fail, HostCall: self.host_call})
+        self.blocks.add(
+            {Kernel: self.kernel, Instance: self.kernel, Copy: self.copy, Fail: self.fail, HostCall: self.host_call}
+        )
 
     def _table_entry(self, k: int, local: int) -> None:
         self.fn.get(0)
         self.fn.code += OP[f"{TYPE[self.fn.pointer]}.load"] + memarg(self.address_bytes, self.address_bytes * k)
         self.fn.set(local)
 
-    def kernel(self, s: Kernel) -> None:
+    def kernel(self, s: Run) -> None:
         """Emits a kernel once: a program's layers are the same kernels on other buffers."""
-        outside = uses(s.body)
+        model = model_of(s)
+        if model not in self.models:
+            used = uses(model.body)
+            self.models[model] = used, fingerprint(model.body, used.buffers, used.variables)
+        used, text = self.models[model]
+        outside = Uses([given(s, b) for b in used.buffers], used.variables)
         buffers, variables = outside.buffers, outside.variables
         shared = tuple(self.target.overlap(a, b) for k, a in enumerate(buffers) for b in buffers[:k])
-        key = fingerprint(s.body, buffers, variables), shared, tuple(v in self.scope.loop_vars for v in variables)
+        key = text, shared, tuple(v in self.scope.loop_vars for v in variables)
         if key not in self.kernels:
-            self.kernels[key] = self.caller.function(s.body, outside, s.name)
+            kernel = s if type(s) is Kernel else expanded(s)
+            self.kernels[key] = self.caller.function(kernel.body, outside, s.name)
         self.caller.call(self.kernels[key], outside)
 
     def copy(self, s: Copy) -> None:
@@ -107,7 +117,12 @@ class Main:
 
 def frame_bytes(program: Program) -> int:
     """Room for the frame of any loop that threads share."""
-    return FRAME_BYTES if shared_loops(program.body) else 0
+    return FRAME_BYTES if _shares(program) else 0
+
+
+def _shares(program: Program) -> bool:
+    """Whether threads share a loop of the program."""
+    return any(shared_loops(kernel.body) for kernel in models(program.body))
 
 
 def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
@@ -135,7 +150,7 @@ def emit_module(
         a, b = storage.get(a, a), storage.get(b, b)
         return a is b or plan.overlap(a, b)
 
-    asks = {"call": any(type(s) is HostCall for s in walk(program.body)), "share": bool(shared_loops(program.body))}
+    asks = {"call": any(type(s) is HostCall for s in statements(program.body)), "share": _shares(program)}
     module = Module([name for name, asked in asks.items() if asked], pointer_type(features))
     main = Main(program, Target(module, plan, features, overlap), constants)
     main.blocks.block(program.body)

@@ -53,20 +53,20 @@ class Expansions:
 
     def __init__(self, storage: Storage):
         self.storage = storage
-        self._known: dict[Expr, Expr] = {}
+        self._known: dict[Expr, Expr | None] = {}
 
     def of(self, e: Expr) -> Expr | None:
         """None for an expression that has instructions."""
-        if not expansion.needs_expansion(e):
-            return None
-        hit = self._known.get(e)
-        if hit is None:
+        if e in self._known:
+            return self._known[e]
+        found: Expr | None = None
+        if expansion.needs_expansion(e):
             if type(e) is Load:
-                hit = expansion.decode(Load(self.storage.bits(e.buffer), e.index), e.dtype)
+                found = expansion.decode(Load(self.storage.bits(e.buffer), e.index), e.dtype)
             else:
-                hit = expansion.expand(e)
-            self._known[e] = hit
-        return hit
+                found = expansion.expand(e)
+        self._known[e] = found
+        return found
 
 
 class Shared:

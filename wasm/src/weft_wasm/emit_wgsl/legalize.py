@@ -23,6 +23,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -37,7 +38,7 @@ from weft_wasm.ir.nodes import (
     i32,
     lt,
 )
-from weft_wasm.ir.rewriting import assigned
+from weft_wasm.ir.rewriting import assigned, expanded
 from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
 
 WORD = 4
@@ -128,6 +129,8 @@ class _Legalizer:
         match s:
             case Kernel():
                 return self.kernel(s)
+            case Instance():
+                return self.kernel(expanded(s))
             case Copy():
                 return self.copy(s)
             case For():
@@ -313,7 +316,7 @@ class Rewriter:
                 return Store(self.buffers.get(s.buffer, s.buffer), self.expr(s.index), self.expr(s.value))
             case Barrier() | Poll():
                 return s
-            case Kernel() | Copy() | HostCall() | Fail():
+            case Kernel() | Instance() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
             case _:
                 assert_never(s)

@@ -22,6 +22,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Poll,
@@ -262,7 +263,7 @@ class _Module:
             case HostCall():
                 arguments, results = ([self.place(b) for b in group] for group in (s.arguments, s.results))
                 yield {"op": "call", "number": s.number, "arguments": arguments, "results": results}
-            case If() | Fail() | Poll() | Let() | Declare() | Assign() | Store() | Barrier():
+            case Instance() | If() | Fail() | Poll() | Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} has no step in a plan")
             case _:
                 assert_never(s)

@@ -36,6 +36,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -279,7 +280,7 @@ class Shader:
                 self.store(s)
             case Barrier() | Poll():
                 pass  # the invocations of a dispatch do not share anything
-            case Kernel() | Copy() | HostCall() | Fail():
+            case Kernel() | Instance() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
             case _:
                 assert_never(s)

@@ -32,6 +32,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -50,6 +51,7 @@ from weft_wasm.ir.nodes import (
     int_range,
     wrap,
 )
+from weft_wasm.ir.rewriting import expanded
 from weft_wasm.ir.traversal import constants_of
 
 Scalar = Any  # a bool, int or float, as the dtype beside it says
@@ -154,12 +156,19 @@ class _Machine:
         self.memory, self.strict, self.private = memory, strict, private
         self.env: dict[Expr, Scalar] = {}
         self.left = math.inf if most is None else most
+        self.instances: dict[Instance, Kernel] = {}
 
     # ---- statements
 
     def block(self, body: list[Stmt]) -> None:
         for s in body:
             self.statement(s)
+
+    def instance(self, s: Instance) -> Kernel:
+        found = self.instances.get(s)
+        if found is None:
+            found = self.instances[s] = expanded(s)
+        return found
 
     def statement(self, s: Stmt) -> None:
         self.step()
@@ -168,6 +177,8 @@ class _Machine:
                 for b in (*s.workgroup, *self.private):
                     self.memory.begin(b)
                 self.block(s.body)
+            case Instance():
+                self.statement(self.instance(s))
             case For():
                 extent = self.value(s.extent) if isinstance(s.extent, Node) else s.extent
                 self.memory.enter(s)

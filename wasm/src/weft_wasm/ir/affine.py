@@ -11,26 +11,30 @@ from weft_wasm.ir.traversal import walk_expr
 Linear = tuple[dict[Expr, int], int]
 
 
-def linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
+def linear(e: Expr) -> Linear:
     """index = Σ coefficient · term + constant, modulo 2^32; a term is a variable or an expression that isn't linear.
+    Found once for each sum and product, and stored on it.
 
     >>> from weft_wasm.ir.nodes import Var
     >>> i, j = Var("i"), Var("j")
-    >>> linear((i + 2) * 10 + j, {})
+    >>> linear((i + 2) * 10 + j)
     ({i: 10, j: 1}, 20)
     """
-    hit = memo.get(e)
-    if hit is None:
-        hit = memo[e] = _linear(e, memo)
-    return hit
+    try:
+        return e._linear
+    except AttributeError:
+        found = _linear(e)
+        if e not in found[0]:  # that would be a cycle
+            e._linear = found
+        return found
 
 
-def _linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
+def _linear(e: Expr) -> Linear:
     if type(e) is Const:
         return {}, whole(e)
     if type(e) is Binary:
         if e.op in ("add", "sub"):
-            (terms_a, c_a), (terms_b, c_b) = linear(e.a, memo), linear(e.b, memo)
+            (terms_a, c_a), (terms_b, c_b) = linear(e.a), linear(e.b)
             sign = 1 if e.op == "add" else -1
             terms = dict(terms_a)
             for term, c in terms_b.items():
@@ -41,13 +45,13 @@ def _linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
                     terms.pop(term, None)
             return terms, wrap(c_a + sign * c_b, "i32")
         if e.op == "mul":
-            a, b = linear(e.a, memo), linear(e.b, memo)
+            a, b = linear(e.a), linear(e.b)
             if a[0] and b[0]:
                 return {e: 1}, 0
             (terms, c), k = (a, b[1]) if not b[0] else (b, a[1])
             return _scaled(terms, c, k)
         if e.op == "shl" and type(e.b) is Const and 0 <= whole(e.b) < 31:
-            terms, c = linear(e.a, memo)
+            terms, c = linear(e.a)
             return _scaled(terms, c, 1 << whole(e.b))
     return {e: 1}, 0
 

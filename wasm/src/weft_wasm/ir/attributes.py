@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from weft_wasm.ir import nodes
 from weft_wasm.ir.checks import BOOL, NAME, NONE, Check, brief, either, ints, is_name, pairs, several, words
-from weft_wasm.ir.nodes import Buffer, Expr, Load, Program, Stmt
+from weft_wasm.ir.nodes import Buffer, Expr, Kernel, Load, Program, Stmt
 from weft_wasm.ir.traversal import operands
 
 VECTOR_COUNTS = (0, 1, 2, 4, 8)
@@ -90,7 +90,7 @@ WORDS: dict[str, Collection[str] | None] = {
             "Call",
         )
     },
-    **dict.fromkeys(("Buffer.name", "Var.name", "Local.name", "Kernel.name", "Program.name"), None),
+    **dict.fromkeys(("Buffer.name", "Var.name", "Local.name", "Kernel.name", "Instance.name", "Program.name"), None),
     "Buffer.role": nodes.ROLES,
     "Buffer.label": LABELS,
     "Unary.op": nodes.UNARY_OPS,
@@ -198,6 +198,7 @@ class _Walk:
         self.path: list[str] = []
         self.depths: dict[Expr, int] = {}
         self.buffers: set[Buffer] = set()
+        self.models: set[Kernel] = set()
         self.statements = 0
 
     def fail(self, message: str) -> NoReturn:
@@ -254,6 +255,17 @@ class _Walk:
                 self.expression(value, name)
             elif type(value) is list and value:
                 self.several(s, name, value)
+            elif type(value) is Kernel:
+                self.model(value)
+            elif type(value) is dict:
+                for b in (*value, *value.values()):
+                    self.buffer(b, f"{name}: ")
+
+    def model(self, kernel: Kernel) -> None:
+        """The kernel of an instance; it is looked at once."""
+        if kernel not in self.models:
+            self.models.add(kernel)
+            self.block("kernel", [kernel])
 
     def several(self, s: Stmt, name: str, values: list[Any]) -> None:
         """A list of a statement: buffers, statements, or blocks of them."""

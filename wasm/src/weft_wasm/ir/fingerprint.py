@@ -24,6 +24,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -140,7 +141,7 @@ def fingerprint(body: list[Stmt], buffers: Sequence[Buffer], variables: Sequence
                     block(branch)
             case Barrier() | Poll():
                 words.append(kind)
-            case Kernel() | Copy() | HostCall() | Fail():
+            case Kernel() | Instance() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{kind} is not a statement of a kernel")
             case _:
                 assert_never(s)

@@ -171,9 +171,12 @@ class Node:
     missing kind.
     """
 
-    __slots__ = ("_loaded",)
+    __slots__ = ("_loaded", "_below", "_linear")
     dtype: str
+    # What `traversal.py` and `affine.py` have found out of a node.
     _loaded: tuple[Buffer, ...]
+    _below: list[Expr]
+    _linear: tuple[dict[Expr, int], int]
 
     @override
     def __repr__(self) -> str:
@@ -500,6 +503,18 @@ class Kernel:
 
 @final
 @dataclass(slots=True, eq=False)
+class Instance:
+    """Program level: `kernel` once more, on other buffers: `buffers` has what stands in the place of each of its own
+    that is another one here. Different buffers stay different, and keep their types and sizes.
+    """
+
+    name: str
+    kernel: Kernel
+    buffers: dict[Buffer, Buffer]
+
+
+@final
+@dataclass(slots=True, eq=False)
 class Copy:
     """Program level: `count` elements from src[src_index:] to dst[dst_index:] (same dtype; may overlap within a
     buffer).
@@ -537,7 +552,21 @@ class HostCall:
 
 
 Stmt: TypeAlias = (
-    For | While | If | Switch | Let | Declare | Assign | Store | Barrier | Poll | Kernel | Copy | Fail | HostCall
+    For
+    | While
+    | If
+    | Switch
+    | Let
+    | Declare
+    | Assign
+    | Store
+    | Barrier
+    | Poll
+    | Kernel
+    | Instance
+    | Copy
+    | Fail
+    | HostCall
 )
 
 
@@ -557,8 +586,8 @@ class Called(Protocol):
 @final
 @dataclass(slots=True, eq=False, repr=False)
 class Program:
-    """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, Poll, and For (sequential), While,
-    If, Switch around them.
+    """Buffers and statements. The program level holds Kernel, Instance, Copy, HostCall, Fail, Poll, and For
+    (sequential), While, If, Switch around them.
 
     donated: {output index: input index}; the output may be the very storage of the input, so the program must be right
     when it is (the planner never checks it). An output may also be read back by later kernels.

@@ -24,6 +24,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -177,6 +178,9 @@ def lines(body: Sequence[Stmt], depth: int) -> Iterator[str]:
                 for b in s.workgroup:
                     yield f"{pad}  workgroup {b!r}"
                 yield from lines(s.body, depth + 1)
+            case Instance():
+                pairs = [f"{new.name} for {old.name}" for old, new in s.buffers.items()]
+                yield f"{pad}kernel {s.name} = {s.kernel.name} with {', '.join(pairs) or 'its own buffers'}"
             case Copy():
                 yield f"{pad}copy {s.count} of {s.src.name}[{text(s.src_index)}:] to {s.dst.name}[{text(s.dst_index)}:]"
             case Barrier():

@@ -24,6 +24,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -119,11 +120,26 @@ def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | No
 
 def walk_expr(e: Expr, seen: set[Expr] | None = None) -> list[Expr]:
     """Every node of the DAG once, operands first; those in `seen` are left out, and it grows."""
-    visited: set[Expr] = set() if seen is None else seen
-    found: list[Expr] = []
-    if e not in visited:
-        _visit(e, visited, found)
-    return found
+    found = [*_below(e), e]
+    if seen is None:
+        return found
+    new = [node for node in found if node not in seen] if seen else found
+    seen.update(new)
+    return new
+
+
+def _below(e: Expr) -> list[Expr]:
+    """The nodes that an expression is made of; found once for each root, and stored on it (without itself: that would
+    be a cycle).
+    """
+    try:
+        return e._below
+    except AttributeError:
+        found: list[Expr] = []
+        _visit(e, set(), found)
+        found.pop()
+        e._below = found
+        return found
 
 
 def _visit(e: Expr, visited: set[Expr], found: list[Expr]) -> None:
@@ -158,7 +174,7 @@ _BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(
         **of(While, lambda s: (s.cond, s.body)),
         **of(If, lambda s: (s.then, s.orelse)),
         **of(Switch, lambda s: tuple(s.branches)),
-        **same((), Let, Declare, Assign, Store, Barrier, Poll, Copy, Fail, HostCall),
+        **same((), Let, Declare, Assign, Store, Barrier, Poll, Instance, Copy, Fail, HostCall),
     },
 )
 
@@ -182,7 +198,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(
         **of(Declare, lambda s: (s.init,)),
         **of(Store, lambda s: (s.index, s.value)),
         **of(Copy, lambda s: _no_ints(s.dst_index, s.src_index)),
-        **same((), Barrier, Poll, Kernel, Fail, HostCall),
+        **same((), Barrier, Poll, Kernel, Instance, Fail, HostCall),
     },
 )
 
@@ -204,9 +220,16 @@ _EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(
         **of(Store, lambda s: ((), (s.buffer,))),
         **of(Copy, lambda s: ((s.src,), (s.dst,))),
         **of(HostCall, lambda s: (s.arguments, (s.table, *s.results))),
+        **of(Instance, lambda s: _in_place(s, touched(s.kernel.body))),
         **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Poll, Kernel, Fail),
     },
 )
+
+
+def _in_place(s: Instance, used: _Effects) -> _Effects:
+    """The buffers that stand in the place of a kernel's."""
+    reads, writes = ([s.buffers.get(b, b) for b in group] for group in used)
+    return reads, writes
 
 
 def walk(body: Sequence[Stmt]) -> list[Stmt]:
@@ -238,7 +261,7 @@ def touched(body: Sequence[Stmt]) -> tuple[list[Buffer], list[Buffer]]:
                 reads[b] = None
         if type(s) is Store:
             writes[s.buffer] = None
-        elif type(s) is Copy or type(s) is HostCall:
+        elif type(s) is Copy or type(s) is HostCall or type(s) is Instance:
             read, wrote = effects(s)
             reads.update(dict.fromkeys(read))
             writes.update(dict.fromkeys(wrote))

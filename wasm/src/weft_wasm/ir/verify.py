@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from weft_wasm.ir import nodes
-from weft_wasm.ir.affine import Linear, linear
+from weft_wasm.ir.affine import linear
 from weft_wasm.ir.attributes import LABELS, VerifyError, check_attributes
 from weft_wasm.ir.checks import brief
 from weft_wasm.ir.nodes import (
@@ -36,6 +36,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -56,6 +57,7 @@ from weft_wasm.ir.traversal import blocks, expressions, may_end, operands, touch
 from weft_wasm.ir.kinds import covering, method, of, same
 
 from weft_wasm.ir.reductions import assigned_outside, reduction
+from weft_wasm.ir.rewriting import expanded
 from weft_wasm.ir.text import lines, show
 
 _Name = TypeVar("_Name", Var, Local)
@@ -82,7 +84,6 @@ class _Verifier:
         self.copies, self.written = 1, 0
         # of all surrounding loops; None if it is uncertain that a statement runs
         self.extents: dict[Expr, int] | None = {}
-        self.forms: dict[Expr, Linear] = {}
 
     def fail(self, message: str, s: Stmt | None = None) -> NoReturn:
         at = f"\n  in: {next(line for line in lines([s], 0) if line[0] != '%')[:400]}" if s is not None else ""
@@ -175,6 +176,23 @@ class _Verifier:
             self.buffers.difference_update(s.workgroup)
             self.kernel_level = False
         self.extents = extents
+
+    def instance(self, s: Instance, top: bool) -> None:
+        """The kernel on other buffers must be a kernel, and each buffer as large as the one whose place it takes."""
+        everything = [x for kernel in (s.kernel, *s.kernel.parts) for x in (*kernel.body, *kernel.plain)]
+        for x in walk(everything):
+            if type(x) not in _INNER:
+                self.fail(f"{type(x).__name__} is not a statement of a kernel", s)
+        if s.kernel.workgroup:
+            self.fail("its kernel has workgroup buffers, in whose place others can't stand", s)
+        for old, new in s.buffers.items():
+            if (old.dtype, old.size, old.role == "private") != (new.dtype, new.size, new.role == "private"):
+                self.fail(f"{new!r} can't take the place of {old!r}", s)
+        used = [s.buffers.get(b, b) for b in dict.fromkeys(b for group in touched(everything) for b in group)]
+        if len(set(used)) < len(used):
+            twice = next(b for b in used if used.count(b) > 1)
+            self.fail(f"{twice!r} takes the place of two buffers", s)
+        self.kernel(expanded(s), top)
 
     def rows(self, s: Kernel) -> None:
         """A kernel's declarations to passes must be true."""
@@ -417,7 +435,7 @@ class _Verifier:
             return
         if self.extents is None:
             return
-        terms, low = linear(index, self.forms)
+        terms, low = linear(index)
         high = low
         for var, step in terms.items():
             extent = self.extents.get(var)
@@ -571,6 +589,7 @@ _CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = cove
     Stmt,
     {
         **method(Kernel, _Verifier.kernel),
+        **method(Instance, _Verifier.instance),
         **method(Copy, _Verifier.copy),
         **method(For, _Verifier.loop),
         **method(While, _Verifier.loop_while),
@@ -586,5 +605,5 @@ _CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = cove
         **method(HostCall, _Verifier.host_call),
     },
 )
-_TOP = (Kernel, Copy, HostCall, Fail, Poll, For, While, If, Switch)
+_TOP = (Kernel, Instance, Copy, HostCall, Fail, Poll, For, While, If, Switch)
 _INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier, Poll)

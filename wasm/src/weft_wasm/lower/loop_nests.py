@@ -13,7 +13,6 @@ from weft.base import source_info
 from weft.base.errors import BackendError
 
 from weft_wasm.ir import nodes, traversal
-from weft_wasm.ir.affine import Linear
 from weft_wasm.ir.affine import linear as affine
 from weft_wasm.ir.nodes import (
     Assign,
@@ -36,6 +35,7 @@ from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.ir.addresses import LIMIT_64, WIDER, most_bytes
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
+from weft_wasm.lower.reuse import Reuse
 from weft_wasm.lower.graph import Graph, Node, Value, carry_of
 from weft_wasm.lower.types import Callback, LoweringError, constant, memory_dtype, narrow, rounded_to_storage, widen
 
@@ -73,6 +73,7 @@ class Module:
 
     def __init__(self, features: frozenset[str] = frozenset(), plain: bool = False):
         self.features, self.plain = features, plain
+        self.reuse = None if plain else Reuse()
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
         self.calls: list[Callback] = []  # the host functions that the program calls
@@ -385,8 +386,12 @@ class GraphLowering:
                     raise BackendError(f"{group.origin.op} has no kernel. At {group.origin.info}")
                 out += self.counted(group, emitter(self, group.origin))
             elif group.size:
-                out += self.counted(group, self.dot(group) if group.kind == "dot" else self.loops(group))
+                out += self.module.reuse.kernels(self, group) if self.module.reuse else self.computed(group)
         return out + self.deliver()
+
+    def computed(self, group: fuse.Group) -> list[Stmt]:
+        """The kernels of a product, or of elementwise members and reductions."""
+        return self.counted(group, self.dot(group) if group.kind == "dot" else self.loops(group))
 
     @staticmethod
     def counted(group: fuse.Group, statements: list[Stmt]) -> list[Stmt]:
@@ -562,7 +567,6 @@ def tile(loops: Loops, blocks: Blocks, body: list[Stmt]) -> tuple[Loops, Loops, 
     columns; else None.
     """
     fast, last = loops[-1]
-    forms: dict[Expr, Linear] = {}
     other: Var | None = None
     rows = False
     seen: set[Expr] = set()
@@ -571,7 +575,7 @@ def tile(loops: Loops, blocks: Blocks, body: list[Stmt]) -> tuple[Loops, Loops, 
             node.index for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen) if type(node) is Load
         ]
         for index in [*indices, *([s.index] if type(s) is Store else [])]:
-            terms, _ = affine(index, forms)
+            terms, _ = affine(index)
             if any(type(t) is not Var for t in terms):
                 return None
             rows = rows or terms.get(fast) == 1

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from weft_wasm.passes import kernel_fusion
 from weft_wasm.ir.affine import Linear, distinct, linear
 from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, Program, Store, Var, padded
-from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
+from weft_wasm.ir.instances import Touched, given, model_of, runs
+from weft_wasm.ir.traversal import expressions, walk_expr
 from weft_wasm.passes.liveness import lifetimes
 
 
@@ -46,7 +47,6 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
         body = outer.body
     if body is kernel.body or any(type(s) not in (Let, Store) for s in body):
         return []
-    forms: dict[Expr, Linear] = {}
     used: dict[Buffer, list[Linear]] = {}  # the linear forms of a buffer's indices
     last_read: dict[Buffer, int] = {}
     first_write: dict[Buffer, int] = {}
@@ -54,10 +54,10 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
         for e in expressions(s):
             for node in walk_expr(e):
                 if type(node) is Load:
-                    used.setdefault(node.buffer, []).append(linear(node.index, forms))
+                    used.setdefault(node.buffer, []).append(linear(node.index))
                     last_read[node.buffer] = k
         if type(s) is Store:
-            used.setdefault(s.buffer, []).append(linear(s.index, forms))
+            used.setdefault(s.buffer, []).append(linear(s.index))
             first_write.setdefault(s.buffer, k)
     pairs: list[tuple[Buffer, Buffer]] = []
     bound = {s.var for s in body if type(s) is Let}
@@ -75,11 +75,15 @@ def plan(program: Program) -> MemoryPlan:
     """Places buffers greedily, largest first, at the lowest offset where no buffer alive at the same time is."""
     lives = lifetimes(program)
     partners: dict[Buffer, list[Buffer]] = {}
-    for s in walk(program.body):
-        if type(s) is Kernel:
-            for old, new in dict.fromkeys((*in_place_pairs(s), *kernel_fusion.in_place_pairs(s))):
-                if old in lives and new in lives and lives[old][1] == lives[new][0]:
-                    partners.setdefault(new, []).append(old)
+    pairs: dict[Kernel, list[tuple[Buffer, Buffer]]] = {}
+    for s in runs(program.body):
+        kernel = model_of(s)
+        if kernel not in pairs:
+            pairs[kernel] = list(dict.fromkeys((*in_place_pairs(kernel), *kernel_fusion.in_place_pairs(kernel))))
+        for read, written in pairs[kernel]:
+            old, new = given(s, read), given(s, written)
+            if old in lives and new in lives and lives[old][1] == lives[new][0]:
+                partners.setdefault(new, []).append(old)
     offsets: dict[Buffer, int] = {}
     placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
     size = 0
@@ -105,14 +109,24 @@ def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
     """(offsets, bytes) of the private buffers: kernels use one area after another; the buffers of one kernel have
     separate areas.
     """
+    used = Touched()
+    together: dict[Buffer, set[Buffer]] = {}  # in order of first use
+    for own in dict.fromkeys(
+        tuple(dict.fromkeys(b for group in used.of(s) for b in group if b.role == "private"))
+        for s in runs(program.body)
+    ):
+        for buffer in own:
+            together.setdefault(buffer, set()).update(own)
     offsets: dict[Buffer, int] = {}
     size = 0
-    for s in walk(program.body):
-        if type(s) is Kernel:
-            end = 0
-            for buffer in dict.fromkeys(b for group in touched(s.body) for b in group if b.role == "private"):
-                offsets[buffer], end = end, end + padded(buffer.nbytes)
-            size = max(size, end)
+    for buffer, others in together.items():
+        at, need = 0, padded(buffer.nbytes)
+        for start, end in sorted((offsets[b], offsets[b] + padded(b.nbytes)) for b in others if b in offsets):
+            if start >= at + need:
+                break
+            at = max(at, end)
+        offsets[buffer] = at
+        size = max(size, at + need)
     return offsets, size
 
 

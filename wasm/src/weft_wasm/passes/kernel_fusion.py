@@ -13,10 +13,10 @@ together before the next block.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from weft_wasm.ir.affine import Linear, distinct, linear
+from weft_wasm.ir.affine import distinct, linear
 from weft_wasm.ir.nodes import (
     ITEMSIZE,
     Assign,
@@ -27,6 +27,7 @@ from weft_wasm.ir.nodes import (
     Expr,
     For,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -38,8 +39,9 @@ from weft_wasm.ir.nodes import (
     While,
     i32,
 )
+from weft_wasm.ir.instances import Run, Touched, given, model_of
 from weft_wasm.ir.traversal import blocks, expressions, substitute, touched, walk, walk_expr
-from weft_wasm.ir.rewriting import fresh, map_blocks, rewrite
+from weft_wasm.ir.rewriting import expanded, fresh, map_blocks, rewrite
 
 ROW_BYTES = 64 << 10  # of all rows in use at a time: they must stay in the nearest caches
 BATCH_BYTES = 4 << 20  # of all matrices, likewise in the farther ones
@@ -61,48 +63,76 @@ class BufferUse:
 
 def fuse_kernels(program: Program) -> Program:
     """The program with adjacent kernels joined where that pays."""
-    storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
-    made: list[Kernel] = []
-    program = _with_rows(
-        program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined)), made
-    )
-    for kernel in made:
+
+    def finish(kernel: Kernel) -> Kernel:
         (loop,) = _loops(kernel.body, 1)
-        kernel.body = [replace(loop, body=_reduced_as_written(loop.body))]
-    return program
+        return replace(kernel, body=[replace(loop, body=_reduced_as_written(loop.body))])
+
+    return _fused(program, _joined, finish)
 
 
-def _with_rows(program: Program, body: list[Stmt], made: list[Kernel]) -> Program:
+def _fused(program: Program, join: Join, finish: Callable[[Kernel], Kernel] = lambda kernel: kernel) -> Program:
+    """The program with neighbours joined. finish: the last step for kernels that were made so."""
+    neighbours = _Neighbours({program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}, join)
+    return _with_rows(program, map_blocks(program.body, neighbours.block), neighbours.made, finish)
+
+
+def _with_rows(program: Program, body: list[Stmt], made: list[Run], finish: Callable[[Kernel], Kernel]) -> Program:
     """The program with a new body, where temps that only one of the kernels in `made` uses become private rows of
     it.
     """
+    candidates: dict[Kernel, dict[Buffer, Buffer]] = {}
+    for kernel in dict.fromkeys(map(model_of, made)):
+        uses = _uses(kernel, scheduled=True) or {}
+        rows = {b: _as_row(kernel, b, use) for b, use in uses.items() if b.role not in ("constant", "private")}
+        candidates[kernel] = {b: row for b, row in rows.items() if row is not None}
     found = {
-        kernel: {
-            b: row
-            for b, use in (_uses(kernel, scheduled=True) or {}).items()
-            if b.role == "temp" and (row := _as_row(kernel, b, use))
-        }
-        for kernel in made
+        s: {at: row for b, row in candidates[model_of(s)].items() if (at := given(s, b)).role == "temp"} for s in made
     }
     users = {b: 0 for own in found.values() for b in own}
+    used = Touched()
     for s in _leaves(body) if users else ():
-        for b in users.keys() & {b for group in touched([s]) for b in group}:
+        groups = used.of(s) if type(s) is Kernel or type(s) is Instance else touched([s])
+        for b in users.keys() & {b for group in groups for b in group}:
             users[b] += 1
-    rows: dict[Buffer, Buffer] = {}
-    for kernel, own in found.items():
+    rows_of: dict[Buffer, Buffer] = {}
+    pairs: dict[Kernel, list[tuple[Buffer, Buffer]]] = {}
+    finished: dict[tuple[Kernel, frozenset[tuple[Buffer, Buffer]]], Kernel] = {}
+    instead: dict[Stmt, Stmt] = {}
+    for s, own in found.items():
+        model = model_of(s)
         own = {b: row for b, row in own.items() if users[b] == 1}
-        given: set[Buffer] = set()
-        pairs = in_place_pairs(kernel) if len(own) > 1 else []
-        for new in own:
-            old = next(
-                (old for old in own if (old, new) in pairs and old.dtype == new.dtype and old not in given), None
-            )
-            if old is not None:
-                given.add(old)
-                own = {b: own[old] if row is own[new] else row for b, row in own.items()}
-        _use_rows(kernel, own)
-        rows |= own
-    return replace(program, body=body, temps=list(dict.fromkeys(rows.get(b, b) for b in program.temps)))
+        if len(own) > 1 and model not in pairs:
+            pairs[model] = in_place_pairs(model)
+        own = _shared_rows(own, [(given(s, old), given(s, new)) for old, new in pairs.get(model, ())])
+        formal = {b: own[at] for b in candidates[model] if (at := given(s, b)) in own}
+        key = model, frozenset(formal.items())
+        if key not in finished:
+            finished[key] = finish(_on_private_rows(model, formal))
+        kernel = finished[key]
+        if type(s) is Kernel:
+            instead[s] = kernel
+        else:  # with rows of its own, since kernels that are joined later must not meet in them
+            copies = {row: Buffer(row.name, row.dtype, row.shape, "private") for row in formal.values()}
+            own = {b: copies[row] for b, row in own.items()}
+            rest = {b: at for b, at in s.buffers.items() if b not in formal}
+            instead[s] = replace(s, kernel=kernel, buffers=rest | copies)
+        rows_of |= own
+    body = map_blocks(body, lambda block: [instead.get(s, s) for s in block]) if instead else body
+    return replace(program, body=body, temps=list(dict.fromkeys(rows_of.get(b, b) for b in program.temps)))
+
+
+def _shared_rows(own: dict[Buffer, Buffer], pairs: list[tuple[Buffer, Buffer]]) -> dict[Buffer, Buffer]:
+    """The private rows of temps, where one takes over that of another which it may overwrite."""
+    given_away: set[Buffer] = set()
+    for new in own:
+        old = next(
+            (old for old in own if (old, new) in pairs and old.dtype == new.dtype and old not in given_away), None
+        )
+        if old is not None:
+            given_away.add(old)
+            own = {b: own[old] if row is own[new] else row for b, row in own.items()}
+    return own
 
 
 def _leaves(body: list[Stmt]) -> Iterator[Stmt]:
@@ -117,20 +147,50 @@ def _leaves(body: list[Stmt]) -> Iterator[Stmt]:
                 yield s
 
 
-def _neighbours(body: list[Stmt], storage: dict[Buffer, Buffer], made: list[Kernel], join: Join) -> list[Stmt]:
-    """One block with adjacent kernels joined; `made` gets the new ones."""
-    out: list[Stmt] = []
-    for s in body:
-        last = out[-1] if out else None
-        joined = join(last, s, storage) if type(last) is Kernel and type(s) is Kernel else None
-        if joined is None:
-            out.append(s)
-            continue
-        if made and made[-1] is last:
-            made.pop()
-        made.append(joined)
-        out[-1] = joined
-    return out
+class _Neighbours:
+    """Joins adjacent kernels, and those like them in the same way. `made` gets the new ones."""
+
+    def __init__(self, storage: dict[Buffer, Buffer], join: Join):
+        self.storage, self.join, self.used = storage, join, Touched()
+        self.made: list[Run] = []
+        # by the two kernels and which of their buffers are the same: the result, and the buffers that it was made of
+        self.known: dict[Hashable, tuple[Kernel, list[Buffer]] | None] = {}
+
+    def block(self, body: list[Stmt]) -> list[Stmt]:
+        """One block with adjacent kernels joined."""
+        out: list[Stmt] = []
+        for s in body:
+            last = out[-1] if out else None
+            joined = self.both(last, s) if isinstance(last, Run) and isinstance(s, Run) else None
+            if joined is None:
+                out.append(s)
+                continue
+            if self.made and self.made[-1] is last:
+                self.made.pop()
+            self.made.append(joined)
+            out[-1] = joined
+        return out
+
+    def both(self, first: Run, second: Run) -> Run | None:
+        """Both as one; None if they can't be joined, or it would not pay."""
+        buffers = [b for s in (first, second) for group in self.used.of(s) for b in group]
+        numbers: dict[Buffer, int] = {}
+        same = [numbers.setdefault(b, len(numbers)) for group in (buffers, map(self.at, buffers)) for b in group]
+        key = model_of(first), model_of(second), tuple(same)
+        if key not in self.known:
+            a, b = (expanded(s) if type(s) is Instance else s for s in (first, second))
+            made = self.join(a, b, self.storage)
+            self.known[key] = None if made is None else (made, buffers)
+            return made
+        found = self.known[key]
+        if found is None:
+            return None
+        kernel, instead_of = found
+        return Instance(first.name, kernel, dict(zip(instead_of, buffers)))
+
+    def at(self, b: Buffer) -> Buffer:
+        """The buffer whose storage another uses."""
+        return self.storage.get(b, b)
 
 
 def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
@@ -183,12 +243,11 @@ def _both(first: Stmt, second: For) -> For | None:
             [Let(values[s], s.value), Store(s.buffer, s.index, values[s])] if type(s) is Store and s in values else [s]
         )
     reduced = fresh(second.body, {second.var: first.var})
-    forms: dict[Expr, Linear] = {}
     mapping: dict[Expr, Expr] = {}
     for node in (node for s in reduced for e in expressions(s) for node in walk_expr(e)):
         if type(node) is Load and node.buffer in written:
             store = written[node.buffer]
-            if linear(node.index, forms) != linear(store.index, forms):
+            if linear(node.index) != linear(store.index):
                 return None
             mapping[node] = values[store]
     return For(first.var, first.extent, [*body, *rewrite(reduced, mapping)], "reduce") if mapping else None
@@ -224,11 +283,7 @@ def fuse_batches(program: Program) -> Program:
     """The scheduled program with products of batches and adjacent kernels over the same batch joined: the results for a
     matrix, or a block of its rows, are still in the cache when the next kernel uses them.
     """
-    storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
-    made: list[Kernel] = []
-    return _with_rows(
-        program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _with_product)), made
-    )
+    return _fused(program, _with_product)
 
 
 def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
@@ -357,7 +412,6 @@ def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
     """
     if type(s) is not For or s.kind != "parallel" or any(type(x) not in (Let, Store) for x in s.body):
         return False
-    forms: dict[Expr, Linear] = {}
     stores = [x for x in s.body if type(x) is Store and x.buffer is new]
     loads = [
         node
@@ -368,9 +422,9 @@ def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
     ]
     if len(stores) != 1 or s.body[-1] is not stores[0]:
         return False
-    form = linear(stores[0].index, forms)
+    form = linear(stores[0].index)
     bound = {x.var for x in s.body if type(x) is Let}
-    return distinct(form[0], {s.var: s.extent}, bound) and all(linear(node.index, forms) == form for node in loads)
+    return distinct(form[0], {s.var: s.extent}, bound) and all(linear(node.index) == form for node in loads)
 
 
 def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, BufferUse] | None:
@@ -396,7 +450,6 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, BufferUse] | 
         return None
     found: dict[Buffer, BufferUse] = {}
     seen: set[Expr] = set()
-    forms: dict[Expr, Linear] = {}
     for s in walk(loops[-1].body):
         accesses = [
             (node.buffer, node.index) for e in expressions(s) for node in walk_expr(e, seen) if type(node) is Load
@@ -406,7 +459,7 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, BufferUse] | 
         for buffer, index in accesses:
             if buffer.role == "private":
                 continue
-            use = _row_of(*linear(index, forms), loops, extents, unknown)
+            use = _row_of(*linear(index), loops, extents, unknown)
             if use is None:
                 return None
             known = found.setdefault(buffer, use)
@@ -460,7 +513,7 @@ def _as_row(kernel: Kernel, buffer: Buffer, use: BufferUse) -> Buffer | None:
         block = first.body
     if type(first) is not Store or first.buffer is not buffer or buffer in touched([first])[0]:
         return None
-    terms, const = linear(first.index, {})
+    terms, const = linear(first.index)
     step = 1
     for var, extent in sorted(covered, key=lambda loop: terms.get(loop[0], 0)):
         if terms.get(var, 0) != step and extent > 1:
@@ -469,9 +522,10 @@ def _as_row(kernel: Kernel, buffer: Buffer, use: BufferUse) -> Buffer | None:
     return Buffer(buffer.name, buffer.dtype, (use.row,), "private") if step == use.row and not const else None
 
 
-def _use_rows(kernel: Kernel, rows: dict[Buffer, Buffer]) -> None:
-    """Puts rows in the place of buffers."""
-    kernel.body, kernel.plain = _on_rows(kernel.body, kernel.depth, rows), _on_rows(kernel.plain, kernel.depth, rows)
+def _on_private_rows(kernel: Kernel, rows: dict[Buffer, Buffer]) -> Kernel:
+    """The kernel with rows in the place of buffers."""
+    body, plain = (_on_rows(statements, kernel.depth, rows) for statements in (kernel.body, kernel.plain))
+    return replace(kernel, body=body, plain=plain)
 
 
 def _on_rows(body: list[Stmt], depth: int, rows: dict[Buffer, Buffer]) -> list[Stmt]:

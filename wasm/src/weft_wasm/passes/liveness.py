@@ -21,6 +21,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -31,6 +32,7 @@ from weft_wasm.ir.nodes import (
     Switch,
     While,
 )
+from weft_wasm.ir.instances import Run, Touched, given, model_of
 from weft_wasm.ir.traversal import blocks, effects, expressions, loaded, touched, walk, walk_expr
 
 PLANNED = ("temp", "workgroup")
@@ -40,7 +42,8 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
     """(first, last) point at which each temp and workgroup buffer must hold its content."""
     lives: dict[Buffer, tuple[int, int]] = {}
     loops: list[tuple[int, int]] = []  # (start, end), inner ones first
-    summaries = _Summaries()
+    used = Touched()
+    summaries = _Summaries(used)
     clock = 0
 
     def use(buffers: Iterable[Buffer]) -> None:
@@ -65,9 +68,9 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
                     for block in blocks(s):
                         visit(block)
                     clock += 1
-                case Kernel():
-                    reads, writes = touched(s.body)
-                    use((*writes, *reads, *s.workgroup))
+                case Kernel() | Instance():
+                    reads, writes = used.of(s)
+                    use((*writes, *reads, *model_of(s).workgroup))
                 case Copy() | HostCall() | Fail() | Poll():
                     use_expressions(s)
                     use([b for group in effects(s) for b in group])
@@ -104,8 +107,9 @@ class _Summaries:
     analysed once.
     """
 
-    def __init__(self) -> None:
-        self.kernels: dict[Kernel, tuple[set[Buffer], set[Buffer]]] = {}
+    def __init__(self, used: Touched) -> None:
+        self.used = used
+        self.kernels: dict[tuple[Kernel, Buffer], tuple[bool, bool]] = {}  # (fills, may read) by kernel and buffer
 
     def iteration(self, s: For | While) -> set[Buffer]:
         """The temps of which one iteration of a loop may read values from before it."""
@@ -124,7 +128,7 @@ class _Summaries:
             if not isinstance(s, While):
                 needs |= _unfilled(s, filled)
             match s:
-                case Kernel():
+                case Kernel() | Instance():
                     reads, fills = self.kernel(s)
                     needs |= reads - filled
                     filled |= fills
@@ -155,22 +159,23 @@ class _Summaries:
                     raise TypeError(f"{type(s).__name__} is not a statement of the program level")
         return needs
 
-    def kernel(self, kernel: Kernel) -> tuple[set[Buffer], set[Buffer]]:
+    def kernel(self, s: Run) -> tuple[set[Buffer], set[Buffer]]:
         """(temps of which a kernel may read values from before it, temps that it fills)."""
-        hit = self.kernels.get(kernel)
-        if hit is None:
-            reads, writes = (set(x) for x in touched(kernel.body))
-            needs: set[Buffer] = set()
-            fills: set[Buffer] = set()
-            for b in reads | writes:
-                if b.role == "temp":
-                    whole, exposed = _Scan(b).kernel(kernel)
-                    if whole:
-                        fills.add(b)
-                    if exposed:
-                        needs.add(b)
-            hit = self.kernels[kernel] = needs, fills
-        return hit
+        kernel = model_of(s)
+        needs: set[Buffer] = set()
+        fills: set[Buffer] = set()
+        for b in dict.fromkeys(b for group in self.used.model(kernel) for b in group):
+            at = given(s, b)
+            if at.role == "temp":
+                key = kernel, b
+                if key not in self.kernels:
+                    self.kernels[key] = _Scan(b).kernel(kernel)
+                whole, exposed = self.kernels[key]
+                if whole:
+                    fills.add(at)
+                if exposed:
+                    needs.add(at)
+        return needs, fills
 
 
 def _unfilled(s: Stmt, filled: set[Buffer]) -> set[Buffer]:
@@ -195,7 +200,6 @@ class _Scan:
 
     def __init__(self, buffer: Buffer):
         self.buffer = buffer
-        self.forms: dict[Expr, Linear] = {}
         self.extents: dict[Expr, int] = {}  # of the loops around
         self.parts = [_Part({}, 0, buffer.size)]
         self.exposed = False
@@ -232,7 +236,7 @@ class _Scan:
                     part.done = min(ends)
                 case Store():
                     self.read(s)
-                    terms, const = linear(s.index, self.forms)
+                    terms, const = linear(s.index)
                     part.done += s.buffer is self.buffer and terms == part.terms and const == part.start + part.done
                 case Let() | Declare() | Assign():
                     self.read(s)
@@ -261,7 +265,7 @@ class _Scan:
         ):
             return False
         part = self.parts[-1]
-        stores = [linear(x.index, self.forms) for x in body if isinstance(x, Store) and x.buffer is self.buffer]
+        stores = [linear(x.index) for x in body if isinstance(x, Store) and x.buffer is self.buffer]
         run = _run(stores, extents, part)
         if not run:
             return False
@@ -270,7 +274,7 @@ class _Scan:
         for x in body:
             self.read(x, written)
             if isinstance(x, Store) and x.buffer is self.buffer:
-                written.append(linear(x.index, self.forms))
+                written.append(linear(x.index))
         for var in extents:
             del self.extents[var]
         part.done += run
@@ -281,7 +285,7 @@ class _Scan:
         part = self.parts[-1]
         step = next(
             (
-                linear(x.index, self.forms)[0].get(s.var, 0)
+                linear(x.index)[0].get(s.var, 0)
                 for x in walk(s.body)
                 if isinstance(x, Store) and x.buffer is self.buffer
             ),
@@ -305,7 +309,7 @@ class _Scan:
             if self.buffer in loaded(e):
                 for node in walk_expr(e):
                     if isinstance(node, Load) and node.buffer is self.buffer:
-                        form = linear(node.index, self.forms)
+                        form = linear(node.index)
                         self.exposed |= form not in written and not any(self.within(form, part) for part in self.parts)
 
     def within(self, form: Linear, part: _Part) -> bool:

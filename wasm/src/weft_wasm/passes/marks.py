@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from weft_wasm.ir.nodes import Buffer, Called, HostCall, Kernel, Program, Stmt
+from weft_wasm.ir.nodes import Buffer, Called, HostCall, Instance, Kernel, Program, Stmt
 from weft_wasm.ir.rewriting import map_blocks
 
 
@@ -30,7 +30,7 @@ def mark_kernels(program: Program, waits: bool) -> tuple[Program, list[str]]:
     def marked(block: list[Stmt]) -> list[Stmt]:
         out: list[Stmt] = []
         for s in block:
-            if type(s) is Kernel:
+            if type(s) is Kernel or type(s) is Instance:
                 number = len(calls)
                 calls.extend([Mark(s.name, (None,) * len(arguments))] * 2)
                 names.append(s.name)

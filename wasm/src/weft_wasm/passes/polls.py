@@ -20,6 +20,7 @@ from weft_wasm.ir.nodes import (
     Expr,
     For,
     If,
+    Instance,
     Kernel,
     Poll,
     Program,
@@ -41,39 +42,54 @@ RUN = 1_000_000  # ns: iterations that share a poll take about this long togethe
 
 def place(program: Program) -> Program:
     """The program with polls, as it will run: scheduled, its buffers in their places."""
-    return replace(program, body=_block(program.body))
+    return replace(program, body=_Placing().block(program.body))
 
 
-def _block(body: Sequence[Stmt], begins: bool = False) -> list[Stmt]:
-    """Program-level statements, with a poll wherever `LONG` has passed since the last. begins: they begin with one, as
-    the body of a loop does.
-    """
-    out: list[Stmt] = [Poll()] if begins else []
-    passed = 0.0
-    for s in body:
-        match s:
-            case For():
-                s = replace(s, body=_block(s.body, begins=True))
-            case While():
-                s = While(_block(s.cond), s.test, _block(s.body, begins=True))
-            case If():
-                s = If(s.test, _block(s.then), _block(s.orelse))
-            case Switch():
-                s = Switch(s.index, [_block(b) for b in s.branches])
-            case Kernel():
-                most = _Most(s.body)
-                costs = Costs(most)
-                time = costs.of(s.body)
-                if time >= LONG:
-                    s = replace(s, body=_long(s.body, most, costs))
-                passed += time
-            case Copy():
-                passed += BYTE * s.count * ITEMSIZE[s.dst.dtype]
-        out.append(s)
-        if passed >= LONG / 2:
-            out.append(Poll())
-            passed = 0.0
-    return out
+class _Placing:
+    """Polls for one program; each of its kernels is looked at once."""
+
+    def __init__(self) -> None:
+        self.known: dict[Kernel, tuple[Kernel, float]] = {}  # the kernel with polls, and how long it runs
+
+    def kernel(self, s: Kernel) -> tuple[Kernel, float]:
+        found = self.known.get(s)
+        if found is None:
+            most = _Most(s.body)
+            costs = Costs(most)
+            time = costs.of(s.body)
+            found = self.known[s] = (replace(s, body=_long(s.body, most, costs)) if time >= LONG else s), time
+        return found
+
+    def block(self, body: Sequence[Stmt], begins: bool = False) -> list[Stmt]:
+        """Program-level statements, with a poll wherever `LONG` has passed since the last. begins: they begin with
+        one, as the body of a loop does.
+        """
+        out: list[Stmt] = [Poll()] if begins else []
+        passed = 0.0
+        for s in body:
+            match s:
+                case For():
+                    s = replace(s, body=self.block(s.body, begins=True))
+                case While():
+                    s = While(self.block(s.cond), s.test, self.block(s.body, begins=True))
+                case If():
+                    s = If(s.test, self.block(s.then), self.block(s.orelse))
+                case Switch():
+                    s = Switch(s.index, [self.block(b) for b in s.branches])
+                case Kernel():
+                    s, time = self.kernel(s)
+                    passed += time
+                case Instance():
+                    kernel, time = self.kernel(s.kernel)
+                    s = replace(s, kernel=kernel)
+                    passed += time
+                case Copy():
+                    passed += BYTE * s.count * ITEMSIZE[s.dst.dtype]
+            out.append(s)
+            if passed >= LONG / 2:
+                out.append(Poll())
+                passed = 0.0
+        return out
 
 
 class _Most:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft_wasm.ir.affine import Linear, linear
-from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Call, Expr, For, Let, Load, Program, Var, i32, minimum
+from weft_wasm.ir.affine import linear
+from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Call, For, Let, Load, Program, Var, i32, minimum
 from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.ir.rewriting import map_kernels
 
@@ -58,7 +58,6 @@ def _source(rows: For, first: For) -> tuple[Buffer, int] | None:
     several.
     """
     found: set[tuple[Buffer, int]] = set()
-    forms: dict[Expr, Linear] = {}
     written = touched([rows])[1]
     for s in walk([first]):
         for e in expressions(s):
@@ -69,7 +68,7 @@ def _source(rows: For, first: For) -> tuple[Buffer, int] | None:
                     and node.buffer.nbytes >= LARGE
                     and node.buffer not in written
                 ):
-                    terms, const = linear(node.index, forms)
+                    terms, const = linear(node.index)
                     row = terms.get(rows.var, 0)
                     whole = row * rows.count == node.buffer.size and not const
                     if whole and ITEMSIZE[node.dtype] == 4 and SHORT <= 4 * row <= LONG:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from weft_wasm.passes.accumulators import SUM_BLOCK, extrema_by_bits, in_blocks, with_more_accumulators, side_by_side
-from weft_wasm.ir.affine import Linear, linear
+from weft_wasm.ir.affine import linear
 from weft_wasm.passes.column_reductions import interchanged
 from weft_wasm.ir.nodes import (
     FLOATS,
@@ -27,6 +27,7 @@ from weft_wasm.ir.nodes import (
     For,
     HostCall,
     If,
+    Instance,
     Kernel,
     Let,
     Load,
@@ -41,7 +42,7 @@ from weft_wasm.ir.nodes import (
 )
 from weft_wasm.ir.traversal import blocks, expressions, walk, walk_expr
 from weft_wasm.ir.reductions import reduction, reductions
-from weft_wasm.ir.rewriting import map_kernels
+from weft_wasm.ir.rewriting import map_blocks
 
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
 
@@ -61,8 +62,30 @@ def schedule_loops(program: Program) -> Program:
     Without "simd128" the vector loops run as scalar loops; long sums are in blocks nevertheless.
     """
     temps: list[Buffer] = []
-    program = map_kernels(program, lambda body: _Chooser(temps).block(body))
-    return replace(program, temps=[*program.temps, *temps])
+    made: dict[Kernel, tuple[Kernel, list[Buffer]]] = {}
+
+    def scheduled(kernel: Kernel) -> tuple[Kernel, list[Buffer]]:
+        """A kernel's schedule, and the temps that it needs."""
+        found = made.get(kernel)
+        if found is None:
+            own: list[Buffer] = []
+            found = made[kernel] = replace(kernel, body=_Chooser(own).block(kernel.body)), own
+        return found
+
+    def each(s: Stmt) -> Stmt:
+        if type(s) is Kernel:
+            kernel, own = scheduled(s)
+            temps.extend(own)
+            return kernel
+        if type(s) is Instance:
+            kernel, own = scheduled(s.kernel)
+            copies = {b: Buffer(b.name, b.dtype, b.shape, b.role, label=b.label) for b in own}
+            temps.extend(copies.values())
+            return replace(s, kernel=kernel, buffers=s.buffers | copies)
+        return s
+
+    body = map_blocks(program.body, lambda block: list(map(each, block)))
+    return replace(program, body=body, temps=[*program.temps, *temps])
 
 
 class _Chooser:
@@ -70,7 +93,6 @@ class _Chooser:
 
     def __init__(self, temps: list[Buffer]) -> None:
         self.temps = temps
-        self.forms: dict[Expr, Linear] = {}
 
     def block(self, body: list[Stmt]) -> list[Stmt]:
         return [x for s in body for x in self.statement(s)]
@@ -87,7 +109,7 @@ class _Chooser:
                 return [Switch(s.index, [self.block(b) for b in s.branches])]
             case Let() | Declare() | Assign() | Store() | Barrier() | Poll():
                 return [s]
-            case Kernel() | Copy() | HostCall() | Fail():
+            case Kernel() | Instance() | Copy() | HostCall() | Fail():
                 raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
             case _:
                 assert_never(s)
@@ -172,7 +194,7 @@ class _Chooser:
 
     def stride(self, index: Expr, var: Var) -> int | None:
         """The number of elements by which an index moves when var does: a constant, or None."""
-        terms, _ = linear(index, self.forms)
+        terms, _ = linear(index)
         if any(t is not var and type(t) is not Var and any(node is var for node in walk_expr(t)) for t in terms):
             return None
         return terms.get(var, 0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from weft_wasm.ir.affine import Linear, linear
+from weft_wasm.ir.affine import linear
 from weft_wasm.ir.nodes import (
     FLOATS,
     ITEMSIZE,
@@ -514,9 +514,7 @@ def _is_row(a: Element, dtype: str) -> bool:
 
 def _contiguous(e: Expr, var: Var) -> bool:
     """Whether the elements that e loads are contiguous along var."""
-    forms: dict[Expr, Linear] = {}
-    strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
-    hidden = any(
-        any(x is var for x in walk_expr(t)) for terms, _ in forms.values() for t in terms if type(t) is not Var
-    )
+    indices = [linear(x.index)[0] for x in walk_expr(e) if type(x) is Load]
+    strides = {terms.get(var, 0) for terms in indices}
+    hidden = any(any(x is var for x in walk_expr(t)) for terms in indices for t in terms if type(t) is not Var)
     return 1 in strides and strides <= {0, 1} and not hidden
