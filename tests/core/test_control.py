@@ -329,3 +329,20 @@ def test_a_linear_solve_in_a_program_that_draws_random_numbers():
     want = (b + np.asarray(weft.random.uniform(key, (3,)))) / d
     close(weft.jit(f)(key, b), want)
     close(weft.jit(weft.grad(lambda b: f(key, b).sum()))(b), 1 / d)
+
+
+def test_a_counter_beside_a_linear_carry_is_run_before_the_loop_is_transposed():
+    def f(v, ws):
+        def step(c, w):
+            n, u = c
+            return (n + 1, u * 2 + w), u * n
+
+        (_, u), ys = scan(step, (0, v), ws)
+        return u, ys
+
+    v, ws = f32(3), np.arange(4, dtype=np.float32)
+    (at_v, at_ws), want = weft.linear_transpose(f, v, ws)((f32(1), np.ones(4, np.float32))), weft.vjp(f, v, ws)[1]
+    close(at_v, 50.0)
+    close(at_ws, [25.0, 12.0, 5.0, 1.0])
+    for got, expected in zip((at_v, at_ws), want((f32(1), np.ones(4, np.float32)))):
+        close(got, expected)

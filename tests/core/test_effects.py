@@ -243,6 +243,9 @@ def test_equal_prints_are_one_program():
     jaxprs = {str(weft.make_jaxpr(f)(1.0)) for _ in range(2)}
     assert len(jaxprs) == 1 and "debug_callback[callback=<print> effect=Debug] a" in jaxprs.pop()
     assert {str(e) for e in weft.make_jaxpr(f)(1.0).effects} == {"Debug"}
+    called = lambda text: weft.make_jaxpr(lambda x: weft.debug.print(text, x))(1.0).eqns[0].params["callback"]
+    assert len({called(text) for text in ("x {}", "x {}", "y {}")}) == 2  # programs are found by these
+    assert len({hash(called(text)) for text in ("x {}", "x {}", "y {}")}) == 2
 
 
 def test_print_says_what_is_wrong_with_its_text():
