@@ -16,13 +16,31 @@ from .types import EPSILON
 # Primitives that platforms round each in its own way. Also a product: one adds to it before it is rounded.
 ROUNDED = frozenset(
     """
-    cholesky eigh fft lu qr svd triangular_solve acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt cos
-    cosh digamma div erf erf_inv erfc exp exp2 expm1 igamma igammac integer_pow lgamma log log1p logistic mul pow
-    polygamma regularized_incomplete_beta rem rsqrt sin sinh sqrt square tan tanh zeta cumlogsumexp cumprod cumsum
-    conv_general_dilated dot_general ragged_dot_general reduce reduce_prod reduce_sum reduce_window reduce_window_sum
-    scatter-add scatter-sub scatter-mul select_and_scatter_add sign abs complex convert_element_type add sub add_any
-    reduce_precision eig schur hessenberg tridiagonal tridiagonal_solve householder_product symmetric_product
-    cholesky_update random_gamma_grad igamma_grad_a
+    abs acos acosh add add_any asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt cholesky cholesky_update
+    complex conv_general_dilated convert_element_type cos cosh cumlogsumexp cumprod cumsum digamma div dot_general
+    eig eigh erf erf_inv erfc erfcx exp exp2 expm1 fft geqp3 geqrf hessenberg householder_product igamma
+    igamma_grad_a igammac integer_pow lgamma log log1p logistic lu mul ormqr polygamma pow psum qr
+    ragged_dot_general random_gamma reduce reduce_precision reduce_prod reduce_scatter reduce_sum reduce_window
+    reduce_window_sum regularized_incomplete_beta rem rsqrt scatter-add scatter-mul scatter-sub schur
+    select_and_scatter_add sign sin sinh sqrt square sub svd symmetric_product tan tanh triangular_solve tridiagonal
+    tridiagonal_solve zeta
+    """.split()
+)
+# All others: they move elements, compare, count or choose, or hold programs, whose equations tell.
+EXACT = frozenset(
+    """
+    addupdate after_all all_gather all_gather_invariant all_to_all and approx_top_k argmax argmin axis_index
+    bitcast_convert_type broadcast_in_dim call_exported ceil check clamp clz composite concatenate cond conj copy
+    create_token cummax cummin custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call
+    dce_sink debug_callback device_put dim_as_value dynamic_slice dynamic_update_slice empty_ref eq eq_to ffi_call
+    floor free_ref freeze gather ge get gt imag inspect_sharding io_callback iota is_finite jit le le_to linear_call
+    lt lt_to lu_pivots_to_permutation max min mulhi name ne neg new_ref nextafter not optimization_barrier or pad
+    pbroadcast platform_index pmax pmin population_count ppermute pure_callback pvary random_bits random_clone
+    random_fold_in random_seed random_split random_unwrap random_wrap real reduce_and reduce_max reduce_min
+    reduce_or reduce_window_max reduce_window_min reduce_xor remat2 remat_opt reshape rev rng_bit_generator
+    rng_uniform round scan scatter scatter-max scatter-min select_and_gather_add select_n shard_map
+    sharding_constraint shift_left shift_right_arithmetic shift_right_logical slice sort split squeeze stack stage
+    stop_gradient swap threefry2x32 tile todense top_k transfer transpose unstack while xor
     """.split()
 )
 # Their zeros have either sign: a platform begins with zero, or with the first term.

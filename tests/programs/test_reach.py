@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from programs.compare import EXACT, ROUNDED
 from programs.forms import form_of
 from programs.maker import make
 from programs.tree import Program
@@ -73,6 +74,11 @@ def test_the_programs_hold_every_primitive(monkeypatch):
     assert not missing
     assert not GONE.keys() - bound
     assert not found & (LEFT_OUT.keys() | GONE.keys()), "these occur after all"
+
+
+def test_of_every_primitive_it_is_known_whether_it_rounds():
+    """Else a platform's rounding counts as a wrong value."""
+    assert ROUNDED.isdisjoint(EXACT) and OURS - (ROUNDED | EXACT) == set() == (ROUNDED | EXACT) - OURS
 
 
 @pytest.mark.parametrize("name", [*LEFT_OUT, *GONE])
