@@ -310,6 +310,41 @@ test("a host's error comes back with the user's line, and the next program runs"
   expect(await onHost(playground, ["import weft.numpy as jnp", "print(jnp.arange(3) + 1)"])).toBe("[1 2 3]\n");
 });
 
+test("programs on a host print in the page, in order, and Stop ends them", async ({ playground, page, host }) => {
+  await playground.open();
+  await chooseHost(page, host.url, host.token);
+  const printing = [
+    "import weft, weft.numpy as jnp",
+    "@weft.jit",
+    "def f(x):",
+    "    def body(i, c):",
+    "        weft.debug.print('{i}: {c}', i=i, c=c, ordered=True)",
+    "        return c * 2",
+    "    return weft.lax.fori_loop(0, 3, body, x)",
+    "seen = []",
+    "y = f(jnp.float32(1.5))",
+    "g = weft.jit(lambda x: weft.debug.callback(seen.append, x))",
+    "g(y)",
+    "print('sum', float(y), [float(v) for v in seen])",
+    "z = f(y)",
+  ];
+  const text = ["0: 1.5", "1: 3.0", "2: 6.0", "sum 12.0 [12.0]", "0: 12.0", "1: 24.0", "2: 48.0"];
+  // y is read after g was called, so that its report has come; nobody waits for the last call but the run's end
+  expect((await onHost(playground, printing)).split("\n").slice(0, 7)).toEqual(text);
+  const endless = [
+    "import weft, weft.numpy as jnp",
+    "def body(n):",
+    "    weft.debug.print('n {}', n)",
+    "    return n + 1",
+    "weft.jit(lambda: weft.lax.while_loop(lambda n: n >= 0, body, 0))()",
+  ];
+  await playground.run(endless.join("\n"));
+  await expect(playground.output).toContainText("n 5");
+  await page.locator("#stop").click();
+  await expect(page.locator("#state")).toHaveText("Stopped");
+  expect(await onHost(playground, ["import weft.numpy as jnp", "print(jnp.arange(3) + 1)"])).toBe("[1 2 3]\n");
+});
+
 test("a wrong token and an absent host are said clearly", async ({ playground, page, host }) => {
   await playground.open();
   await chooseHost(page, host.url, "guess");

@@ -291,6 +291,7 @@ def test_the_programs_have_every_primitive():
         "sharding_constraint",
         "transfer",
         "debug_callback",
+        "debug_report",
         "io_callback",
         "pure_callback",
         "inspect_sharding",

@@ -176,9 +176,9 @@ def test_an_ordered_call_waits_for_what_runs(call, monkeypatch):
             self.ended = True
 
     running = Running()
-    monkeypatch.setattr(effects, "_running", collections.deque([running]))
+    monkeypatch.setattr(effects._running, "tokens", collections.deque([running]))
     call(jnp.int32(1))
-    assert running.ended and not effects._running
+    assert running.ended and not effects._running.tokens
 
 
 def test_ordered_prints_of_several_programs_and_eager_ones(capfd):

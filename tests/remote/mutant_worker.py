@@ -493,6 +493,8 @@ class FileJudge(Judge):
             p.Program(5, bytes(32), 4, b"weft"),
             p.Compile(6, 5, bytes(32), 0, "f", (True, False)),
             p.Execute(7, 5, (2, 3), (8,)),
+            p.ExecuteReporting(8, 5, (2, 3), (8,)),
+            p.Reported(3),
             p.Fetch(8, 2),
             p.Free(9, (2, 3)),
             p.Inspect(10, 5, "text", ""),

@@ -31,6 +31,7 @@ EXAMPLES = [
     p.Credit(4, 1 << 33),
     p.Beat(),
     p.Cancel(7),
+    p.Reported(1 << 40),
     p.Put(1, 2, F32, 0, ONES),
     p.Part(2, 2, b""),
     p.Program(3, b"h" * 32, 5, b"12345"),
@@ -42,8 +43,10 @@ EXAMPLES = [
     p.Free(9, (7, 8)),
     p.Inspect(10, 6, "text", ""),
     p.Ping(11),
+    p.ExecuteReporting(12, 6, (2,), (9,)),
     p.Data(7, 12, 4, b"abcd"),
     p.Ready(8),
+    p.Report(3, 12, 0, True, b"abcd"),
     p.Text(10, "HloModule"),
     p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
     p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"),
@@ -145,7 +148,7 @@ def test_another_version(host):
     with Raw(host.url, greet=False) as raw:
         raw.frame(p.encode(p.Hello(7, 9, TOKEN, b"", "")))
         end = raw.end()
-    assert end.error == "ProtocolError" and "versions 7 to 9 of the protocol, the host 1 to 2" in end.message
+    assert end.error == "ProtocolError" and "versions 7 to 9 of the protocol, the host 1 to 3" in end.message
 
 
 def test_a_range_of_versions(host):
@@ -160,7 +163,7 @@ def test_an_older_client(host):
         raw.frame(p.encode(p.Hello(1, 1, TOKEN, b"", "")))
         assert raw.receive().version == 1
     with host.connect() as session:
-        assert session.welcome.version == 2
+        assert session.welcome.version == p.VERSION == 3
         session.granted = dataclasses.replace(session.welcome, version=1)
         assert not session.ask()
         session.cancel()

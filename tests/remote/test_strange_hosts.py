@@ -26,7 +26,8 @@ def host(welcome, answers):
             while True:
                 for message in p.decode(socket.recv()):
                     if type(message) in answers:
-                        socket.send(p.encode(answers[type(message)](message.op)))
+                        answer = answers[type(message)](message.op)
+                        socket.send(p.encode(*(answer if isinstance(answer, list) else [answer])))
 
     with serve(talk, "127.0.0.1", 0, compression=None) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -226,6 +226,8 @@ async def _run(source: str, filename: str, results: str, module: types.ModuleTyp
                 weft_display.display(value)
             elif not weft_display.shows_itself(value):
                 print(repr(value))
+        if _session is not None:
+            await _session.reported()
     except BaseException as error:
         return error
     return None

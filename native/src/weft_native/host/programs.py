@@ -46,6 +46,7 @@ class Executable:
 
     def __init__(self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool):
         self.compiled, self.device, self.x64 = compiled, device, x64
+        self.reports = bool(jaxpr.effects)
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
         self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)
@@ -130,8 +131,15 @@ class Programs:
         name: str,
         donated: tuple[bool, ...],
         begin: Callable[[], None] = lambda: None,
+        reporting: Callable[[Jaxpr], Jaxpr] = lambda jaxpr: jaxpr,
     ) -> Executable:
-        """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come."""
+        """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come. A program that
+        reports is compiled for its session alone, which `reporting` puts into it.
+        """
+        if program.jaxpr.effects:
+            with self.compiling:
+                begin()
+                return self._compiled(program, reporting(program.jaxpr), device, name, donated)
         key = (digest, device, donated)
         found = self.compiled.get(key)
         if found is not None:
@@ -140,10 +148,15 @@ class Programs:
             begin()
             found = self.compiled.get(key)  # another session may have been first
             if found is None:
-                log.info("compiling %s (%d equations)", name, len(program.jaxpr.eqns))
-                with enable_x64(program.x64):
-                    jaxpr = for_platform(ClosedJaxpr(program.jaxpr, []), device.platform).jaxpr
-                    compiled = backend_of(device).compile(jaxpr, device, CompileOptions(name, donated))
-                found = Executable(compiled, program.jaxpr, device, program.x64)
+                found = self._compiled(program, program.jaxpr, device, name, donated)
                 self.compiled.keep(key, found, size)
             return found
+
+    def _compiled(
+        self, program: programs.Program, jaxpr: Jaxpr, device: Device, name: str, donated: tuple[bool, ...]
+    ) -> Executable:
+        log.info("compiling %s (%d equations)", name, len(jaxpr.eqns))
+        with enable_x64(program.x64):
+            chosen = for_platform(ClosedJaxpr(jaxpr, []), device.platform).jaxpr
+            compiled = backend_of(device).compile(chosen, device, CompileOptions(name, donated))
+        return Executable(compiled, program.jaxpr, device, program.x64)

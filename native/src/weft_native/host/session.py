@@ -21,6 +21,7 @@ from weft.serialization.programs import Program, content_hash
 from weft.core.trace import is_array
 from weft.runtime.backend import Device
 from weft.runtime.device import backend_of
+from weft.runtime.effects import effects_barrier
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
 from websockets.asyncio.server import ServerConnection
@@ -29,6 +30,7 @@ from .limits import INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUN
 from .memory import Charge, Tally
 from .messages import public_text
 from .programs import Executable, Programs, nbytes
+from .reports import Reports
 from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
 log = logging.getLogger("weft.host")
@@ -96,6 +98,7 @@ class HostSession:
             limits.session_bytes,
             "{what} takes {size} bytes; {used} of at most {limit} wait for the client to take them.",
         )
+        self.reports = Reports(self)
         # the session's thread
         self.queue: queue.SimpleQueue[tuple[p.Operation, int] | None] = queue.SimpleQueue()  # None ends it
         self.queued_bytes = self.queued = 0  # that the event loop put there
@@ -153,6 +156,8 @@ class HostSession:
             if isinstance(transfer, Transfer) and transfer.credited < message.received <= transfer.sent:
                 transfer.credited = message.received
                 self.changed.set()
+        elif isinstance(message, p.Reported):
+            self.reports.confirm(message.through)
         elif isinstance(message, p.Beat):
             self.beat = True
             self.changed.set()
@@ -201,6 +206,7 @@ class HostSession:
         self.connection, self.left_at = connection, None
         self.outbox.clear()
         self.transfers.clear()
+        self.reports.again()
         for op, reply in self.replies.items():
             if isinstance(reply, Transfer):
                 reply.sent = reply.credited = 0
@@ -269,7 +275,7 @@ class HostSession:
 
     # the session's thread ---------------------------------------------------------------------------------------------
 
-    def _tell(self, call: Callable[P, None], *args: P.args, **named: P.kwargs) -> None:
+    def tell(self, call: Callable[P, None], *args: P.args, **named: P.kwargs) -> None:
         try:
             self.loop.call_soon_threadsafe(functools.partial(call, *args, **named))
         except RuntimeError:  # the host has stopped
@@ -287,14 +293,14 @@ class HostSession:
             except Exception as e:  # errors that concern a single operation have been caught in it
                 if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
                     log.exception("session %s, %s", self.name, type(message).__name__)
-                self._tell(self.fail, e)
+                self.tell(self.fail, e)
                 break
             finally:
                 self.busy_since = None
             self.done_bytes += size
             self.done += 1
             if not self.room.is_set() and not self._is_full():
-                self._tell(self.room.set)
+                self.tell(self.room.set)
         self.values.clear()
         self.arrays.clear()
         self.parts.clear()
@@ -303,7 +309,7 @@ class HostSession:
 
     def _perform(self, m: p.Operation) -> None:
         match m:
-            case p.Execute() | p.Fetch() | p.Wait() if m.op <= self.cancelled:
+            case p.Execute() | p.ExecuteReporting() | p.Fetch() | p.Wait() if m.op <= self.cancelled:
                 self._do_cancel(m)
             case p.Put():
                 self._do_put(m)
@@ -317,6 +323,8 @@ class HostSession:
                 self._do_compile(m)
             case p.Execute():
                 self._do_execute(m)
+            case p.ExecuteReporting():
+                self._do_execute_reporting(m)
             case p.Free():
                 self._do_free(m)
             case p.Fetch():
@@ -326,7 +334,7 @@ class HostSession:
             case p.Inspect():
                 self._do_inspect(m)
             case p.Ping():
-                self._tell(self.reply, m.op, Answer(p.Ready(m.op)))
+                self.tell(self.reply, m.op, Answer(p.Ready(m.op)))
             case _:
                 assert_never(m)
 
@@ -446,7 +454,16 @@ class HostSession:
         try:
             self._define(
                 m.handle,
-                self.programs.compile(m.program, program, known.size, device, m.name[:200], m.donated, self._do_begin),
+                self.programs.compile(
+                    m.program,
+                    program,
+                    known.size,
+                    device,
+                    m.name[:200],
+                    m.donated,
+                    self._do_begin,
+                    self.reports.program,
+                ),
             )
         except (ProtocolError, LimitError):
             raise
@@ -458,7 +475,7 @@ class HostSession:
     def _do_begin(self) -> None:
         self.busy_since = time.monotonic()
 
-    def _do_execute(self, m: p.Execute) -> None:
+    def _do_execute(self, m: p.Execute | p.ExecuteReporting) -> None:
         try:
             outs: Sequence[Stored | Failed] = self._execute(m)
         except ProtocolError:
@@ -470,16 +487,27 @@ class HostSession:
         for handle, value in zip(m.results, outs):
             self._define(handle, value)
 
-    def _do_cancel(self, m: p.Execute | p.Fetch | p.Wait) -> None:
+    def _do_execute_reporting(self, m: p.ExecuteReporting) -> None:
+        self.reports.op = m.op
+        self._do_execute(m)
+        try:
+            for handle in m.results:
+                self._value(handle)
+        except _Inherited as e:
+            self._fail_op(m.op, e.failed)
+        else:
+            self.tell(self.reply, m.op, Answer(p.Ready(m.op)))
+
+    def _do_cancel(self, m: p.Execute | p.ExecuteReporting | p.Fetch | p.Wait) -> None:
         """An operation that the client did not want any more before it began."""
         failed = Failed(m.op, "BackendError", "this was stopped by its client before the host began with it.")
-        if isinstance(m, p.Execute):
+        if isinstance(m, (p.Execute, p.ExecuteReporting)):
             for handle in m.results:
                 self._define(handle, failed)
-        else:
+        if not isinstance(m, p.Execute):
             self._fail_op(m.op, failed)
 
-    def _execute(self, m: p.Execute) -> list[Stored]:
+    def _execute(self, m: p.Execute | p.ExecuteReporting) -> list[Stored]:
         executable = self._value(m.program)
         if not isinstance(executable, Executable):
             raise ProtocolError(f"handle {m.program} is an array, not a compiled program.")
@@ -488,6 +516,8 @@ class HostSession:
                 f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results;"
                 f" {len(m.arguments)} and {len(m.results)} were named."
             )
+        if executable.reports != isinstance(m, p.ExecuteReporting):
+            raise ProtocolError("ExecuteReporting is for the programs that report, and Execute for the others.")
         stored = [self._array(h) for h in m.arguments]
         for i, (x, (shape, dtype)) in enumerate(zip(stored, executable.in_types)):
             if x.aval.shape != shape or x.aval.dtype != dtype:
@@ -500,6 +530,8 @@ class HostSession:
             self._wait_for_one()
         *charges, temporary = self._room_for(executable)
         outs = executable.execute([x.array for x in stored])
+        if executable.reports:
+            effects_barrier()  # a program that reports runs alone, so that it is known whose the reports are
         for x in stored:
             if is_gone(x.array):  # given away: a result has its memory, and has been counted
                 x.charge.release()
@@ -555,7 +587,7 @@ class HostSession:
     # replies ----------------------------------------------------------------------------------------------------------
 
     def _fail_op(self, op: int, failed: Failed) -> None:
-        self._tell(self.reply, op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
+        self.tell(self.reply, op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
 
     def _later(self, op: int, handle: int, work: Callable[[Stored], Answer | Transfer]) -> None:
         """Replies to `op` with the result of `work` on an array, in the thread that may wait for it."""
@@ -571,7 +603,7 @@ class HostSession:
             except Exception as e:
                 self._fail_op(op, self._failed(op, e))
             else:
-                self._tell(self.reply, op, reply)
+                self.tell(self.reply, op, reply)
 
         if self.waiter is None:
             self.waiter = ThreadPoolExecutor(1, thread_name_prefix=f"waiter {self.name}")
@@ -617,7 +649,7 @@ class HostSession:
         except Exception as e:
             self._fail_op(m.op, self._failed(m.op, e))
         else:
-            self._tell(self.reply, m.op, answer)
+            self.tell(self.reply, m.op, answer)
 
 
 class _Inherited(Exception):

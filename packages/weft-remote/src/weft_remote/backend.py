@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from weft.base import dtypes
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray, array_type
-from weft.base.config import config
-from weft.core.jaxpr import Jaxpr
+from weft.base.config import config, default_device
+from weft.core.jaxpr import Jaxpr, JaxprEqn
 from weft.core.memo import Memo
 from weft.serialization.programs import content_hash, serialize
 from weft.core.trace import get_aval
@@ -26,11 +26,14 @@ from weft.runtime.array import BufferArray
 from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
 from weft.runtime.dispatch import to_backend
-from weft.transforms.portable import portable
+from weft.runtime.effects import call_host, effects_barrier, started, wait_for_ordered
+from weft.serialization.portable import NotPortable
+from weft.transforms.portable import reporting
 
 from . import protocol as p
 from .errors import ProtocolError
-from .session import Reply, Session
+from .reports import Reporter
+from .session import REPORTS, Reply, Session
 
 if sys.platform == "emscripten":
     from .page import PageTransport
@@ -38,6 +41,8 @@ else:
     from .desktop import ThreadTransport
 
 if TYPE_CHECKING:
+    from weft.base.devices import Device
+    from weft.effects.callback import HostFunction
     from .session import Transport
 
 # Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions
@@ -95,7 +100,7 @@ class RemoteBackend:
         self.ids = itertools.count()
         self.capabilities = Capabilities(
             dtypes=DTYPES,
-            lacks=frozenset(("debug_callback", "io_callback", "pure_callback")),
+            lacks=frozenset(("io_callback", "pure_callback")),
             prefetch=prefetch,
             host_platform=lambda device: device.host_platform,
             facts=_facts,
@@ -161,7 +166,13 @@ class RemoteBackend:
         self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()
     ) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled. Does not wait."""
-        program, consts = portable(jaxpr)
+        program, consts, callbacks = reporting(jaxpr)
+        if callbacks and device.session.welcome.version < REPORTS:
+            raise NotPortable(
+                f"{device.session.url} runs an older weft-host, whose programs can't call functions of this process"
+                " (debug.print, debug.callback). Update it, or leave the call out.\n  at"
+                f" {callbacks[0].source_info}"
+            )
         serialized = _SERIALIZED.of(program)
         if config.enable_x64 not in serialized:
             data = serialize(program)
@@ -171,7 +182,7 @@ class RemoteBackend:
         values = [to_backend(c, get_aval(c), device) for c in consts]
         donated = (*[False] * len(values), *map(bool, options.donated))
         donated += (False,) * (len(program.invars) - len(donated))
-        return RemoteExecutable(device, jaxpr, digest, values, options.name, donated)
+        return RemoteExecutable(device, jaxpr, digest, values, options.name, donated, callbacks)
 
 
 class RemoteExecutable:
@@ -185,7 +196,9 @@ class RemoteExecutable:
         consts: list[BufferArray],
         name: str,
         donated: tuple[bool, ...],
+        callbacks: Sequence[JaxprEqn] = (),
     ):
+        self.reporter = _reporter(callbacks)
         self.device, self.jaxpr, self.consts, self.name = device, jaxpr, consts, name
         self.session = device.session
         self.failure: Exception | None = None
@@ -206,7 +219,13 @@ class RemoteExecutable:
             raise self.failure.with_traceback(None)
         session, device = self.session, self.device
         numbers = [session.new_handle() for _ in self.out_avals]
-        session.execute(self.handle, self.lead + tuple([a._live().number for a in args]), tuple(numbers))
+        given = self.lead + tuple([a._live().number for a in args])
+        if self.reporter is None:
+            session.execute(self.handle, given, tuple(numbers))
+        else:
+            wait_for_ordered(self.jaxpr.effects)
+            reply = session.execute_reporting(self.handle, given, tuple(numbers), self.reporter)
+            started(Running(session, reply))
         committed = any([a.committed for a in args])
         return [BufferArray(a, Handle(session, n), device, committed) for a, n in zip(self.out_avals, numbers)]
 
@@ -233,6 +252,44 @@ class RemoteExecutable:
             self.session.release(self.handle)
         except Exception:  # the interpreter is shutting down, or compilation never began
             pass
+
+
+class Running:
+    """A program that reports values, while it runs."""
+
+    def __init__(self, session: Session, reply: Reply):
+        self.session, self.reply = session, reply
+
+    def block_until_ready(self) -> None:
+        """Returns when all its values were reported."""
+        self.session.wait(self.reply)
+
+
+def _reporter(callbacks: Sequence[JaxprEqn]) -> Reporter | None:
+    """What calls the functions of a program's debug callbacks."""
+    if not callbacks:
+        return None
+    operands = [[array_type(a.aval) for a in eqn.invars] for eqn in callbacks]
+    functions = [partial(_call, eqn.params["callback"], avals) for eqn, avals in zip(callbacks, operands)]
+    return Reporter(functions, operands)
+
+
+def _call(callback: HostFunction, avals: Sequence[ShapedArray], data: Sequence[memoryview]) -> None:
+    """Calls a function with arrays of this process, where it computes too: the host still runs the program."""
+    device = _device_here()
+    with default_device(device):
+        call_host(callback, [from_bytes(d, a.shape, a.dtype) for d, a in zip(data, avals)], avals, device)
+
+
+def _device_here() -> Device:
+    reasons = []
+    for platform in ("cpu", "wasm", "reference"):
+        try:
+            device: Device = backend_for(platform).devices(platform)[0]
+            return device
+        except BackendError as e:
+            reasons.append(f"{platform}: {e}")
+    raise BackendError("no backend of this process can hold what a program prints. " + " | ".join(reasons))
 
 
 def fetch(handle: Handle) -> Reply:
@@ -269,6 +326,7 @@ def _no_longer_default(backend: RemoteBackend) -> None:
 
 def _close(session: weakref.ref[Session]) -> None:
     """Tells the host at exit that this client ends, so that the host does not wait for it."""
+    effects_barrier()
     found = session()
     if found is not None:
         found.close()

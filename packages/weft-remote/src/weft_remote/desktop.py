@@ -83,6 +83,10 @@ class ThreadTransport(Transport):
         await asyncio.to_thread(self.wait, done)
 
     @override
+    def look(self) -> None:
+        """Python itself is interrupted."""
+
+    @override
     def relieve(self) -> None:
         self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)
 

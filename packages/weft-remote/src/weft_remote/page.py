@@ -206,6 +206,12 @@ class PageTransport(Transport):
         return True
 
     @override
+    def look(self) -> None:
+        if stopped():
+            pyodide_js.checkInterrupt()
+            raise KeyboardInterrupt
+
+    @override
     def relieve(self) -> None:
         if can_run_sync():
             self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)

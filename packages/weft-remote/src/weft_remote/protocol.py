@@ -26,7 +26,8 @@ from weft.serialization.binary import DeserializationError, Reader, Writer
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-LOWEST, VERSION = 1, 2  # the versions of the protocol that this release speaks; Beat and Cancel came with 2
+# the versions of the protocol that this release speaks; Beat and Cancel came with 2, reports with 3
+LOWEST, VERSION = 1, 3
 CHUNK = 1 << 20  # bytes of bulk data in one message
 HEADER = 4096  # room in a frame beside bulk data
 
@@ -194,6 +195,13 @@ class Cancel(Message):
     through: int
 
 
+@_message(10)
+class Reported(Message):
+    """The client has the reports up to this one."""
+
+    through: int
+
+
 # operations -----------------------------------------------------------------------------------------------------------
 
 
@@ -303,6 +311,16 @@ class Ping(Message):
     op: int
 
 
+@_message(27)
+class ExecuteReporting(Message):
+    """`Execute` of a program that reports values while it runs. `Ready` follows its last `Report`."""
+
+    op: int
+    program: int
+    arguments: Ints
+    results: Ints
+
+
 # replies --------------------------------------------------------------------------------------------------------------
 
 
@@ -341,7 +359,22 @@ class Error(Message):
     message: str
 
 
-Operation: TypeAlias = Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping
+@_message(36)
+class Report(Message):
+    """Values for debug callback `function` of the program of operation `op`: its operands one after another, in parts
+    of which one is the last. Reports are numbered 1, 2, 3, … over the whole session.
+    """
+
+    number: int
+    op: int
+    function: int
+    last: bool
+    data: Bulk
+
+
+Operation: TypeAlias = (
+    Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping | ExecuteReporting
+)
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
 
 

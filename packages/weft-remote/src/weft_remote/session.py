@@ -22,6 +22,7 @@ from weft.base.errors import BackendError
 
 from . import protocol as p
 from .errors import ConnectionLost, ProtocolError, rebuild
+from .reports import Reporter, Reports
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -34,6 +35,7 @@ Failed = Callable[[Exception], None]
 FRAME = 256 << 10  # small messages travel together in frames of about this size
 LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
 CANCELS = 2  # the version of the protocol that has Cancel and Beat
+REPORTS = 3  # and the one that has reports
 LINES = 10_000  # operations whose line in the user's program is remembered
 
 
@@ -57,6 +59,9 @@ class Transport(Protocol):
 
     async def until(self, done: Callable[[], bool]) -> None:
         """The same for programs that await."""
+
+    def look(self) -> None:
+        """Raises KeyboardInterrupt if the program must stop."""
 
     def relieve(self) -> None:
         """Lets the log of unconfirmed operations shrink below LOG, where waiting is possible."""
@@ -115,6 +120,7 @@ class Session:
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
         self._on_failure: dict[int, Failed] = {}  # compilations: their failures are reported without a request
         self._programs: set[bytes] = set()
+        self._reports = Reports()
         self.transport = carrier(self)
 
     # what users see -------------------------------------------------------------------------------------------------
@@ -124,14 +130,33 @@ class Session:
         return list(self._devices)
 
     def close(self) -> None:
-        """Ends the session; its arrays are freed on the host and can't be used any more."""
+        """Ends the session, once the programs that print have done so. Its arrays are freed on the host and can't be
+        used any more.
+        """
         if not self.closed:
+            self._finish()
             self.closed = True
             self._control.append(p.encode(p.Bye()))
             self.fail(ConnectionLost(f"the session on {self.url} is closed."))
             self.transport.close()
             if self.on_close is not None:
                 self.on_close()
+
+    async def reported(self) -> None:
+        """Returns when the programs that print have done so: `weft.effects_barrier` for programs that await."""
+        for reply in self._reporting():
+            await self.wait_async(reply)
+
+    def _reporting(self) -> list[Reply]:
+        """What programs that report values will be answered."""
+        return [reply for op in list(self._reports.reporters) if (reply := self._replies.get(op)) is not None]
+
+    def _finish(self) -> None:
+        try:
+            for reply in self._reporting():
+                self.wait(reply)
+        except BackendError:  # what became of a program, those are told who read its results
+            pass
 
     def ping(self) -> None:
         """Returns when the host has done everything up to now, and raises if the session is lost."""
@@ -143,6 +168,8 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self.cancel()
         self.close()
 
     @override
@@ -206,26 +233,43 @@ class Session:
         """The value of a reply, once it is there."""
         if not reply.done:
             self.stats.waits += 1
-            try:
-                self.transport.wait(lambda: reply.done)
-            except KeyboardInterrupt:
-                self.cancel()
-                raise
+        try:
+            while not self._delivered(reply):
+                self.transport.wait(lambda: reply.done or self._reports.ready)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
         if reply.error is not None:
             raise reply.error
         return reply.value
+
+    def _delivered(self, reply: Reply) -> bool:
+        """Calls the functions of the reports that are there; whether the reply came before or with them."""
+        done = reply.done
+        self._reports.deliver(self.transport.look)
+        if self._confirm_reports():
+            self.transport.wake()
+        return done
+
+    def _confirm_reports(self) -> bool:
+        with self._lock:
+            message = self._reports.confirm()
+            if message is not None:
+                self._control.append(p.encode(message))
+            return message is not None
 
     def cancel(self) -> None:
         """Drops all pending operations: the host drops the computations that it has not begun (one that runs on its
         device runs to its end), and no reply is awaited any more.
         """
         with self._lock:
-            for reply in self._replies.values():
-                reply.error, reply.done = (
-                    BackendError("this result is not awaited any more: the program was stopped."),
-                    True,
-                )
+            stopped = "this result is not awaited any more: the program was stopped."
+            for op, reply in self._replies.items():
+                # that a program has ended says its reply, and this one has for all who wait for its reports
+                reply.error = None if op in self._reports.reporters else BackendError(stopped)
+                reply.done = True
             self._replies.clear()
+            self._reports.cancel(self._ops)
             if self.granted is not None and self.granted.version >= CANCELS:
                 self._control.append(p.encode(p.Cancel(self._ops)))
         self.transport.wake()
@@ -234,7 +278,12 @@ class Session:
         """Returns once a reply is there, for programs that await; `wait` gives its value then."""
         if not reply.done:
             self.stats.waits += 1
-            await self.transport.until(lambda: reply.done)
+        try:
+            while not self._delivered(reply):
+                await self.transport.until(lambda: reply.done or self._reports.ready)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
 
     def new_handle(self) -> int:
         return next(self._handles)
@@ -267,6 +316,17 @@ class Session:
     def execute(self, program: int, arguments: p.Ints, results: p.Ints) -> None:
         self.operate(lambda op: p.Execute(op, program, arguments, results), line=True)
 
+    def execute_reporting(self, program: int, arguments: p.Ints, results: p.Ints, reporter: Reporter) -> Reply:
+        """`execute` of a program that reports values; the reply comes after the last report."""
+        reply = Reply()
+
+        def make(op: int) -> p.Message:
+            self._reports.reporters[op] = reporter
+            return p.ExecuteReporting(op, program, arguments, results)
+
+        self.operate(make, line=True, reply=reply)
+        return reply
+
     def release(self, handle: int) -> None:
         """Frees an array or program some time soon. Takes no lock: garbage collection calls it anywhere."""
         if self.failure is None:
@@ -296,6 +356,7 @@ class Session:
             self._confirm(first.received)
             self._sent = first.received
             self._control.clear()
+            self._reports.confirmed = 0  # the host sends again what it has not heard of
             if self.closed:
                 self._control.append(p.encode(p.Bye()))
             for reply in self._replies.values():  # the host sends replies again from their beginning
@@ -383,6 +444,10 @@ class Session:
             self._settle(message.op, message.text)
         elif isinstance(message, p.Error):
             self._error(message)
+        elif isinstance(message, p.Report):
+            self._reports.take(message)
+            if self._confirm_reports():
+                self.transport.wake()
         elif isinstance(message, p.Beat):
             pass
         elif isinstance(message, p.End):
@@ -393,6 +458,7 @@ class Session:
     def _settle(self, op: int, value: bytearray | str | None, error: Exception | None = None) -> None:
         with self._lock:
             reply = self._replies.pop(op, None)
+            self._reports.reporters.pop(op, None)
             self._control.append(p.encode(p.Settled((op,))))
         if reply is not None:
             reply.value, reply.error = value, error

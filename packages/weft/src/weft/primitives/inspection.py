@@ -1,4 +1,6 @@
-"""Inspecting the sharding of a value, also inside compiled programs, where the compiler chooses it."""
+"""Looking into compiled programs: at the sharding of a value, which the compiler chooses, and, from outside of the
+process that runs a program, at values.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,17 @@ from ..core import effects
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, map_jaxprs, subjaxprs
 from ..core.memo import memoized
 from ..core.primitive import Primitive, unsupported
-from ..core.wire import NAMES_DEVICES
+from ..core.wire import COUNT, FLAG, NAMES_DEVICES, portable
 
 if TYPE_CHECKING:
     from ..core.trace import Axis
     from ..core.types import Dims, Value
 
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, wire=NAMES_DEVICES)
-_DEBUG = frozenset([effects.debug])
+# A debug callback of a program that runs elsewhere: the operands travel, and function `number` of the process that sent
+# the program gets them. `transforms.portable.reporting` makes it, and the host puts a function of its own in its place.
+debug_report_p = Primitive("debug_report", multiple_results=True, wire=portable(number=COUNT, ordered=FLAG))
+_DEBUG, _ORDERED = frozenset([effects.debug]), frozenset([effects.ordered_debug])
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:
@@ -34,6 +39,11 @@ inspect_sharding_p.effects = lambda params: _DEBUG
 inspect_sharding_p.transpose = unsupported("inspect_sharding computes nothing, so there is nothing to transpose")
 inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
 inspect_sharding_p.reference = lambda x, *, callback: []  # a host value is on no device
+
+debug_report_p.abstract = lambda *avals, number, ordered: []
+debug_report_p.effects = lambda params: _ORDERED if params["ordered"] else _DEBUG
+_finished = unsupported("debug_report stands for a callback once all transformations are done")
+debug_report_p.jvp = debug_report_p.batch = debug_report_p.transpose = debug_report_p.reference = _finished
 
 
 @memoized

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
@@ -19,21 +20,31 @@ if TYPE_CHECKING:
     from ..core.types import Value
     from .partition import Where
 
-# Started programs with effects: for each, the object that its backend returns to wait for it.
-_running: deque[Any] = deque()
+
+class _Running(threading.local):
+    """The programs with effects that a thread has started: for each, the object that its backend returns to wait for
+    it. No thread waits for another one's, which on a host may be another client's.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: deque[Any] = deque()
+
+
+_running = _Running()
 _MOST = 64
 
 
 def started(token: Any) -> None:
     """Takes note of a program with effects; `token.block_until_ready()` waits for its end."""
-    _running.append(token)
-    while len(_running) > _MOST:
-        _running.popleft().block_until_ready()
+    tokens = _running.tokens
+    tokens.append(token)
+    while len(tokens) > _MOST:
+        tokens.popleft().block_until_ready()
 
 
 def effects_barrier() -> None:
-    """Waits until all started programs have made their callbacks and prints; raises an error that one of them
-    raised.
+    """Waits until all programs that this thread has started have made their callbacks and prints; raises an error that
+    one of them raised.
 
     Returns:
         None.
@@ -43,8 +54,8 @@ def effects_barrier() -> None:
         >>> weft.jit(lambda x: weft.debug.print("x is {}", x))(1); weft.effects_barrier()
         x is 1
     """
-    while _running:
-        _running.popleft().block_until_ready()
+    while _running.tokens:
+        _running.tokens.popleft().block_until_ready()
 
 
 atexit.register(effects_barrier)

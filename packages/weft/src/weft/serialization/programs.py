@@ -30,6 +30,7 @@ from ..base.source_info import UNKNOWN, SourceInfo
 from .binary import DeserializationError, Reader, Writer, printable
 from ..symbolic.parser import parse_dimension
 from ..symbolic.scope import SymbolicScope
+from ..core.effects import Effect, debug, ordered_debug
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
 from .portable import NotPortable, check_operands
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ..base.dtypes import ElementType
 
 MAGIC, VERSION = b"weft\x00", 1
+REPORTS = frozenset([debug, ordered_debug])  # the only effects that a program from outside may have: debug_report's
 
 
 class Limits(NamedTuple):
@@ -219,12 +221,12 @@ class _Serializer:
             w.unsigned(self.aval(var.aval) << 1 | (type(var) is DropVar))
             if type(var) is not DropVar:
                 numbers[var] = len(numbers)
-        w.unsigned(0)  # effects, which a portable program does not have
+        w.unsigned(0)  # effects: its primitive tells a reader which it has
         w.unsigned(self.line(eqn.source_info))
 
     def check(self, eqn: JaxprEqn) -> None:
         """Raises NotPortable for a program that no reader would accept."""
-        if eqn.effects:
+        if not eqn.effects <= REPORTS:
             raise NotPortable(
                 f"{eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, which a program"
                 " outside of its process can't have. Return the value instead, or leave the call out.\n  at"
@@ -491,7 +493,8 @@ class _Deserializer:
                 r.fail(f"a program of {self.equations} equations exceeds the limit of {self.limits.equations}", start)
         outvars = self.atoms(vars_)
         self.no_effects()
-        return Jaxpr([], invars, outvars, eqns), self.depth, self.equations
+        effects = frozenset[Effect]().union(*[e.effects for e in eqns])
+        return Jaxpr([], invars, outvars, eqns, effects), self.depth, self.equations
 
     def equation(self, vars_: list[Any]) -> JaxprEqn:
         r, start = self.r, self.r.at
@@ -521,6 +524,11 @@ class _Deserializer:
         eqn = JaxprEqn(invars, outvars, primitive, params, frozenset(), self.lines[line - 1] if line else UNKNOWN)
         try:
             check_parameters(eqn)
+            if primitive.effects is not None:
+                eqn = eqn.replace(effects=primitive.effects(params))
+            inner = frozenset[Effect]().union(*[j.effects for j in subjaxprs(params)])
+            if not inner <= eqn.effects <= REPORTS:
+                raise VerificationError(f"{name} has effects, or carries some, that no program from outside has there")
             carries = primitive.carries
             if carries is not None:
                 check_operands(eqn)

@@ -7,7 +7,7 @@ decomposition.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
@@ -16,6 +16,7 @@ from ..serialization.parameters import may_leave
 from ..serialization.portable import NotPortable
 from ..core.primitive import Primitive, Unsupported
 from ..base.mesh import has_several_devices
+from ..primitives.inspection import debug_report_p
 from .stage import stage_closed
 
 
@@ -27,21 +28,45 @@ def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
     Raises:
         NotPortable: for parts that exist only in this process; the message has the user's line.
     """
+    return _portable(jaxpr, None)
+
+
+class Reporting(NamedTuple):
+    """A program whose debug callbacks are reports, and the equations that they were, by number."""
+
+    jaxpr: Jaxpr
+    values: list[Any]  # that lead its arguments
+    callbacks: list[JaxprEqn]
+
+
+@memoized
+def reporting(jaxpr: Jaxpr) -> Reporting:
+    """`portable`, with reports in place of debug callbacks: their functions stay in this process.
+
+    Raises:
+        NotPortable: for other parts that exist only in this process; the message has the user's line.
+    """
+    callbacks: list[JaxprEqn] = []
+    return Reporting(*_portable(jaxpr, callbacks), callbacks)
+
+
+def _portable(jaxpr: Jaxpr, callbacks: list[JaxprEqn] | None) -> tuple[Jaxpr, list[Any]]:
     if jaxpr.constvars:
         raise ValueError(
             "a program that leaves the process takes its constants as arguments; see weft.runtime.dispatch.program_for"
         )
-    opened, consts = _Opener().open(jaxpr, ())
+    opened, consts = _Opener(callbacks).open(jaxpr, ())
     vars_ = [v for v, _ in consts.values()]
     return opened.replace(invars=[*vars_, *opened.invars]) if vars_ else opened, [c for _, c in consts.values()]
 
 
 class _Opener:
     """Takes the constants out of a program and all jaxprs that it carries. A jaxpr that is carried twice stays one
-    jaxpr.
+    jaxpr. Debug callbacks are collected in `callbacks`, unless that is None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, callbacks: list[JaxprEqn] | None) -> None:
+        self.callbacks = callbacks
         self.opened: dict[Any, Any] = {}  # (jaxpr, ids of its constants) -> result of `open`
         self.led: dict[Any, Any] = {}  # the same -> the jaxpr with its constants as leading arguments
 
@@ -77,10 +102,14 @@ class _Opener:
             if _on_one_device(eqn):
                 env.update(zip(eqn.outvars, invars))
                 continue
+            if self.callbacks is not None and eqn.primitive.name == "debug_callback":
+                made.append(self.report(eqn, self.callbacks))
+                continue
             if callable(eqn.params.get("callback")):
                 raise NotPortable(
-                    f"{eqn.primitive.name} calls a Python function, which only a backend of this process can do.\n  at"
-                    f" {eqn.source_info}"
+                    f"{eqn.primitive.name} calls a Python function, which only a backend of this process can do."
+                    " Compute it with weft's operations, or run the program here: weft.jit(…, backend='cpu') or 'wasm'."
+                    f"\n  at {eqn.source_info}"
                 )
             simpler = _simpler(eqn)
             if not may_leave(eqn.primitive) and _is_call(eqn.primitive):
@@ -92,6 +121,11 @@ class _Opener:
             else:
                 made.append(eqn)
         return made
+
+    def report(self, eqn: JaxprEqn, callbacks: list[JaxprEqn]) -> JaxprEqn:
+        callbacks.append(eqn)
+        params = {"number": len(callbacks) - 1, "ordered": eqn.params["effect"].ordered}
+        return eqn.replace(primitive=debug_report_p, params=params)
 
     def inline(
         self,
