@@ -44,7 +44,7 @@ $(PACKAGES_STAMP): web/packages.txt | $(VENV_STAMP)
 	  --python-version 3.14 --only-binary=:all: -d build/packages -r $<
 	@touch $@
 
-.PHONY: web play test-web test-runtime test-e2e browser
+.PHONY: web play test-web test-runtime test-e2e test-firefox browser firefox
 
 ##@ build
 ## web: build the playground into build/site (nothing happens when nothing has changed)
@@ -76,5 +76,14 @@ browser: $(NPM_STAMP)
 test-e2e: web browser
 	@PYTHON=$(abspath $(VENV))/bin/python $(NPM) test --silent -w @weft/e2e
 
-## test-web: both: everything about the browser side
-test-web: test-runtime test-e2e
+## test-firefox: what matters most of the page in Firefox; skipped, with a line that says so, where it is not installed
+test-firefox: web
+	@PYTHON=$(abspath $(VENV))/bin/python $(NPM) run --silent test:firefox -w @weft/e2e
+
+## test-web: all three: everything about the browser side
+test-web: test-runtime test-e2e test-firefox
+
+##@ set up
+## firefox: find a Firefox, or install Debian's
+firefox:
+	@$(NODE) tools/find-firefox.mjs --install
