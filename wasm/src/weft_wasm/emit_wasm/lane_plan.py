@@ -32,26 +32,23 @@ class LanePlan:
 
     def lanes(self, body: Sequence[Stmt]) -> int:
         """2 where a 64-bit value takes part, else 4."""
-        seen: set[Expr] = set()
-
-        def wide(e: Expr) -> bool:
-            if e in seen:
-                return False
-            seen.add(e)
-            if ITEMSIZE[e.dtype] == 8:
-                return True
-            if type(e) is Load:
-                return False  # its index is computed as a scalar
-            expanded = self.expansions.of(e)
-            return wide(expanded) if expanded is not None else any(map(wide, operands(e)))
-
+        pending: list[Expr] = []
         for s in walk(body):
             if type(s) is Declare:
-                if wide(s.init):
-                    return 2
+                pending.append(s.init)
             elif type(s) is Let or type(s) is Assign or type(s) is Store:
-                if wide(s.value):
-                    return 2
+                pending.append(s.value)
+        seen: set[Expr] = set()
+        while pending:
+            e = pending.pop()
+            if e in seen:
+                continue
+            seen.add(e)
+            if ITEMSIZE[e.dtype] == 8:
+                return 2
+            if type(e) is not Load:  # whose index is computed as a scalar
+                expanded = self.expansions.of(e)
+                pending += operands(e) if expanded is None else (expanded,)
         return 4
 
     def runs(self, s: For, extent: int, lanes: int) -> list[Run]:

@@ -130,33 +130,33 @@ class LoopInvariants:
 
     def hold_constants(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
         """The constant vectors of a loop's body: engines build a constant at every use, with three instructions."""
+        held, locals_ = self.held.constants, list[tuple[int, int]]()
         seen: set[Expr] = set()
-
-        def visit(e: Expr) -> None:
+        values = [s.value for s in walk(body) if type(s) is Let or type(s) is Assign or type(s) is Store]
+        pending: list[Expr] = values[::-1]
+        while pending:
+            e = pending.pop()
             if e in seen:
-                return
+                continue
             seen.add(e)
             if type(e) is Const:
-                if constant_key(e) not in self.held.constants:
+                key = constant_key(e)
+                if key not in held:
                     self.vectors.constant(e)
-                    self.held.constants[constant_key(e)] = local = self.fn.new_local(V128)
-                    self.fn.set(local)
-                return
+                    held[key] = self.fn.new_local(V128)
+                    self.fn.set(held[key])
+                    locals_.append((V128, held[key]))
+                held[e] = held[key]
+                continue
             expanded = self.expansions.of(e)
             if expanded is not None:
-                visit(expanded)
+                pending.append(expanded)
             elif type(e) is Select and e.rare:
-                visit(e.cond)
-                visit(e.b)
+                pending += (e.b, e.cond)
             elif type(e) is not Load:
                 shift = type(e) is Binary and e.op in ("shl", "shr")
-                for x in operands(e)[: 1 if shift else None]:
-                    visit(x)
-
-        for s in walk(body):
-            if type(s) is Let or type(s) is Assign or type(s) is Store:
-                visit(s.value)
-        return [(V128, local) for local in self.held.constants.values()]
+                pending += operands(e)[:1] if shift else operands(e)[::-1]
+        return locals_
 
     # ---- reciprocals
 

@@ -24,7 +24,7 @@ def constant_key(e: Const) -> tuple[str, str]:
 class Held:
     """The values that surrounding loops have put into locals before they began.
 
-    scalars: of expressions. splats: the same values in all lanes. constants: constant vectors. quotients: replacements
+    scalars: of expressions. splats: the same values in all lanes. constants: constant vectors, by the node too. quotients: replacements
     of divisions in the current vector loop. `enter` and `leave` are called at a loop's beginning and end.
     """
 
@@ -34,7 +34,7 @@ class Held:
         self.scalars: dict[Expr, int] = {}
         self.splats: dict[Expr, int] = {}
         self._outer: list[tuple[dict[Expr, int], dict[Expr, int]]] = []
-        self.constants: dict[tuple[str, str], int] = {}
+        self.constants: dict[tuple[str, str] | Const, int] = {}
         self.quotients: dict[Expr, Expr] = {}
 
     def enter(self) -> None:
@@ -89,21 +89,14 @@ class Shared:
         self.refs = refs = dict[Expr, int]()
         quotients, expansion = self.held.quotients, self.expansions.of
 
-        def count(e: Expr) -> None:
-            n = refs.get(e)
-            if n:
-                refs[e] = n + 1
-                return
-            refs[e] = 1
-            instead = quotients[e] if e in quotients else expansion(e)
-            if instead is not None:
-                count(instead)
-            else:
-                for x in operands(e):
-                    count(x)
-
-        for e in roots:
-            count(e)
+        pending = [*roots]
+        while pending:
+            e = pending.pop()
+            n = refs.get(e, 0)
+            refs[e] = n + 1
+            if not n:
+                instead = quotients[e] if e in quotients else expansion(e)
+                pending += operands(e) if instead is None else (instead,)
 
     def close(self) -> None:
         for kind, local in self._temporaries:

@@ -74,19 +74,21 @@ class Vectors:
         """Pushes vector number u of e."""
         if type(e) is Const:
             return self.constant(e)
-        if not self.scope.varying(e):
+        scope = self.scope
+        if not (scope.vector.varying.get(e) or scope.varying(e)):
             return self._uniform(e)
         if type(e) is Var or type(e) is Local:
-            bound = self.scope.env[e]
+            bound = scope.env[e]
             if type(bound) is list:
                 return self.fn.get(bound[u])
             self.scalars.push(e)  # the loop variable: its value in lane 0, plus 0 1 2 3
-            first = u * self.scope.vector.lanes
+            first = u * scope.vector.lanes
             self.fn.code += (
                 OP["i32x4.splat"] + OP["v128.const"] + struct.pack("<4i", *range(first, first + 4)) + OP["i32x4.add"]
             )
             return
-        local = self.shared.cache.get((e, u))
+        shared = self.shared
+        local = shared.cache.get((e, u)) if shared.cache else None
         if local is not None:
             return self.fn.get(local)
         quotients = self.held.quotients
@@ -95,9 +97,9 @@ class Vectors:
             self.push(instead, u)
         else:
             _BY_KIND[type(e)](self, e, u)
-        if self.shared.refs.get(e, 1) > 1:
-            local = self.shared.temporary(V128)
-            self.shared.cache[(e, u)] = local
+        if shared.refs.get(e, 1) > 1:
+            local = shared.temporary(V128)
+            shared.cache[(e, u)] = local
             self.fn.tee(local)
 
     def _uniform(self, e: Expr) -> None:
@@ -121,7 +123,8 @@ class Vectors:
             self.fn.tee(local)
 
     def constant(self, e: Const) -> None:
-        local = self.held.constants.get(constant_key(e))
+        held = self.held.constants
+        local = held.get(e) or held.get(constant_key(e))
         if local is not None:
             return self.fn.get(local)
         kind = CORE[e.dtype]
