@@ -146,7 +146,6 @@ class LoopInvariants:
                     held[key] = self.fn.new_local(V128)
                     self.fn.set(held[key])
                     locals_.append((V128, held[key]))
-                held[e] = held[key]
                 continue
             expanded = self.expansions.of(e)
             if expanded is not None:

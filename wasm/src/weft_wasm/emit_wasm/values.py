@@ -24,7 +24,7 @@ def constant_key(e: Const) -> tuple[str, str]:
 class Held:
     """The values that surrounding loops have put into locals before they began.
 
-    scalars: of expressions. splats: the same values in all lanes. constants: constant vectors, by the node too. quotients: replacements
+    scalars: of expressions. splats: the same values in all lanes. constants: constant vectors. quotients: replacements
     of divisions in the current vector loop. `enter` and `leave` are called at a loop's beginning and end.
     """
 
@@ -34,7 +34,7 @@ class Held:
         self.scalars: dict[Expr, int] = {}
         self.splats: dict[Expr, int] = {}
         self._outer: list[tuple[dict[Expr, int], dict[Expr, int]]] = []
-        self.constants: dict[tuple[str, str] | Const, int] = {}
+        self.constants: dict[tuple[str, str], int] = {}
         self.quotients: dict[Expr, Expr] = {}
 
     def enter(self) -> None:

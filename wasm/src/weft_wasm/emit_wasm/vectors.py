@@ -123,8 +123,7 @@ class Vectors:
             self.fn.tee(local)
 
     def constant(self, e: Const) -> None:
-        held = self.held.constants
-        local = held.get(e) or held.get(constant_key(e))
+        local = self.held.constants.get(constant_key(e))
         if local is not None:
             return self.fn.get(local)
         kind = CORE[e.dtype]
