@@ -44,7 +44,7 @@ $(PACKAGES_STAMP): web/packages.txt | $(VENV_STAMP)
 	  --python-version 3.14 --only-binary=:all: -d build/packages -r $<
 	@touch $@
 
-.PHONY: web play test-web test-runtime test-e2e test-firefox browser firefox
+.PHONY: web play test-web test-runtime test-e2e test-firefox bench-page browser firefox
 
 ##@ build
 ## web: build the playground into build/site (nothing happens when nothing has changed)
@@ -82,6 +82,11 @@ test-firefox: web
 
 ## test-web: all three: everything about the browser side
 test-web: test-runtime test-e2e test-firefox
+
+##@ measure
+## bench-page: what a visitor waits for, beside what is allowed
+bench-page: web browser
+	@PYTHON=$(abspath $(VENV))/bin/python $(NODE) bench/browser/page.mjs
 
 ##@ set up
 ## firefox: find a Firefox, or install Debian's

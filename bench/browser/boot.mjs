@@ -8,9 +8,6 @@ import { parseArgs } from "node:util";
 import { countSent } from "../../tools/web/serve.mjs";
 import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
 
-const { values: options } = parseArgs({
-  options: { site: { type: "string", default: "build/site" }, runs: { type: "string", default: "5" } },
-});
 const PROGRAM = "import weft.numpy\nweft.numpy.arange(3) + 1";
 
 /**
@@ -33,27 +30,48 @@ async function visit(context, url) {
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
 /**
- * @param {string} name
- * @param {{ first: number, ready: number }[]} visits
- * @param {number} bytes
+ * What a first visit and later ones take: milliseconds, and megabytes for each.
+ * @param {string} site
+ * @param {number} runs
  */
-function row(name, visits, bytes) {
-  const [first, ready] = [visits.map((v) => v.first), visits.map((v) => v.ready)].map((times) =>
-    median(times).toFixed(0).padStart(5),
-  );
-  const megabytes = (bytes / 1e6).toFixed(2);
-  console.log(`${name.padEnd(6)} first result ${first} ms   Python ready ${ready} ms   transferred ${megabytes} MB`);
+export function boots(site, runs) {
+  return withSite(site, async ({ server, context, url }) => {
+    const sent = countSent(server); // what caches answer costs nothing
+    await runAtOnce(context, PROGRAM);
+    const first = await visit(context, url);
+    const transferred = sent.bytes();
+    await visit(context, url); // the engine caches compiled code on the second use
+    const before = sent.bytes();
+    const later = [];
+    for (let i = 0; i < runs; i++) later.push(await visit(context, url));
+    return {
+      cold: { ...first, megabytes: transferred / 1e6 },
+      warm: {
+        first: median(later.map((v) => v.first)),
+        ready: median(later.map((v) => v.ready)),
+        megabytes: (sent.bytes() - before) / runs / 1e6,
+      },
+      later: later.map((v) => v.first),
+    };
+  });
 }
 
-await withSite(options.site, async ({ server, context, url }) => {
-  const sent = countSent(server); // what caches answer costs nothing
-  await runAtOnce(context, PROGRAM);
-  row("cold", [await visit(context, url)], sent.bytes());
-  await visit(context, url); // the engine caches compiled code on the second use
-  const before = sent.bytes();
-  const runs = Number(options.runs);
-  const warm = [];
-  for (let i = 0; i < runs; i++) warm.push(await visit(context, url));
-  row("warm", warm, (sent.bytes() - before) / runs);
-  console.log(`       ${warm.map((v) => v.first.toFixed(0)).join(" ")} ms`);
-});
+/**
+ * @param {string} name
+ * @param {{ first: number, ready: number, megabytes: number }} figures
+ */
+function row(name, { first, ready, megabytes }) {
+  const [shown, known] = [first, ready].map((ms) => ms.toFixed(0).padStart(5));
+  const size = megabytes.toFixed(2);
+  console.log(`${name.padEnd(6)} first result ${shown} ms   Python ready ${known} ms   transferred ${size} MB`);
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const { values: options } = parseArgs({
+    options: { site: { type: "string", default: "build/site" }, runs: { type: "string", default: "5" } },
+  });
+  const { cold, warm, later } = await boots(options.site, Number(options.runs));
+  row("cold", cold);
+  row("warm", warm);
+  console.log(`       ${later.map((ms) => ms.toFixed(0)).join(" ")} ms`);
+}

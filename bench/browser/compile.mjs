@@ -8,20 +8,13 @@ import fs from "node:fs";
 import { parseArgs } from "node:util";
 import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    site: { type: "string", default: "build/site" },
-    runs: { type: "string", default: "3" },
-    layers: { type: "string", default: "12" },
-  },
-});
-
 // Its host arrays need NumPy, which a page does not have; shapes are enough here.
 const source = fs
   .readFileSync(new URL("../transformer_program.py", import.meta.url), "utf8")
   .replace("import numpy as np\n", "");
 
-const program = `
+/** @param {number} layers */
+const programOf = (layers) => `
 import json, time, types
 import weft.as_jax
 import jax, jax.numpy as jnp
@@ -38,7 +31,7 @@ width = model.WIDTH
 layer = {"norm1": matrix(width), "qkv": matrix(width, 3 * width), "out": matrix(width, width), "norm2": matrix(width),
          "up": matrix(width, 4 * width), "down": matrix(4 * width, width)}
 params = {"embedding": matrix(model.VOCABULARY, width), "positions": matrix(model.LENGTH, width),
-          "layers": [layer] * ${Number(options.layers)}, "norm": matrix(width)}
+          "layers": [layer] * ${layers}, "norm": matrix(width)}
 times = [clock()]
 traced = model.step.trace(params, jax.ShapeDtypeStruct((model.BATCH, model.LENGTH), jnp.int32))
 times.append(clock())
@@ -68,22 +61,42 @@ const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length
 /** @param {number} seconds */
 const ms = (seconds) => (1e3 * seconds).toFixed(seconds < 0.1 ? 1 : 0);
 
-await withSite(options.site, async ({ context, url }) => {
-  await runAtOnce(context, program);
+/**
+ * Medians: seconds for tracing and compiling the step, and for the first call of each operation; its size.
+ * @param {string} site
+ * @param {number} runs
+ * @param {number} layers
+ */
+export async function compiling(site, runs, layers) {
   /** @type {Figures[]} */
   const results = [];
-  for (let i = 0; i < Number(options.runs); i++) {
-    const { page, text } = await visitToEnd(context, url, 120_000);
-    results.push(JSON.parse(text.trim().split("\n").at(-1) ?? ""));
-    await page.close();
-  }
+  await withSite(site, async ({ context, url }) => {
+    await runAtOnce(context, programOf(layers));
+    for (let i = 0; i < runs; i++) {
+      const { page, text } = await visitToEnd(context, url, 120_000);
+      results.push(JSON.parse(text.trim().split("\n").at(-1) ?? ""));
+      await page.close();
+    }
+  });
   const [one] = results;
   if (!one) throw new Error("--runs 0: give a number above 0");
   /** @param {(figures: Figures) => number} pick */
   const of = (pick) => median(results.map(pick));
-  const times = `trace ${ms(of((r) => r.trace))} ms   compile ${ms(of((r) => r.compile))} ms`;
-  const size = `${one.kernels} kernels, ${one.bytes} bytes of code`;
+  const first = Object.keys(one.first).map((name) => /** @type {const} */ ([name, of((r) => r.first[name] ?? NaN)]));
+  return { ...one, trace: of((r) => r.trace), compile: of((r) => r.compile), first: Object.fromEntries(first) };
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const { values: options } = parseArgs({
+    options: {
+      site: { type: "string", default: "build/site" },
+      runs: { type: "string", default: "3" },
+      layers: { type: "string", default: "12" },
+    },
+  });
+  const found = await compiling(options.site, Number(options.runs), Number(options.layers));
+  const times = `trace ${ms(found.trace)} ms   compile ${ms(found.compile)} ms`;
+  const size = `${found.kernels} kernels, ${found.bytes} bytes of code`;
   console.log(`transformer step, ${options.layers} layers: ${times}   ${size}`);
-  for (const name of Object.keys(one.first))
-    console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name] ?? NaN))} ms`);
-});
+  for (const [name, seconds] of Object.entries(found.first)) console.log(`first ${name.padEnd(8)} ${ms(seconds)} ms`);
+}

@@ -7,15 +7,9 @@
 import { parseArgs } from "node:util";
 import { digitsProgram, runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    site: { type: "string", default: "build/site" },
-    runs: { type: "string", default: "3" },
-    steps: { type: "string", default: "2000" },
-  },
-});
-
-const program = digitsProgram(`
+/** @param {number} steps */
+const programOf = (steps) =>
+  digitsProgram(`
 import json, time
 import weft, weft.numpy as jnp
 from weft import random
@@ -35,7 +29,7 @@ times.append(clock())
 state, value = digits.step(state, key, *train_set)
 value.block_until_ready()
 times.append(clock())
-for _ in range(${Number(options.steps)}):
+for _ in range(${steps}):
     state, value = digits.step(state, key, *train_set)
 value.block_until_ready()
 times.append(clock())
@@ -46,7 +40,7 @@ lowered.compile()
 times.append(clock())
 trace, compiled, first, steps, _, found = (b - a for a, b in zip(times, times[1:]))
 print(json.dumps({"trace": trace, "compile": compiled, "first": first, "found": found,
-                  "rate": ${Number(options.steps)} / steps}))
+                  "rate": ${steps} / steps}))
 `);
 
 /** @typedef {Record<"trace" | "compile" | "first" | "found" | "rate", number>} Figures */
@@ -54,20 +48,41 @@ print(json.dumps({"trace": trace, "compile": compiled, "first": first, "found": 
 /** @param {number[]} values */
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
-await withSite(options.site, async ({ context, url }) => {
-  await runAtOnce(context, program);
+/**
+ * Medians: seconds for tracing and compiling the step, its first call, and its compilation at a later visit; steps in a
+ * second.
+ * @param {string} site
+ * @param {number} runs
+ * @param {number} steps
+ */
+export async function digits(site, runs, steps) {
   /** @type {Figures[]} */
   const results = [];
-  for (let i = 0; i < Number(options.runs); i++) {
-    const { page, text } = await visitToEnd(context, url);
-    results.push(JSON.parse(text.trim().split("\n").at(-1) ?? ""));
-    await page.close();
-  }
-  /** @type {(name: keyof Figures, scale?: number) => number} */
-  const of = (name, scale = 1) => scale * median(results.map((result) => result[name]));
-  const again = results.slice(1).map(({ found }) => 1e3 * found); // the first visit compiles
-  const [trace, compile] = [of("trace", 1e3), of("compile", 1e3)].map((ms) => ms.toFixed(0));
-  console.log(`trace ${trace} ms   compile ${compile} ms   first call ${of("first", 1e3).toFixed(1)} ms`);
-  if (again.length) console.log(`compile, at a later visit ${median(again).toFixed(1)} ms`);
-  console.log(`${of("rate").toFixed(0)} steps/s`);
-});
+  await withSite(site, async ({ context, url }) => {
+    await runAtOnce(context, programOf(steps));
+    for (let i = 0; i < runs; i++) {
+      const { page, text } = await visitToEnd(context, url);
+      results.push(JSON.parse(text.trim().split("\n").at(-1) ?? ""));
+      await page.close();
+    }
+  });
+  /** @type {(name: keyof Figures) => number} */
+  const of = (name) => median(results.map((result) => result[name]));
+  const again = results.slice(1).map(({ found }) => found); // the first visit compiles
+  return { trace: of("trace"), compile: of("compile"), first: of("first"), rate: of("rate"), found: median(again) };
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const { values: options } = parseArgs({
+    options: {
+      site: { type: "string", default: "build/site" },
+      runs: { type: "string", default: "3" },
+      steps: { type: "string", default: "2000" },
+    },
+  });
+  const found = await digits(options.site, Number(options.runs), Number(options.steps));
+  const [trace, compile] = [found.trace, found.compile].map((seconds) => (1e3 * seconds).toFixed(0));
+  console.log(`trace ${trace} ms   compile ${compile} ms   first call ${(1e3 * found.first).toFixed(1)} ms`);
+  if (!Number.isNaN(found.found)) console.log(`compile, at a later visit ${(1e3 * found.found).toFixed(1)} ms`);
+  console.log(`${found.rate.toFixed(0)} steps/s`);
+}
