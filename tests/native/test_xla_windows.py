@@ -15,6 +15,8 @@ from platforms import need
 
 need("cpu")
 from conftest_native import values
+import weft
+from weft import lax
 from weft.base import dtypes
 from weft.base.avals import shaped
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
@@ -256,3 +258,20 @@ def test_rng_bit_generator(backend, algorithm):
         algorithm=algorithm,
     )
     assert np.array_equal(again[1], bits)
+
+
+@pytest.mark.parametrize(
+    "window", [dict(padding=((0, 0), (1, 2))), dict(padding="SAME", base_dilation=(1, 2))], ids=str
+)
+@pytest.mark.parametrize("init", [0.0, 2.0])
+def test_what_padding_is_filled_with_counts(window, init):
+    """XLA passes over padding of its own, which shows where the initial value is no identity; and its simplifier makes
+    that of a pad before the windows, unless something stands between them (its older emitters drop that).
+    """
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    f = lambda x: lax.reduce_window(x, np.float32(init), lambda a, b: a + b + 0.0, (1, 3), (1, 2), **window)
+    with weft.default_device(weft.devices("reference")[0]):
+        want = np.asarray(weft.jit(f)(x))
+    with weft.default_device(weft.devices("cpu")[0]):
+        got = weft.jit(f, compiler_options={"xla_cpu_use_fusion_emitters": True})(x)
+    np.testing.assert_array_equal(got, want)

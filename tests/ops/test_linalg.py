@@ -13,6 +13,7 @@ import weft
 import weft.numpy as jnp
 from weft import lax
 from weft.decompositions import factorise
+from weft.primitives.linalg import cholesky_p
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,23 @@ def test_lu(dtype):
         close(linalg.lu_pivots_to_permutation(jnp.asarray(pivots), m), perm, dtype)
 
 
-@pytest.mark.parametrize("platform", under_test("cpu", "wasm", "webgpu", "reference"))
+EVERYWHERE = under_test("cpu", "wasm", "webgpu", "reference")
+
+
+@pytest.mark.parametrize("platform", EVERYWHERE)
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+def test_nothing_is_left_above_a_factor(batch, platform):
+    """LAPACK leaves its operand there, and XLA says nothing of it."""
+    a = random((*batch, 4, 4), "float32")
+    spd = a @ mH(a) + 5 * np.eye(4, dtype=np.float32)
+    with on(platform):
+        factor = np.asarray(weft.jit(cholesky_p.bind)(spd))
+        failed = np.asarray(weft.jit(cholesky_p.bind)(-spd))
+    close(factor, np.linalg.cholesky(spd), "float32")
+    assert (np.triu(factor, 1) == 0).all() and np.isnan(failed).all()
+
+
+@pytest.mark.parametrize("platform", EVERYWHERE)
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
 def test_the_rows_of_a_batch_of_any_rank(batch, platform):
     a = random((*batch, 4, 4), "float32")

@@ -151,8 +151,16 @@ def _cholesky(b, ins, outs, x):
     elif b.platform in GPUS:
         out, code = solver_call(b, "potrf", [x], ins, [aval, info], rank, [(0, 0)], lower=True)
     else:
-        return b.op("stablehlo.cholesky", [x], b.type(aval), {"lower": b.bool_attr(True)})
-    return unless(b, info_is(b, "EQ", code, info), out, aval)
+        return lower_part(b, b.op("stablehlo.cholesky", [x], b.type(aval), {"lower": b.bool_attr(True)}), aval)
+    return unless(b, info_is(b, "EQ", code, info), lower_part(b, out, aval), aval)
+
+
+def lower_part(b, x, aval):
+    """Zeros above the diagonal, where a kernel leaves what it was given: a program from elsewhere may read them."""
+    *_, row, column = range(len(aval.shape))
+    rows, columns = (b.iota(aval.shape, d, dtypes.int32) for d in (row, column))
+    below = b.compare("GE", rows, columns, shaped(aval.shape, dtypes.int32))
+    return b.select(below, x, b.splat(0, aval.dtype, aval.shape), aval.shape, aval.dtype)
 
 
 @rule("cholesky_update")

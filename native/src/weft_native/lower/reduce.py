@@ -179,6 +179,8 @@ def _reduce_windows(
         config = [(lo, hi, gap - 1) for (lo, hi), gap in zip(padding, gaps)]
         shape = [dilated(n, gap) + lo + hi for n, gap, (lo, hi) in zip(avals[0].shape, gaps, padding)]
         xs = [b.pad(x, start, config, shape, a.dtype) for x, start, a in zip(xs, starts, avals)]
+        if ordered and any(c != (0, 0, 0) for c in config):
+            xs = list(b.ops("stablehlo.optimization_barrier", xs, [b.tensor(shape, a.dtype) for a in avals], {}))
         padding, base_dilation = ((0, 0),) * rank, None
     scalars = [b.tensor((), a.dtype) for a in avals]
     return b.ops(
@@ -214,7 +216,14 @@ for _name in ("sum", "max", "min"):
 def _reduce_window(b, ins, outs, *operands, jaxpr, consts=(), **window):
     n = len(operands) // 2
     return _reduce_windows(
-        b, operands[:n], ins[:n], operands[n:], [b.type(a) for a in outs], lambda *args: b.inline(jaxpr, args), **window
+        b,
+        operands[:n],
+        ins[:n],
+        operands[n:],
+        [b.type(a) for a in outs],
+        lambda *args: b.inline(jaxpr, args),
+        **window,
+        ordered=True,
     )
 
 
