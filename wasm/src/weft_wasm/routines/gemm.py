@@ -50,6 +50,7 @@ SHARED_COLUMNS = 4  # panels of columns that a thread takes at once
 # rows that may each be in a different page and be read repeatedly: the processor's translation buffers hold this many
 KNOWN_PAGES = 1024
 IN_A_LINE = 2  # panels of columns that a line of the cache holds
+STREAMED = 1 << 20  # bytes of columns: more of them come from memory when they are packed
 KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
 
 _T = TypeVar("_T")
@@ -179,7 +180,7 @@ class _Packed:
     def __init__(
         self, name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str, t: Tile
     ) -> None:
-        self.name, self.batch, self.dtype, self.unroll, self.nr = name, batch, dtype, t.unroll, t.nr
+        self.name, self.batch, self.dtype, self.nr = name, batch, dtype, t.nr
         self.bi, self.ks, self.ip = (Var(s) for s in ("b", "ks", "ip"))
         self.slices = _ceil_div(k, t.kc)
         even = k % self.slices == 0
@@ -205,6 +206,8 @@ class _Packed:
         self.in_place = even and (self.few or self.blocks > 1 or n <= NARROW) and _is_row(a, dtype)
         # the first panel of rows packs the columns that it reads
         self.fill = self.few and even and n % t.nr == 0 and _is_row(b, dtype)
+        # a longer body of the loop over terms pays where the columns come from memory
+        self.unroll = t.unroll if self.fill and k * n * ITEMSIZE[dtype] > STREAMED else min(t.unroll, 2)
         # all terms of some columns before the next, as nothing is packed for a slice
         self.across = self.few and self.in_place and k <= KNOWN_PAGES
         self.row_blocks = (
