@@ -38,6 +38,14 @@ const asked = (requests: string[]): string[] =>
 
 const lines = (...all: string[]): string => all.join("\n");
 
+/** Runs a program whose packages come from the index, and lets them. */
+async function installing(playground: Playground, source: string, state = "Done on Wasm"): Promise<string> {
+  await playground.run(source);
+  await playground.page.getByRole("button", { name: "Install" }).click();
+  await expect(playground.page.locator("#state")).toHaveText(state);
+  return (await playground.output.textContent()) ?? "";
+}
+
 test("an import loads what the lock file has for it, dependencies included, with progress", async ({
   playground,
   page,
@@ -85,8 +93,9 @@ test("einops and jaxtyping, which the site serves, work on weft's arrays", async
 
 test("what is in no lock file comes from the index, and %pip install works", async ({ playground, requests }) => {
   await playground.open();
-  expect(await playground.runToEnd("import colours\nprint(colours.names)")).toBe("['red']\n");
-  expect(await playground.runToEnd("%pip install -q shapes jax[cuda]\nimport shapes\nprint(shapes.sides)")).toBe("4\n");
+  expect(await installing(playground, "import colours\nprint(colours.names)")).toBe("['red']\n");
+  const pip = "%pip install -q shapes jax[cuda]\nimport shapes\nprint(shapes.sides)";
+  expect(await installing(playground, pip)).toBe("4\n");
   expect(requests.filter((url) => url.includes("/simple/jax"))).toEqual([]);
   expect(await playground.runToEnd("!pip install -r all.txt", "Failed")).toContain("a page can't do '-r'");
 });
@@ -113,11 +122,110 @@ test("what can't be had says why where it is imported, and a program that catche
     "except ImportError as error: print(error)",
     "print(importlib.util.find_spec('nothing_such'))",
   );
-  expect(await playground.runToEnd(caught)).toMatch(
+  expect(await installing(playground, caught)).toMatch(
     /^No module named 'nothing_such': the package index gave no answer for 'nothing[-_]such'.*\nNone\n$/,
   );
   const own = "open('mine.py', 'w').write('a = 5')\nimport mine\nprint(mine.a)";
   expect(await playground.runToEnd(own)).toBe("5\n");
+});
+
+test("the reader is asked before anything comes from the index, and each document remembers", async ({
+  playground,
+  page,
+  requests,
+}) => {
+  await playground.open();
+  const offer = page.getByRole("group", { name: "Packages to install" });
+  const [host, index] = [new URL(page.url()).host, () => requests.filter((url) => url.includes("/simple/"))];
+  const source = lines(
+    "try: import colours",
+    "except ImportError as error: print(error)",
+    "else: print(colours.names)",
+  );
+
+  await playground.run(source);
+  await expect(offer).toContainText(`This program asks for colours from ${host}. This site does not keep it`);
+  await expect(page.locator("#state")).toHaveText("Waiting for your answer");
+  await offer.getByRole("button", { name: "Don’t" }).click();
+  await expect(page.locator("#state")).toHaveText("Done on Wasm");
+  await expect(playground.output).toHaveText(
+    `No module named 'colours': you chose not to install 'colours' from ${host}. Run again to be asked\n`,
+  );
+  expect(index()).toEqual([]);
+
+  expect(await installing(playground, source)).toBe("['red']\n"); // it is asked again
+  expect(index()).not.toEqual([]);
+  expect(await playground.runToEnd(source)).toBe("['red']\n"); // it is there
+
+  // A later visit: this document was answered, another one was not.
+  await page.reload();
+  await expect(page.locator("#state")).toHaveText("Ready");
+  await page.locator("#run").click();
+  await expect(page.locator("#state")).toHaveText("Done on Wasm");
+  await expect(playground.output).toHaveText("['red']\n");
+  await page.reload();
+  await expect(page.locator("#state")).toHaveText("Ready");
+  await playground.menu("New script");
+  await playground.run(source);
+  await expect(offer).toBeVisible();
+  await page.locator("#stop").click();
+  await expect(page.locator("#state")).toHaveText("Stopped");
+  await expect(offer).toHaveCount(0);
+  expect(await playground.runToEnd("1 + 1")).toBe("2\n");
+});
+
+test("an answer goes with no link, and a frame asks for itself", async ({ playground, page }) => {
+  await playground.open();
+  const offer = page.getByRole("group", { name: "Packages to install" });
+  await installing(playground, "import colours\nprint(colours.names)");
+  await page.locator("#share").click();
+  await expect(page).toHaveURL(/#doc=/);
+  const link = page.url();
+  await page.goto(`${new URL(link).origin}/favicon.svg`);
+  await page.goto(link);
+  await expect(page.locator("#state")).toHaveText("Ready");
+  await page.locator("#run").click();
+  await expect(offer).toBeVisible();
+
+  await page.goto(`${new URL(link).origin}/favicon.svg`);
+  await page.goto(link.replace("#", "?embed#"));
+  const run = page.getByRole("button", { name: "Run" });
+  await run.click();
+  await offer.getByRole("button", { name: "Don’t" }).click();
+  await expect(page.locator("#state")).toHaveText("Failed");
+  await run.click();
+  await offer.getByRole("button", { name: "Install" }).click();
+  await expect(page.locator("#state")).toHaveText("Done on Wasm");
+  await expect(page.locator(".output")).toHaveText("['red']\n");
+});
+
+test("several packages are asked for at once, those that the site has are not", async ({ playground, page }) => {
+  await playground.open();
+  const offer = page.getByRole("group", { name: "Packages to install" });
+  const host = new URL(page.url()).host;
+  const source = lines(
+    "%pip install shapes einops https://wheels.example/deep-1.0-py3-none-any.whl",
+    "import einops, colours",
+    "print('here')",
+  );
+  await playground.run(source);
+  await expect(offer.locator("p")).toHaveText(
+    `This program asks for colours and shapes from ${host}; ` +
+      "https://wheels.example/deep-1.0-py3-none-any.whl from wheels.example. " +
+      "This site does not keep them; installed code runs in this page, as the program does.",
+  );
+  await page.setViewportSize({ width: 375, height: 700 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await offer.getByRole("button", { name: "Don’t" }).focus();
+  await page.keyboard.press("Enter");
+  await expect(page.locator("#state")).toHaveText("Failed");
+  await expect(playground.output).toContainText(
+    "%pip install shapes: not installed, as you chose. Run again to be asked",
+  );
+  await expect(playground.output).toContainText("No module named 'colours': you chose not to install 'colours'");
+  await expect(playground.output).not.toContainText("here");
+  expect(await playground.runToEnd("%pip install einops\nimport einops\nprint(einops.__version__)")).toBe("0.8.2\n");
 });
 
 test("Stop ends the wait for a package that never arrives, and other programs run", async ({

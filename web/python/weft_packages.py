@@ -171,6 +171,19 @@ def _requirements(text: str, place: tuple[str, int, int, str]) -> list[str]:
     return [word for word in named if re.split(r"[^\w.-]", word)[0].lower() not in STANDS_FOR]
 
 
+def distribution(name: str) -> str:
+    """The package of the index that has a module."""
+    return DISTRIBUTIONS.get(name, name)
+
+
+def decline(names: str, requirements: str, source: str) -> None:
+    """Notes that the reader does not want what modules and `%pip install` lines ask for (lists in JSON)."""
+    for requirement in loads(requirements):
+        print(f"%pip install {requirement}: not installed, as you chose. Run again to be asked", file=sys.stderr)
+    for name in loads(names):
+        explain(name, f"you chose not to install {distribution(name)!r} from {source}. Run again to be asked")
+
+
 async def install_from_index(names: str, requirements: str, index: str) -> None:
     """Installs what modules and `%pip install` lines ask for (lists in JSON) from the package index.
 
@@ -189,10 +202,10 @@ async def install_from_index(names: str, requirements: str, index: str) -> None:
     for name in loads(names):
         if _find(name) is not None:
             continue
-        distribution = DISTRIBUTIONS.get(name, name)
+        package = distribution(name)
         try:
-            await micropip.install(distribution)
-            explain(name, "" if _find(name) else f"the package {distribution!r} of the index has no such module")
+            await micropip.install(package)
+            explain(name, "" if _find(name) else f"the package {package!r} of the index has no such module")
         except Exception as error:
             explain(name, _why(error))
 

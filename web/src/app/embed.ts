@@ -7,7 +7,9 @@
 import type { Document } from "../documents/model.js";
 import { fromFragment, toFragment } from "../documents/share.js";
 import { showSource } from "../editor/index.js";
+import type { RunOptions } from "../kernel/protocol.js";
 import { Python } from "../kernel/python.js";
+import { PageConsents } from "../notebook/consents.js";
 import { backendOf, KernelRunner } from "../notebook/kernel_runner.js";
 import { NotebookView } from "../notebook/notebook.js";
 import { useRenderers } from "../notebook/renderers.js";
@@ -67,10 +69,11 @@ function python(): Python {
   return started;
 }
 
-const runner = new KernelRunner(python, new StatusWatcher(python, status), () => {
+const runOptions = (): RunOptions => {
   const { backend, x64 } = shown!.options;
   return { backend: backendOf(backend, started?.info ?? null), url: "", token: "", x64 };
-});
+};
+const runner = new KernelRunner(python, new StatusWatcher(python, status), runOptions, new PageConsents());
 
 function show(opened: Document): void {
   view?.dispose();

@@ -118,6 +118,7 @@ function measure(backend: Backend, { python, desk, status, options }: Inspecting
         },
         clear: () => (text = ""),
         input: () => python().giveLine(""),
+        consent: () => python().consent(false), // the program has run, and its reader was asked
         done: ended,
       },
     );

@@ -7,6 +7,7 @@ import { KernelRunner } from "../notebook/kernel_runner.js";
 import { useRenderers } from "../notebook/renderers.js";
 import { manual, useManual } from "../output/manual.js";
 import { byId } from "./dom.js";
+import { DocumentConsents } from "./consents.js";
 import { Desk } from "./desk.js";
 import { EmbedDialog } from "./embed_dialog.js";
 import { Examples } from "./examples.js";
@@ -107,7 +108,8 @@ const options = (): RunOptions => ({
   x64: desk.open?.options.x64 ?? false,
   inspected: !byId("inspector").hidden,
 });
-const runner = new KernelRunner(() => python, new StatusWatcher(() => python, status), options);
+const consents = new DocumentConsents(() => desk.open?.id ?? "");
+const runner = new KernelRunner(() => python, new StatusWatcher(() => python, status), options, consents);
 
 const desk = new Desk({
   parent: byId("document"),

@@ -21,6 +21,10 @@ export class StatusWatcher implements Watcher {
     this.status.show("Running", "busy");
   }
 
+  asking(): void {
+    this.status.show("Waiting for your answer", "busy");
+  }
+
   output(): void {
     if (!performance.getEntriesByName("weft:first-output").length) performance.mark("weft:first-output");
   }

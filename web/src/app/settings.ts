@@ -1,6 +1,6 @@
 /** The reader's settings, stored if the browser permits it; the page works without them. */
 
-export type Key = "theme" | "backend" | "host" | "token" | "document" | "visited";
+export type Key = "theme" | "backend" | "host" | "token" | "document" | "visited" | "packages";
 
 /** A token is a secret: it lives as long as the tab. Which document is open may differ from tab to tab. */
 const IN_TAB: ReadonlySet<Key> = new Set(["token", "document"]);

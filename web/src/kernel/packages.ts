@@ -3,19 +3,30 @@
  * lock file does not name from the package index.
  */
 import type { PyodideAPI } from "pyodide";
+import type { Wanted } from "./protocol.js";
 
 /** Python's side: the functions of web/python/weft_packages.py. */
 interface Finder {
   install(inLock: string[]): void;
   examine(source: string): string;
   explain(name: string, reason: string): void;
+  /** The package of the index that has a module. */
+  distribution(name: string): string;
+  decline(names: string, requirements: string, source: string): void;
   install_from_index: { callPromising(names: string, requirements: string, index: string): Promise<void> };
   install_wheel: { callPromising(name: string, data: unknown): Promise<string> };
 }
 
 type Progress = (what: string, loaded: number, total: number) => void;
+/** Asks the reader whether to install packages that no lock file has. */
+type Ask = (wanted: Wanted[]) => Promise<boolean>;
 
 const INSTALLER = "micropip";
+/** Where micropip looks, unless the site names an index. */
+const INDEX = "pypi.org";
+
+/** A name as lock files have it. */
+const normal = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");
 
 export class Packages {
   private readonly finder: Finder;
@@ -30,6 +41,7 @@ export class Packages {
     private readonly base: string,
     private readonly index: string,
     private readonly progress: Progress,
+    private readonly ask: Ask,
   ) {
     for (const [name, { imports }] of Object.entries(this.lock)) {
       for (const each of imports) this.byImport.set(each, name);
@@ -68,8 +80,21 @@ export class Packages {
 
   private async get(missing: string[], requirements: string[]): Promise<void> {
     const listed = missing.filter((name) => this.byImport.has(name));
-    const others = missing.filter((name) => !this.byImport.has(name));
+    let others = missing.filter((name) => !this.byImport.has(name));
     await this.load(listed.map((name) => this.byImport.get(name)!));
+    const foreign = requirements.filter((each) => !(normal(each) in this.lock));
+    const wanted = [...others.map((name) => this.finder.distribution(name)), ...foreign].map((each) =>
+      this.place(each),
+    );
+    if (wanted.length && !(await this.ask(wanted))) {
+      this.finder.decline(
+        JSON.stringify(others),
+        JSON.stringify(foreign),
+        [...new Set(wanted.map(({ from }) => from))].join(", "),
+      );
+      others = [];
+      requirements = requirements.filter((each) => !foreign.includes(each));
+    }
     if (!others.length && !requirements.length) return;
     await this.load([INSTALLER]);
     this.progress(`Asking the package index for ${[...requirements, ...others].join(", ")}`, 0, 0);
@@ -78,6 +103,13 @@ export class Packages {
       JSON.stringify(requirements),
       this.index,
     );
+  }
+
+  /** Where a requirement comes from: an address, or the index. */
+  private place(requirement: string): Wanted {
+    const address = /(?:^|@\s*)(https?:\/\/\S+)$/.exec(requirement)?.[1];
+    const url = URL.parse(address ?? this.index);
+    return { name: requirement, from: url?.host ?? INDEX };
   }
 
   /** Packages with all their missing dependencies, each with the package that requires it. */

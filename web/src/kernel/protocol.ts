@@ -118,12 +118,25 @@ export interface FileMessage {
   data: ArrayBuffer;
 }
 
+/** A package that is in no lock file of the site, and the host that it would come from. */
+export interface Wanted {
+  name: string;
+  from: string;
+}
+
+/** Whether to install the packages that a "consent" asked about. */
+export interface ConsentMessage {
+  type: "consent";
+  install: boolean;
+}
+
 /** Ends a program that waits for something; `signals` interrupts one that computes. */
 export interface StopMessage {
   type: "stop";
 }
 
-export type ToWorker = BootMessage | ExecuteMessage | StopMessage | AskMessage | WidgetMessage | FileMessage;
+export type ToWorker =
+  BootMessage | ExecuteMessage | StopMessage | AskMessage | WidgetMessage | FileMessage | ConsentMessage;
 
 export interface ProgramError {
   type: string;
@@ -187,6 +200,8 @@ export type FromWorker =
   | { type: "clear"; run: number; wait: boolean }
   /** `input()` waits for a line, which goes into `signals`. */
   | { type: "input"; run: number }
+  /** The run needs packages that no lock file has; it waits for a `ConsentMessage`. */
+  | { type: "consent"; run: number; wanted: Wanted[] }
   /** A file was taken, or, with a problem, it was not. */
   | { type: "file"; name: string; problem: string }
   | { type: "answer"; question: number; json: string }

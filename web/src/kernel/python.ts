@@ -8,6 +8,7 @@ import type {
   ReadyMessage,
   RunOptions,
   ToWorker,
+  Wanted,
 } from "./protocol.js";
 import type { Signals } from "./signals.js";
 
@@ -20,6 +21,8 @@ export interface RunEvents {
   clear(wait: boolean): void;
   /** The program waits for a line: answer with `giveLine`. */
   input(): void;
+  /** The program imports packages that only the package index has: answer with `consent`. */
+  consent(wanted: Wanted[]): void;
   done(message: DoneMessage): void;
 }
 
@@ -108,6 +111,10 @@ export class Python {
       grace: setTimeout(() => this.restart(), GRACE_MS),
     };
     this.interrupt();
+  }
+
+  consent(install: boolean): void {
+    this.send({ type: "consent", install });
   }
 
   giveLine(line: string): void {
@@ -259,7 +266,7 @@ export class Python {
 
 function tell(
   events: RunEvents,
-  message: Extract<FromWorker, { type: "output" | "display" | "clear" | "input" }>,
+  message: Extract<FromWorker, { type: "output" | "display" | "clear" | "input" | "consent" }>,
 ): void {
   switch (message.type) {
     case "output":
@@ -270,6 +277,8 @@ function tell(
       return events.clear(message.wait);
     case "input":
       return events.input();
+    case "consent":
+      return events.consent(message.wanted);
   }
 }
 

@@ -19,6 +19,7 @@ import type {
   ReadyMessage,
   SiteConfig,
   ToWorker,
+  Wanted,
   WidgetMessage,
 } from "./protocol.js";
 import { Signals } from "./signals.js";
@@ -59,6 +60,8 @@ let run = 0;
 let running = false;
 /** Ends the wait for packages. */
 let endWait: (() => void) | null = null;
+/** Takes the reader's answer about packages. */
+let consent: ((install: boolean) => void) | null = null;
 let signals: Signals | null = null;
 let isolating = false;
 const queue = new OutputQueue<"stdout" | "stderr">((stream, text) => {
@@ -185,9 +188,9 @@ async function boot(message: BootMessage): Promise<Booted> {
     bootMs: performance.now() - started,
   });
   const index = site.index === null ? "" : new URL(site.index, base).href;
-  const packages = new Packages(pyodide, `${base}packages/`, index, (what, loaded, total) => {
+  const progress = (what: string, loaded: number, total: number): void =>
     post({ type: "progress", what, loaded, total });
-  });
+  const packages = new Packages(pyodide, `${base}packages/`, index, progress, askReader);
   return { pyodide, kernel, page, packages, site, base, fetched: new Set() };
 }
 
@@ -209,6 +212,12 @@ function give(pyodide: PyodideAPI, name: string, data: ArrayBuffer): void {
   const bytes = pyodide.toPy(new Uint8Array(data));
   state.give(name, bytes.tobytes());
   bytes.destroy();
+}
+
+/** Asks the reader of the run, who may also stop it. */
+function askReader(wanted: Wanted[]): Promise<boolean> {
+  post({ type: "consent", run, wanted });
+  return new Promise((resolve) => (consent = resolve));
 }
 
 /** Loads what the program imports; false if it was stopped meanwhile. Interrupts would break an installation. */
@@ -260,6 +269,7 @@ async function execute(current: Booted, message: ExecuteMessage): Promise<void> 
 /** Ends a waiting program; a computing one is interrupted through the signals instead. */
 function stop({ kernel }: Booted): void {
   endWait?.();
+  consent?.(false);
   if (!running) return;
   kernel.cancel();
 }
@@ -312,6 +322,8 @@ function receive(current: Booted, message: Exclude<ToWorker, BootMessage>): void
       return void ask(current, message);
     case "widget":
       return void widget(current, message);
+    case "consent":
+      return consent?.(message.install);
     case "file":
       return void take(current, message);
   }

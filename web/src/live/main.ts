@@ -9,6 +9,7 @@ import { loadIndex, type LanguageIndex } from "../editor/index.js";
 import { bootWorker } from "../kernel/boot.js";
 import type { SiteData } from "../kernel/protocol.js";
 import { Python } from "../kernel/python.js";
+import { PageConsents } from "../notebook/consents.js";
 import { useRenderers } from "../notebook/renderers.js";
 import { View, type Surroundings } from "./view.js";
 import { onColours } from "../output/colours.js";
@@ -20,6 +21,7 @@ class PageCells implements Cells, Surroundings {
   private readonly views = new Set<View>();
   private readonly counts = new Map<string, number>();
   private hasRun = false;
+  readonly consents = new PageConsents();
 
   constructor(
     private readonly base: string,

@@ -1,6 +1,7 @@
 /** One cell: its editor, its output, and its runs. */
 import type { CellHost, RunEvent } from "@weft/cell/contract";
 import { createEditor, showSource, type Editor, type LanguageIndex } from "../editor/index.js";
+import type { Consents } from "../notebook/consents.js";
 import type { Bundle, DoneMessage, RunOptions } from "../kernel/protocol.js";
 import type { Python } from "../kernel/python.js";
 import { backendOf, KernelRunner } from "../notebook/kernel_runner.js";
@@ -12,6 +13,7 @@ export interface Surroundings {
   python(): Python;
   /** Python, if it can answer questions. */
   readonly ready: Python | null;
+  readonly consents: Consents;
   index(): Promise<LanguageIndex>;
   count(session: string): { number: number; fresh: boolean };
   inSession(host: CellHost): View[];
@@ -122,6 +124,7 @@ export class View {
     const watcher = {
       waiting: () => host.say(python.info ? "Waiting" : "Starting Python", "busy"),
       started: () => host.say("Running", "busy"),
+      asking: () => host.say("Waiting for your answer", "busy"),
       output: (stream: string, text: string) => {
         if (stream === "stdout" && this.text_.length < MOST_TEXT) this.text_ += text;
       },
@@ -134,7 +137,7 @@ export class View {
       },
     };
     const options = () => ({ backend: backendOf(host.backend, python.info), url: "", token: "", x64: host.x64 });
-    return new KernelRunner(() => python, watcher, options, host.session);
+    return new KernelRunner(() => python, watcher, options, page.consents, host.session);
   }
 }
 

@@ -1,7 +1,8 @@
 /** The output of a run, in order: text, values, errors. It is collected, and shown once for each frame. */
 import { DARK_SVG, type Output } from "../documents/outputs.js";
-import type { Bundle, ProgramError } from "../kernel/protocol.js";
+import type { Bundle, ProgramError, Wanted } from "../kernel/protocol.js";
 import { failure } from "./failure.js";
+import { offer } from "./offer.js";
 import { Text, type Stream } from "./text.js";
 import { choose, type Renderer } from "./values.js";
 
@@ -114,9 +115,19 @@ export class OutputArea {
     this.flush();
   }
 
-  /** Takes away the field of `ask`, if the program waits no longer. */
+  /** Asks whether to install packages that the site does not keep. */
+  offer(wanted: readonly Wanted[], answer: (install: boolean) => void): void {
+    const box = offer(wanted, answer);
+    this.later(() => {
+      this.append(box);
+      box.scrollIntoView({ block: "nearest" });
+    });
+    this.flush();
+  }
+
+  /** Takes away what `ask` and `offer` show, if the program waits no longer. */
   endAsk(): void {
-    this.element.querySelector("form.ask")?.remove();
+    this.element.querySelector("form.ask, .offer")?.remove();
   }
 
   /** Shows pending output without waiting for the next frame. */
