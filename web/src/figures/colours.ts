@@ -121,31 +121,35 @@ export interface Theme {
   legible: readonly [number, number];
 }
 
+/** The variables of a theme's colours, and what stands for each where a page has it not. */
+const COLOURS: [name: string, otherwise: string][] = [
+  ["--surface", "Canvas"],
+  ["--ink", "CanvasText"],
+  ["--dim", "GrayText"],
+  ["--line", "#8884"],
+  ...Array.from({ length: 8 }, (_, k): [string, string] => [`--figure-${k + 1}`, "#3c50bd"]),
+];
+
 /** Colours as the element sees them now: of the day or of the night. */
 export function readTheme(element: Element): Theme {
   const probe = document.createElement("span");
   probe.hidden = true;
+  // As a colour of an element, light-dark() and var() are worked out: for all of them at once, which frames of an
+  // animation have the time for.
+  const probes = COLOURS.map(([name, otherwise]) => {
+    const each = document.createElement("span");
+    each.style.color = `var(${name}, ${otherwise})`;
+    return each;
+  });
+  probe.append(...probes);
   element.append(probe);
-  const style = getComputedStyle(probe);
-  // as a colour of the probe, light-dark() and var() are worked out
-  const colour = (name: string, otherwise: string): string => {
-    probe.style.color = `var(${name}, ${otherwise})`;
-    return style.color;
-  };
-  const surface = colour("--surface", "Canvas");
-  const [r, g, b] = rgbOf(surface);
-  const theme: Theme = {
-    ink: colour("--ink", "CanvasText"),
-    dim: colour("--dim", "GrayText"),
-    line: colour("--line", "#8884"),
-    surface,
-    // within quotation marks already where it becomes an attribute
-    font: style.fontFamily.replaceAll('"', "'"),
-    series: Array.from({ length: 8 }, (_, k) => colour(`--figure-${k + 1}`, "#3c50bd")),
-    legible: r + g + b < 384 ? [0.3, 1] : [0, 0.88],
-  };
+  const [surface, ink, dim, line, ...series] = probes.map((each) => getComputedStyle(each).color);
+  // within quotation marks already where it becomes an attribute
+  const font = getComputedStyle(probe).fontFamily.replaceAll('"', "'");
   probe.remove();
-  return theme;
+  const [r, g, b] = rgbOf(surface!);
+  const legible = r + g + b < 384 ? ([0.3, 1] as const) : ([0, 0.88] as const);
+  return { ink: ink!, dim: dim!, line: line!, surface: surface!, font, series, legible };
 }
 
 /** A colour that a program has named, or the next of the theme. */

@@ -10,6 +10,7 @@ import type { Layout, Window } from "./layout.js";
 import { say } from "./marks.js";
 import { exported, option, Scene, type Charts } from "./panel.js";
 import { Pointer } from "./pointer.js";
+import { Sheets } from "./rasters.js";
 import { readSpec, SpecError, type Figure, type FigureSpec, type Numbers, type Points } from "./spec.js";
 
 export { SpecError, type FigureSpec } from "./spec.js";
@@ -54,6 +55,7 @@ class PanelView {
   private readonly plot = create("div", "figure-plot");
   private readonly canvas = create("div");
   private readonly note = create("p", "figure-note");
+  private readonly sheets = new Sheets();
   private pointer: Pointer | null = null;
   private chart: ECharts | null = null;
   private scene: Scene | null = null;
@@ -102,7 +104,9 @@ class PanelView {
     this.layout = scene.place(this.window, { width, height, top: 0, ratio });
     this.chart ??= library.init(this.canvas, null, { renderer: "canvas", width, height, devicePixelRatio: ratio });
     if (this.chart.getWidth() !== width || this.chart.getHeight() !== height) this.chart.resize({ width, height });
-    this.chart.setOption(option(scene, this.layout, this.window ?? scene.whole(), ratio), { notMerge: true });
+    this.sheets.begin();
+    const shown = this.window ?? scene.whole();
+    this.chart.setOption(option(scene, this.layout, shown, ratio, this.sheets), { notMerge: true });
     this.pointer ??= this.point();
     this.pointer.drawn();
   }

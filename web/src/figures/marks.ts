@@ -2,7 +2,7 @@
 import { colourAt, isLight, rgbOf, table, type Theme } from "./colours.js";
 import { rings } from "./contours.js";
 import { linePath, type Projection, type View } from "./geometry.js";
-import { drawDots, drawRaster, mapRange, shareOf, type Edges, type Raster } from "./rasters.js";
+import { drawDots, drawRaster, mapRange, shareOf, type Edges, type Raster, type Sheets } from "./rasters.js";
 import { format, fromScale, isEmpty, onScale, rangeOf, union, type Range } from "./scales.js";
 import type { Axis, Bar, Contour, HeatMap, Image, Mark, Numbers, PanelSpec, Quiver, Scatter } from "./spec.js";
 import { FONT_SIZE, textWidth } from "./text.js";
@@ -23,13 +23,14 @@ export type Shape =
   | { type: "text"; x: number; y: number; text: string; fill: string; size: number };
 
 /**
- * Drawing options of a mark that are not part of its description: its colour, and the number of dots for each
- * pixel.
+ * Drawing options of a mark that are not part of its description: its colour, the number of dots for each pixel, and
+ * canvases for pictures.
  */
 export interface Paint {
   colour: string;
   theme: Theme;
   ratio: number;
+  sheets: Sheets;
 }
 
 /** The extent of a mark. A tight mark fills the axes to their ends; the low end of a mark from zero is the axis. */
@@ -330,8 +331,8 @@ export function annotationSize(mark: HeatMap, view: View, theme: Theme): number 
   return size >= LEAST_FONT_SIZE ? size : null;
 }
 
-function drawPicture(mark: Image | HeatMap, view: View, { ratio, theme }: Paint): Shape[] {
-  const canvas = drawRaster(rasterOf(mark, view.x.scale, view.y.scale), view, ratio);
+function drawPicture(mark: Image | HeatMap, view: View, { ratio, theme, sheets }: Paint): Shape[] {
+  const canvas = drawRaster(rasterOf(mark, view.x.scale, view.y.scale), view, ratio, sheets);
   const shapes: Shape[] = canvas ? [{ type: "picture", canvas }] : [];
   if (mark.kind !== "heatmap" || !mark.annotate) return shapes;
   const size = annotationSize(mark, view, theme);

@@ -4,7 +4,7 @@ import { seriesColour, type Theme } from "./colours.js";
 import { place, wholeWindow, type Bar, type Layout, type Room, type Window } from "./layout.js";
 import type { View } from "./geometry.js";
 import { annotationSize, draw, lostOnLog, type Shape } from "./marks.js";
-import { drawBar } from "./rasters.js";
+import { drawBar, Sheets } from "./rasters.js";
 import type { Mark, PanelSpec } from "./spec.js";
 import { FONT_SIZE, LINE_HEIGHT, textWidth } from "./text.js";
 
@@ -221,6 +221,7 @@ export function option(
   layout: Layout,
   window: Window,
   ratio: number,
+  sheets: Sheets,
   above: Element[] = [],
 ): EChartsCoreOption {
   const { theme } = scene;
@@ -265,7 +266,7 @@ export function option(
     height,
     outerBoundsMode: "none",
   });
-  const paint = (mark: Mark) => ({ colour: scene.colourOf(mark), theme, ratio });
+  const paint = (mark: Mark) => ({ colour: scene.colourOf(mark), theme, ratio, sheets });
   const series = scene.marks.map((mark) =>
     custom(0, window, true, () => draw(mark, view, paint(mark)).map((shape) => element(shape, theme, layout))),
   );
@@ -303,6 +304,6 @@ export function exported(
     height,
     ...(form === "canvas" ? { devicePixelRatio: ratio } : {}),
   });
-  chart.setOption(option(scene, layout, window ?? scene.whole(), ratio, above.children));
+  chart.setOption(option(scene, layout, window ?? scene.whole(), ratio, new Sheets(), above.children));
   return { chart, height };
 }

@@ -60,73 +60,147 @@ function lookup(edges: Edges, axis: Projection, from: number, size: number, coun
   return found;
 }
 
-/** Writes red, green, blue and opacity of one cell. */
-type Sample = (row: number, column: number, into: Float64Array) => void;
+/** Red, green, blue and opacity in a word, as images have them. */
+const packed = (r: number, g: number, b: number, opacity: number): number =>
+  ((opacity << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
-function sampler({ pixels: { data, shape }, map }: Raster): Sample {
-  const [, width = 0, channels] = shape;
+/** The colour of a cell, from its number. */
+function colourOfCell({ pixels: { data, shape }, map }: Raster): (cell: number) => number {
   if (map) {
-    const [range, colours] = [mapRange(map, data), table(map.name)];
-    return (row, column, into) => {
-      const share = shareOf(range, data[row * width + column]!);
-      if (Number.isNaN(share)) return void into.fill(0);
-      const at = 3 * Math.round(255 * share);
-      into[0] = colours[at]!;
-      into[1] = colours[at + 1]!;
-      into[2] = colours[at + 2]!;
-      into[3] = 255;
+    const [{ low, high }, colours] = [mapRange(map, data), table(map.name)];
+    const words = new Uint32Array(257); // the last is the colour of NaN, which has none
+    for (let k = 0; k < 256; k++) words[k] = packed(colours[3 * k]!, colours[3 * k + 1]!, colours[3 * k + 2]!, 255);
+    if (high === low) {
+      return (cell) => {
+        const share = shareOf({ low, high }, data[cell]!);
+        return words[Number.isNaN(share) ? 256 : Math.round(255 * share)]!;
+      };
+    }
+    const scale = 255 / (high - low);
+    return (cell) => {
+      const at = (data[cell]! - low) * scale;
+      return words[at >= 0 ? (at < 255 ? Math.round(at) : 255) : at < 0 ? 0 : 256]!;
     };
   }
-  const factor = data instanceof Uint8Array ? 1 : 255;
-  return (row, column, into) => {
-    const at = (row * width + column) * channels!;
-    for (let k = 0; k < 4; k++) into[k] = k < channels! ? Math.min(Math.max(data[at + k]! * factor || 0, 0), 255) : 255;
+  const channels = shape[2]!;
+  if (data instanceof Uint8Array) {
+    return (cell) => {
+      const at = cell * channels;
+      return packed(data[at]!, data[at + 1]!, data[at + 2]!, channels === 4 ? data[at + 3]! : 255);
+    };
+  }
+  const byte = (value: number): number => Math.round(Math.min(Math.max(255 * value || 0, 0), 255));
+  return (cell) => {
+    const at = cell * channels;
+    const opacity = channels === 4 ? byte(data[at + 3]!) : 255;
+    return packed(byte(data[at]!), byte(data[at + 1]!), byte(data[at + 2]!), opacity);
   };
 }
 
+/** The colours of cells that are seen by several pixels are computed once. */
+function memoized(colourOf: (cell: number) => number, cells: number, pixels: number): (cell: number) => number {
+  if (2 * cells > pixels) return colourOf;
+  const all = new Uint32Array(cells);
+  for (let cell = 0; cell < cells; cell++) all[cell] = colourOf(cell);
+  return (cell) => all[cell]!;
+}
+
 /** The part of a picture that a panel shows, a pixel for each of the screen; null where nothing can be seen. */
-export function drawRaster(raster: Raster, view: View, ratio: number): HTMLCanvasElement | null {
+export function drawRaster(raster: Raster, view: View, ratio: number, sheets: Sheets): HTMLCanvasElement | null {
   const { area } = view;
   const [width, height] = [Math.round(area.width * ratio), Math.round(area.height * ratio)];
   if (width < 1 || height < 1) return null;
   const columns = lookup(raster.columns, view.x, area.x, area.width, width);
   const rows = lookup(raster.rows, view.y, area.y, area.height, height);
   const image = new ImageData(width, height);
-  const [sample, one, sum] = [sampler(raster), new Float64Array(4), new Float64Array(4)];
-  // A pixel of the screen inside one cell needs one sample; equal rows of such pixels are copied.
-  const single = (found: Int32Array, k: number) => found[k * SAMPLES] === found[k * SAMPLES + SAMPLES - 1];
-  for (let y = 0; y < height; y++) {
-    const whole = single(rows, y);
-    const target = y * width * 4;
-    if (whole && y > 0 && single(rows, y - 1) && rows[y * SAMPLES] === rows[(y - 1) * SAMPLES]) {
-      image.data.copyWithin(target, target - width * 4, target);
-      continue;
-    }
-    for (let x = 0; x < width; x++) {
-      const [down, across] = [whole ? 1 : SAMPLES, single(columns, x) ? 1 : SAMPLES];
-      let opacity = 0;
-      sum.fill(0);
-      for (let i = 0; i < down; i++) {
-        for (let j = 0; j < across; j++) {
-          const [row, column] = [rows[y * SAMPLES + i]!, columns[x * SAMPLES + j]!];
-          if (row < 0 || column < 0) continue;
-          sample(row, column, one);
-          for (let k = 0; k < 3; k++) sum[k]! += one[k]! * one[3]!;
-          opacity += one[3]!;
-        }
-      }
-      const at = target + 4 * x;
-      for (let k = 0; k < 3; k++) image.data[at + k] = opacity ? Math.round(sum[k]! / opacity) : 0;
-      image.data[at + 3] = Math.round(opacity / (down * across));
-    }
-  }
-  return toCanvas(image);
+  drawCells(raster, columns, rows, new Uint32Array(image.data.buffer));
+  return toCanvas(image, sheets.next());
 }
 
-function toCanvas(image: ImageData): HTMLCanvasElement {
-  const canvas = document.createElement("canvas");
-  canvas.width = image.width;
-  canvas.height = image.height;
+/**
+ * Fills the pixels of an image, whose columns and rows have these samples each: a pixel is their mean. Pixels of one
+ * row of cells are averaged along it once, for all rows of pixels that have samples there.
+ */
+export function drawCells(raster: Raster, columns: Int32Array, rows: Int32Array, words: Uint32Array): void {
+  const [width, height] = [columns.length / SAMPLES, rows.length / SAMPLES];
+  const stride = raster.pixels.shape[1] ?? 0;
+  const colourOf = memoized(colourOfCell(raster), (raster.pixels.shape[0] ?? 0) * stride, words.length);
+  // of each pixel red, green and blue times opacity, and opacity, summed over the samples along x
+  const lines = Array.from({ length: SAMPLES }, () => ({ row: -2, sums: new Float32Array(4 * width) }));
+  let oldest = 0;
+
+  const lineOf = (row: number): Float32Array => {
+    for (const line of lines) if (line.row === row) return line.sums;
+    const line = lines[oldest]!;
+    oldest = (oldest + 1) % SAMPLES;
+    line.row = row;
+    const { sums } = line;
+    for (let x = 0, at = 0; x < width; x++, at += 4) {
+      let r = 0;
+      let g = 0;
+      let b = 0;
+      let opacity = 0;
+      let before = -1;
+      let word = 0;
+      for (let j = x * SAMPLES; j < (x + 1) * SAMPLES && row >= 0; j++) {
+        const column = columns[j]!;
+        if (column < 0) continue;
+        if (column !== before) word = colourOf(row * stride + column);
+        before = column;
+        const weight = word >>> 24;
+        r += (word & 255) * weight;
+        g += ((word >>> 8) & 255) * weight;
+        b += ((word >>> 16) & 255) * weight;
+        opacity += weight;
+      }
+      sums[at] = r;
+      sums[at + 1] = g;
+      sums[at + 2] = b;
+      sums[at + 3] = opacity;
+    }
+    return sums;
+  };
+
+  for (let y = 0; y < height; y++) {
+    const target = y * width;
+    const at = y * SAMPLES;
+    let same = y > 0;
+    for (let i = 0; i < SAMPLES && same; i++) same = rows[at + i] === rows[at + i - SAMPLES];
+    if (same) {
+      words.copyWithin(target, target - width, target);
+      continue;
+    }
+    const [a, b, c] = [lineOf(rows[at]!), lineOf(rows[at + 1]!), lineOf(rows[at + 2]!)];
+    for (let x = 0, k = 0; x < width; x++, k += 4) {
+      const opacity = a[k + 3]! + b[k + 3]! + c[k + 3]!;
+      if (opacity === 0) continue;
+      const share = 1 / opacity;
+      const red = ((a[k]! + b[k]! + c[k]!) * share + 0.5) | 0;
+      const green = ((a[k + 1]! + b[k + 1]! + c[k + 1]!) * share + 0.5) | 0;
+      const blue = ((a[k + 2]! + b[k + 2]! + c[k + 2]!) * share + 0.5) | 0;
+      words[target + x] = packed(red, green, blue, Math.round(opacity / (SAMPLES * SAMPLES)));
+    }
+  }
+}
+
+/** Canvases for the pictures of a panel, used again in its next drawing: a new one for each frame takes its time. */
+export class Sheets {
+  private readonly canvases: HTMLCanvasElement[] = [];
+  private used = 0;
+
+  /** The panel is drawn anew. */
+  begin(): void {
+    this.used = 0;
+  }
+
+  next(): HTMLCanvasElement {
+    return (this.canvases[this.used++] ??= document.createElement("canvas"));
+  }
+}
+
+function toCanvas(image: ImageData, canvas = document.createElement("canvas")): HTMLCanvasElement {
+  if (canvas.width !== image.width) canvas.width = image.width;
+  if (canvas.height !== image.height) canvas.height = image.height;
   canvas.getContext("2d")!.putImageData(image, 0, 0);
   return canvas;
 }
@@ -152,7 +226,7 @@ export function drawDots(
     const x = Math.round((points[2 * k]! - area.x) * ratio - 0.5);
     const y = Math.round((points[2 * k + 1]! - area.y) * ratio - 0.5);
     const [r, g, b] = colourOf(k);
-    const word = ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    const word = packed(r, g, b, 255);
     for (const [dx, dy] of offsets) {
       if (x + dx >= 0 && x + dx < width && y + dy >= 0 && y + dy < height) words[(y + dy) * width + x + dx] = word;
     }
