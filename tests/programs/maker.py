@@ -26,7 +26,7 @@ NESTS = (
     "vmap",
 )
 DERIVATIVES = ("grad", "jvp", "linearize")  # control flow of a kind: functions of functions inside of programs
-OTHERS = ("counted",)
+OTHERS = ("counted", "layers")
 FORMS: tuple[tuple[str, ...], ...] = (
     (),
     ("jvp",),

@@ -151,6 +151,12 @@ HELPERS = {
             lax.fori_loop(0, count, body, 0)
             return ref[...]
         """),
+    "in_turn": textwrap.dedent("""\
+        def in_turn(fun, times, xs):
+            for _ in range(times):
+                xs = fun(*xs)
+            return xs
+        """),
     "with_vjp": textwrap.dedent("""\
         def with_vjp(fun, forward, backward, **more):
             fun = weft.custom_vjp(fun)

@@ -183,6 +183,20 @@ def fori(m: Maker) -> None:
     )
 
 
+def layers(m: Maker) -> None:
+    """A function applied several times in turn, and not by a loop: equal parts of one program."""
+    values = carry(m)
+    n = len(values)
+    body = m.block(types(values), types(values), gives=(n,))
+    m.emit_all(
+        f"in_turn({{f0}}, {m.rng.choice((2, 3, 4))}, {row(0, n)})",
+        *values,
+        types=types(values),
+        bounds=bounds(types(values)),
+        blocks=[body],
+    )
+
+
 def cond(m: Maker) -> None:
     values, out = operands(m, m.rng.randint(0, 2)), results(m)
     blocks = [m.block(types(values), out, gives=(len(out),)) for _ in range(2)]
@@ -389,6 +403,7 @@ KINDS: dict[str, Callable[[Maker], None]] = {
     "counted": counted,
     "while": while_,
     "fori": fori,
+    "layers": layers,
     "cond": cond,
     "switch": switch,
     "map": map_,
