@@ -404,6 +404,25 @@ def test_the_host_hears_of_no_more_than_there_is_room_for(monkeypatch):
     assert seen == [bytes([n] * 4) for n in range(1, 4)]
 
 
+def test_a_program_without_results_fails_where_it_is_waited_for():
+    with host_here("reference", session_bytes=3 << 20) as running, weft.remote.connect(running.url, token=TOKEN) as s:
+        x = weft.device_put(np.zeros(1 << 18, np.float32), s.devices()[0])
+        weft.jit(lambda x: weft.debug.callback(lambda *v: None, *[x] * 4))(x)
+        with pytest.raises(LimitError, match="a report takes"):
+            weft.effects_barrier()
+
+
+def test_an_error_of_a_function_does_not_keep_a_session_open(host):
+    def fails(v):
+        raise KeyError("at the end")
+
+    session = host.connect(default=True)
+    weft.jit(lambda x: weft.debug.callback(fails, x))(1.0)
+    with pytest.raises(KeyError, match="at the end"):
+        session.close()
+    assert session.closed and weft.default_backend() != "remote"
+
+
 def test_literals_are_reported_too(session, capsys):
     weft.jit(lambda: weft.debug.print("{} {}", 1, 2.5))()
     assert lines(capsys) == ["1 2.5"]

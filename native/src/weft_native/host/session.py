@@ -475,28 +475,28 @@ class HostSession:
     def _do_begin(self) -> None:
         self.busy_since = time.monotonic()
 
-    def _do_execute(self, m: p.Execute | p.ExecuteReporting) -> None:
+    def _do_execute(self, m: p.Execute | p.ExecuteReporting) -> Failed | None:
+        """The failure, if it failed."""
+        failed = None
         try:
             outs: Sequence[Stored | Failed] = self._execute(m)
         except ProtocolError:
             raise
         except _Inherited as e:
-            outs = [e.failed] * len(m.results)
+            failed = e.failed
         except Exception as e:
-            outs = [self._failed(m.op, e)] * len(m.results)
-        for handle, value in zip(m.results, outs):
+            failed = self._failed(m.op, e)
+        for handle, value in zip(m.results, outs if failed is None else [failed] * len(m.results)):
             self._define(handle, value)
+        return failed
 
     def _do_execute_reporting(self, m: p.ExecuteReporting) -> None:
         self.reports.op = m.op
-        self._do_execute(m)
-        try:
-            for handle in m.results:
-                self._value(handle)
-        except _Inherited as e:
-            self._fail_op(m.op, e.failed)
-        else:
+        failed = self._do_execute(m)
+        if failed is None:
             self.tell(self.reply, m.op, Answer(p.Ready(m.op)))
+        else:
+            self._fail_op(m.op, failed)
 
     def _do_cancel(self, m: p.Execute | p.ExecuteReporting | p.Fetch | p.Wait) -> None:
         """An operation that the client did not want any more before it began."""

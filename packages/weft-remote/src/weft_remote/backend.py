@@ -261,8 +261,9 @@ class Running:
         self.session, self.reply = session, reply
 
     def block_until_ready(self) -> None:
-        """Returns when all its values were reported."""
-        self.session.wait(self.reply)
+        """Returns when all its values were reported, or nobody can be told any more since the session was closed."""
+        if not self.session.closed:
+            self.session.wait(self.reply)
 
 
 def _reporter(callbacks: Sequence[JaxprEqn]) -> Reporter | None:

@@ -133,8 +133,11 @@ class Session:
         """Ends the session, once the programs that print have done so. Its arrays are freed on the host and can't be
         used any more.
         """
-        if not self.closed:
+        if self.closed:
+            return
+        try:
             self._finish()
+        finally:
             self.closed = True
             self._control.append(p.encode(p.Bye()))
             self.fail(ConnectionLost(f"the session on {self.url} is closed."))
@@ -155,7 +158,7 @@ class Session:
         try:
             for reply in self._reporting():
                 self.wait(reply)
-        except BackendError:  # what became of a program, those are told who read its results
+        except RuntimeError:  # those who read a program's results are told; a page may be unable to wait
             pass
 
     def ping(self) -> None:
