@@ -244,6 +244,11 @@ test("a page exports programs too", async ({ playground }) => {
   ];
   const listed = `[${names.map((name) => `'${name}'`).join(", ")}] b'\\x00asm' 12\n`;
   expect(await playground.runToEnd(program)).toContain(listed);
+  const both = program.replace('path="site")', 'path="both", target="auto")').replace(/site/g, "both");
+  const gpu = ["package.json", "scale.bin", "scale.d.ts", "scale.html", "scale.js", "scale.wasm", "scale.webgpu.weft"];
+  const runtime = ["weft-gpu.d.ts", "weft-gpu.js", "weft-page.js", "weft.d.ts"];
+  const more = `[${[...gpu, ...runtime].map((name) => `'${name}'`).join(", ")}] b'\\x00asm' 12\n`;
+  expect(await playground.runToEnd(both)).toContain(more);
 });
 
 // ---- A host on loopback ----
