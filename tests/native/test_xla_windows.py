@@ -275,3 +275,17 @@ def test_what_padding_is_filled_with_counts(window, init):
     with weft.default_device(weft.devices("cpu")[0]):
         got = weft.jit(f, compiler_options={"xla_cpu_use_fusion_emitters": True})(x)
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("extremum,worst", [(lax.max, -np.inf), (lax.min, np.inf)], ids=["max", "min"])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+def test_windows_of_nothing_but_the_worst_have_a_derivative_too(extremum, worst, padding):
+    """Where a window starts is none of its elements: forwards and backwards, the first of them is chosen."""
+    x = np.array([worst, worst, worst, 1.0, worst, worst], np.float32)
+    f = lambda x: lax.reduce_window(x, np.float32(worst), extremum, (2,), (1,), padding)
+    with weft.default_device(weft.devices("reference")[0]):
+        want = np.asarray(weft.jacfwd(f)(x))
+    with weft.default_device(weft.devices("cpu")[0]):
+        np.testing.assert_array_equal(weft.jacfwd(f)(x), want)
+        np.testing.assert_array_equal(weft.jacrev(f)(x), want)
+    assert want.sum() == len(want)

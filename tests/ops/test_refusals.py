@@ -5,12 +5,19 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.primitives.sort import top_k_p
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_complex_numbers_have_no_order(name):
     with pytest.raises(TypeError, match=f"{name} does not accept dtype complex64"):
         weft.make_jaxpr(lambda x: getattr(lax, name)(x, 0, np.int32))(jnp.ones(3, "complex64"))
+
+
+def test_nor_has_one_of_them_the_largest():
+    """A program from elsewhere may ask for it: XLA could not compile that."""
+    with pytest.raises(TypeError, match="top_k does not accept dtype complex64"):
+        weft.make_jaxpr(lambda x: top_k_p.bind(x, k=2, axis=0))(jnp.ones(3, "complex64"))
 
 
 @pytest.mark.parametrize("decompose", [lax.linalg.cholesky, lax.linalg.eig, lax.linalg.eigh, lax.linalg.schur])

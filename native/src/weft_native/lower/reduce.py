@@ -153,6 +153,13 @@ def _window_attributes(
     }
 
 
+def _padded(b, xs, avals, starts, padding, base_dilation):
+    """(The arrays with their starts in gaps and borders, their shape)"""
+    config = [(lo, hi, gap - 1) for (lo, hi), gap in zip(padding, base_dilation)]
+    shape = [dilated(n, gap) + lo + hi for n, gap, (lo, hi) in zip(avals[0].shape, base_dilation, padding)]
+    return [b.pad(x, start, config, shape, a.dtype) for x, start, a in zip(xs, starts, avals)], shape
+
+
 def _reduce_windows(
     b,
     xs,
@@ -165,22 +172,21 @@ def _reduce_windows(
     padding,
     base_dilation=None,
     window_dilation=None,
-    ordered=False,
+    counted=False,
 ):
-    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `ordered` if the order of the
-    elements matters.
+    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `counted` if padding counts, which
+    XLA passes over.
 
     Padding that removes elements is applied before: XLA's simplifier ignores it if a window is one element, and ends
-    the process. So is any padding if the order matters: XLA visits padded windows in another order.
+    the process.
     """
     rank = len(padding)
-    if ordered or any(p < 0 for pair in padding for p in pair):
-        gaps = base_dilation or (1,) * rank
-        config = [(lo, hi, gap - 1) for (lo, hi), gap in zip(padding, gaps)]
-        shape = [dilated(n, gap) + lo + hi for n, gap, (lo, hi) in zip(avals[0].shape, gaps, padding)]
-        xs = [b.pad(x, start, config, shape, a.dtype) for x, start, a in zip(xs, starts, avals)]
-        if ordered and any(c != (0, 0, 0) for c in config):
-            xs = list(b.ops("stablehlo.optimization_barrier", xs, [b.tensor(shape, a.dtype) for a in avals], {}))
+    edges = [p for pair in padding for p in pair]
+    counted = counted and (any(edges) or any(gap > 1 for gap in base_dilation or ()))
+    if counted or any(p < 0 for p in edges):
+        xs, shape = _padded(b, xs, avals, starts, padding, base_dilation or (1,) * rank)
+        if counted:  # else XLA's simplifier makes it the windows' own
+            xs = b.ops("stablehlo.optimization_barrier", xs, [b.tensor(shape, a.dtype) for a in avals])
         padding, base_dilation = ((0, 0),) * rank, None
     scalars = [b.tensor((), a.dtype) for a in avals]
     return b.ops(
@@ -223,29 +229,38 @@ def _reduce_window(b, ins, outs, *operands, jaxpr, consts=(), **window):
         [b.type(a) for a in outs],
         lambda *args: b.inline(jaxpr, args),
         **window,
-        ordered=True,
+        counted=True,
     )
 
 
 @rule("select_and_gather_add")
 def _select_and_gather_add(b, ins, outs, tangents, operand, *, select_prim, **window):
-    """Windows of pairs: each tangent goes with its element, and the first of equal elements wins."""
-    aval, carried = shaped((), ins[1].dtype), shaped((), ins[0].dtype)
+    """Windows of three: each tangent goes with its element, and the first of equal elements wins. The third says that
+    this is an element, and not where a window starts, which wins against none.
+    """
+    aval, carried, flag = shaped((), ins[1].dtype), shaped((), ins[0].dtype), shaped((), dtypes.bool_)
     worst = (lowest if select_prim == "ge" else highest)(aval.dtype)
+    starts = [b.splat(worst, aval.dtype), b.splat(0, carried.dtype), b.splat(False, flag.dtype)]
+    window, avals = dict(window), [ins[1], ins[0]]
+    xs, shape = _padded(b, [operand, tangents], avals, starts, window.pop("padding"), window.pop("base_dilation"))
 
-    def pick(x, s, y, t):
-        wins = b.compare(select_prim.upper(), x, y, aval)
-        return [b.select(wins, x, y, (), aval.dtype), b.select(wins, s, t, (), carried.dtype)]
+    def pick(x, s, f, y, t, g):
+        wins = b.op("stablehlo.and", [b.compare(select_prim.upper(), x, y, aval), f], b.type(flag))
+        return [
+            b.select(wins, x, y, (), aval.dtype),
+            b.select(wins, s, t, (), carried.dtype),
+            b.op("stablehlo.or", [f, g], b.type(flag)),
+        ]
 
     return _reduce_windows(
         b,
-        [operand, tangents],
-        [ins[1], ins[0]],
-        [b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
-        [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])],
+        [*xs, b.splat(True, flag.dtype, shape)],
+        [*avals, flag],
+        starts,
+        [b.tensor(outs[0].shape, a.dtype) for a in (aval, carried, flag)],
         pick,
         **window,
-        ordered=True,
+        padding=((0, 0),) * len(shape),
     )[1]
 
 

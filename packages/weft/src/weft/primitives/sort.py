@@ -15,7 +15,7 @@ from ..base.errors import type_error
 from ..base.host import np
 from .gather import GatherDimensionNumbers, GatherScatterMode, gather
 from .linear import broadcast_to_axis, expand_dims, moveaxis, zeros
-from .rules import shape_of
+from .rules import check_kind, shape_of
 from .shape import iota, rev, slice_
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ top_k_p = Primitive("top_k", multiple_results=True, basic=False, wire=portable(k
 
 
 def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+    check_kind("top_k", x, "biuf")
     if not 0 <= axis < len(x.shape) or not 0 <= k <= x.shape[axis]:
         raise ValueError(f"top_k: k={k} must lie between 0 and the size of axis {axis} of shape {x.shape}.")
     shape = tuple(k if d == axis else n for d, n in enumerate(x.shape))
