@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { expect, test as base, type Page } from "@playwright/test";
+import { violations } from "../fixtures/axe.js";
 import { python, root } from "../fixtures/weft.js";
 import { close, serve } from "../../tools/web/serve.mjs";
 
@@ -285,6 +286,22 @@ test("the page says what runs the program, and why it is not WebGPU", async ({ p
   const listed = execFileSync(python, ["-m", "zipfile", "-l", await (await download).path()], { encoding: "utf8" });
   for (const file of ["wide.wasm", "weft-gpu.js", "weft-gpu.d.ts", "weft.d.ts", "weft-page.js"])
     expect(listed).toContain(`wide/${file}`);
+});
+
+test("the page of a program for WebGPU alone says what is missing, and waits for nothing", async ({
+  page,
+  exports,
+}) => {
+  await open(page, `${exports}collatz.html`, "no adapter");
+  await expect(page.locator("#status")).toHaveText(
+    "collatz does not run on WebGPU: the browser has WebGPU, but no adapter for it; use a browser and a machine that " +
+      'have it, or export the program with target="auto"',
+  );
+  await expect(page.locator(".waiting")).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Run" })).toBeDisabled();
+  await page.setViewportSize({ width: 375, height: 700 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375);
+  expect(await violations(page, "exported program for WebGPU")).toEqual([]);
 });
 
 test("the declarations of a program for WebGPU type-check, and refuse what it does", async ({ exports: _ }) => {

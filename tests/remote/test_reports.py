@@ -1,6 +1,7 @@
 """debug.print and debug.callback in programs of a host: the operands travel, the functions stay with the client."""
 
 import hashlib
+import random
 import subprocess
 import sys
 import threading
@@ -14,12 +15,13 @@ import weft.remote
 from hosts import TOKEN, host_here, run_host
 from proxy import Proxy
 from raw import Raw
+from refusals import deliberate, origin
 from test_strange_hosts import WELCOME
 from test_strange_hosts import host as strange
 from weft import export, lax
 from weft.base.avals import shaped
 from weft.core.carries import Runs
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
 from weft.export import artifact
 from weft.primitives.inspection import debug_report_p
 from weft.runtime.dispatch import program_for
@@ -27,6 +29,7 @@ from weft.serialization.binary import DeserializationError
 from weft.serialization.portable import NotPortable
 from weft.serialization.programs import deserialize, serialize
 from weft.transforms.portable import reporting
+from weft_native.host.reports import Reports
 from weft_remote import protocol as p
 from weft_remote import reports
 from weft_remote.errors import LimitError, ProtocolError
@@ -283,6 +286,36 @@ def test_effects_are_those_of_the_primitive():
     bad = eqn.replace(params={**eqn.params, key: ClosedJaxpr(Jaxpr([], [a, b], [a], [inner], inner.effects), [])})
     with pytest.raises(DeserializationError, match="has effects, or carries some"):
         deserialize(serialize(carrier.replace(eqns=[bad])))
+
+
+def primitives(jaxpr: Jaxpr) -> set[str]:
+    return {e.primitive.name for e in jaxpr.eqns}.union(
+        *[primitives(s) for e in jaxpr.eqns for s in subjaxprs(e.params)]
+    )
+
+
+def test_whatever_the_bytes_no_report_stays_unseen():
+    """A host knows of every program that it accepts whether it reports, and puts its own function in each place."""
+    closed = weft.make_jaxpr(printing)(np.float32(1))
+    data = serialize(reporting(program_for(closed)[0]).jaxpr)
+    rng, mine = random.Random(5), Reports(None)
+    accepted = reported = 0
+    for _ in range(4000):
+        mutant = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            at = rng.randrange(len(mutant))
+            mutant[at] = rng.choice((mutant[at] ^ 1 << rng.randrange(8), rng.randrange(256)))
+        try:
+            jaxpr = deserialize(bytes(mutant)).jaxpr
+        except DeserializationError as e:
+            assert deliberate(origin(e)), origin(e)
+            continue
+        accepted += 1
+        assert ("debug_report" in primitives(jaxpr)) == bool(jaxpr.effects)
+        if jaxpr.effects:
+            reported += 1
+            assert "debug_report" not in primitives(mine.program(jaxpr))
+    assert accepted > 100 and reported > 50
 
 
 def sent(raw, jaxpr: Jaxpr) -> None:

@@ -212,6 +212,7 @@ async function main(): Promise<void> {
 
 useTheme();
 main().catch((error: unknown) => {
+  document.querySelectorAll(".waiting").forEach((text) => text.remove()); // nothing will come
   byId("status").textContent = error instanceof Error ? error.message : String(error);
   byId("status").classList.add("failed");
 });
