@@ -160,6 +160,16 @@ test("an error in the playground leads to its page, and the menu to the document
   const menu = page.waitForEvent("popup");
   await playground.menu("Documentation");
   await expect((await menu).locator("h1")).toContainText("weft");
+  const refused = "from weft_remote.errors import LimitError\nraise LimitError('too much')";
+  await playground.runToEnd(refused, "Failed");
+  await expect(name).toHaveAttribute("href", /errors\/LimitError\.html$/);
+  await playground.runToEnd("from weft.experimental import checkify\nraise checkify.JaxRuntimeError('no')", "Failed");
+  await expect(name).toHaveAttribute("href", /errors\/checkify\.JaxRuntimeError\.html$/);
+  const response = await page.request.get((await name.getAttribute("href"))!);
+  expect(await response.text()).toContain("a check failed while a program ran");
+  await playground.runToEnd("class LimitError(Exception): pass\nraise LimitError('mine')", "Failed");
+  await expect(page.locator(".failure strong")).toHaveText("LimitError");
+  await expect(name).toHaveCount(0); // a class of the program's own
   await playground.runToEnd("1 / 0", "Failed"); // Python's own errors have no page
   await expect(page.locator(".failure strong")).toHaveText("ZeroDivisionError");
   await expect(name).toHaveCount(0);

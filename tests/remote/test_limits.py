@@ -1,6 +1,7 @@
 """The limits of a host: what exceeds them is refused before anything is allocated, and others go on."""
 
 import dataclasses
+import doctest
 import os
 import re
 import signal
@@ -14,7 +15,7 @@ import pytest
 from platforms import need
 import weft
 import weft.numpy as jnp
-from hosts import run_host
+from hosts import TOKEN, run_host
 from raw import F32, ONES, Raw, program
 from weft.serialization.binary import DeserializationError
 from weft_native.host.limits import Limits
@@ -291,3 +292,10 @@ def test_a_host_ends_although_a_computation_runs():
         host.kill()
         host.wait()
         host.stdout.close()
+
+
+def test_examples_of_errors_give_what_they_say(tight):
+    names = {"URL": tight.url, "TOKEN": TOKEN}
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testmod(errors, extraglobs=names, optionflags=options)
+    assert result.attempted >= 12 and result.failed == 0

@@ -170,7 +170,7 @@ def _from_first_user_frame(error: traceback.TracebackException) -> None:
 
 
 def describe_error(error: BaseException, filename: str) -> dict:
-    """The parts of an exception that the page shows: type, message, the line of `filename`, and the traceback
+    """The parts of an exception that the page shows: type, class, message, the line of `filename`, and the traceback
     short and in full.
     """
     short = traceback.TracebackException.from_exception(error)
@@ -188,6 +188,7 @@ def describe_error(error: BaseException, filename: str) -> dict:
     return {
         # An error of the page's JavaScript side carries its own name.
         "type": error.name if isinstance(error, JsException) else type(error).__name__,
+        "class": f"{type(error).__module__}.{type(error).__qualname__}",  # by which the documentation knows it
         "message": error.message if isinstance(error, JsException) else str(error),
         "line": line,
         "column": column,

@@ -140,6 +140,8 @@ export type ToWorker =
 
 export interface ProgramError {
   type: string;
+  /** The module and the name of the class. */
+  class: string;
   message: string;
   line: number | null;
   column: number | null;

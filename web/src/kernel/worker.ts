@@ -256,7 +256,7 @@ async function execute(current: Booted, message: ExecuteMessage): Promise<void> 
   } catch (error) {
     const { name, message: text, type } = error as Error & { type?: string };
     // An interrupt that arrives between two programs' lines is raised here.
-    const failure = { type: name, message: text, line: null, column: null, short: text, full: null };
+    const failure = { type: name, class: name, message: text, line: null, column: null, short: text, full: null };
     outcome = type === "KeyboardInterrupt" ? { status: "stopped" } : { status: "error", error: failure };
   }
   running = false;

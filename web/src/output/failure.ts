@@ -15,7 +15,7 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
   }
   const name = document.createElement("strong");
   name.textContent = error.type;
-  void explain(name, error.type);
+  void explain(name, error);
   box.append(name, error.message ? `: ${withoutPlace(error)}` : "");
   const lines = error.short.split("\n");
   if (error.type === "SyntaxError") box.append(pre(lines.slice(1, -2).join("\n")));
@@ -35,15 +35,15 @@ export function failure(error: ProgramError, goto: (line: number) => void): HTML
 }
 
 /** Makes the name of an error a link to its page, where the site has one. */
-async function explain(name: HTMLElement, type: string): Promise<void> {
-  const address = (await manual())?.errors.get(type);
+async function explain(name: HTMLElement, error: ProgramError): Promise<void> {
+  const address = (await manual())?.errors.get(error.class);
   if (!address) return;
   const link = document.createElement("a");
   link.href = address;
   link.target = "_blank";
   link.rel = "noopener";
   link.title = "What this error means, and what to do";
-  link.textContent = type;
+  link.textContent = error.type;
   name.replaceChildren(link);
 }
 

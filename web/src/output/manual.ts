@@ -3,7 +3,7 @@
 export interface Manual {
   /** The address of its first page. */
   home: string;
-  /** The addresses of pages by the names of errors. */
+  /** The addresses of pages by the classes of errors, named with their modules. */
   errors: ReadonlyMap<string, string>;
 }
 

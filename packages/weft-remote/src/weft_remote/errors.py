@@ -14,8 +14,20 @@ from weft.base.errors import BackendError
 
 
 class ConnectionLost(BackendError):
-    """The host can't be reached, or it has forgotten the session; its arrays are gone. Check that the host runs, and
-    connect again with `weft.remote.connect(url, token=…)`.
+    """The host can't be reached, or it has forgotten the session; its arrays are gone.
+
+    Check that the host runs (`weft-host`), that address and port are right, and that the network lets a websocket
+    through. A connection that breaks for a moment is taken up again by itself, with its arrays. After this error
+    connect again, and compute what you need of the arrays anew.
+
+    Example:
+        >>> import weft
+        >>> weft.remote.connect("ws://127.0.0.1:9", token="…")  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft_remote.errors.ConnectionLost: no connection to ws://127.0.0.1:9
+        >>> with weft.remote.connect(URL, token=TOKEN) as session:  # those that `weft-host` printed
+        ...     print(len(session.devices()))
+        1
     """
 
 
@@ -29,18 +41,50 @@ def lost(url: str, why: str) -> ConnectionLost:
 
 
 class AuthenticationError(BackendError):
-    """The host does not know the token. Take the one that `weft-host` printed when it started."""
+    """The host does not know the token.
+
+    `weft-host` prints its token when it starts, and takes one of your own as `--token`. Copy all of it; a host that was
+    started again has another one.
+
+    Example:
+        >>> import weft
+        >>> weft.remote.connect(URL, token="guessed")  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft_remote.errors.AuthenticationError: …
+        >>> weft.remote.connect(URL, token=TOKEN).close()  # the one that `weft-host` printed
+    """
 
 
 class ProtocolError(BackendError):
-    """A message that the protocol does not have at this place, or another version of it. Use the same release of weft
-    on both sides.
+    """A message that the protocol does not have at this place, or another version of it.
+
+    Use the same release of weft on both sides. If they are the same, something between them changes messages, such as a
+    proxy, or what listens at the address is no host of weft.
+
+    Example:
+        >>> import weft, weft_remote
+        >>> weft_remote.__version__ == weft.__version__  # and the same as the host's: `pip show weft-remote`
+        True
     """
 
 
 class LimitError(BackendError):
-    """A limit of the host: bytes, handles, the size of a program or of a message, the time of a computation. Free
-    arrays or do less at once. The host's operator can raise the limit (`weft-host --help`).
+    """A limit of the host: bytes, handles, the size of a program or of a message, the time of a computation.
+
+    Free arrays (`del x`, or `x.delete()`) or do less at once: smaller batches, fewer steps in one call. The host's
+    operator can raise the limit; `weft-host --help` lists all of them.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> session = weft.remote.connect(URL, token=TOKEN)  # of a host with `--session-bytes 1000000`
+        >>> held = [weft.device_put(jnp.ones(100_000), session.devices()[0]) for _ in range(3)]
+        >>> held[2].sum().tolist()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft_remote.errors.LimitError: an array takes 400000 bytes; the session has 800000 of the 1000000
+        >>> del held
+        >>> weft.device_put(jnp.ones(100_000), session.devices()[0]).sum().tolist()
+        100000.0
+        >>> session.close()
     """
 
 

@@ -59,27 +59,79 @@ __all__ = [
 class JaxRuntimeError(ValueError):
     """What `Error.throw` raises: a check failed while a program ran. The message says which, with the values it was
     given, and its line.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> from weft.experimental import checkify
+        >>> def root(x):
+        ...     checkify.check(x >= 0, "{x} has no real root", x=x)
+        ...     return jnp.sqrt(x)
+        >>> error, _ = weft.jit(checkify.checkify(root))(-1.0)
+        >>> error.throw()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft.experimental.checkify.JaxRuntimeError: -1.0 has no real root
     """
 
 
 class JaxException(Exception):
-    """Base of the kinds of failures: what `Error.get_exception` returns, and the cause of a `JaxRuntimeError`."""
+    """Base of the kinds of failures: what `Error.get_exception` returns, and the cause of a `JaxRuntimeError`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import checkify
+        >>> error, _ = checkify.checkify(jnp.log, errors=checkify.nan_checks)(-1.0)
+        >>> isinstance(error.get_exception(), checkify.JaxException)
+        True
+    """
 
 
 class FailedCheckError(JaxException):
-    """A condition given to `check` was false."""
+    """A condition given to `check` was false.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import checkify
+        >>> def f(x):
+        ...     checkify.check(x > 0, "x must be positive")
+        ...     return x
+        >>> type(checkify.checkify(f)(-1.0)[0].get_exception()).__name__
+        'FailedCheckError'
+    """
 
 
 class NaNError(JaxException):
-    """An operation gave a NaN."""
+    """An operation gave a NaN.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import checkify
+        >>> type(checkify.checkify(jnp.log, errors=checkify.nan_checks)(-1.0)[0].get_exception()).__name__
+        'NaNError'
+    """
 
 
 class DivisionByZeroError(JaxException):
-    """A denominator was zero."""
+    """A denominator was zero.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import checkify
+        >>> checked = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)
+        >>> type(checked(0.0)[0].get_exception()).__name__
+        'DivisionByZeroError'
+    """
 
 
 class OOBError(JaxException):
-    """An index was out of bounds."""
+    """An index was out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import checkify
+        >>> checked = checkify.checkify(lambda x, i: x[i], errors=checkify.index_checks)
+        >>> type(checked(jnp.ones(3), 5)[0].get_exception()).__name__
+        'OOBError'
+    """
 
 
 ErrorCategory = type[JaxException]

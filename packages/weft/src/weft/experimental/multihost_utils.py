@@ -44,7 +44,13 @@ def _alone(name: str) -> None:
 
 
 class ProcessFailureError(RuntimeError):
-    """Devices of another process are gone. With one process nothing raises it."""
+    """Devices of another process are gone. With one process nothing raises it.
+
+    Example:
+        >>> from weft.experimental import multihost_utils
+        >>> print(multihost_utils.ProcessFailureError({"cpu:3"}))
+        devices have failed: ['cpu:3']
+    """
 
     def __init__(self, failed_devices: set):
         super().__init__(f"devices have failed: {sorted(map(str, failed_devices))}")
