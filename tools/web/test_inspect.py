@@ -218,6 +218,22 @@ def test_devices_say_what_they_hold(run):
     )
 
 
+def test_a_backend_without_devices_says_why_and_others_are_listed(run, monkeypatch: pytest.MonkeyPatch):
+    from weft.runtime import device
+
+    class Gone:
+        name = "elsewhere"
+
+        def devices(self) -> list[Any]:
+            raise weft.errors.BackendError("this process is not connected to a host")
+
+    ask = run("import weft.numpy as jnp\nx = jnp.ones(3)")
+    known = device.known_backends()
+    monkeypatch.setattr(device, "known_backends", lambda: [Gone(), *known])
+    found = {each["name"]: each["facts"] for each in ask("devices")["devices"]}
+    assert found["elsewhere"] == [["No devices", "this process is not connected to a host"]] and "wasm" in found
+
+
 def test_a_fresh_run_forgets_and_another_goes_on(run):
     module: dict[str, Any] = {}
     ask = run(PROGRAM, module=module)

@@ -219,10 +219,17 @@ def timeline(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def devices(asked: dict[str, Any]) -> dict[str, Any]:
-    """The devices of the page's backends that were used."""
+    """The devices of the page's backends that were used. A backend that has lost its devices says why."""
+    from weft.base.errors import BackendError
     from weft.runtime.device import known_backends
 
-    return {"devices": [_device(device) for backend in known_backends() for device in backend.devices()]}
+    found = []
+    for backend in known_backends():
+        try:
+            found += [_device(device) for device in backend.devices()]
+        except BackendError as e:
+            found.append({"name": backend.name, "facts": [["No devices", str(e).partition("\n")[0]]]})
+    return {"devices": found}
 
 
 def _device(device: Any) -> dict[str, Any]:
