@@ -48,6 +48,13 @@ class Base:
         return self.scope.lanes.var
 
 
+class NoFunctions:
+    """Functions of a module without any."""
+
+    def large(self, fn, dtype, lanes=0):
+        raise AssertionError(f"{fn} is called")
+
+
 class Constants:
     """An `Evaluator` that knows numbers for expressions, and remembers what it was asked."""
 

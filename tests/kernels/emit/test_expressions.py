@@ -6,7 +6,7 @@ import functools
 import math
 
 import pytest
-from emit_harness import Base, lane_bytes, lane_value, put, put_vector, run
+from emit_harness import Base, NoFunctions, lane_bytes, lane_value, put, put_vector, run
 from weft_wasm.interpreter import interpret
 from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.lane_plan import LanePlan
@@ -73,8 +73,10 @@ def names(e) -> list[Var]:
 
 def parts(base: Base, relaxed=False):
     addresses = Addresses(base.fn, base.scope, base.storage, base.shared)
-    scalars = Scalars(base.fn, base.scope, base.shared, base.held, base.expansions, addresses)
-    return scalars, Vectors(base.fn, base.scope, base.shared, base.held, base.expansions, addresses, scalars, relaxed)
+    scalars = Scalars(base.fn, base.scope, base.shared, base.held, base.expansions, addresses, NoFunctions())
+    return scalars, Vectors(
+        base.fn, base.scope, base.shared, base.held, base.expansions, addresses, scalars, NoFunctions(), relaxed
+    )
 
 
 def operations(dtype: str) -> list:

@@ -4,7 +4,7 @@ import itertools
 import struct
 
 import pytest
-from emit_harness import Base, run
+from emit_harness import Base, NoFunctions, run
 from weft_wasm.emit_wasm import packing
 from weft_wasm.emit_wasm.accumulators import Accumulators
 from weft_wasm.emit_wasm.address import Addresses
@@ -49,9 +49,19 @@ class Parts(Base):
     def __init__(self, buffers=(), variables=(), relaxed=False, **options):
         super().__init__(buffers, variables, **options)
         self.addresses = Addresses(self.fn, self.scope, self.storage, self.shared)
-        self.scalars = Scalars(self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses)
+        self.scalars = Scalars(
+            self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses, NoFunctions()
+        )
         self.vectors = Vectors(
-            self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses, self.scalars, relaxed
+            self.fn,
+            self.scope,
+            self.shared,
+            self.held,
+            self.expansions,
+            self.addresses,
+            self.scalars,
+            NoFunctions(),
+            relaxed,
         )
         self.invariants = LoopInvariants(
             self.fn, self.scope, self.storage, self.shared, self.held, self.expansions, self.scalars, self.vectors

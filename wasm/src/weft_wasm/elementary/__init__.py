@@ -12,7 +12,7 @@ from collections.abc import Callable
 from weft_wasm.elementary import polynomials, remainders
 from weft_wasm.elementary.functions import Float
 from weft_wasm.elementary.gamma import Gamma
-from weft_wasm.ir.nodes import MATH_BINARY, MATH_UNARY, Binary, Call, Convert, Expr
+from weft_wasm.ir.nodes import MATH_BINARY, MATH_LARGE, MATH_UNARY, Binary, Call, Convert, Expr
 
 FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
 _IN_F64: dict[str, Callable[..., Expr]] = {
@@ -31,7 +31,8 @@ def function(e: Call, f64: bool = True) -> Expr:
 
 def _functions(float: Float) -> dict[str, Callable[..., Expr]]:
     gamma = {"lgamma": Gamma(float).lgamma, "digamma": Gamma(float).digamma}
-    return {name: gamma[name] if name in gamma else getattr(float, name) for name in MATH_UNARY | MATH_BINARY}
+    names = MATH_UNARY | MATH_LARGE | MATH_BINARY
+    return {name: gamma[name] if name in gamma else getattr(float, name) for name in names}
 
 
 _FUNCTIONS = {dtype: _functions(float) for dtype, float in FLOAT.items()}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from weft_wasm.elementary.pi import pi_bits, pi_parts, two_over_pi
-from weft_wasm.ir.nodes import Bitcast, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
+from weft_wasm.ir.nodes import Bitcast, Call, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
 
 INF, NAN = float("inf"), float("nan")
 LN2 = math.log(2.0)
@@ -294,20 +294,32 @@ class Float:
             z * z, self.poly("cos", z), MulAdd(z, self.c(-0.5), self.c(1.0))
         )
 
-    def _circular(self, x: Expr, moderate: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
-        """`moderate`, where x is that; else `finish` of the quadrant and the rest."""
+    def _circular(self, name: str, x: Expr, moderate: Expr) -> Expr:
+        """`moderate`, where x is that; else the function of MATH_LARGE with that name."""
         limit = 10000.0 if self.f32 else 1e6
-        not_finite = Select(lt(_abs(x), INF), finish(*self._reduce_pi_large(x)), self.c(NAN))
-        return Select(lt(_abs(x), limit) ^ Const(True, "bool"), not_finite, moderate, rare=True)
+        return Select(lt(_abs(x), limit) ^ Const(True, "bool"), Call(name, x), moderate, rare=True)
 
-    def sin(self, x: Expr, shift: int = 0) -> Expr:
+    def _large(self, x: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
+        """`finish` of the quadrant and the rest of any finite x."""
+        return Select(lt(_abs(x), INF), finish(*self._reduce_pi_large(x)), self.c(NAN))
+
+    def sin(self, x: Expr) -> Expr:
+        return self._circular("sin_large", x, self._sine_wide(x, 0))
+
+    def cos(self, x: Expr) -> Expr:
+        return self._circular("cos_large", x, self._sine_wide(x, 1))
+
+    def sin_large(self, x: Expr, shift: int = 0) -> Expr:
         def finish(quadrant: Expr, r: Expr) -> Expr:
             q = quadrant + self.u(shift)
             s, c = self.sin_cos(r)
             value = Select(eq(q & self.u(1), 0), s, c)
             return self.as_float(self.as_uint(value) ^ ((q & self.u(2)) << (self.bits - 2)))
 
-        return self._circular(x, self._sine_wide(x, shift), finish)
+        return self._large(x, finish)
+
+    def cos_large(self, x: Expr) -> Expr:
+        return self.sin_large(x, 1)
 
     def _sine_wide(self, x: Expr, shift: int) -> Expr:
         """sin (shift 0) or cos (shift 1) of moderate x: relative to the nearest zero of the function, so that one
@@ -324,16 +336,16 @@ class Float:
         value = self.as_float(self.as_uint(s) ^ (turns << (self.bits - 1)))
         return value if shift else Select(eq(x, 0.0), x, value)
 
-    def cos(self, x: Expr) -> Expr:
-        return self.sin(x, 1)
-
     def tan(self, x: Expr) -> Expr:
-        def finish(quadrant: Expr, r: Expr) -> Expr:
-            s, c = self.sin_cos(r)
-            odd = eq(quadrant & self.u(1), 1)
-            return Select(odd, -c, s) / Select(odd, s, c)
+        return Select(eq(x, 0.0), x, self._circular("tan_large", x, self._tangent(*self._reduce_pi(x))))
 
-        return Select(eq(x, 0.0), x, self._circular(x, finish(*self._reduce_pi(x)), finish))
+    def tan_large(self, x: Expr) -> Expr:
+        return self._large(x, self._tangent)
+
+    def _tangent(self, quadrant: Expr, r: Expr) -> Expr:
+        s, c = self.sin_cos(r)
+        odd = eq(quadrant & self.u(1), 1)
+        return Select(odd, -c, s) / Select(odd, s, c)
 
     def _asin_small(self, a: Expr, z: Expr) -> Expr:
         return MulAdd(a * z, self.poly("asin", z), a)

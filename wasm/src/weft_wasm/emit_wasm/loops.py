@@ -10,7 +10,7 @@ from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.blocks import BlockEmitter, Emit
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.lane_plan import LanePlan
-from weft_wasm.emit_wasm.scalars import Scalars
+from weft_wasm.emit_wasm.scalars import LargeFunctions, Scalars
 from weft_wasm.emit_wasm.scope import Lanes, Scope
 from weft_wasm.emit_wasm.statements import VOID
 from weft_wasm.emit_wasm.loop_invariants import LoopInvariants
@@ -193,8 +193,8 @@ class InLanes:
         self.held.leave()
 
 
-class Functions(Protocol):
-    """Loops that become separate functions."""
+class Functions(LargeFunctions, Protocol):
+    """Loops, too, that become separate functions."""
 
     def takes(self, s: For) -> bool:
         """Emits a loop as a call of a separate function, and returns True, if it must be one."""

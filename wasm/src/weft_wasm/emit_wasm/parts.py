@@ -38,8 +38,11 @@ class Parts:
         expansions = Expansions(storage)
         self.shared = shared = Shared(fn, expansions, held)
         addresses = Addresses(fn, scope, storage, shared, loops=in_kernel)
-        self.scalars = scalars = Scalars(fn, scope, shared, held, expansions, addresses)
-        vectors = Vectors(fn, scope, shared, held, expansions, addresses, scalars, relaxed="relaxed-simd" in features)
+        self.scalars = scalars = Scalars(fn, scope, shared, held, expansions, addresses, functions)
+        relaxed = "relaxed-simd" in features
+        self.vectors = vectors = Vectors(
+            fn, scope, shared, held, expansions, addresses, scalars, functions, relaxed=relaxed
+        )
         interleaving = Interleaving(fn, scope, storage, shared, addresses, scalars, vectors)
         self.blocks = blocks = Blocks(scope, interleaving)
         invariants = LoopInvariants(fn, scope, storage, shared, held, expansions, scalars, vectors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from weft_wasm.binary import encode
 from weft_wasm.emit_wasm import packing
@@ -37,22 +37,30 @@ from weft_wasm.ir.kinds import covering, method
 _EQZ = {I32: OP["i32.eqz"], I64: OP["i64.eqz"]}
 
 
+class LargeFunctions(Protocol):
+    """Where the functions of MATH_LARGE are functions of the module."""
+
+    def large(self, fn: str, dtype: str, lanes: int = 0) -> int:
+        """The number of such a function: of one value, or of a vector of so many."""
+
+
 class Scalars:
     """Scalar expressions of one function. `at` is None, or (vector, lane) to evaluate one lane of an expression that
     the vector loop varies.
     """
 
     def __init__(
-        self, fn: Function, scope: Scope, shared: Shared, held: Held, expansions: Expansions, addresses: Addresses
+        self,
+        fn: Function,
+        scope: Scope,
+        shared: Shared,
+        held: Held,
+        expansions: Expansions,
+        addresses: Addresses,
+        functions: LargeFunctions,
     ):
-        self.fn, self.scope, self.shared, self.held, self.expansions, self.addresses = (
-            fn,
-            scope,
-            shared,
-            held,
-            expansions,
-            addresses,
-        )
+        self.fn, self.scope, self.shared, self.held = fn, scope, shared, held
+        self.expansions, self.addresses, self.functions = expansions, addresses, functions
 
     def alone(self, e: Expr) -> None:
         """Pushes the value of e, as all that a statement computes."""
@@ -349,6 +357,12 @@ class Scalars:
         self.push(e.c, at)
         self.fn.code += OP[f"{prefix}.add"]
 
+    def _call(self, e: Call, at: Lane | None) -> None:
+        """A function of MATH_LARGE; all others are expanded."""
+        for x in e.args:
+            self.push(x, at)
+        self.fn.code += OP["call"] + encode.unsigned(self.functions.large(e.fn, e.dtype))
+
 
 _BY_KIND: dict[type, Callable[[Scalars, Any, Lane | None], None]] = covering(
     Expr,
@@ -361,6 +375,7 @@ _BY_KIND: dict[type, Callable[[Scalars, Any, Lane | None], None]] = covering(
         **method(Convert, Scalars._convert),
         **method(Bitcast, Scalars._bitcast),
         **method(MulAdd, Scalars._muladd),
+        **method(Call, Scalars._call),
     },
-    leaves=(Const, Var, Local, Call),
+    leaves=(Const, Var, Local),
 )

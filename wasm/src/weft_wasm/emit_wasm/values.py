@@ -8,7 +8,7 @@ from weft_wasm.elementary import expansion
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane
 from weft_wasm.emit_wasm.storage import Storage
-from weft_wasm.ir.nodes import Const, Expr, Load
+from weft_wasm.ir.nodes import MATH_LARGE, Call, Const, Expr, Load
 from weft_wasm.ir.traversal import operands
 
 # The part of an expression that a local holds: its single value (None), that value in all lanes, one of its vectors, or
@@ -60,7 +60,7 @@ class Expansions:
         if e in self._known:
             return self._known[e]
         found: Expr | None = None
-        if expansion.needs_expansion(e):
+        if expansion.needs_expansion(e) and not (type(e) is Call and e.fn in MATH_LARGE):
             if type(e) is Load:
                 found = expansion.decode(Load(self.storage.bits(e.buffer), e.index), e.dtype)
             else:

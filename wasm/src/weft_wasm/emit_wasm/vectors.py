@@ -10,7 +10,7 @@ from weft_wasm.binary import encode
 from weft_wasm.emit_wasm import packing
 from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.function import Function
-from weft_wasm.emit_wasm.scalars import Scalars
+from weft_wasm.emit_wasm.scalars import LargeFunctions, Scalars
 from weft_wasm.emit_wasm.scope import Scope
 from weft_wasm.emit_wasm.tables import (
     CORE,
@@ -65,10 +65,11 @@ class Vectors:
         expansions: Expansions,
         addresses: Addresses,
         scalars: Scalars,
+        functions: LargeFunctions,
         relaxed: bool,
     ):
         self.fn, self.scope, self.shared, self.held, self.expansions = fn, scope, shared, held, expansions
-        self.addresses, self.scalars, self.relaxed = addresses, scalars, relaxed
+        self.addresses, self.scalars, self.functions, self.relaxed = addresses, scalars, functions, relaxed
 
     def push(self, e: Expr, u: int) -> None:
         """Pushes vector number u of e."""
@@ -402,6 +403,13 @@ class Vectors:
             self.push(e.c, u)
             self.fn.code += OP[f"{shape}.add"]
 
+    def _call(self, e: Call, u: int) -> None:
+        """A function of MATH_LARGE; all others are expanded."""
+        for x in e.args:
+            self.push(x, u)
+        number = self.functions.large(e.fn, e.dtype, self.scope.vector.lanes)
+        self.fn.code += OP["call"] + encode.unsigned(number)
+
 
 def _extremum(e: Select) -> tuple[bytes, Expr, Expr] | None:
     """(instruction, a, b) for `a < b ? b : a` or `b < a ? b : a` of floats, each of which is one SIMD instruction."""
@@ -429,6 +437,7 @@ _BY_KIND: dict[type, Callable[[Vectors, Any, int], None]] = covering(
         **method(Convert, Vectors._convert),
         **method(Bitcast, Vectors._bitcast),
         **method(MulAdd, Vectors._muladd),
+        **method(Call, Vectors._call),
     },
-    leaves=(Const, Var, Local, Call),
+    leaves=(Const, Var, Local),
 )

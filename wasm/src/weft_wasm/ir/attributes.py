@@ -96,7 +96,7 @@ WORDS: dict[str, Collection[str] | None] = {
     "Unary.op": nodes.UNARY_OPS,
     "Binary.op": nodes.BINARY_OPS,
     "Compare.op": nodes.COMPARE_OPS,
-    "Call.fn": nodes.MATH_UNARY | nodes.MATH_BINARY,
+    "Call.fn": nodes.MATH_UNARY | nodes.MATH_LARGE | nodes.MATH_BINARY,
     "For.kind": nodes.LOOP_KINDS,
 }
 

@@ -101,6 +101,8 @@ MATH_UNARY = frozenset(
     )
 )
 MATH_BINARY = frozenset(("pow", "atan2", "nextafter"))
+# What those of MATH_UNARY call where their operand is large, which is rare: a target may make functions of them.
+MATH_LARGE = frozenset(("sin_large", "cos_large", "tan_large"))
 LOOP_KINDS = frozenset(("parallel", "sequential", "reduce"))
 REDUCE_OPS = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
 ROLES = frozenset(("input", "output", "temp", "constant", "workgroup", "private"))
@@ -353,7 +355,7 @@ class MulAdd(Node):
 
 @final
 class Call(Node):
-    """A function of MATH_UNARY or MATH_BINARY, on f32 or f64."""
+    """A function of MATH_UNARY, MATH_LARGE or MATH_BINARY, on f32 or f64."""
 
     __slots__ = ("fn", "args", "dtype")
 

@@ -17,7 +17,7 @@ from weft_wasm.ir.nodes import (
     FLOATS,
     INTEGERS,
     ITEMSIZE,
-    MATH_UNARY,
+    MATH_BINARY,
     REDUCE_OPS,
     STORAGE_FLOATS,
     Assign,
@@ -548,7 +548,7 @@ def _bitcast(e: Bitcast) -> str | None:
 
 def _call(e: Call) -> str | None:
     if (
-        len(e.args) != (1 if e.fn in MATH_UNARY else 2)
+        len(e.args) != (2 if e.fn in MATH_BINARY else 1)
         or e.dtype not in FLOATS
         or any(x.dtype != e.dtype for x in e.args)
     ):
