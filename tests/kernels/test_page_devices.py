@@ -32,6 +32,7 @@ class Programs:
 
     def __init__(self, load, run, kind):
         self.load_, self.run, self.kind, self.programs = load, run, kind, []
+        self.adapter = "a software adapter"
 
     def load(self, data):
         self.programs.append((self.load_(data), Results(self.kind)))
