@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseNumbers, readNpy, readNumbers, writeNpy } from "../src/demo/files.js";
+import { formOf } from "../src/demo/inputs.js";
 import { arrayOf, fill, frameOf, leafOf, leavesOf, picture, type Slot } from "../src/demo/tree.js";
 
 const slot = (dtype: string, shape: number[]): Slot => ({
@@ -79,4 +80,11 @@ test("pictures are told by their shape", () => {
   for (const shape of [[5, 5], [24, 32, 2], [64], []]) assert.equal(picture({ dtype: "float32", shape }), null);
   assert.deepEqual(frameOf({ dtype: "float32", shape: [1, 64] }), { height: 8, width: 8, channels: 1, first: false });
   assert.equal(frameOf({ dtype: "float32", shape: [65] }), null);
+});
+
+test("what is no picture is no canvas", () => {
+  const forms = { drawing: [28, 28], image: [480, 640, 3], numbers: [64, 8] };
+  for (const [form, shape] of Object.entries(forms)) assert.equal(formOf(slot("float32", shape)), form);
+  assert.equal(formOf({ ...slot("float32", [64, 8]), form: "drawing" }), "drawing"); // as its exporter says
+  assert.equal(formOf(slot("float32", [400, 400])), "image");
 });

@@ -17,6 +17,7 @@ type Make = (slot: Slot, changed: () => void) => Field;
 const MOST_TYPED = 256;
 /** The largest side of a grey picture that is drawn by hand. */
 const MOST_DRAWN = 64;
+const MOST_DRAWN_RATIO = 4;
 
 const checkbox: Make = (slot, changed) => {
   const input = make("input", { type: "checkbox", ariaLabel: slot.path });
@@ -161,7 +162,10 @@ export function formOf(slot: Slot): string {
     return spec.dtype === "bool" ? "checkbox" : range ? "slider" : "number";
   const pixels = picture(spec);
   if (!pixels) return "numbers";
-  return pixels.channels === 1 && Math.max(pixels.width, pixels.height) <= MOST_DRAWN ? "drawing" : "image";
+  const [short, long] = [pixels.width, pixels.height].sort((a, b) => a - b) as [number, number];
+  if (pixels.channels > 1) return "image";
+  if (long > MOST_DRAWN_RATIO * short) return "numbers"; // rather rows of features
+  return long <= MOST_DRAWN ? "drawing" : "image";
 }
 
 export function field(slot: Slot, changed: () => void): Field {
