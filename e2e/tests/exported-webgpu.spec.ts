@@ -271,7 +271,7 @@ test("the page says what runs the program, and why it is not WebGPU", async ({ p
   const [status, backend] = [page.locator("#status"), page.locator("#backend")];
   await expect(status).toContainText("on WebGPU");
   await expect(backend).toHaveText("");
-  await expect(page.locator("#inputs textarea")).toBeVisible(); // 64 rows of 8 numbers are no picture
+  await expect(page.locator("#inputs").getByRole("button", { name: "Zeros" })).toBeVisible(); // no picture to draw
   await page.locator("summary").click();
   await expect(page.locator("#code")).toContainText("await predict(");
   await page.evaluate(() => (globalThis as unknown as { lose(): void }).lose());
