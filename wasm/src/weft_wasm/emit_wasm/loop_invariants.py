@@ -64,7 +64,7 @@ class LoopInvariants:
         """Loads that the loop repeats unchanged are moved before it. Engines can't do this, because any store might
         change memory.
         """
-        loads, changed = self.steady_loads(body)
+        loads, changed = self.invariant_loads(body)
         locals_: list[tuple[int, int]] = []
         memo: dict[Expr, bool] = {var: False}
         for load in loads:
@@ -87,7 +87,7 @@ class LoopInvariants:
 
     def hold_splats(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
         """Loads of a vector loop's body that loops around it hold, in all lanes."""
-        loads, _ = self.steady_loads(body)
+        loads, _ = self.invariant_loads(body)
         return [(V128, self._hold_splat(e, local)) for e, local in self.held.scalars.items() if e in loads]
 
     def _hold_splat(self, e: Expr, scalar: int) -> int:
@@ -98,7 +98,7 @@ class LoopInvariants:
         self.held.splats[e] = local
         return local
 
-    def steady_loads(self, body: Sequence[Stmt]) -> tuple[dict[Load, None], list[Buffer]]:
+    def invariant_loads(self, body: Sequence[Stmt]) -> tuple[dict[Load, None], list[Buffer]]:
         """(loads that every iteration of body runs, buffers that body writes)."""
         hit = self._loads.get(id(body))
         if hit is None:
@@ -172,7 +172,7 @@ class LoopInvariants:
         divisors: dict[Expr, tuple[Var, Var, Var]] = {}
         memo: dict[Expr, bool] = {}
         for e in _divisions(body):
-            if not self._steady(e.b, memo):
+            if not self._is_invariant(e.b, memo):
                 continue
             if e.b not in divisors:
                 divisors[e.b] = names = Var("minus_d", e.dtype), Var("r", e.dtype), Var("sign", e.dtype)
@@ -208,7 +208,7 @@ class LoopInvariants:
         self._reciprocals = []
         self.held.quotients.clear()
 
-    def _steady(self, e: Expr, memo: dict[Expr, bool]) -> bool:
+    def _is_invariant(self, e: Expr, memo: dict[Expr, bool]) -> bool:
         """Whether the vector loop being entered leaves e as it is."""
         if type(e) is Load:
             return e in self.held.scalars
@@ -216,7 +216,7 @@ class LoopInvariants:
             return True
         if type(e) is Var or not operands(e):
             return self.scope.available(e, memo)
-        return all(self._steady(x, memo) for x in operands(e))
+        return all(self._is_invariant(x, memo) for x in operands(e))
 
 
 def _divisions(body: Sequence[Stmt]) -> dict[Binary, None]:

@@ -17,7 +17,7 @@ from weft_wasm.lower import fuse
 from weft_wasm.lower.graph import Node, Value
 
 
-class Stored(Protocol):
+class PlaceLike(Protocol):
     """Where a value is: `Place`."""
 
     @property
@@ -27,24 +27,24 @@ class Stored(Protocol):
     def offset(self) -> Expr | None: ...
 
 
-class Names(Protocol):
+class ModuleLike(Protocol):
     """What a module gives out: `Module`."""
 
     temps: list[Buffer]
     count: int
 
 
-class Body(Protocol):
+class LoweringLike(Protocol):
     """The lowering of the graph around a group: `GraphLowering`."""
 
     @property
-    def module(self) -> Names: ...
+    def module(self) -> ModuleLike: ...
 
     @property
     def plan(self) -> fuse.FusionPlan: ...
 
     @property
-    def places(self) -> Mapping[Value, Stored]: ...
+    def places(self) -> Mapping[Value, PlaceLike]: ...
 
     @property
     def scalars(self) -> Mapping[Value, Expr]: ...
@@ -64,7 +64,7 @@ class _Description:
     used several times, and which values are in one buffer.
     """
 
-    def __init__(self, body: Body, group: fuse.Group):
+    def __init__(self, body: LoweringLike, group: fuse.Group):
         self.body, self.members = body, set(group.members)
         self.words: list[Hashable] = [group.kind, group.size, group.splits]
         self.buffers: dict[Buffer, int] = {}
@@ -103,7 +103,7 @@ class _Description:
         number = self.nodes[node] = len(self.nodes)
         return number
 
-    def buffer(self, place: Stored) -> int:
+    def buffer(self, place: PlaceLike) -> int:
         if place.offset is not None:
             raise _Particular
         b = place.buffer
@@ -114,7 +114,7 @@ class _Description:
         return known
 
 
-def describe(body: Body, group: fuse.Group) -> tuple[Hashable, list[Buffer]] | None:
+def describe(body: LoweringLike, group: fuse.Group) -> tuple[Hashable, list[Buffer]] | None:
     """(a key, the buffers) of a group: groups with one key have the same kernels on other buffers. None for groups of
     which that can't be said: opaque operations, and those that use the variables of loops around them.
     """
@@ -154,7 +154,7 @@ class Reuse:
     def __init__(self) -> None:
         self.known: dict[Hashable, _Lowered] = {}
 
-    def kernels(self, body: Body, group: fuse.Group) -> Sequence[Stmt]:
+    def kernels(self, body: LoweringLike, group: fuse.Group) -> Sequence[Stmt]:
         """The kernels of a group, or instances of those of an equal one."""
         found = describe(body, group)
         if found is None:
@@ -169,7 +169,7 @@ class Reuse:
         return statements
 
     @staticmethod
-    def _again(module: Names, known: _Lowered, kernels: list[Kernel], buffers: list[Buffer]) -> list[Stmt]:
+    def _again(module: ModuleLike, known: _Lowered, kernels: list[Kernel], buffers: list[Buffer]) -> list[Stmt]:
         later = module.count - known.begin
         module.count += known.end - known.begin
         given = dict(zip(known.buffers, buffers))
