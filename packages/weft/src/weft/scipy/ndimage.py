@@ -49,13 +49,18 @@ def _places(coordinate, order: int) -> list:
 
 @api_boundary
 def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "constant", cval: Any = 0.0):
-    """The values of `input` at `coordinates`, by linear interpolation.
+    """Interpolates an array at given coordinates, linearly or by the nearest element.
 
     Args:
-        input: an array of rank n; integers and booleans are rounded to.
-        coordinates: n arrays of one shape (or of shapes that broadcast), which the result has.
+        input: an array of rank n and any real or complex dtype.
+        coordinates: n arrays of real numbers, of one shape or of shapes that broadcast: positions along each axis,
+            counted in elements.
         order: 0 takes the nearest element, 1 interpolates.
         mode: what lies outside: 'constant' (`cval`), 'nearest', 'wrap', 'mirror' or 'reflect'.
+        cval: the value outside where the mode is 'constant'.
+
+    Returns:
+        The values, of the coordinates' shape and the input's dtype; integers are rounded.
 
     Raises:
         ValueError: if the number of coordinates is not that of the axes.

@@ -20,12 +20,18 @@ __all__ = ["OptimizeResults", "minimize"]
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` gives: a pytree.
+    """The results of `minimize`, a pytree.
 
-    x: the last point. success: whether the gradient there is small. status: 0 converged, 1 too many iterations, more
-        where a method stopped otherwise.
-    fun, jac, hess_inv: value, gradient and inverse Hessian (None for L-BFGS) at x. nfev, njev, nit: how many values,
-        gradients and iterations it took.
+    Args:
+        x: the last point, of shape (n,).
+        success: whether the gradient there is small, a boolean.
+        status: 0 if it converged, 1 after too many iterations, larger where a method stopped for another reason.
+        fun: the value at `x`, a scalar.
+        jac: the gradient at `x`, of shape (n,).
+        hess_inv: the approximate inverse Hessian at `x`, of shape (n, n); None for L-BFGS.
+        nfev: how many values were computed.
+        njev: how many gradients were computed.
+        nit: how many iterations there were.
 
     Example:
         >>> import weft.numpy as jnp
@@ -290,18 +296,22 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """A local minimum of fun(x, *args), near `x0`.
+    """Finds a local minimum of `fun(x, *args)` from `x0`, by BFGS or L-BFGS with a line search for the strong Wolfe
+    conditions (J. Nocedal and S. Wright, Numerical Optimization, 2006, algorithms 6.1, 7.5 and 3.5).
 
     Args:
         fun: a differentiable function of a vector, and of `args`, that gives a real scalar.
         x0: where to begin, a floating-point array of shape (n,).
+        args: a tuple of further arguments of `fun`.
         method: 'BFGS'; or 'l-bfgs-experimental-do-not-rely-on-this', which keeps the last steps instead of an n × n
             matrix.
         tol: the norm of the gradient at which to stop (`options` may say so too, as gtol).
         options: for 'BFGS' maxiter, norm, gtol, line_search_maxiter; for L-BFGS maxiter, norm, maxcor, ftol, gtol,
             maxfun, maxgrad, maxls.
 
-    Forward mode differentiates through the iteration; reverse mode can't, since its length is not known.
+    Returns:
+        The results: `x` has the shape and dtype of `x0`; `success` tells whether the gradient there is small.
+        Forward mode differentiates through the iteration; reverse mode can't, since its length is not known.
 
     Raises:
         TypeError: if `args` is not a tuple, for unknown options, and for a point that is not a vector of floats.

@@ -11,10 +11,16 @@ __all__ = ["vq"]
 
 @api_boundary
 def vq(obs, code_book, check_finite: bool = True) -> tuple:
-    """(index of the nearest code, distance to it) of each observation.
+    """Assigns to each observation the nearest code of a code book, by Euclidean distance.
 
-    obs is [n, d] and code_book [k, d], or [n] and [k] for numbers. `check_finite` has no effect: values are not known
-    while a function is traced.
+    Args:
+        obs: the observations, of shape (n, d), or (n,) for numbers.
+        code_book: the codes, of shape (k, d), or (k,) for numbers.
+        check_finite: has no effect, since values are not known while a function is traced.
+
+    Returns:
+        The index of the nearest code of each observation, int32 of shape (n,), and the distance to it,
+        floating-point of shape (n,).
 
     Raises:
         ValueError: for other ranks, ranks that differ, and an empty code_book.
