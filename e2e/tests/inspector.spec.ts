@@ -265,3 +265,38 @@ test("each pane of a program on a host", async ({ playground, page, host }) => {
   await expect(facts).toContainText(/Arrays alive\s*\d+ of [\d,]+ bytes/);
   await expect(facts).toContainText(/Platform\s*cpu/);
 });
+
+test("on a phone a tap tells of an event, and two fingers zoom the timeline", async ({ browser, weftSite }) => {
+  const phone = await browser.newContext({ viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true });
+  const page = await phone.newPage();
+  await page.goto(weftSite);
+  await expect(page.locator("#state")).toHaveText("Ready");
+  await page
+    .locator("#open-file")
+    .setInputFiles({ name: "touch.py", mimeType: "text/plain", buffer: Buffer.from(SOURCE) });
+  await page.locator("#run").tap();
+  await expect(page.locator("#state")).toHaveText("Done on Wasm");
+  await page.locator("#inspect").tap();
+  const timeline = drawer(page).getByRole("application", { name: /^Timeline/ });
+  await expect(drawer(page).locator(".detail")).toContainText("Tap an event. Two fingers zoom.");
+  const box = (await timeline.boundingBox())!;
+  // The lane of compilations is full of them.
+  for (let share = 0.25; share < 1; share += 0.02) {
+    await page.touchscreen.tap(box.x + share * box.width, box.y + 33);
+    if ((await drawer(page).locator(".detail").textContent())!.includes("after the start")) break;
+  }
+  await expect(drawer(page).locator(".detail")).toContainText("after the start");
+  const picture = () => timeline.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const session = await phone.newCDPSession(page);
+  const fingers = (...shares: number[]) =>
+    shares.map((share, id) => ({ id, x: box.x + share * box.width, y: box.y + 33 }));
+  await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: fingers(0.5, 0.6) });
+  const whole = await picture(); // with the event under the fingers marked
+  for (let step = 1; step <= 5; step++) {
+    const touchPoints = fingers(0.5 - 0.04 * step, 0.6 + 0.04 * step);
+    await session.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints });
+  }
+  await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  await expect.poll(picture).not.toBe(whole);
+  await phone.close();
+});
