@@ -79,11 +79,16 @@ def test_a_client_can_call_no_compiled_code(tmp_path):
         # the kernels are there
         assert np.isfinite(np.asarray(jnp.linalg.inv(weft.device_put(np.eye(3, dtype=np.float32), device)))).all()
         with Raw(host.url) as raw:
-            raw.send(p.Put, 1, shaped((2, 2), "float32"), 0, np.eye(2, dtype=np.float32).tobytes())
-            raw.send(p.Program, digest, len(data), data)
-            raw.send(p.Compile, 2, digest, 0, "f", (False,))
-            raw.send(p.Execute, 2, (1,), (3, 4, 5))
-            raw.send(p.Fetch, 3)
+            matrix = np.eye(2, dtype=np.float32).tobytes()
+            raw.frame(  # one frame: the host hangs up as soon as it has seen the program
+                p.encode(
+                    p.Put(1, 1, shaped((2, 2), "float32"), 0, matrix),
+                    p.Program(2, digest, len(data), data),
+                    p.Compile(3, 2, digest, 0, "f", (False,)),
+                    p.Execute(4, 2, (1,), (3, 4, 5)),
+                    p.Fetch(5, 3),
+                )
+            )
             answer = raw.receive()
             while not isinstance(answer, (p.Data, p.Error, p.End)):
                 answer = raw.receive()

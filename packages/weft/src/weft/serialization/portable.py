@@ -17,7 +17,8 @@ class NotPortable(WeftError, BackendError):
     """A program holds something that exists in this process only, such as a Python function. Make it part of the traced
     program, or run it on a backend of this process (`weft.config.update('jax_platforms', 'cpu')`).
 
-    Callbacks and `debug.print` are the usual cause, in a program that is exported or sent to a host.
+    `pure_callback` and `io_callback` are the usual cause, in a program that is exported or sent to a host; in one that
+    is exported, `debug.print` too.
 
     Example:
         >>> import weft, weft.numpy as jnp
