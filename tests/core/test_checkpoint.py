@@ -90,6 +90,9 @@ def test_offloading_moves_values_on_devices_with_a_memory_of_their_own():
     f = weft.jit(weft.grad(weft.checkpoint(plain, policy=OFFLOAD)))
     text = f.trace(W, X).lower(lowering_platforms=("cuda",)).as_text()
     assert text.count("annotate_device_placement") == 2 and '"pinned_host"' in text and '"device"' in text
+    products = P.offload_dot_with_no_batch_dims("device", "pinned_host")
+    text = weft.jit(weft.grad(weft.checkpoint(plain, policy=products))).trace(W, X).lower(lowering_platforms=("cuda",))
+    assert 0 < text.as_text().find('"pinned_host"') < text.as_text().find('"device"')
     assert "annotate_device_placement" not in f.lower(W, X).as_text()  # the host's memory is all there is
     with pytest.raises(ValueError, match="pinned_host"):
         weft.grad(weft.checkpoint(plain, policy=P.offload_dot_with_no_batch_dims("device", "moon")))(W, X)

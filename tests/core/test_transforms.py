@@ -271,3 +271,12 @@ def test_a_derivative_of_the_wrong_type_is_told_where_it_is_made():
     p.transpose = lambda ct, x: [ct[:1]]
     with pytest.raises(TypeError, match=r"a cotangent of type f32\[1\] where one of type f32\[3\] belongs"):
         weft.grad(lambda x: lax.reduce_sum(p.bind(x), (0,)))(np.ones(3, np.float32))
+
+
+def test_a_derivative_gives_away_nothing_that_it_was_not_given():
+    """What a compiled function leaves for its derivative is called again, and with the caller's own arrays."""
+    h = weft.jit(lambda x, y: lax.mul(lax.sin(x), y))
+    x, t = np.arange(3, dtype=np.float32), np.ones(3, np.float32)
+    traced = weft.make_jaxpr(lambda x, t: weft.linearize(h, x, x)[1](t, t))(x, t).jaxpr
+    calls = [e.params["donated_invars"] for e in traced.eqns if e.primitive.name == "jit"]
+    assert len(calls) == 2 and not any(map(any, calls))

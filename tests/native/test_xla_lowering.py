@@ -17,6 +17,7 @@ import weft
 need("cpu")
 import ml_dtypes
 import weft.numpy as jnp
+from weft import lax
 from conftest_native import values
 from weft.base import dtypes
 from weft.base.avals import shaped
@@ -647,3 +648,20 @@ def test_scattered_extrema_of_complex_numbers_are_ordered_by_real_then_imaginary
     z, at = jnp.array([1 + 2j, 1 + 3j, 9j]), jnp.array([0, 0, 1])
     assert weft.ops.segment_max(z, at, 2).tolist() == [1 + 3j, 9j]
     assert weft.ops.segment_min(z, at, 2).tolist() == [1 + 2j, 9j]
+
+
+@pytest.mark.parametrize("batch", [(2,), (2, 3)], ids=str)
+def test_a_scatter_without_indices_adds_every_update(batch):
+    numbers = lax.ScatterDimensionNumbers((len(batch),), (), ())
+    x, indices, updates = (
+        np.arange(3, dtype=np.float32),
+        np.zeros((*batch, 0), np.int32),
+        np.ones((*batch, 3), np.float32),
+    )
+    out = weft.jit(lambda *args: lax.scatter_add(*args, numbers), backend="cpu")(x, indices, updates)
+    np.testing.assert_array_equal(out, x + np.prod(batch))
+
+
+def test_a_transform_of_nothing_is_zero():
+    out = weft.jit(lambda x: lax.fft(x, "RFFT", (0,)), backend="cpu")(np.zeros((3, 0), np.float32))
+    np.testing.assert_array_equal(out, np.zeros((3, 1), np.complex64))
