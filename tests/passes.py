@@ -74,6 +74,7 @@ SMALL = [
     ("routines.gemm", "PACKING_WORTH", 0),
     ("routines.gemm", "SHARED_COLUMNS", 1),
     ("lower.dots", "SMALL", 0),
+    ("lower.fuse", "LARGE", 4),
 ]
 
 

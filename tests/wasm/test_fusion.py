@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
-from wasm_harness import check, compiled, flat, jaxpr_of, values
+from wasm_harness import check, compiled, flat, jaxpr_of, run, values
 from weft import lax
 from weft_wasm.ir import nodes, traversal
 from weft_wasm.lower.fuse import Planner
@@ -415,3 +415,26 @@ def test_what_is_divided_before_its_product(fun, shapes):
     args = [F(*shape) for shape in shapes]
     assert order(fun, *args)[-1] == "dot_general"
     check(fun, *args, tolerance=1e-2 if "bfloat16" in str(jaxpr_of(fun, args)[0]) else None)
+
+
+def sizes_apart(fun, *args) -> list[tuple[int, int]]:
+    """(elementary functions, stored values) of each group, where functions of large arrays are apart."""
+    planned = Planner(graph.build(jaxpr_of(fun, args)[0]), apart=True).plan()
+    return [(g.functions, len(g.members)) for g in planned.groups]
+
+
+def test_functions_of_large_arrays_have_loops_of_their_own():
+    large, small = F(64, 64), F(63, 65)
+    assert sizes_apart(lambda x: lax.exp(lax.sin(x)), large) == [(1, 1), (1, 1)]
+    assert sizes_apart(lambda x: lax.exp(lax.sin(x)), small) == [(2, 1)]
+    assert sizes_apart(lambda x: [lax.exp(x), lax.sin(x)], large) == [(1, 1), (1, 1)]
+    assert sizes_apart(lambda x: lax.reduce_sum(lax.exp(lax.sin(x)), (0,)), large) == [(1, 1), (1, 1)]
+    assert sizes_apart(lambda x: lax.mul(lax.exp(x), lax.sin(x)), large) == [(2, 1)]  # side by side
+    assert len(groups(lambda x: lax.exp(lax.sin(x)), large)) == 1  # on a GPU
+
+
+def test_functions_apart_give_the_same():
+    x = F(80, 64)
+    fun = lambda x: lax.log1p(lax.exp(lax.mul(lax.tanh(x), lax.sin(lax.cos(x)))))
+    rows = [run(fun, x[k : k + 16])[0] for k in range(0, 80, 16)]
+    np.testing.assert_array_equal(run(fun, x)[0], np.concatenate(rows))

@@ -22,6 +22,8 @@ INLINE = 260  # an expression that costs more is cut
 DEPTH = 60  # and for deeper expressions
 MEMBERS = 24  # a group has at most so many stores
 GROUP_COST = 500
+FUNCTION = 24  # an operation that costs as much is an elementary function, whose constants fill the registers:
+LARGE = 4096  # loops over so many elements compute one function each, if functions are to be apart
 EPILOGUE = 16  # cost of operations that follow a matrix product in its kernel
 
 Ends = tuple[Hashable, ...]  # where expressions end up: nodes, and descriptions of loops
@@ -40,6 +42,11 @@ def kind_of(node: Node) -> str:
     if op in elementwise.ELEMENT_RULES or op in views.VIEWS or op in views.ELEMENTS:
         return EXPRESSION
     return REDUCE if op in reductions.REDUCERS else DOT if op in PRODUCTS else OPAQUE
+
+
+def is_function(node: Node) -> bool:
+    """Whether a node is an elementary function."""
+    return elementwise.COSTS.get(node.op, 0) >= FUNCTION
 
 
 def update_chain(x: Value) -> list[Value]:
@@ -84,6 +91,7 @@ class Group:
     node: Node | None = None
     cost: int = 0
     splits: Splits = NONE
+    functions: int = 0  # elementary ones
     # stored value → whether only at the element that is computed
     reads: dict[Value, bool] = field(default_factory=dict)
 
@@ -124,13 +132,14 @@ class FusionPlan:
 
 
 class Planner:
-    """Decides for one graph."""
+    """Decides for one graph. apart: whether elementary functions of large arrays have loops of their own."""
 
-    def __init__(self, graph: Graph):
-        self.graph = graph
+    def __init__(self, graph: Graph, apart: bool = False):
+        self.graph, self.apart = graph, apart
         self.stored: dict[Value, str] = {}
         self.cost: dict[Value, int] = {}
         self.depth: dict[Value, int] = {}
+        self.functions: dict[Value, int] = {}  # elementary ones that computing a value takes
         self.leaf_memo: dict[Value, dict[Value, bool]] = {}
         self.split_memo: dict[Value, Splits] = {}
         self.groups: list[Group] = []
@@ -201,12 +210,13 @@ class Planner:
         own = elementwise.COSTS.get(node.op)
         if own is None:
             own = views.COSTS.get(node.op, 0)
-        cost, depth = own, 0
+        cost, depth, functions = own, 0, int(is_function(node))
         for x in node.inputs:
             if x.constant is None and x not in self.stored:
                 cost += self.cost.get(x, 0)
                 depth = max(depth, self.depth.get(x, 0))
-        self.cost[v], self.depth[v] = cost, depth + 1
+                functions += self.functions.get(x, 0)
+        self.cost[v], self.depth[v], self.functions[v] = cost, depth + 1, functions
         why = self.reason(v, cost, sinks)
         if why is not None:
             self.stored[v] = why
@@ -218,6 +228,8 @@ class Planner:
             return "wanted by two kernels"
         if cost > INLINE or self.depth[v] > DEPTH:
             return "too long for one kernel"
+        if self.apart and self.functions[v] and v.size >= LARGE and any(is_function(user) for user, _ in v.users):
+            return "argument of another function"
         if len(sinks) > 1 and len(v.users) > 1 and cost <= EPILOGUE and self.replaces_product(v):
             return "in place of a product"
         for user, j in v.users:
@@ -382,10 +394,11 @@ class Planner:
             self.where[v] = len(self.groups)
         self.groups.append(group)
 
-    def join(self, index: int, v: Value, reads: dict[Value, bool], cost: int, splits: Splits) -> None:
+    def join(self, index: int, v: Value, reads: dict[Value, bool], cost: int, splits: Splits, functions: int) -> None:
         group = self.groups[index]
         group.members.append(v)
         group.cost += cost
+        group.functions += functions
         group.splits |= splits
         for leaf, same in reads.items():
             group.reads[leaf] = group.reads.get(leaf, True) and same
@@ -393,19 +406,19 @@ class Planner:
 
     def place_expression(self, v: Value) -> None:
         reads = self._leaves(v)  # v itself is stored, so it reads its operands
-        cost, splits = self.cost[v], self.own_splits(v)
+        cost, splits, functions = self.cost[v], self.own_splits(v), self.functions[v]
         first, allowed = self.earliest(reads)
         own = self.groups[first] if first >= 0 else None
-        if own is not None and allowed and self.fits(own, v, cost, reads):
-            self.join(first, v, reads, cost, splits)
+        if own is not None and allowed and self.fits(own, v, cost, reads, functions):
+            self.join(first, v, reads, cost, splits, functions)
             return
         for index in range(len(self.groups) - 1, first, -1):
             group = self.groups[index]
             shares = v.size == 1 or any(leaf in group.reads and leaf.size > 1 for leaf in reads)
-            if group.kind == "loop" and shares and self.fits(group, v, cost, reads):
-                self.join(index, v, reads, cost, splits)
+            if group.kind == "loop" and shares and self.fits(group, v, cost, reads, functions):
+                self.join(index, v, reads, cost, splits, functions)
                 return
-        self.append(Group("loop", v.size, [v], None, cost, splits, reads))
+        self.append(Group("loop", v.size, [v], None, cost, splits, functions, reads))
 
     def earliest(self, reads: dict[Value, bool]) -> tuple[int, bool]:
         """(the last group that computes something of reads, whether those are read at their own element only)."""
@@ -418,7 +431,9 @@ class Planner:
                 allowed = allowed and same
         return first, allowed
 
-    def fits(self, group: Group, v: Value, cost: int, reads: dict[Value, bool]) -> bool:
+    def fits(self, group: Group, v: Value, cost: int, reads: dict[Value, bool], functions: int) -> bool:
+        if self.apart and v.size >= LARGE and group.functions and functions:
+            return False
         if (
             group.size != v.size
             or group.kind == "opaque"
@@ -434,12 +449,13 @@ class Planner:
         (v,) = node.outputs
         reads = dict.fromkeys(self.leaves(node.inputs[0]), False)
         cost, splits = self.cost.get(node.inputs[0], 0) + 1, self.reduce_splits(v)
+        functions = self.functions.get(node.inputs[0], 0) if node.inputs[0] not in self.stored else 0
         first, _ = self.earliest(reads)
         for index in range(len(self.groups) - 1, first, -1):
             group = self.groups[index]
             if (
                 group.kind == "reduce"
-                and self.fits(group, v, cost, reads)
+                and self.fits(group, v, cost, reads, functions)
                 and any(
                     m.origin.op in reductions.REDUCERS
                     and m.origin.inputs[0].shape == node.inputs[0].shape
@@ -448,6 +464,6 @@ class Planner:
                     for m in group.members
                 )
             ):
-                self.join(index, v, reads, cost, splits)
+                self.join(index, v, reads, cost, splits, functions)
                 return
-        self.append(Group("reduce", v.size, [v], None, cost, splits, reads))
+        self.append(Group("reduce", v.size, [v], None, cost, splits, functions, reads))

@@ -248,7 +248,7 @@ class GraphLowering:
             list(targets),
             scalars or {},
         )
-        self.planner = fuse.Planner(graph)
+        self.planner = fuse.Planner(graph, apart=not module.plain)
         self.plan = self.planner.plan()
         module.plans.append((module.depth, self.plan))
 
