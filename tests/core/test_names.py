@@ -178,6 +178,8 @@ def test_dtype_queries():
     assert d.canonicalize_dtype("int64") == np.int32 and d.canonicalize_dtype(key, True) is key
     with pytest.raises(ValueError, match="extended dtype"):
         d.canonicalize_dtype(key)
+    with pytest.raises(TypeError, match="no Python type of numbers. Take its words"):
+        d.scalar_type_of(key)
     with pytest.raises(ValueError, match="at least one"):
         d.result_type()
 

@@ -26,6 +26,11 @@ def scope():
     return names
 
 
+def test_a_network_has_a_layer():
+    with pytest.raises(ValueError, match="at least one layer"):
+        stax.serial()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", expressions())
 def test_as_jax(text, scope):

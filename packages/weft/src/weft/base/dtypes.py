@@ -572,7 +572,7 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
         `bool`, `int`, `float` or `complex`, whichever matches the dtype.
 
     Raises:
-        TypeError: `x` has no dtype.
+        TypeError: `x` has no dtype, or one of random keys, which are no numbers.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -580,7 +580,10 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
         <class 'int'>
     """
     dt = _typed(x)[0]
-    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
+    found = {"b": bool, "i": int, "u": int, "f": float, "c": complex}.get(kind(dt))
+    if found is None:
+        raise TypeError(f"{name(dt)} has no Python type of numbers. Take its words: weft.random.key_data(keys).")
+    return found
 
 
 late_dtypes.define(dtype)

@@ -461,6 +461,8 @@ def serial(*layers):
         >>> stax.serial(stax.Dense(8), stax.Relu, stax.Dense(2))[0](weft.random.key(0), (-1, 4))[0]
         (-1, 2)
     """
+    if not layers:
+        raise ValueError("stax.serial takes at least one layer; stax.Identity is one that gives back its inputs.")
     init_funs, apply_funs = zip(*layers)
 
     def init_fun(rng, input_shape):
