@@ -665,3 +665,35 @@ def test_a_scatter_without_indices_adds_every_update(batch):
 def test_a_transform_of_nothing_is_zero():
     out = weft.jit(lambda x: lax.fft(x, "RFFT", (0,)), backend="cpu")(np.zeros((3, 0), np.float32))
     np.testing.assert_array_equal(out, np.zeros((3, 1), np.complex64))
+
+
+F16_TO_F32 = lax.DotAlgorithm(
+    lhs_precision_type=np.dtype("float16"),
+    rhs_precision_type=np.dtype("float16"),
+    accumulation_type=np.dtype("float32"),
+    lhs_component_count=1,
+    rhs_component_count=1,
+    num_primitive_operations=1,
+    allow_imprecise_accumulation=False,
+)
+
+
+@pytest.mark.parametrize("algorithm", ["F16_F16_F32", F16_TO_F32], ids=["by its name", "by its parts"])
+def test_an_algorithm_takes_its_own_factors_and_gives_its_own_results(algorithm):
+    product = weft.jit(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())), precision=algorithm))
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+    (line,) = [
+        line
+        for line in product.trace(x, y).lower(lowering_platforms=("cuda",)).as_text().splitlines()
+        if "dot_general" in line
+    ]
+    assert "lhs_precision_type = f16" in line and "accumulation_type = f32" in line
+    assert line.endswith("(tensor<2x3xf16>, tensor<3x2xf16>) -> tensor<2x2xf32>")
+
+
+@pytest.mark.parametrize("results,place", [(1, "[]"), (2, "[1]")])
+def test_a_result_in_an_operand_s_memory_is_named_by_its_place_among_several(results, place):
+    out = [weft.ShapeDtypeStruct((3,), np.float32)] * results
+    call = weft.ffi.ffi_call("target", out if results > 1 else out[0], input_output_aliases={0: results - 1})
+    text = weft.jit(lambda x: call(x)).lower(np.ones(3, np.float32)).as_text()
+    assert f"output_tuple_indices = {place}, operand_index = 0" in text
