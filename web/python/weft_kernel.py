@@ -47,20 +47,7 @@ def warm_up() -> str:
     python = ".".join(map(str, sys.version_info[:3]))
     weft_state.remember()
     gc.freeze()  # a collection at the start of each run then looks only at objects of programs
-    asyncio.get_event_loop().call_soon(_prepare)
     return dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
-
-
-def _prepare() -> None:
-    """Imports the compiler once the page has said that it is ready, while its reader reads."""
-    from weft_wasm.backends.wasm import KNOWN_FEATURES
-    from weft_wasm.emit_wasm.functions import prepare
-
-    import _weft_page
-
-    prepare(KNOWN_FEATURES.intersection(_weft_page.features))
-    if _task is None:  # no program has begun meanwhile, whose objects would stay
-        gc.freeze()
 
 
 def _interrupted(number: int, frame: types.FrameType | None) -> None:

@@ -79,14 +79,6 @@ def _large_code(fn: str, dtype: str, lanes: int, relaxed: bool) -> tuple[tuple[i
     return tuple(function.local_types), bytes(function.code)
 
 
-def prepare(features: frozenset[str]) -> None:
-    """Makes the functions of MATH_LARGE that most programs with any of them call: a third of what compiling the first
-    one takes.
-    """
-    for fn in ("sin_large", "cos_large"):
-        _large_code(fn, "f32", 4, "relaxed-simd" in features)
-
-
 @dataclass(frozen=True)
 class Uses:
     """The buffers and variables that statements use from outside, in order of first use."""
