@@ -85,6 +85,19 @@ def test_tasks_get_what_was_computed_before(cut, n):
     np.testing.assert_allclose(run_wasm(scaled(n), x)[0], x * 3 + np.trunc(x[1]), rtol=1e-15)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])
+@pytest.mark.parametrize("extent", [-7, 0, 1, 5])
+def test_a_shared_loop_may_have_no_iterations(cut, extent, known):
+    n, out = Buffer("n", "i32", (1,), "input"), Buffer("out", "i32", (8,), "output")
+    i, j = Var("i"), Var("j")
+    body = [
+        For(j, 8, [Store(out, j, nodes.i32(0))]),
+        For(i, extent if known else n[0], [Store(out, nodes.minimum(i, 7), nodes.i32(1))], "parallel", tasks=1),
+    ]
+    (got,) = run_wasm(Program("none", [n], [out], [], [Kernel("none", body)]), np.array([extent], np.int32))
+    assert got.sum() == max(extent, 0)
+
+
 def test_only_what_takes_long_is_shared():
     small, large = compile_program(scaled()), compile_program(scaled(1 << 22))
     assert "tasks" not in small.metadata

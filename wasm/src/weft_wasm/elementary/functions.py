@@ -255,10 +255,11 @@ class Float:
         position = Bitcast(start, self.uint)
         index, shift = position >> width.bit_length() - 1, position & self.u(width - 1)
         window = []
+        tests = [eq(index, n) for n in range(len(words) - 4)]
         for k in range(4):
             word: Expr = self.u(0)
-            for n in range(len(words) - 4):
-                word = Select(eq(index, n), self.u(words[n + k]), word)
+            for n, test in enumerate(tests):
+                word = Select(test, self.u(words[n + k]), word)
             window.append(word)
         back = self.u(width) - shift
         hi, mid, lo = ((window[k] << shift) | (window[k + 1] >> back) for k in range(3))

@@ -220,7 +220,12 @@ class Caller:
         fn.set(extent)
         fn.code += OP["global.get"] + b"\0"
         fn.const(1)
-        fn.code += OP["i32.gt_s"] + OP["if"] + bytes((VOID,))
+        fn.code += OP["i32.gt_s"]
+        if isinstance(s.extent, Node):  # which may be negative: then no iteration runs
+            fn.get(extent)
+            fn.const(0)
+            fn.code += OP["i32.gt_s"] + OP["i32.and"]
+        fn.code += OP["if"] + bytes((VOID,))
         fn.const(number)
         fn.get(frame)
         fn.get(extent)

@@ -224,10 +224,12 @@ class Loops:
         return of(For, self.loop)
 
     def loop(self, s: For) -> None:
+        extent = whole(s.extent) if type(s.extent) is Const else s.extent
+        if isinstance(extent, int) and extent <= 0:
+            return
         if self.scope.lanes is None and self.functions.takes(s):
             return
         self.scope.loop_vars.add(s.var)
-        extent = whole(s.extent) if type(s.extent) is Const else s.extent
         vector = s.vector and self.simd and self.scope.lanes is None
         if not isinstance(extent, int):
             self.scalars.alone(extent)
@@ -238,9 +240,8 @@ class Loops:
             else:
                 self.counted.emit(s.var, 0, stop, 1, 1, s.body)
             self.fn.release(I32, stop.local)
-        elif extent > 0:
-            if vector:
-                self.in_lanes.known(s, extent)
-            else:
-                self.counted.one_by_one(s, 0, extent)
+        elif vector:
+            self.in_lanes.known(s, extent)
+        else:
+            self.counted.one_by_one(s, 0, extent)
         self.scope.loop_vars.discard(s.var)  # its name may belong to a negative variable from here on
