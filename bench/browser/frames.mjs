@@ -2,9 +2,9 @@
 //
 //   node bench/browser/frames.mjs [--site build/site]
 //
-// "step": computing a picture, in the worker; "send": describing it and giving it to the page; "draw": the page's thread
-// for each picture that it drew, in time of that thread, which others on the machine don't lengthen. Steps and sends are
-// the least of five rounds.
+// "step": computing a picture, in the worker; "send": describing it and giving it to the page; "draw": the page's
+// thread for each picture that it drew, in time of that thread, which others on the machine don't lengthen. Steps and
+// sends are the least of five rounds.
 import fs from "node:fs";
 import { parseArgs } from "node:util";
 import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";

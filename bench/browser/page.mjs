@@ -3,7 +3,8 @@
 //
 //   node bench/browser/page.mjs [--site build/site] [--runs 5]
 //
-// Medians are printed. How fast the machine was in the same minutes is told by a loop of Python, in the page and natively.
+// Medians are printed. How fast the machine was in the same minutes is told by a loop of Python, in the page and
+// natively.
 import { execFileSync } from "node:child_process";
 import os from "node:os";
 import { parseArgs } from "node:util";
@@ -90,8 +91,7 @@ console.log(`
 Tracing the 12 layers takes ${(1e3 * trace).toFixed(0)} ms. The digits' step is found compiled at a later visit in \
 ${(1e3 * step.found).toFixed(0)} ms, and runs ${step.rate.toFixed(0)} times a second.`);
 const native = Number(execFileSync(process.env["PYTHON"] ?? ".venv/bin/python", ["-c", LOOP], { encoding: "utf8" }));
-console.log(`A million iterations of Python take ${(await loop()).toFixed(0)} ms in the page, ${native.toFixed(0)} natively.
-${os.cpus().length} processors (${os.cpus()[0]?.model}), load average ${os
-  .loadavg()
-  .map((x) => x.toFixed(2))
-  .join(" ")}.`);
+const inPage = await loop();
+console.log(`A million iterations of Python take ${inPage.toFixed(0)} ms in the page, ${native.toFixed(0)} natively.`);
+const load = os.loadavg().map((x) => x.toFixed(2));
+console.log(`${os.cpus().length} processors (${os.cpus()[0]?.model}), load average ${load.join(" ")}.`);

@@ -97,8 +97,10 @@ for (const [browser, why] of [
       [`${exports}predict.js`, `${exports}collatz.js`],
     );
     expect(told).toEqual([
-      `WeftRuntimeError: predict does not run on WebGPU: ${why}; load it with backend: "auto", which falls back to WebAssembly`,
-      `WeftRuntimeError: collatz does not run on WebGPU: ${why}; use a browser and a machine that have it, or export the program with target="auto"`,
+      `WeftRuntimeError: predict does not run on WebGPU: ${why}; load it with backend: "auto", which falls back to` +
+        " WebAssembly",
+      `WeftRuntimeError: collatz does not run on WebGPU: ${why}; use a browser and a machine that have it, or export` +
+        ' the program with target="auto"',
       'WeftRuntimeError: collatz was exported for WebGPU alone; load it with backend: "auto"',
     ]);
   });

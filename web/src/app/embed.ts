@@ -1,6 +1,6 @@
 /**
- * One document in a frame of another page: `?embed#doc=…`. It has no library: what a reader changes goes with the frame,
- * or to the playground. Python starts with the first run, since a page may have many frames.
+ * One document in a frame of another page: `?embed#doc=…`. It has no library: what a reader changes goes with the
+ * frame, or to the playground. Python starts with the first run, since a page may have many frames.
  *
  * `&run` runs it once it is in sight, `&theme=dark` or `light` chooses colours, `&hide=code` shows the output alone.
  */

@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -155,11 +156,9 @@ class Session:
         return [reply for op in list(self._reports.reporters) if (reply := self._replies.get(op)) is not None]
 
     def _finish(self) -> None:
-        try:
-            for reply in self._reporting():
+        for reply in self._reporting():
+            with suppress(RuntimeError):  # those who read a program's results are told; a page may be unable to wait
                 self.wait(reply)
-        except RuntimeError:  # those who read a program's results are told; a page may be unable to wait
-            pass
 
     def ping(self) -> None:
         """Returns when the host has done everything up to now, and raises if the session is lost."""

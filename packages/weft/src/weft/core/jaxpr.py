@@ -228,8 +228,12 @@ show_eqn: Hook[[JaxprEqn], str] = Hook("printing an equation")
 
 def subjaxprs(params: Params) -> list[Jaxpr]:
     """The jaxprs among an equation's parameters, in tuples too."""
+    return _jaxprs_in(params.values())
+
+
+def _jaxprs_in(values: Iterable[Any]) -> list[Jaxpr]:
     found: list[Jaxpr] = []
-    _add_jaxprs(params.values(), found)
+    _add_jaxprs(values, found)
     return found
 
 
@@ -249,7 +253,7 @@ def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
         return f(value)
     if isinstance(value, Jaxpr):
         return f(ClosedJaxpr(value, [])).jaxpr
-    if isinstance(value, (tuple, list)) and subjaxprs({"value": value}):
+    if isinstance(value, (tuple, list)) and _jaxprs_in(value):
         mapped = [map_jaxprs(v, f) for v in value]
         return value._make(mapped) if isinstance(value, tuple) and hasattr(value, "_make") else type(value)(mapped)
     return value
