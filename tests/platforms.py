@@ -150,7 +150,8 @@ def _host() -> None:
     import hosts
 
     folder = pathlib.Path(_until_the_end.enter_context(tempfile.TemporaryDirectory()))
-    host = _until_the_end.enter_context(hosts.run_host(folder, "--platform", "cpu"))
+    # its one session sends the programs of all tests of this process
+    host = _until_the_end.enter_context(hosts.run_host(folder, "--platform", "cpu", "--programs", "100000"))
     _until_the_end.enter_context(host.connect())
 
 

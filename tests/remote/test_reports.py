@@ -456,6 +456,17 @@ def test_an_error_of_a_function_does_not_keep_a_session_open(host):
     assert session.closed and weft.default_backend() != "remote"
 
 
+def test_what_was_reported_before_the_session_closes_is_not_lost(host):
+    seen = []
+    with host.connect() as session:
+        x = weft.device_put(np.float32(1), session.devices()[0])
+        weft.jit(lambda x: weft.debug.callback(seen.append, x))(x)
+        while session._reporting():  # until the program is answered, unseen by the one that called it
+            time.sleep(0.01)
+        assert not seen
+    assert [float(x) for x in seen] == [1.0]
+
+
 def test_literals_are_reported_too(session, capsys):
     weft.jit(lambda: weft.debug.print("{} {}", 1, 2.5))()
     assert lines(capsys) == ["1 2.5"]

@@ -150,6 +150,7 @@ class Session:
         """Returns when the programs that print have done so: `weft.effects_barrier` for programs that await."""
         for reply in self._reporting():
             await self.wait_async(reply)
+        self._reports.deliver(self.transport.look)  # what programs reported that were answered before
 
     def _reporting(self) -> list[Reply]:
         """What programs that report values will be answered."""
@@ -159,6 +160,7 @@ class Session:
         for reply in self._reporting():
             with suppress(RuntimeError):  # those who read a program's results are told; a page may be unable to wait
                 self.wait(reply)
+        self._reports.deliver(self.transport.look)  # what programs reported that were answered before
 
     def ping(self) -> None:
         """Returns when the host has done everything up to now, and raises if the session is lost."""
