@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import groupby
 from typing import Sequence
 
 I32, I64, F32, F64, V128 = 0x7F, 0x7E, 0x7D, 0x7C, 0x7B
@@ -248,17 +249,12 @@ class Module:
             self.types.setdefault(self.host[name], len(self.types))
 
     def function(
-        self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
+        self, params: list[int], results: list[int], local_types: Sequence[int], code: bytes, name: str = ""
     ) -> int:
         """Adds a function (its code without the final `end`) and returns its index; equal functions are stored once."""
         signature = function_type(params, results)
         type_index = self.types.setdefault(signature, len(self.types))
-        groups: list[list[int]] = []
-        for t in local_types:
-            if groups and groups[-1][1] == t:
-                groups[-1][0] += 1
-            else:
-                groups.append([1, t])
+        groups = [(len(list(same)), t) for t, same in groupby(local_types)]
         body = bytearray(unsigned(len(groups)))
         for count, t in groups:
             body += unsigned(count)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from weft_wasm import elementary
 from weft_wasm.emit_wasm.function import Function, pointer_type
+from weft_wasm.emit_wasm.large import large_code
 from weft_wasm.emit_wasm.loops import Register
 from weft_wasm.emit_wasm.parts import Parts
-from weft_wasm.emit_wasm.scope import Lanes, Name
+from weft_wasm.emit_wasm.scope import Name
 from weft_wasm.emit_wasm.storage import Overlap
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.binary.encode import F32, F64, I32, I64, OP, V128, VOID, Module, memarg, unsigned
-from weft_wasm.ir.nodes import Buffer, Call, Declare, Expr, For, Let, Local, Node, Stmt, Var
+from weft_wasm.ir.nodes import Buffer, Declare, Expr, For, Let, Local, Node, Stmt, Var
 from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.passes.buffers import MemoryPlan
 
@@ -45,38 +44,10 @@ class Target:
         number = self.large_functions.get((fn, dtype, lanes))
         if number is None:
             kind = V128 if lanes else SCALAR[dtype]
-            local_types, code = _large_code(fn, dtype, lanes, bool(lanes) and "relaxed-simd" in self.features)
-            number = self.module.function([kind], [kind], list(local_types), code, f"{fn}.{dtype}")
+            local_types, code = large_code(fn, dtype, lanes, bool(lanes) and "relaxed-simd" in self.features)
+            number = self.module.function([kind], [kind], local_types, code, f"{fn}.{dtype}")
             self.large_functions[fn, dtype, lanes] = number
         return number
-
-
-class _Nothing:
-    """The functions of a function of MATH_LARGE, which calls no others."""
-
-    def large(self, fn: str, dtype: str, lanes: int = 0) -> int:
-        raise TypeError(f"{fn} is called by a function of MATH_LARGE")
-
-    def takes(self, s: For) -> bool:
-        raise TypeError("a function of MATH_LARGE has no loops")
-
-
-@functools.cache
-def _large_code(fn: str, dtype: str, lanes: int, relaxed: bool) -> tuple[tuple[int, ...], bytes]:
-    """The types of the locals and the code of a function of MATH_LARGE, the same in all modules."""
-    x = Var("x", dtype)
-    function = Function([V128 if lanes else SCALAR[dtype]])
-    parts = Parts(function, lambda a, b: False, frozenset(("relaxed-simd",) if relaxed else ()), _Nothing())
-    value = elementary.function(Call(fn, x))
-    if lanes:
-        parts.scope.env[x], parts.scope.lanes = [0], Lanes(Var("i"), lanes, 1)
-        parts.shared.open(value)
-        parts.vectors.push(value, 0)
-        parts.shared.close()
-    else:
-        parts.scope.env[x] = 0
-        parts.scalars.alone(value)
-    return tuple(function.local_types), bytes(function.code)
 
 
 @dataclass(frozen=True)
