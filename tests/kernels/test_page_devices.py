@@ -34,7 +34,7 @@ class Programs:
         self.load_, self.run, self.kind, self.programs = load, run, kind, []
         self.adapter = "a software adapter"
 
-    def load(self, data):
+    def load(self, data, host=None, made=False):
         self.programs.append((self.load_(data), Results(self.kind)))
         return len(self.programs) - 1
 

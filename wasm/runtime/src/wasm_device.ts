@@ -145,10 +145,11 @@ export class WasmDevice {
 
   /**
    * Compiles a container without waiting. On a page's main thread engines refuse modules over 8 MB; in a worker they do
-   * not. `host` is called by programs whose metadata has `calls`: number k with as many addresses as calls[k].
+   * not. `host` is called by programs whose metadata has `calls`: number k with as many addresses as calls[k]. `made`:
+   * the caller has made the container, or has compared its checksum.
    */
-  load(bytes: Uint8Array, host?: HostCall): number {
-    const { metadata, code, constants } = parseArtifact(bytes);
+  load(bytes: Uint8Array, host?: HostCall, made = false): number {
+    const { metadata, code, constants } = parseArtifact(bytes, made);
     return this.place(metadata, code, constants, host);
   }
 

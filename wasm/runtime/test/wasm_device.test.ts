@@ -170,6 +170,11 @@ test("damaged artifacts are refused with the reason", async () => {
   refused(changed(4, 1), /artifact of version 1, this runtime reads version 2; compile the program again/);
   for (const at of [8, 40, 52, addOne.length - 1])
     refused(changed(at, addOne[at]! ^ 1), at === 40 ? /truncated/ : /damaged artifact: .*checksum/);
+  const otherSum = changed(8, addOne[8]! ^ 1); // who has made it has just computed the sum; all else is checked
+  const id = device.load(otherSum, undefined, true);
+  assert.deepEqual(device.metadata(id), parseArtifact(addOne).metadata);
+  device.unload(id);
+  assert.throws(() => device.load(addOne.slice(0, -1), undefined, true), /truncated/);
   const { code } = parseArtifact(addOne);
   const pack = (inputs: number, outputs: (number | null)[], more: object = {}, bytes = code) =>
     packArtifact(programs.metadata(inputs, outputs, more), bytes);
