@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from kernel_harness import run_interpreted
-from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words, memory_plan
 from weft_wasm.ir.nodes import (
     Assign,
     Barrier,
@@ -177,6 +177,11 @@ def test_large_temps_leave_the_arena():
     )
     assert sum(s["role"] == "temp" for s in plan_of(program)["buffers"]) == 1
     assert sum(s["role"] == "temp" for s in plan_of(program, {"maxStorageBufferBindingSize": 5000})["buffers"]) == 2
+    lives = {"a": (1, 3), "b": (2, 3)}
+    for limits in ({}, {"maxStorageBufferBindingSize": 5000}):  # apart: shown as if it lay behind the others
+        first, second = memory_plan(program, limits)
+        assert {slot.name: (slot.first, slot.last) for slot in (first, second)} == lives
+        assert (first.type, first.nbytes, first.offset) == ("f32[1000]", 4000, 0) and second.offset >= 4000
     agree(program, np.arange(1000), maxStorageBufferBindingSize=5000)
     with pytest.raises(WgslError, match="binds at most 3000"):
         compile_webgpu(program, {"maxStorageBufferBindingSize": 3000})

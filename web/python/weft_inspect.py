@@ -63,13 +63,15 @@ def programs(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def summary(record: Record) -> dict[str, Any]:
-    closed, where = record.program.closed, record.program.where
+    from weft.base.devices import Device
+
+    closed, where, device = record.program.closed, record.program.where, record.program.device
     types = [", ".join(a.str_short(short_dtypes=True) for a in avals) for avals in (closed.in_avals, closed.out_avals)]
     return {
         "id": record.number,
         "name": record.program.name,
         "kind": "operation" if record.is_operation else "function",
-        "backend": getattr(record.program.device, "platform", "several devices"),
+        "backend": device.platform if isinstance(device, Device) else "several devices",
         "file": where.file,
         "line": where.line,
         "signature": f"({types[0]}) → {types[1] or 'nothing'}",
@@ -109,10 +111,10 @@ def text(asked: dict[str, Any]) -> dict[str, Any]:
             f" for {backend}. Run the program on a host to see its StableHLO; the loop IR is the form that was"
             " compiled here."
         }
-    found: dict[str, Any] = {"text": _cut(executable.as_text(stage))}
-    if stage == "plan" and hasattr(executable, "memory_plan"):
-        found["slots"] = [slot._asdict() for slot in executable.memory_plan()]
-    return found
+    if stage == "plan":  # only of backends in STAGES, whose executables have it
+        slots = executable.memory_plan()
+        return {"text": _cut("\n".join(map(str, slots))), "slots": [slot._asdict() for slot in slots]}
+    return {"text": _cut(executable.as_text(stage))}
 
 
 def _cut(text: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
-
-from weft.base.annotations import override
+from typing import Any
 
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.contents import abi_of
@@ -15,7 +13,7 @@ from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants
 from weft_wasm.binary.encode import custom_section, shared_memory_flag
 from weft_wasm.ir.nodes import Buffer, Program
 from weft_wasm.ir.traversal import constants_of
-from weft_wasm.passes.buffers import plan
+from weft_wasm.passes.buffers import Slot, plan
 from weft_wasm.passes.pipeline import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, After, run_passes
 from weft_wasm.ir.verify import verify
 from weft_wasm.binary.decode import ABI
@@ -79,28 +77,6 @@ def _spec(buffer: Buffer) -> dict[str, Any]:
     return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": buffer.nbytes}
 
 
-class Slot(NamedTuple):
-    """The place of a temporary buffer: bytes from `offset` on, from the statement `first` of the program to `last`."""
-
-    name: str
-    type: str
-    nbytes: int
-    offset: int
-    first: int
-    last: int
-
-    @override
-    def __str__(self) -> str:
-        used = f"used from step {self.first} to {self.last}"
-        return f"{self.name}: {self.type}, {self.nbytes} bytes at {self.offset}, {used}"
-
-
 def memory_plan(program: Program) -> list[Slot]:
     """The places of a lowered program's temporary buffers, by offset and first use. Those of kernels are left out."""
-    placed = plan(run_passes(BEFORE_PLANNING, program, None))
-    slots = [
-        Slot(b.name, f"{b.label}[{','.join(map(str, b.shape))}]", b.nbytes, placed.offsets[b], *placed.lives[b])
-        for b in placed.lives
-        if b in placed.offsets
-    ]
-    return sorted(slots, key=lambda slot: (slot.offset, slot.first))
+    return plan(run_passes(BEFORE_PLANNING, program, None)).slots()

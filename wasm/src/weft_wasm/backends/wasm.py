@@ -25,7 +25,8 @@ from weft_wasm.backends import kernel_times
 from weft_wasm.backends.calls import Calls, WasmArray
 from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.runtimes.host_calls import perform_at
-from weft_wasm.compile import KNOWN_FEATURES, Slot, compile_program, memory_plan
+from weft_wasm.compile import KNOWN_FEATURES, compile_program, memory_plan
+from weft_wasm.passes.buffers import Slot
 from weft_wasm.passes.pipeline import After, verify_after
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower

@@ -24,12 +24,13 @@ from weft_wasm.backends import kernel_times
 from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.backends.wasm import source_lines
 from weft_wasm.backends.cache import Programs, programs_of
-from weft_wasm.emit_wgsl import DEFAULT_LIMITS, WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.emit_wgsl import DEFAULT_LIMITS, WgslError, as_words, compile_webgpu, from_words, memory_plan
 from weft_wasm.lower.types import Callback
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.runtimes.host_calls import perform
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
+from weft_wasm.passes.buffers import Slot
 from weft_wasm.runtimes.interface import GpuRuntime
 
 WORD = 4
@@ -228,6 +229,10 @@ class WebGpuExecutable:
         fused; "jaxpr".
         """
         return text_of(stage, self.jaxpr, self.program, self.module, self.artifact)
+
+    def memory_plan(self) -> list[Slot]:
+        """Where the temporary buffers lie in the program's memory; planned again for it."""
+        return memory_plan(self.program, self.backend.runtime.limits)
 
     def as_bytes(self) -> bytes:
         """The artifact as a `.weft` container."""

@@ -33,7 +33,7 @@ from weft_wasm.ir.nodes import (
     While,
 )
 from weft_wasm.ir.traversal import touched
-from weft_wasm.passes.buffers import MemoryPlan, plan
+from weft_wasm.passes.buffers import MemoryPlan, Slot, plan
 from weft_wasm.ir.verify import verify
 
 # The limits of every WebGPU device. A device may offer more; an artifact compiled for these runs everywhere.
@@ -148,6 +148,21 @@ def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS,
         "errors": {},
     }
     return Artifact(metadata, json.dumps(code, separators=(",", ":")).encode(), constants)
+
+
+def memory_plan(program: Program, limits: Mapping[str, int]) -> list[Slot]:
+    """The places of a lowered program's temporary buffers on a device with these limits. Those that have a buffer of
+    the device to themselves come last, as if they lay behind the others.
+    """
+    limits = {**DEFAULT_LIMITS, **limits}
+    legal = legalize(program, limits["maxStorageBuffersPerShaderStage"])
+    lives = plan(legal.program).lives
+    placed, alone = _Module(legal, limits).place_temps()
+    slots, end = placed.slots(), placed.size
+    for b in alone:
+        slots.append(Slot.of(b, end, lives[b]))
+        end += b.nbytes
+    return slots
 
 
 def _spec(buffer: Buffer) -> ArgumentSpec:

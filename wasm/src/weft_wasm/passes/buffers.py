@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from weft.base.annotations import override
 
 from weft_wasm.passes import kernel_fusion
 from weft_wasm.ir.affine import Linear, distinct, linear
@@ -11,6 +14,26 @@ from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, P
 from weft_wasm.ir.instances import Touched, given, model_of, runs
 from weft_wasm.ir.traversal import expressions, walk_expr
 from weft_wasm.passes.liveness import lifetimes
+
+
+class Slot(NamedTuple):
+    """The place of a temporary buffer: bytes from `offset` on, from the statement `first` of the program to `last`."""
+
+    name: str
+    type: str
+    nbytes: int
+    offset: int
+    first: int
+    last: int
+
+    @override
+    def __str__(self) -> str:
+        used = f"used from step {self.first} to {self.last}"
+        return f"{self.name}: {self.type}, {self.nbytes} bytes at {self.offset}, {used}"
+
+    @classmethod
+    def of(cls, b: Buffer, offset: int, life: tuple[int, int]) -> Slot:
+        return cls(b.name, f"{b.label}[{','.join(map(str, b.shape))}]", b.nbytes, offset, *life)
 
 
 @dataclass(slots=True)
@@ -32,6 +55,11 @@ class MemoryPlan:
             return False
         x, y = self.offsets[a], self.offsets[b]
         return x < y + b.nbytes and y < x + a.nbytes
+
+    def slots(self) -> list[Slot]:
+        """The places of temps, by offset and first use."""
+        found = [Slot.of(b, self.offsets[b], life) for b, life in self.lives.items() if b in self.offsets]
+        return sorted(found, key=lambda slot: (slot.offset, slot.first))
 
 
 def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
