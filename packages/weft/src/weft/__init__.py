@@ -11,6 +11,11 @@ from __future__ import annotations
 from functools import partial as _partial
 from typing import TYPE_CHECKING
 
+from .base.collector import paused as _paused
+
+with _paused():  # what modules make stays; the collector would look through all of it dozens of times
+    from .numpy import array_methods as _array_methods
+
 from . import errors
 from .api.tracing import (
     block_until_ready as block_until_ready,
@@ -80,7 +85,6 @@ from .core.trace import get_aval as _get_aval
 from .base.dtypes import float0 as float0
 from .base.lazy import LazyNames as _LazyNames
 from .api.pullback import ad as ad
-from .numpy import array_methods as _array_methods
 from .runtime import reference as _reference
 from .runtime.array import Array as Array
 from .runtime.device import default_platform as _default_platform, devices as devices

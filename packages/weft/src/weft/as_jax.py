@@ -18,17 +18,19 @@ Example:
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Sequence, cast
 
 import weft
 
 from .base.annotations import override
 from .compat import MODULES, NAMES, PACKAGES, Named
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 # The release whose names and semantics weft has; libraries compare with it.
 VERSION = "0.10.2"
@@ -70,17 +72,17 @@ def _place(name: str) -> str | None:
     return own if _exists(own) else None
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder:  # not of importlib.abc, which takes 7 ms to load
     """Finds `jax.x.y`, and the distributions that stand for jax's."""
 
-    @override
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         name = fullname.removeprefix("jax.")
         if name != fullname and (name in PACKAGES or name in NAMES or _place(name) is not None):
-            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+            return importlib.machinery.ModuleSpec(fullname, cast("Loader", self), is_package=True)
         return None
 
-    @override
     def create_module(self, spec):
         name = spec.name.removeprefix("jax.")
         place = _place(name)
@@ -90,7 +92,6 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.own_spec = module.__spec__
         return module
 
-    @override
     def exec_module(self, module):
         if not isinstance(module, Named):
             module.__spec__ = self.own_spec  # the import system has put ours in its place

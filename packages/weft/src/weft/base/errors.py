@@ -387,7 +387,7 @@ def at_user_line(message: str) -> str:
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns of the user's own line: the innermost frame that is not ours."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and source_info.is_internal(frame.f_code):
+    while frame.f_back is not None and source_info.is_internal(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
 from typing import Any, Callable
@@ -255,6 +254,8 @@ def static(**kwargs) -> Any:
         >>> weft.tree.leaves(Layer(1.0))
         [1.0]
     """
+    import dataclasses  # which is slow to load, and other programs can do without
+
     return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True}, **kwargs)
 
 

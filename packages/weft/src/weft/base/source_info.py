@@ -19,7 +19,9 @@ from .hooks import Hook
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # the package weft
 _STANDARD = (contextlib.__file__, functools.__file__)  # modules whose frames are hidden between ours
 _internal_paths = [_ROOT, *_STANDARD]
-_internal: dict = {}  # code object -> whether it belongs to us (or to a library that asked to be left out)
+# a file's name -> whether it belongs to us (or to a library that asked to be left out); the hash of a name, unlike that
+# of a code object, is computed once
+_internal: dict[str, bool] = {}
 _subject: ContextVar = ContextVar("subject", default=None)
 _name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
 # The option jax_traceback_filtering; the configuration defines it.
@@ -32,12 +34,11 @@ def register_exclusion(path: str) -> None:
     _internal.clear()
 
 
-def is_internal(code) -> bool:
+def is_internal(file: str) -> bool:
     try:
-        return _internal[code]
+        return _internal[file]
     except KeyError:
-        name = code.co_filename
-        result = _internal[code] = name.startswith(tuple(_internal_paths)) or name.startswith("<frozen")
+        result = _internal[file] = file.startswith(tuple(_internal_paths)) or file.startswith("<frozen")
         return result
 
 
@@ -47,7 +48,7 @@ def hide_internal_frames(error: BaseException) -> None:
         return
     kept, tb = [], error.__traceback__
     while tb is not None:
-        if not is_internal(tb.tb_frame.f_code):
+        if not is_internal(tb.tb_frame.f_code.co_filename):
             kept.append(tb)
         tb = tb.tb_next
     new = None
@@ -63,7 +64,7 @@ def filter_uncaught() -> None:
     def show(kind, error, tb):
         frame = tb
         while frame is not None and not (
-            is_internal(frame.tb_frame.f_code) and frame.tb_frame.f_code.co_filename not in _STANDARD
+            is_internal(file := frame.tb_frame.f_code.co_filename) and file not in _STANDARD
         ):
             frame = frame.tb_next
         if frame is not None:  # an error that went through the library
@@ -140,11 +141,8 @@ def current(depth: int = 1) -> SourceInfo:
     known = _internal
     while frame is not None:
         code = frame.f_code
-        try:
-            inside = known[code]
-        except KeyError:
-            inside = is_internal(code)
-        if not inside:
+        file = code.co_filename
+        if not (known[file] if file in known else is_internal(file)):
             return SourceInfo(code, frame.f_lasti, _name_stack.get())
         frame = frame.f_back
     return UNKNOWN

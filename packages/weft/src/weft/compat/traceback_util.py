@@ -35,4 +35,4 @@ _exclude_paths = _Paths()
 
 def include_frame(frame) -> bool:
     """Whether a frame is the user's."""
-    return not is_internal(frame.f_code)
+    return not is_internal(frame.f_code.co_filename)

@@ -332,7 +332,7 @@ def breakpoint(
         )
     frames = []
     for info in inspect.stack(context=0)[1:]:
-        if not (filter_frames and is_internal(info.frame.f_code)):
+        if not (filter_frames and is_internal(info.frame.f_code.co_filename)):
             frames.append((f"{info.filename}:{info.lineno} ({info.function})", dict(info.frame.f_locals)))
     frames = frames[:num_frames]
     variables = [{k: v for k, v in found.items() if _passable(v)} for _, found in frames[:1]]

@@ -6,7 +6,6 @@ import importlib
 import itertools
 import math
 import operator
-import string
 from functools import cache
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
@@ -222,7 +221,8 @@ def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     operands = list(given)
     result = operands.pop() if len(operands) % 2 else None
     names = sorted({c for labels in [*operands[1::2], result or ()] for c in labels if c is not Ellipsis})
-    letters = dict(zip(names, (*string.ascii_letters, *(chr(c) for c in range(0x4E00, 0x4E00 + len(names))))))
+    codes = (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(0x4E00, 0x4E00 + len(names)))
+    letters = dict(zip(names, map(chr, codes)))
     spell = lambda labels: "".join("..." if c is Ellipsis else letters[c] for c in labels)
     return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), tuple(operands[::2])
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
 from ..base import dtypes, limits
@@ -614,8 +613,10 @@ def _betainc_scalar(a: float, b: float, x: float) -> float:
         return 0.0
     if x == 1 or a == 0 or math.isinf(b):
         return 1.0
-    exact = Fraction(x)
-    y, offset = float(1 - exact), float(Fraction(a) * (1 - exact) - Fraction(b) * exact)
+    y = 1 - x
+    # a (1 - x) - b x in whole numbers, and rounded once
+    (ta, ba), (tb, bb), (tx, bx) = a.as_integer_ratio(), b.as_integer_ratio(), x.as_integer_ratio()
+    offset = (ta * bb * (bx - tx) - tb * ba * tx) / (ba * bb * bx)
     swap = offset <= x - y
     if swap:
         a, b, x, y, offset = b, a, y, x, -offset

@@ -5,7 +5,6 @@ instantiated when a platform is first used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol, Sequence
 
 from ..base.devices import Device as Device
@@ -144,8 +143,7 @@ def nothing() -> None:
     """Default for backends that store nothing: there is nothing to forget."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     """The capabilities of a backend beyond `devices`, `put` and `compile`. The core reads only this object, and works
     without the capabilities that are not there: `Capabilities()` is valid for a complete backend.
 

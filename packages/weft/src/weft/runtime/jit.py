@@ -73,6 +73,8 @@ def _as_tuple(x: Value) -> tuple[Any, ...]:
 def _positions(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Argument numbers and names, each completed from the other by the function's signature."""
     nums, names = _as_tuple(nums), _as_tuple(names)
+    if not nums and not names:
+        return nums, names
     try:
         params = list(inspect.signature(fun).parameters.values())
     except (ValueError, TypeError):
