@@ -4,47 +4,12 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import zlib from "node:zlib";
 import type { Locator, Page } from "@playwright/test";
+import { cell, pageOf, show } from "../fixtures/cells.js";
 import { expect, test } from "../fixtures/site.js";
 import { close, serve } from "../../tools/web/serve.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const ISOLATED = {
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Embedder-Policy": "require-corp",
-};
-
-/** A page with these elements; `told` collects their events. */
-function pageOf(body: string, site: string): string {
-  const listen =
-    'window.told = []; for (const name of ["weft-run", "weft-result", "weft-error"]) ' +
-    "addEventListener(name, ({ detail, target }) => told.push({ name, id: target.id, ...detail }));";
-  return (
-    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">' +
-    `<title>cells</title><link rel="icon" href="data:,"><script>${listen}</script>` +
-    `<script type="module" src="${site}weft-cell.js"></script><body>${body}</body></html>`
-  );
-}
-
-/** Opens a page with these elements on the site's own origin. */
-async function show(page: Page, body: string, { at }: { at: string }): Promise<void> {
-  const headers = { "Content-Type": "text/html", ...ISOLATED };
-  await page.route(`${at}cells.html`, (route) => route.fulfill({ body: pageOf(body, at), headers }));
-  await page.goto(`${at}cells.html`);
-}
-
 const told = (page: Page): Promise<any[]> => page.evaluate("told");
-
-function cell(page: Page, id: string) {
-  const at = page.locator(`#${id}`);
-  return {
-    at,
-    run: at.locator(".run"),
-    stop: at.locator(".stop"),
-    state: at.locator(".state"),
-    output: at.locator(".output"),
-    editor: at.locator(".cm-content"),
-  };
-}
 
 async function replace(page: Page, editor: Locator, text: string): Promise<void> {
   await editor.click();

@@ -7,6 +7,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { close, serve } from "../../tools/web/serve.mjs";
+import { cell, show } from "../fixtures/cells.js";
 import { expect, Playground } from "../fixtures/site.js";
 import { python, root, test as base } from "../fixtures/weft.js";
 
@@ -197,6 +198,33 @@ test("an answer goes with no link, and a frame asks for itself", async ({ playgr
   await offer.getByRole("button", { name: "Install" }).click();
   await expect(page.locator("#state")).toHaveText("Done on Wasm");
   await expect(page.locator(".output")).toHaveText("['red']\n");
+});
+
+test("live cells ask before an install, and once for all cells of the page", async ({
+  page,
+  packagesSite,
+  requests,
+}) => {
+  const tags = ["a", "b"].map((id) => `<weft-cell id="${id}">import colours\ncolours.names</weft-cell>`).join("");
+  await show(page, tags, { at: packagesSite });
+  const [first, second] = [cell(page, "a"), cell(page, "b")];
+  const offer = first.at.getByRole("group", { name: "Packages to install" });
+  await first.run.click();
+  await expect(offer).toContainText(`This program asks for colours from ${new URL(packagesSite).host}`);
+  await expect(first.state).toHaveText("Waiting for your answer");
+  await first.stop.click();
+  await expect(first.state).toHaveText("Stopped");
+  await expect(offer).toHaveCount(0);
+  await first.run.click();
+  await offer.getByRole("button", { name: "Don’t" }).click();
+  await expect(first.output.locator(".failure")).toContainText("No module named 'colours': you chose not to install");
+  expect(requests.filter((url) => url.includes("/simple/"))).toEqual([]);
+  await first.run.click();
+  await offer.getByRole("button", { name: "Install" }).click();
+  await expect(first.output).toHaveText("['red']");
+  await page.evaluate(() => (document.querySelector("#a") as any).restart()); // Python is new and has nothing installed
+  await second.run.click();
+  await expect(second.output).toHaveText("['red']");
 });
 
 test("several packages are asked for at once, those that the site has are not", async ({ playground, page }) => {
