@@ -1,5 +1,6 @@
 import { expect, inPage, test } from "../fixtures/figures.js";
 import type { Api, Case } from "../fixtures/figures_page.js";
+import { toLab } from "../../web/src/figures/colours.js";
 
 /** The points of the lines of an SVG path, and where one line ends and another begins. */
 function lines(d: string): [number, number][][] {
@@ -13,6 +14,31 @@ function lines(d: string): [number, number][][] {
         numbers[2 * k + 1]!,
       ]);
     });
+}
+
+/** The parts of rgb(…). */
+const bytes = (colour: string): number[] => colour.match(/\d+/g)!.map(Number);
+
+/** The contrast of two colours, as WCAG has it. */
+function contrast(a: string, b: string): number {
+  const luminance = (colour: string) => {
+    const [red, green, blue] = bytes(colour).map((byte) => {
+      const v = byte / 255;
+      return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue! + 0.05;
+  };
+  const [x, y] = [luminance(a), luminance(b)];
+  return Math.max(x, y) / Math.min(x, y);
+}
+
+/** How far apart two colours look. */
+function distance(a: string, b: string): number {
+  const [from, to] = [a, b].map((colour) => {
+    const digits = bytes(colour).map((byte) => byte.toString(16).padStart(2, "0"));
+    return toLab(`#${digits.join("")}`);
+  });
+  return Math.hypot(...from!.map((value, k) => value - to![k]!));
 }
 
 const file = (figures: Api, each: Case) => {
@@ -279,6 +305,37 @@ test("a theme that changes recolours a figure", async ({ page, cases }) => {
   const pixels = await inPage(page, (figures) => figures.mounted!.count(0, [151, 167, 255]), null);
   expect(pixels).toBeGreaterThan(50);
 });
+
+for (const colorScheme of ["light", "dark"] as const)
+  test(`sixteen series have colours that can be told apart, and seen on the page (${colorScheme})`, async ({
+    page,
+    cases,
+  }) => {
+    await page.emulateMedia({ colorScheme });
+    const found = await inPage(
+      page,
+      async (figures, each) => {
+        const mounted = figures.mount();
+        await mounted.draw(each!);
+        const { paths } = await mounted.file();
+        const buttons = [...mounted.host.querySelectorAll<HTMLElement>(".figure-legend button")];
+        const keys = buttons.map((each) => each.style.getPropertyValue("--key"));
+        return {
+          strokes: paths.map(({ stroke }) => stroke),
+          keys,
+          page: getComputedStyle(document.body).backgroundColor,
+        };
+      },
+      cases["many"]!,
+    );
+    expect(found.strokes).toEqual(expect.arrayContaining(found.keys));
+    expect(found.keys).toHaveLength(16);
+    found.keys.forEach((key, k) => {
+      expect(contrast(key, found.page), key).toBeGreaterThan(3);
+      const others = found.keys.slice(k + 1).map((other) => distance(key, other));
+      expect(Math.min(1, ...others), key).toBeGreaterThan(0.08);
+    });
+  });
 
 test("a live curve grows by its new points alone", async ({ page, cases }) => {
   const spread = await inPage(

@@ -11,7 +11,8 @@ type Lab = readonly [lightness: number, a: number, b: number];
 const linear = (v: number): number => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
 const gamma = (v: number): number => (v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055);
 
-function toLab(hex: string): Lab {
+/** OKLab of #rrggbb. */
+export function toLab(hex: string): Lab {
   const [r, g, b] = [1, 3, 5].map((k) => linear(parseInt(hex.slice(k, k + 2), 16) / 255)) as [number, number, number];
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
@@ -127,7 +128,7 @@ const COLOURS: [name: string, otherwise: string][] = [
   ["--ink", "CanvasText"],
   ["--dim", "GrayText"],
   ["--line", "#8884"],
-  ...Array.from({ length: 8 }, (_, k): [string, string] => [`--figure-${k + 1}`, "#3c50bd"]),
+  ...Array.from({ length: 16 }, (_, k): [string, string] => [`--figure-${k + 1}`, "#3c50bd"]),
 ];
 
 /** Colours as the element sees them now: of the day or of the night. */
@@ -152,7 +153,7 @@ export function readTheme(element: Element): Theme {
   return { ink: ink!, dim: dim!, line: line!, surface: surface!, font, series, legible };
 }
 
-/** A colour that a program has named, or the next of the theme. */
+/** A colour that a program has named, or the next of the theme's sixteen, which then begin anew. */
 export function seriesColour(theme: Theme, named: string | null, index: number): string {
   const chosen = named?.startsWith("C") ? Number(named.slice(1)) : index;
   return named === null || named.startsWith("C") ? theme.series[chosen % theme.series.length]! : named;
