@@ -498,6 +498,29 @@ test("the library for drawing is loaded with the first figure, not before", asyn
   expect(await scripts()).toBe(1);
 });
 
+test("two colour bars leave a narrow figure room for what it shows", async ({ page, cases }) => {
+  const [narrow, wide] = await inPage(
+    page,
+    async (figures, each) => {
+      const shares: number[] = [];
+      for (const width of [340, 900]) {
+        const mounted = figures.mount(width);
+        await mounted.draw(each!);
+        const pixels = mounted.pixels();
+        const row = Math.round(0.08 * pixels.height) * pixels.width; // where the lowest level fills the area
+        let filled = 0;
+        for (let k = row; k < row + pixels.width; k++)
+          if (Math.abs(pixels.data[4 * k]! - 68) + Math.abs(pixels.data[4 * k + 2]! - 84) < 12) filled++;
+        shares.push(filled / pixels.width);
+      }
+      return shares;
+    },
+    cases["two_maps"]!,
+  );
+  expect(narrow).toBeGreaterThan(0.55);
+  expect(wide).toBeGreaterThan(0.75);
+});
+
 test("a figure keeps its room, and fits a narrow page", async ({ page, cases }) => {
   await page.setViewportSize({ width: 375, height: 700 });
   const heights = await inPage(

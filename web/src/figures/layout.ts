@@ -128,12 +128,31 @@ function coloured(marks: readonly Mark[]): Coloured[] {
 }
 
 const BAR_WIDTH = 12;
+const BETWEEN_BARS = 20; // of bars above each other
+const MOST_FOR_BARS = 0.3; // of the room of a panel
 
-/** The colour bars of a panel beside each other, from a place on, and the room that they take. */
-function placeBars(marks: readonly Mark[], theme: Theme, height: number): { bars: Bar[]; width: number } {
+/**
+ * The colour bars of a panel, and the room that they take: beside each other, or above each other where a narrow panel
+ * would have little left for what it shows. Their areas begin at 0.
+ */
+function placeBars(marks: readonly Mark[], theme: Theme, height: number, room: number): { bars: Bar[]; width: number } {
+  const all = coloured(marks);
+  const found = barsInRow(all, theme, height);
+  if (all.length < 2 || found.width <= MOST_FOR_BARS * room) return found;
+  const each = Math.max((height - BETWEEN_BARS * (all.length - 1)) / all.length, 10);
+  const alone = all.map((one) => barsInRow([one], theme, each));
+  return {
+    bars: alone.flatMap(({ bars }, k) =>
+      bars.map((bar) => ({ ...bar, area: { ...bar.area, y: k * (each + BETWEEN_BARS) } })),
+    ),
+    width: Math.max(...alone.map(({ width }) => width)),
+  };
+}
+
+function barsInRow(wanted: readonly Coloured[], theme: Theme, height: number): { bars: Bar[]; width: number } {
   const bars: Bar[] = [];
   let width = 0;
-  for (const { map, contour, range } of coloured(marks)) {
+  for (const { map, contour, range } of wanted) {
     let [steps, all, marked]: [string[] | null, Range, Tick[]] = [null, { low: 0, high: 1 }, []];
     if (contour) {
       // a step for each line, named in its middle, or for each area, named at its edge
@@ -227,7 +246,7 @@ function margins(spec: PanelSpec, marks: readonly Mark[], window: Window, theme:
     const yname = wrap(spec.y.label, height, theme);
     const labels = Math.ceil(widest(yticks, theme));
     const left = labels + 12 + LINE_HEIGHT * yname.length + (yname.length ? 5 : 0);
-    const { bars, width } = placeBars(marks, theme, height);
+    const { bars, width } = placeBars(marks, theme, height, room.width);
     return { yticks, left, right: 14 + width, bars, y: { lines: yname, gap: labels + 16 } };
   };
   const height = Math.max(room.height - room.top - 8 - 26 - below, 10);
@@ -256,7 +275,9 @@ export function place(spec: PanelSpec, marks: readonly Mark[], window: Window, t
   const found = margins(spec, marks, window, theme, room);
   const [left, bottom, top] = picture ? [4, 4, room.top + 8] : [found.left, found.bottom, room.top + 8];
   const height = Math.max(room.height - top - bottom, 10);
-  const { bars, width: beside } = picture ? placeBars(marks, theme, height) : { bars: found.bars, width: 0 };
+  const { bars, width: beside } = picture
+    ? placeBars(marks, theme, height, room.width)
+    : { bars: found.bars, width: 0 };
   const right = picture ? 4 + beside : found.right;
   let area: Rectangle = { x: left, y: top, width: Math.max(room.width - left - right, 10), height };
   if (spec.aspect === "equal") {
@@ -272,9 +293,10 @@ export function place(spec: PanelSpec, marks: readonly Mark[], window: Window, t
     y: new Projection(spec.y.scale, window.y, ...(inverted.y ? ([above, below] as const) : ([below, above] as const))),
     area,
   };
+  const scale = area.height / height; // units of the same length may need less height
   const placed = bars.map((bar) => ({
     ...bar,
-    area: { ...bar.area, x: end + bar.area.x, y: area.y, height: area.height },
+    area: { ...bar.area, x: end + bar.area.x, y: area.y + scale * bar.area.y, height: scale * bar.area.height },
   }));
   const { yticks, isUpright, names } = found;
   const isNamed = { x: namedTicks(marks, "x") !== null, y: namedTicks(marks, "y") !== null };
