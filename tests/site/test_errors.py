@@ -12,6 +12,7 @@ import weft
 import weft_native
 import weft_remote
 import weft_wasm
+from weft.base.errors import OwnRuntimeError
 
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = (weft, weft_remote, weft_wasm, weft_native)
@@ -73,8 +74,10 @@ def test_pages_are_files_of_their_own_with_an_example(pages):
     for name, page in pages.items():
         assert page.is_file() and page.read_text().startswith(page.stem.rpartition(".")[2]), name
         module, _, short = name.rpartition(".")
-        text = inspect.cleandoc(getattr(importlib.import_module(module), short).__doc__ or "")
+        error = getattr(importlib.import_module(module), short)
+        text = inspect.cleandoc((OwnRuntimeError if short == "JaxRuntimeError" else error).__doc__ or "")
         assert len(text) > 20, f"{name} is not described"
+        assert "\nExample:\n" in text and ">>> " in text, f"{name} has no example"
 
 
 @pytest.mark.parametrize("name", ["ConnectionLost", "AuthenticationError", "ProtocolError", "LimitError"])

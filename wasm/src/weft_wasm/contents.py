@@ -55,6 +55,16 @@ _OFFSETS = {"srcOffset": SIZE, "dstOffset": SIZE}
 class ArtifactError(ValueError):
     """The bytes are not a weft artifact of a version that this runtime knows, or are damaged. Compile the program again
     with this version of weft.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> from weft_wasm.artifact import Artifact
+        >>> Artifact.from_bytes(b"something else")  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft_wasm.contents.ArtifactError: not a weft artifact of version 2: …
+        >>> compiled = weft.jit(jnp.sin, backend="wasm").lower(jnp.ones(3)).compile()
+        >>> Artifact.from_bytes(compiled.executable.as_bytes()).name
+        'sin'
     """
 
 

@@ -45,6 +45,16 @@ STORED = frozenset((*_NAMES, "complex64", "complex128"))  # complex numbers as p
 class LoweringError(BackendError):
     """A program holds something that the kernel compiler can't compile. The message names the primitive, the dtype and
     your line; convert the operands there, or run that part on another backend (`weft.jit(f, backend='cpu')`).
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> with weft.default_device(weft.devices("wasm")[0]):
+        ...     jnp.ones((70_000, 70_000)).sum()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft_wasm.lower.types.LoweringError: … 19600000000 bytes: here WebAssembly addresses 4 GiB …
+        >>> with weft.default_device(weft.devices("wasm")[0]):
+        ...     print(weft.lax.map(lambda row: jnp.ones(70_000).sum(), jnp.arange(3)))  # a row at a time
+        [70000. 70000. 70000.]
     """
 
     def __init__(self, cause: str, advice: str = ""):

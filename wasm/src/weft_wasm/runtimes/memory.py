@@ -77,6 +77,16 @@ FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
 class DeviceMemoryError(MemoryError):
     """The device memory (at most 4 GiB, the range of 32-bit WebAssembly, or 16 GiB with 64-bit addresses) is full.
     Delete arrays, donate arguments, or use a device with more memory.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> with weft.default_device(weft.devices("wasm")[0]):  # doctest: +SKIP
+        ...     kept = [jnp.full(1 << 27, float(k)) for k in range(9)]  # half a GiB each
+        Traceback (most recent call last):
+        weft_wasm.runtimes.memory.DeviceMemoryError: no room for 536870912 bytes: 3758097920 bytes are in use of …
+        >>> step = weft.jit(lambda x: x + 1, donate_argnums=0)  # the result takes the memory of x
+        >>> x = step(jnp.zeros(1_000_000))
+        >>> x.delete()
     """
 
 

@@ -29,7 +29,21 @@ _Export = TypeVar("_Export")
 
 
 class ProgramError(RuntimeError):
-    """A program ended with one of its error codes, or trapped."""
+    """A program ended with one of its error codes, or trapped.
+
+    Programs that weft compiles of yours have no error codes: they are of programs that somebody wrote in the loop IR.
+    A trap is a mistake of the compiler, or of such a program; `WEFT_VERIFY_JAXPRS=1` checks what is compiled.
+
+    Example:
+        >>> from weft_wasm.compile import compile_program
+        >>> from weft_wasm.ir.nodes import Fail, Program
+        >>> from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
+        >>> program = Program("root", [], [], [], [Fail(7)], errors={7: "the argument is negative"})
+        >>> device = WasmtimeDevice()
+        >>> device.run(device.load(compile_program(program)), [])  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft_wasm.runtimes.wasmtime_device.ProgramError: root ended with error 7: the argument is negative
+    """
 
 
 @dataclass(slots=True)

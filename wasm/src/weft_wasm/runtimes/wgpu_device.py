@@ -36,6 +36,14 @@ _BINDING = re.compile(r"@binding\((\d+)\) var<storage, (read|read_write)>")
 class NoAdapterError(RuntimeError):
     """This machine has no WebGPU adapter. Install a Vulkan driver (Debian's software one: libvulkan1 and
     mesa-vulkan-drivers), or use another platform.
+
+    Example:
+        >>> import weft
+        >>> weft.devices("webgpu")  # doctest: +SKIP
+        Traceback (most recent call last):
+        weft_wasm.runtimes.wgpu_device.NoAdapterError: …
+        >>> weft.devices("wasm")
+        [WasmDevice(id=0)]
     """
 
 

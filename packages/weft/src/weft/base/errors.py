@@ -314,6 +314,16 @@ class JaxprTypeError(TypeError):
 
     `weft.config.update("jax_enable_checks", True)` checks each jaxpr when it is made, so that the error appears where
     the jaxpr is built. What you meet is its subclass `VerificationError`.
+
+    Example:
+        >>> import weft
+        >>> from weft.core.verify import verify
+        >>> closed = weft.make_jaxpr(lambda x: 2 * x + 1)(1.0)
+        >>> try:
+        ...     verify(closed.jaxpr.replace(eqns=closed.jaxpr.eqns[1:]))  # what they compute is missing
+        ... except weft.errors.JaxprTypeError as error:
+        ...     print(type(error).__name__)
+        VerificationError
     """
 
 
