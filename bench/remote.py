@@ -2,13 +2,14 @@
 
     python bench/remote.py [--platform cpu] [--url ws://… --token …] [--delay MS]
 
-Prints one line for each figure. Without --url a host of its own is started; --delay puts that many milliseconds between
-both sides.
+Prints one line for each figure, first those of a bare websockets echo of the same size. Without --url a host of its own
+is started; --delay puts that many milliseconds between both sides.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import pathlib
 import re
@@ -20,6 +21,7 @@ import numpy as np
 import weft
 import weft.numpy as jnp
 import weft.remote
+from websockets.asyncio.client import connect
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "remote"))
 from proxy import Proxy  # noqa: E402
@@ -49,9 +51,50 @@ def own_host(platform: str):
         host.wait()
 
 
+ECHO = """
+import asyncio
+from websockets.asyncio.server import serve
+
+async def echo(socket):
+    async for message in socket:
+        await socket.send(message)
+
+async def main():
+    async with serve(echo, "127.0.0.1", 0, compression=None, max_size=None) as server:
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await server.wait_closed()
+
+asyncio.run(main())
+"""
+
+
+def echo(n: int = 1000) -> float:
+    """Seconds of a round trip of 32 bytes to another process that answers with the same, by the websockets library."""
+
+    async def talk(port: int) -> float:
+        async with connect(f"ws://127.0.0.1:{port}", compression=None) as socket:
+            times = []
+            for _ in range(5):
+                start = time.perf_counter()
+                for _ in range(n):
+                    await socket.send(bytes(32))
+                    await socket.recv()
+                times.append(time.perf_counter() - start)
+            return min(times) / n
+
+    server = subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True)
+    try:
+        return asyncio.run(talk(int(server.stdout.readline())))
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def measure(session) -> None:
     device = session.devices()[0]
     print(f"{device}")
+    bare = echo()
+    print(f"bare websockets echo             {bare * 1e6:10.0f} us")
     session.ping()
     n = 200
     print(f"round trip                       {best(lambda: [session.ping() for _ in range(n)]) / n * 1e6:10.0f} us")
@@ -68,7 +111,8 @@ def measure(session) -> None:
     print(f"jit call, submitted              {best(lambda: last.append(submit())) / n * 1e6:10.1f} us")
     session.ping()
     print(f"jit call, {n} in a row and read  {best(lambda: float(submit())) / n * 1e6:10.1f} us")
-    print(f"jit call and read, each          {best(lambda: [float(step(x)) for _ in range(n)]) / n * 1e6:10.0f} us")
+    each = best(lambda: [float(step(x)) for _ in range(n)]) / n
+    print(f"jit call and read, each          {each * 1e6:10.0f} us, {each / bare:.1f} times the echo")
     fresh = iter(range(1, 1000))
     print(
         "new program: trace, send, compile, run, read"

@@ -47,7 +47,7 @@ ROOMS = {
         "testing",
         "test_util",
     ],
-    "weft_remote": ["errors", "protocol", "reports", "session", "desktop", "page", "backend", ""],
+    "weft_remote": ["errors", "codec", "protocol", "reports", "session", "desktop", "page", "backend", ""],
     "weft_native": [
         "compat",
         "cluster",
@@ -203,6 +203,7 @@ DEFERRED = {
     ("weft.export.artifact", "weft.export.language"): "loads all primitives, which only a reader of programs needs",
     ("weft.plot.figures", "weft.plot.native"): "needs matplotlib, which few machines have",
     ("weft.remote", "weft_remote"): "a package that need not be installed",
+    ("weft_native.host.zygote", "weft_native.host.sandbox"): "Linux alone has what it uses",
     ("weft.widgets", "weft.numpy"): "only what a reader draws or photographs is an array",
     ("weft_native.backend", "weft_native.foreign"): "few programs call foreign functions",
     ("weft_native.backend", "weft_native.lower.module"): "MLIR's bindings take 40 ms to load",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -77,29 +78,38 @@ def session(host):
 
 @contextlib.contextmanager
 def host_here(platform: str = "reference", **limits):
-    """A host in this process: for what a test must reach into."""
+    """A host in this process, with its worker in a thread: for what a test must reach into."""
+    from weft_native.host.front import Front
     from weft_native.host.limits import Limits
-    from weft_native.host.server import Host
+    from weft_native.host.workers import ThreadLauncher
 
-    made = Host(weft.devices(platform), TOKEN, Limits(**limits))
+    granted = Limits(**limits)
+    launcher = ThreadLauncher(weft.devices(platform), granted)
     ready, loop = threading.Event(), asyncio.new_event_loop()
-    stop = asyncio.Event()
+    stop, urls = asyncio.Event(), []
 
     async def serve():
-        server = await made.serve("127.0.0.1", 0)
-        watcher = asyncio.ensure_future(made.watch())
-        made.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        front = Front(TOKEN, launcher, "thread", granted)
+        address, port = await front.start("127.0.0.1", 0)
+        urls.append(f"ws://{address}:{port}")
         ready.set()
         await stop.wait()
-        watcher.cancel()
-        await made.stop(server)
+        await front.stop()
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
     assert ready.wait(20)
+    made = launcher.worker
+    made.url = urls[0]
     try:
         yield made
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(20)
         loop.close()
+
+
+def resident(process: int) -> int:
+    """The bytes of a process that are in memory."""
+    with open(f"/proc/{process}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")

@@ -513,7 +513,7 @@ class FileJudge(Judge):
         self.files = _exports()
         ones = np.ones(3, np.float32).tobytes()
         messages = [
-            p.Hello(1, 1, "token", b"", "x"),
+            p.Welcome("0f", b"s", 0, 0, 1, 1, ("cpu", "cpu")),
             p.Put(1, 2, shaped((3,), dtypes.float32), 0, ones),
             p.Put(2, 3, shaped((2, 2), dtypes.bool_), 0, b"\1\0\1\1"),
             p.Put(3, 4, shaped((4,), dtypes.dtype("int4")), 0, b"\1\2\7\x0f"),

@@ -21,16 +21,21 @@ ONES = np.ones(3, np.float32).tobytes()
 class Raw:
     """One connection. `send` numbers operations; `receive` gives messages one by one."""
 
-    def __init__(self, url: str, token: str = TOKEN, session: bytes = b"", greet: bool = True, **options):
+    def __init__(
+        self, url: str, token: str = TOKEN, session: p.Welcome | None = None, offers: list[str] | None = None, **options
+    ):
+        """A new session, or the next connection of the one with this welcome; `offers` in place of the right login."""
         if int(websockets.__version__.split(".")[0]) >= 17:  # from then on a context manager by default
             options["legacy"] = True
-        self.socket = connect(url, compression=None, max_size=None, **options)
+        address, secret = (
+            (f"{url}/session", b"") if session is None else (f"{url}/session/{session.id}", session.secret)
+        )
+        protocols = p.offered(token, secret) if offers is None else offers
+        self.url = url
+        self.socket = connect(address, compression=None, max_size=None, subprotocols=protocols, **options)
         self.messages: list = []
         self.ops = itertools.count(1)
-        self.welcome = None
-        if greet:
-            self.frame(p.encode(p.Hello(p.LOWEST, p.VERSION, token, session, "raw")))
-            self.welcome = self.receive()
+        self.welcome = self.receive()
 
     def frame(self, data) -> None:
         self.socket.send(data)
@@ -59,8 +64,8 @@ class Raw:
         raise AssertionError(f"the connection closed before {kind.__name__} came")
 
     def end(self) -> p.End:
-        """Why the host ends the session; checks that it closes the connection then."""
-        end = self.until(p.End)
+        """Why the host ends the session, or begins none; checks that it closes the connection then."""
+        end = self.welcome if isinstance(self.welcome, p.End) else self.until(p.End)
         assert self.receive() is None
         return end
 

@@ -71,7 +71,6 @@ class Fuzzer:
                 p.Ping(op),
                 p.Settled((op,)),
                 p.Credit(op, 4),
-                p.Hello(1, 1, TOKEN, b"", "x"),
                 p.Bye(),
             ]
         )
@@ -80,17 +79,19 @@ class Fuzzer:
     async def connection(self, rng) -> None:
         """Sends damaged frames on one connection until the host ends it; a ping after each tells whether it has."""
         data, digest, n_args, _ = self.programs[0]
-        hello = p.encode(p.Hello(1, 1, TOKEN, b"", ""))
         try:
-            async with connect(self.url, compression=None, max_size=None, ping_interval=None) as socket:
-                if rng.random() < 0.1:
-                    self.sent += 1
-                    await socket.send(mutate(rng, hello))
-                    first = next(iter(p.decode(await socket.recv())))
+            login = p.offered(TOKEN, b"")
+            if rng.random() < 0.1:
+                self.sent += 1
+                login[1] = "weft-token." + mutate(rng, TOKEN.encode()).hex()
+            address = f"{self.url}/session"
+            async with connect(
+                address, subprotocols=login, compression=None, max_size=None, ping_interval=None
+            ) as socket:
+                first = next(iter(p.decode(await socket.recv())))
+                if isinstance(first, p.End):
                     self.note(first)
                     return
-                await socket.send(hello)
-                await socket.recv()
                 start = [
                     p.Put(1, 1, F32, 0, ONES),
                     p.Program(2, digest, len(data), data),

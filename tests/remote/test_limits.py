@@ -113,8 +113,7 @@ def test_handles(tight):
 
 def test_incomplete_uploads(tight):
     with Raw(tight.url) as raw:
-        for h in range(1100):
-            raw.send(p.Put, h, F32, 0, b"")
+        raw.frame(p.encode(*[p.Put(h + 1, h, F32, 0, b"") for h in range(1100)]))
         assert raw.end().error == "LimitError"
 
 
@@ -209,6 +208,8 @@ def test_what_a_host_grants_where_nothing_is_said():
         "seconds": 300,
         "replies": 10_000,
         "grace": 60,
+        "unattended": 1,
+        "compile_bytes": 1 << 30,
         "sessions": 32,
         "total_bytes": 8 << 30,
     }

@@ -68,9 +68,9 @@ class Socket:
         self.tasks.append(asyncio.ensure_future(self.socket.close()))
 
 
-async def open_socket(url):
+async def open_socket(url, *protocols):
     try:
-        return Socket(await connect(url, compression=None, max_size=None))
+        return Socket(await connect(url, subprotocols=protocols, compression=None, max_size=None))
     except (OSError, ConnectionClosed) as e:
         raise JsException(f"no connection to {url}") from e
     except Exception as e:
@@ -182,7 +182,7 @@ def test_without_jspi_a_program_awaits_its_connection(page, host):
 
 
 def test_a_session_is_closed_before_the_host_has_answered(page):
-    async def close_early(url):
+    async def close_early(url, *protocols):
         connecting = asyncio.ensure_future(remote.connect_async(url, token=TOKEN))
         while not page.sessions or page.sessions[0].transport.socket is None:
             await asyncio.sleep(0.01)
@@ -220,7 +220,7 @@ def test_a_lost_connection_is_tried_for_as_long_as_the_host_waits(page, host, mo
     async def sleep(seconds):
         pauses.append(seconds)
 
-    async def nothing_there(url):
+    async def nothing_there(url, *protocols):
         raise JsException("nothing answers")
 
     monkeypatch.setattr(page.module.asyncio, "sleep", sleep)
@@ -285,7 +285,7 @@ def test_a_stop_ends_the_wait_and_the_session_goes_on(page, host):
 def test_a_stop_ends_attempts_to_connect_again(page, host, monkeypatch):
     session = opened(page, host.url)
 
-    async def nothing_there(url):
+    async def nothing_there(url, *protocols):
         page.device.interrupted = True
         raise JsException("nothing answers")
 

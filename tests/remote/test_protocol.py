@@ -1,16 +1,20 @@
 """The codec of messages, and the answers of a host to invalid messages."""
 
+import contextlib
 import dataclasses
 import random
 import re
 import threading
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
 import weft
-from hosts import TOKEN, host_here, run_host
+from hosts import TOKEN, host_here, resident, run_host
 from raw import F32, ONES, Raw, program
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 from weft.base.avals import shaped
 from weft.serialization.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
@@ -19,11 +23,11 @@ from weft.serialization.programs import content_hash, serialize
 from weft_native.host import session as host_session
 from weft_native.host.values import host_bytes
 from weft_remote import errors
+from weft_remote.codec import MAX_RANK
 from weft_remote import protocol as p
 
 EXAMPLES = [
-    p.Hello(1, 1, TOKEN, b"", "a client"),
-    p.Welcome(1, b"x" * 32, 300, 60000, 1 << 22, 1 << 23, ("cpu", "cpu")),
+    p.Welcome("0f", b"x" * 32, 300, 60000, 1 << 22, 1 << 23, ("cpu", "cpu")),
     p.End("ValueError", "no — really"),
     p.Bye(),
     p.Received(1 << 40),
@@ -55,7 +59,7 @@ EXAMPLES = [
 
 
 def test_every_message_has_an_example():
-    assert {type(m) for m in EXAMPLES} == set(p._classes.values())
+    assert {type(m) for m in EXAMPLES} == set(p.LANGUAGE.classes.values())
 
 
 def test_messages_come_back():
@@ -66,7 +70,7 @@ def test_messages_come_back():
 
 def test_messages_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        EXAMPLES[0].token = "other"
+        EXAMPLES[0].secret = b"other"
 
 
 def test_truncated_and_mutated_frames():
@@ -93,10 +97,10 @@ def test_a_count_allocates_nothing():
 
 def test_the_rank_of_an_array_has_a_limit():
     put = lambda rank: p.encode(p.Put(1, 2, shaped((1,) * rank, "float32"), 0, b"abcd"))
-    (read,) = p.decode(put(p.MAX_RANK))
-    assert read.aval.shape == (1,) * p.MAX_RANK
-    with pytest.raises(DeserializationError, match=f"an array of rank {p.MAX_RANK + 1}") as e:
-        list(p.decode(put(p.MAX_RANK + 1)))
+    (read,) = p.decode(put(MAX_RANK))
+    assert read.aval.shape == (1,) * MAX_RANK
+    with pytest.raises(DeserializationError, match=f"an array of rank {MAX_RANK + 1}") as e:
+        list(p.decode(put(MAX_RANK + 1)))
     assert e.value.offset == put(0).index(b"float32") + len("float32") + 1  # after the dtype and whether it is weak
 
 
@@ -138,36 +142,58 @@ def others_go_on(witness):
 def test_a_wrong_token(host):
     with pytest.raises(errors.AuthenticationError, match="does not know this token"):
         host.connect(token=TOKEN + "x")
-    for token in ("", "\x00", "é" * 50, TOKEN[:-1]):
-        with Raw(host.url, greet=False) as raw:
-            raw.frame(p.encode(p.Hello(1, 1, token, b"", "")))
+    for token in ("", "\x00", "é" * 50, "\ud800", TOKEN[:-1]):
+        with Raw(host.url, token=token) as raw:
             assert raw.end().error == "AuthenticationError"
 
 
-def test_another_version(host):
-    with Raw(host.url, greet=False) as raw:
-        raw.frame(p.encode(p.Hello(7, 9, TOKEN, b"", "")))
+@pytest.mark.parametrize("token", ["weft-token.", "weft-token.a", "weft-token.%", "x"])
+def test_a_token_that_is_none(host, token):
+    with Raw(host.url, offers=[p.SUBPROTOCOL, token]) as raw:
+        assert raw.end().error == "AuthenticationError"
+
+
+def test_a_token_in_a_header(host):
+    for header, known in ((f"Bearer {TOKEN}", True), (f"bearer {TOKEN}", True), (f"Basic {TOKEN}", False)):
+        with Raw(host.url, offers=[p.SUBPROTOCOL], additional_headers={"Authorization": header}) as raw:
+            assert isinstance(raw.welcome, p.Welcome if known else p.End)
+
+
+@pytest.mark.parametrize("offers,spoken", [(["weft.7"], "weft.7"), (["chat"], "none"), (None, "none")])
+def test_another_version(host, offers, spoken):
+    _, *login = p.offered(TOKEN, b"")
+    with Raw(host.url, offers=[*(offers or []), *login]) as raw:
         end = raw.end()
-    assert end.error == "ProtocolError" and "versions 7 to 9 of the protocol, the host 1 to 3" in end.message
+        assert raw.socket.subprotocol == (spoken if spoken != "none" else None)
+    assert end.error == "ProtocolError" and f"speaks {spoken} of weft's protocols, the host weft.4" in end.message
 
 
-def test_a_range_of_versions(host):
-    with Raw(host.url, greet=False) as raw:
-        raw.frame(p.encode(p.Hello(0, 9, TOKEN, b"", "")))
-        assert raw.receive().version == p.VERSION
+def test_no_frame_is_read_before_login(tmp_path):
+    """What a stranger sends behind its handshake is not looked at, and takes no memory."""
+    with run_host(tmp_path) as host:
+        held = []
+        before = resident(host.process.pid)
+        for _ in range(41):
+            raw = Raw(host.url, token="wrong")
+            with contextlib.suppress(ConnectionClosed, OSError):
+                raw.frame(bytes(4 << 20))
+            held.append(raw)
+        took = resident(host.process.pid) - before
+        for raw in held:
+            assert raw.end().error == "AuthenticationError"
+            raw.socket.close()
+        assert took < 16 << 20
+        with host.connect() as session:
+            session.ping()
 
 
-def test_an_older_client(host):
-    """The host speaks its version, and a client of now asks nothing of an older host."""
-    with Raw(host.url, greet=False) as raw:
-        raw.frame(p.encode(p.Hello(1, 1, TOKEN, b"", "")))
-        assert raw.receive().version == 1
-    with host.connect() as session:
-        assert session.welcome.version == p.VERSION == 3
-        session.granted = dataclasses.replace(session.welcome, version=1)
-        assert not session.ask()
-        session.cancel()
-        assert not session._control
+def test_other_addresses(host):
+    for path in ("", "/", "/session/", "/sessions", "/session/a/b"):
+        with pytest.raises(InvalidStatus, match="404"):
+            connect(host.url + path, subprotocols=p.offered(TOKEN, b""))
+    answer = urllib.request.Request(host.url.replace("ws", "http") + "/session")
+    with pytest.raises(urllib.error.HTTPError, match="426|400"):
+        urllib.request.urlopen(answer)
 
 
 def test_a_host_says_that_it_is_there(host):
@@ -197,14 +223,6 @@ def test_what_is_cancelled_before_it_begins_fails_and_the_rest_is_done():
         assert all("stopped by its client" in replies[k].message for k in (fetch, wait))
 
 
-def test_a_greeting_may_bring_operations(host):
-    with Raw(host.url, greet=False) as raw:
-        raw.frame(p.encode(p.Hello(1, 1, TOKEN, b"", ""), p.Put(1, 1, F32, 0, ONES), p.Fetch(2, 1), p.Ping(3)))
-        assert isinstance(raw.receive(), p.Welcome)
-        replies = {m.op: m for m in (raw.until((p.Data, p.Ready)), raw.until((p.Data, p.Ready)))}
-    assert replies[2].data == ONES and isinstance(replies[3], p.Ready)
-
-
 def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
     """A session has one thread that may wait for arrays, however many replies it owes."""
     begun, go, threads = [], threading.Event(), set()
@@ -229,19 +247,30 @@ def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
     assert waiting in ([], [(1,)]) and begun == [(1,), (2,), (3,)] and len(threads) == 1
 
 
+def test_a_session_that_is_not_there(host):
+    with Raw(host.url) as mine:
+        for session in (
+            dataclasses.replace(mine.welcome, id="00" * 8),
+            dataclasses.replace(mine.welcome, secret=b"unknown session"),
+            dataclasses.replace(mine.welcome, secret=b""),
+        ):
+            with Raw(host.url, session=session) as raw:
+                assert re.search("does not know the session any more", raw.end().message)
+        mine.send(p.Ping)
+        mine.until(p.Ready)
+
+
 @pytest.mark.parametrize(
     "frame,message",
     [
         (b"", "a frame is empty"),
         (b"\xff\x00", "there is no message 255"),
-        (p.encode(p.Ping(1)), "begins with a greeting, not with Ping"),
-        (p.encode(EXAMPLES[0])[:5], "items are announced|bytes are announced"),
-        ("text", "messages are binary"),
-        (p.encode(p.Hello(1, 1, TOKEN, b"unknown session", "")), "does not know the session any more"),
+        (b"\x01\x00", "there is no message 1$|there is no message 1 "),
+        (p.encode(EXAMPLES[1])[:5], "items are announced|bytes are announced"),
     ],
 )
-def test_bad_greetings(host, frame, message):
-    with Raw(host.url, greet=False) as raw:
+def test_bad_first_frames(host, frame, message):
+    with Raw(host.url) as raw:
         raw.frame(frame)
         end = raw.end()
     assert re.search(message, end.message), end
@@ -265,7 +294,7 @@ CASES = {
     "an unknown message": (lambda r: r.frame(b"\x63"), "DeserializationError", "there is no message 99"),
     "a text": (lambda r: r.frame("hello"), "ProtocolError", "messages are binary"),
     "a message of hosts": (lambda r: r.frame(p.encode(p.Ready(1))), "ProtocolError", "a client does not send Ready"),
-    "a second greeting": (lambda r: r.frame(p.encode(EXAMPLES[0])), "ProtocolError", "does not send Hello"),
+    "a welcome": (lambda r: r.frame(p.encode(EXAMPLES[0])), "ProtocolError", "does not send Welcome"),
     "a gap": (lambda r: r.frame(p.encode(p.Ping(5))), "ProtocolError", "operation 5 came after 0"),
     "a truncated message": (lambda r: r.frame(p.encode(p.Fetch(1, 2))[:-1]), "DeserializationError", "data ends"),
     "a truncated program": (
@@ -355,11 +384,11 @@ def test_what_ends_a_session(host, case):
 
 def test_an_ended_session_can_not_be_resumed(host):
     with Raw(host.url) as raw:
-        secret = raw.welcome.session
+        welcome = raw.welcome
         raw.frame(b"\x63")
-        raw.end()
-    with Raw(host.url, session=secret) as raw:
-        assert raw.welcome.error == "ConnectionLost"
+        end = raw.end()
+    with Raw(host.url, session=welcome) as raw:
+        assert (raw.welcome.error, raw.welcome.message) == (end.error, end.message)  # why it ended is remembered
 
 
 def test_a_failing_operation_does_not_end_a_session(host):
@@ -389,8 +418,8 @@ def test_pages(host):
             with Raw(host.url, origin=origin) as raw:
                 assert isinstance(raw.welcome, p.Welcome)
         else:
-            with pytest.raises(InvalidStatus, match="403"):
-                Raw(host.url, origin=origin)
+            with Raw(host.url, origin=origin) as raw:
+                assert raw.end().error == "AuthenticationError" and "--allow-origin" in raw.welcome.message
 
 
 def test_pages_that_are_allowed(tmp_path):

@@ -248,14 +248,6 @@ def test_other_calls_of_python_are_refused_with_a_next_step(session):
         f(jnp.ones(2))
 
 
-def test_an_older_host_is_told_of(session, monkeypatch):
-    older = p.Welcome(2, *[getattr(session.granted, n) for n in p.Welcome.__slots__[1:]])
-    monkeypatch.setattr(session, "granted", older)
-    with pytest.raises(NotPortable, match=r"older weft-host(.|\n)*Update it(.|\n)*test_reports.py"):
-        weft.jit(lambda x: weft.debug.print("{}", x))(jnp.ones(2))
-    assert float(weft.jit(lambda x: x + 1)(1.0)) == 2
-
-
 def report(number=0, ordered=False, **more):
     """The bytes of a program that reports its argument."""
     x = Var(F32)

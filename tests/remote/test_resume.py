@@ -98,20 +98,20 @@ def test_a_host_that_has_forgotten(tmp_path):
 
 def test_replies_are_sent_again_until_they_are_settled(host):
     with Raw(host.url) as first:
-        secret = first.welcome.session
+        welcome = first.welcome
         first.send(p.Put, 1, F32, 0, ONES)
         fetch = first.send(p.Fetch, 1)
         first.send(p.Free, (1,))
         ping = first.send(p.Ping)
         assert first.until(p.Ready).op == ping
-    with Raw(host.url, session=secret) as second:
+    with Raw(host.url, session=welcome) as second:
         assert second.welcome.received == 4
         again = {m.op: m for m in (second.receive(), second.receive())}
         assert again[fetch].data == ONES and isinstance(again[ping], p.Ready)  # though the array is freed
         second.frame(p.encode(p.Settled((fetch, ping))))
         second.frame(p.encode(p.Ping(5)))
         assert second.until(p.Ready).op == 5
-    with Raw(host.url, session=secret) as third:
+    with Raw(host.url, session=welcome) as third:
         assert third.welcome.received == 5
         assert third.receive() == p.Ready(5)
 
@@ -119,12 +119,12 @@ def test_replies_are_sent_again_until_they_are_settled(host):
 def test_operations_that_came_already_are_passed_over(host):
     data, digest, n_args, _ = program("nothing")
     with Raw(host.url) as raw:
-        secret = raw.welcome.session
+        welcome = raw.welcome
         raw.send(p.Put, 1, F32, 0, ONES)
         raw.send(p.Program, digest, len(data), data)
         raw.send(p.Ping)
         raw.until(p.Ready)
-    with Raw(host.url, session=secret) as raw:
+    with Raw(host.url, session=welcome) as raw:
         for message in (p.Put(1, 1, F32, 0, ONES), p.Program(2, digest, len(data), data), p.Ping(3), p.Fetch(4, 1)):
             raw.frame(p.encode(message))
         assert raw.until(p.Data).data == ONES
@@ -135,7 +135,7 @@ def test_the_newest_connection_counts(host):
         old.send(p.Put, 1, F32, 0, ONES)
         old.send(p.Ping)
         old.until(p.Ready)
-        with Raw(host.url, session=old.welcome.session) as new:
+        with Raw(host.url, session=old.welcome) as new:
             assert old.receive() is None
             new.frame(p.encode(p.Fetch(3, 1)))
             assert new.until(p.Data).data == ONES
@@ -144,10 +144,10 @@ def test_the_newest_connection_counts(host):
 def test_a_session_without_a_client_ends(tmp_path):
     with run_host(tmp_path, "--grace", "0.2") as host:
         with Raw(host.url) as raw:
-            secret = raw.welcome.session
+            welcome = raw.welcome
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            with Raw(host.url, session=secret) as raw:
+            with Raw(host.url, session=welcome) as raw:
                 if isinstance(raw.welcome, p.End):
                     break
             time.sleep(0.6)  # longer than the grace and the watch

@@ -12,7 +12,7 @@ from weft_remote import backend as remote
 from weft_remote import protocol as p
 from weft_remote.errors import ProtocolError
 
-WELCOME = p.encode(p.Welcome(p.VERSION, b"s" * 16, 0, 0, 1 << 20, 1 << 20, ("cpu", "cpu")))
+WELCOME = p.encode(p.Welcome("0f", b"s" * 16, 0, 0, 1 << 20, 1 << 20, ("cpu", "cpu")))
 
 
 @contextlib.contextmanager
@@ -21,7 +21,6 @@ def host(welcome, answers):
 
     def talk(socket):
         with contextlib.suppress(ConnectionClosed):
-            socket.recv()
             socket.send(welcome)
             while True:
                 for message in p.decode(socket.recv()):
@@ -29,7 +28,7 @@ def host(welcome, answers):
                         answer = answers[type(message)](message.op)
                         socket.send(p.encode(*(answer if isinstance(answer, list) else [answer])))
 
-    with serve(talk, "127.0.0.1", 0, compression=None) as server:
+    with serve(talk, "127.0.0.1", 0, compression=None, subprotocols=[p.SUBPROTOCOL]) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"

@@ -21,7 +21,7 @@ export interface Page extends Required<Omit<PageHooks, "threads" | "memory64">> 
   device: WasmDevice;
   gpu: GpuDevice | null;
   cache: ProgramCache | null;
-  open(url: string): Promise<Socket>;
+  open(url: string, ...protocols: string[]): Promise<Socket>;
 }
 
 const nothing = (): void => {};
@@ -36,7 +36,7 @@ export async function createPage(hooks: PageHooks = {}): Promise<Page> {
     device,
     gpu,
     cache,
-    open: (url) => Socket.open(url),
+    open: (url, ...protocols) => Socket.open(url, ...protocols),
     timing: hooks.timing ?? nothing,
   };
 }

@@ -23,11 +23,12 @@ export class Socket {
     });
   }
 
-  static open(url: string): Promise<Socket> {
+  /** Connects; the protocols are offered as subprotocols. */
+  static open(url: string, ...protocols: string[]): Promise<Socket> {
     return new Promise((resolve, reject) => {
       let socket: WebSocket;
       try {
-        socket = new WebSocket(url);
+        socket = new WebSocket(url, protocols);
       } catch (error) {
         reject(new WeftConnectionError(`${url} is not a websocket address: ${(error as Error).message}`));
         return;

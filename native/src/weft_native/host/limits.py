@@ -29,7 +29,11 @@ class Limits:
     seconds: float = _limit(300.0, "seconds that one compilation or computation may take")
     replies: int = _limit(10_000, "replies that wait for a client to take them")
     grace: float = _limit(60.0, "seconds for which a session outlives its connection")
+    unattended: float = _limit(1.0, "seconds for which a session goes on computing without its connection")
     sessions: int = _limit(32, "sessions at one time, of all clients together")
+    compile_bytes: int = _limit(
+        GIB, "bytes that the process of a session may take beside what it holds, for compiling and for copies"
+    )
     total_bytes: int = _limit(
         8 * GIB, "bytes of arrays, programs, computations under way and unread replies, of all sessions together"
     )
@@ -38,6 +42,7 @@ class Limits:
 QUEUE_BYTES = 32 * MIB  # received and not yet performed; at this number, the client's socket is no longer read
 QUEUE_MESSAGES = 20_000
 WINDOW = 8 * MIB  # bytes of a download under way without a credit
+CHAIN = 4  # computations that give their results to the next one before they are there
 RUNNING = 64  # computations that a session may have under way
 INCOMPLETE = 1024  # incomplete uploads of a session
 PROGRAM_WEIGHT = 64  # bytes for each byte of a serialized program once it is read and compiled, approximately

@@ -14,12 +14,13 @@ import sys
 from weft.base import source_info
 from weft.base.config import config
 from weft.base.errors import BackendError
-from weft.runtime.backend import Device
 from weft.runtime.device import get_backend
 
 from . import limits
+from .front import Front
 from .messages import LogFormatter
-from .server import Host
+from .options import Options
+from .workers import ForkLauncher, Launcher, ThreadLauncher
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,6 +51,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="ORIGIN",
         help="let pages of this origin connect, such as https://example.org; pages on loopback always may",
     )
+    made.add_argument(
+        "--workers",
+        default="" if sys.platform == "linux" else "thread",
+        choices=("session", "device", "thread"),
+        help="what computes: a process for each session (default on the CPU), one for all, where only one can have the"
+        " device (default on a GPU or TPU), or a thread of the host (the only one outside Linux, and no isolation)",
+    )
+    made.add_argument(
+        "--no-sandbox",
+        action="store_true",
+        help="let the processes of sessions read files and use the network; for systems without seccomp or Landlock",
+    )
     made.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
     limits.add_arguments(made)
     return made
@@ -62,25 +75,45 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def run(options: argparse.Namespace, devices: list[Device], token: str) -> None:
-    """Serves until SIGINT or SIGTERM."""
-    host = Host(devices, token, limits.from_arguments(options), tuple(options.allow_origin))
+def _launcher(options: argparse.Namespace, granted: limits.Limits) -> Launcher:
+    if options.workers == "thread":
+        if options.platform is not None:
+            config.update("jax_platforms", options.platform)
+        source_info.register_exclusion("")  # no line of this process is a user's
+        backend, platform = get_backend(options.platform)
+        return ThreadLauncher(list(backend.devices(platform)), granted)
+    return ForkLauncher(Options(options.platform, granted, not options.no_sandbox, options.log_level))
+
+
+async def run(options: argparse.Namespace, token: str) -> int:
+    """Serves until SIGINT or SIGTERM; the exit code."""
     stop = asyncio.Event()
+    code = 0
+
+    def broken() -> None:
+        nonlocal code
+        code = 1
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    server = await host.serve(options.host, options.port)
-    watcher = asyncio.ensure_future(host.watch())
-    address, port = server.sockets[0].getsockname()[:2]
+    granted = limits.from_arguments(options)
+    origins = tuple(options.allow_origin)
+    front = Front(token, _launcher(options, granted), options.workers, granted, origins, broken)
+    address, port = await front.start(options.host, options.port)
+    platform, count = front.pool.devices[0], len(front.pool.devices) // 2
     print(
-        f"weft-host ws://{f'[{address}]' if ':' in address else address}:{port} ({devices[0].platform}: {len(devices)}"
-        f" device{'s' if len(devices) > 1 else ''})",
+        f"weft-host ws://{f'[{address}]' if ':' in address else address}:{port} ({platform}: {count}"
+        f" device{'s' if count > 1 else ''})",
         flush=True,
     )
     if options.token is None:
         print(f"token {token}", flush=True)
     await stop.wait()
-    watcher.cancel()
-    await host.stop(server)
+    await front.stop()
+    if code:
+        print("weft-host: the process that starts workers has ended. Start the host again.", file=sys.stderr)
+    return code
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
-    logging.getLogger("websockets").setLevel(logging.ERROR)  # refused handshakes are logged here, with the reason
+    logging.getLogger("aiohttp").setLevel(logging.ERROR)  # refused handshakes are logged here, with the reason
     if not _is_loopback(options.host) and not options.allow_remote:
         print(
             f"weft-host: {options.host} is not this machine alone. Anyone who learns the token could run programs here;"
@@ -100,17 +133,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.token == "":
         print("weft-host: the token is empty. Leave --token out to have one made.", file=sys.stderr)
         return 2
-    if options.platform is not None:
-        config.update("jax_platforms", options.platform)
-    source_info.register_exclusion("")  # no line of this process is a user's
     try:
-        backend, platform = get_backend(options.platform)
-        devices = list(backend.devices(platform))
+        code = asyncio.run(run(options, options.token or secrets.token_urlsafe(24)))
     except BackendError as e:
         print(f"weft-host: {e}", file=sys.stderr)
         return 1
-    try:
-        asyncio.run(run(options, devices, options.token or secrets.token_urlsafe(24)))
     except OSError as e:
         print(
             f"weft-host: can't listen on {options.host}:{options.port}: {e.strerror or e}. Choose another port with"
@@ -119,9 +146,9 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 1
     logging.shutdown()
-    # A computation that a client left behind can't be stopped, and would keep the process alive.
+    # A computation in a thread of this process can't be stopped, and would keep it alive.
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(code)
 
 
 if __name__ == "__main__":

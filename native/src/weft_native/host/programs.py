@@ -44,8 +44,10 @@ def nbytes(aval: AbstractValue) -> int:
 class Executable:
     """A compiled program, and the information that a host needs to run it safely."""
 
-    def __init__(self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool):
-        self.compiled, self.device, self.x64 = compiled, device, x64
+    def __init__(
+        self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool, donated: tuple[bool, ...] = ()
+    ):
+        self.compiled, self.device, self.x64, self.donated = compiled, device, x64, donated
         self.reports = bool(jaxpr.effects)
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
@@ -159,4 +161,4 @@ class Programs:
         with enable_x64(program.x64):
             chosen = for_platform(ClosedJaxpr(jaxpr, []), device.platform).jaxpr
             compiled = backend_of(device).compile(chosen, device, CompileOptions(name, donated))
-        return Executable(compiled, program.jaxpr, device, program.x64)
+        return Executable(compiled, program.jaxpr, device, program.x64, donated)

@@ -4,7 +4,6 @@ function of the host's own, which sends its operands, takes their place here.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -32,12 +31,14 @@ class Client(Protocol):
     end: p.End | None
     cancelled: int
     outbox: deque[p.Message]
-    changed: asyncio.Event
     reply_bytes: Tally
     memory: Tally
 
     def tell(self, call: Callable[..., None], /, *args: Any) -> None:
         """Has the event loop call a function."""
+
+    def wake(self) -> None:
+        """There is something to send."""
 
 
 class Reports:
@@ -92,7 +93,7 @@ class Reports:
         answer = Answer(p.Report(self.last, op, function, last, data), charge)
         self.unconfirmed[self.last] = answer
         self.session.outbox.append(answer.message)
-        self.session.changed.set()
+        self.session.wake()
 
     def confirm(self, through: int) -> None:
         """The client has the reports up to this one."""

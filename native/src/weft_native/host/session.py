@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 import logging
 import queue
-import secrets
 import threading
 import time
 from collections import OrderedDict, deque
@@ -24,9 +24,9 @@ from weft.runtime.device import backend_of
 from weft.runtime.effects import effects_barrier
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
-from websockets.asyncio.server import ServerConnection
 
-from .limits import INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
+from .link import Link
+from .limits import CHAIN, INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
 from .memory import Charge, Tally
 from .messages import public_text
 from .programs import Executable, Programs, nbytes
@@ -47,17 +47,20 @@ class Known(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A running computation: one of its results, and the size of its intermediate results."""
+    """A running computation: one of its results, and the size of its intermediate results. If the result was given to
+    the next computation before it was there, both are one, of two `calls`: nothing tells when the first has ended.
+    """
 
     array: Any
-    charge: Charge
+    charges: list[Charge]
+    calls: int
 
 
 class HostSession:
     """Performs one client's operations in order, in a thread of its own. A second thread waits for the results that the
     client reads.
 
-    Methods are called in the host's event loop, those named `_do_…` in the session's thread.
+    Methods are called in the worker's event loop, those named `_do_…` in the session's thread.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class HostSession:
         memory: Tally,
         name: str,
         ended: Callable[[HostSession], None],
+        id: str = "",
+        secret: bytes = b"",
     ):
         self.programs, self.devices, self.limits, self.memory, self.name, self.ended = (
             programs,
@@ -78,8 +83,7 @@ class HostSession:
             ended,
         )
         self.loop = asyncio.get_running_loop()
-        self.secret = secrets.token_bytes(32)
-        self.version = p.VERSION  # of the protocol, that both sides speak
+        self.id, self.secret = id, secret
         self.received = 0  # the last operation that came
         self.cancelled = 0  # the last that the client does not want any more
         self.beat = False  # the client asks whether the host is alive
@@ -87,10 +91,8 @@ class HostSession:
         self.unacknowledged = 0  # bytes since then
         self.end: p.End | None = None
         self.left_at: float | None = None  # when the connection was lost
-        self.connection: ServerConnection | None = None
-        self.changed = asyncio.Event()  # there is something to send
-        self.room = asyncio.Event()  # the queue has room
-        self.room.set()
+        self.link: Link | None = None
+        self.crowded = False  # the link waits for room in the queue
         self.outbox: deque[p.Message] = deque()
         self.replies: OrderedDict[int, Answer | Transfer] = OrderedDict()  # unsettled
         self.transfers: deque[int] = deque()
@@ -122,15 +124,14 @@ class HostSession:
         self.running: deque[Running] = deque()
         self.head_since: float | None = None
         self.busy_since: float | None = None
+        self.read = threading.Condition()  # an array that was asked for has been read
         self.thread: threading.Thread | None = None
         self.waiter: ThreadPoolExecutor | None = None
 
     # the event loop ---------------------------------------------------------------------------------------------------
 
-    async def accept(self, message: p.Message, size: int) -> None:
-        """Takes a message. Raises ProtocolError for one that is not allowed here. Returns when there is room for
-        more.
-        """
+    def accept(self, message: p.Message, size: int) -> None:
+        """Takes a message. Raises ProtocolError for one that is not allowed here."""
         if isinstance(message, p.OPERATIONS):
             if message.op <= self.received:  # sent again, on a new connection
                 return
@@ -143,11 +144,6 @@ class HostSession:
                 self.thread = threading.Thread(target=self._perform_all, name=f"session {self.name}", daemon=True)
                 self.thread.start()
             self.queue.put((message, size))
-            if self._is_full():
-                self.room.clear()
-                if self._is_full():  # still true, now that the thread can report it
-                    await self.room.wait()
-                self.room.set()
         elif isinstance(message, p.Settled):
             for op in message.ops:
                 self._forget_reply(op)
@@ -155,12 +151,12 @@ class HostSession:
             transfer = self.replies.get(message.fetch)
             if isinstance(transfer, Transfer) and transfer.credited < message.received <= transfer.sent:
                 transfer.credited = message.received
-                self.changed.set()
+                self.wake()
         elif isinstance(message, p.Reported):
             self.reports.confirm(message.through)
         elif isinstance(message, p.Beat):
             self.beat = True
-            self.changed.set()
+            self.wake()
         elif isinstance(message, p.Cancel):
             self.cancelled = max(self.cancelled, min(message.through, self.received))
         elif isinstance(message, p.Bye):
@@ -168,10 +164,23 @@ class HostSession:
         else:
             raise ProtocolError(f"a client does not send {type(message).__name__}.")
 
-    def _is_full(self) -> bool:
-        return self.end is None and (
+    def is_full(self) -> bool:
+        """Whether no more messages can be taken now; the link is told when that has changed."""
+        self.crowded = True  # before the look, so that the thread that makes room sees it
+        self.crowded = self.end is None and (
             self.queued_bytes - self.done_bytes > QUEUE_BYTES or self.queued - self.done > QUEUE_MESSAGES
         )
+        return self.crowded
+
+    def wake(self) -> None:
+        """There is something to send."""
+        if self.link is not None:
+            self.link.wake()
+
+    def _proceed(self) -> None:
+        self.crowded = False
+        if self.link is not None:
+            self.link.proceed()
 
     def acknowledge(self, size: int) -> None:
         """After each frame: acknowledges received operations from time to time."""
@@ -179,7 +188,7 @@ class HostSession:
         if self.unacknowledged >= p.CHUNK or self.received - self.acknowledged >= 64:
             self.acknowledged, self.unacknowledged = self.received, 0
             self.outbox.append(p.Received(self.received))
-            self.changed.set()
+            self.wake()
 
     def _forget_reply(self, op: int) -> None:
         self.replies.pop(op, None)
@@ -199,11 +208,14 @@ class HostSession:
             self.transfers.append(op)
         else:
             self.outbox.append(reply.message)
-        self.changed.set()
+        self.wake()
 
-    def attach(self, connection: ServerConnection) -> None:
+    def attach(self, link: Link) -> None:
         """A connection, the first or a new one. Everything that is not settled is sent on it from the beginning."""
-        self.connection, self.left_at = connection, None
+        if self.link is not None:  # the client is back before its old connection was seen to be dead
+            self.link.part(None)
+        self.link, self.left_at = link, None
+        link.send(p.encode(self._welcome()))
         self.outbox.clear()
         self.transfers.clear()
         self.reports.again()
@@ -211,6 +223,19 @@ class HostSession:
             if isinstance(reply, Transfer):
                 reply.sent = reply.credited = 0
             self._queue_reply(op, reply)
+        self.wake()
+
+    def left(self, link: Link) -> None:
+        """A connection is gone."""
+        if self.link is link:
+            self.link, self.left_at = None, time.monotonic()
+            if self.end is not None:
+                self.ended(self)
+
+    def _welcome(self) -> p.Welcome:
+        kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]
+        grace, frame = int(self.limits.grace * 1000), self.limits.frame_bytes
+        return p.Welcome(self.id, self.secret, self.received, grace, frame, WINDOW, tuple(kinds))
 
     def outgoing(self) -> bytes | None:
         """The next frame for the client; None if there is nothing to send now."""
@@ -252,21 +277,28 @@ class HostSession:
         if self.end is None:
             self.end = end
             self.queue.put(None)
-            self.changed.set()
-            self.room.set()
+            if self.link is not None:
+                self.link.part(end)
             if self.waiter is not None:
                 self.waiter.shutdown(wait=False, cancel_futures=True)
             self.replies.clear()
             self.ended(self)
 
-    def overdue(self, now: float) -> None:
-        """Ends the session if it computes for longer than it may."""
+    def overdue(self, now: float) -> float:
+        """For how long it has computed; ends the session if that is longer than it may. Of computations that hang
+        together, all but the last are taken to have had all the time they may have.
+        """
         since = self.busy_since
         if since is None and self.running:
             self._drop_finished()
             since = self.head_since if self.running else None
-        if since is not None and now - since > self.limits.seconds:
+        if since is None:
+            return 0.0
+        calls = self.running[0].calls if self.busy_since is None and self.running else 1
+        took = now - since - self.limits.seconds * (calls - 1)
+        if took > self.limits.seconds:
             self.fail(LimitError(f"a compilation or computation took longer than {self.limits.seconds:g} s."))
+        return max(took, 0.001)
 
     def _drop_finished(self) -> None:
         while self.running and finished(self.running[0].array):
@@ -299,8 +331,8 @@ class HostSession:
                 self.busy_since = None
             self.done_bytes += size
             self.done += 1
-            if not self.room.is_set() and not self._is_full():
-                self.tell(self.room.set)
+            if self.crowded and not self.is_full():
+                self.tell(self._proceed)
         self.values.clear()
         self.arrays.clear()
         self.parts.clear()
@@ -529,17 +561,38 @@ class HostSession:
         while len(self.running) >= RUNNING:
             self._wait_for_one()
         *charges, temporary = self._room_for(executable)
+        before = self._give([x for x, given in zip(stored, executable.donated) if given])
         outs = executable.execute([x.array for x in stored])
         if executable.reports:
             effects_barrier()  # a program that reports runs alone, so that it is known whose the reports are
         for x in stored:
             if is_gone(x.array):  # given away: a result has its memory, and has been counted
                 x.charge.release()
-        if outs:
+        if outs and before is not None and is_gone(self.running[before].array):
+            _, taken, calls = self.running[before]
+            self.running[before] = Running(outs[0], [*taken, temporary], calls + 1)
+        elif outs:
             if not self.running:
                 self.head_since = time.monotonic()
-            self.running.append(Running(outs[0], temporary))
+            self.running.append(Running(outs[0], [temporary], 1))
         return [Stored(x, a, executable.device, c) for x, a, c in zip(outs, executable.out_avals, charges)]
+
+    def _give(self, given: list[Stored]) -> int | None:
+        """Waits until arrays can be given away: they are read, if that was asked for before, and few computations hang
+        together. The place among the running ones of the computation that gives one of them.
+        """
+        before = None
+        for x in given:
+            if x.reads:
+                with self.read:
+                    self.read.wait_for(lambda: not x.reads or self.end is not None)
+            if not finished(x.array):
+                place = next((k for k, r in enumerate(self.running) if r.array is x.array), None)
+                if place is not None and self.running[place].calls >= CHAIN:
+                    self._wait_for(x.array)
+                elif place is not None:
+                    before = place
+        return before
 
     def _room_for(self, executable: Executable) -> list[Charge]:
         """The size of each result, and last that of the intermediate results. Running computations may have to end
@@ -558,10 +611,16 @@ class HostSession:
 
     def _wait_for_one(self) -> None:
         """Waits until the first of the computations under way has ended."""
-        head = self.running[0].array
-        if not finished(head):
-            head.block_until_ready()
+        self._wait_for(self.running[0].array)
         self._drop_finished()
+
+    def _wait_for(self, array: Any) -> None:
+        """Waits for a result; what counts as computing meanwhile is what gives it."""
+        if not finished(array):
+            since, self.busy_since = self.busy_since, None
+            with contextlib.suppress(Exception):  # it failed; whoever reads it gets the error
+                array.block_until_ready()
+            self.busy_since = since and time.monotonic()
 
     def _array(self, handle: int) -> Stored:
         value = self._value(handle)
@@ -614,10 +673,19 @@ class HostSession:
 
     def _do_fetch(self, m: p.Fetch) -> None:
         def read(value: Stored) -> Transfer:
-            # the array's own memory, which is counted
-            charge = Charge(self.reply_bytes, self.memory, nbytes(value.aval), "a reply", 0)
-            return Transfer(value, host_bytes(value.array), charge)
+            try:
+                # the array's own memory, which is counted
+                charge = Charge(self.reply_bytes, self.memory, nbytes(value.aval), "a reply", 0)
+                return Transfer(value, host_bytes(value.array), charge)
+            finally:
+                with self.read:
+                    value.reads -= 1
+                    self.read.notify_all()
 
+        value = self.values.get(m.handle)
+        if isinstance(value, Stored):
+            with self.read:
+                value.reads += 1
         self._later(m.op, m.handle, read)
 
     def _do_wait(self, m: p.Wait) -> None:

@@ -20,10 +20,11 @@ M = TypeVar("M", bound=p.Message)
 class Stored:
     """An array, for as long as a handle or an unread reply needs it."""
 
-    __slots__ = ("array", "aval", "device", "charge")
+    __slots__ = ("array", "aval", "device", "charge", "reads")
 
     def __init__(self, array: Any, aval: ShapedArray, device: Device, charge: Charge):
         self.array, self.aval, self.device, self.charge = array, aval, device, charge
+        self.reads = 0  # fetches that have not read it yet
 
 
 class Failed(NamedTuple):

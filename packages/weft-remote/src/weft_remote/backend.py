@@ -27,13 +27,12 @@ from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
 from weft.runtime.dispatch import to_backend
 from weft.runtime.effects import call_host, effects_barrier, started, wait_for_ordered
-from weft.serialization.portable import NotPortable
 from weft.transforms.portable import reporting
 
 from . import protocol as p
 from .errors import ProtocolError
 from .reports import Reporter
-from .session import REPORTS, Reply, Session
+from .session import Reply, Session
 
 if sys.platform == "emscripten":
     from .page import PageTransport
@@ -167,12 +166,6 @@ class RemoteBackend:
     ) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled. Does not wait."""
         program, consts, callbacks = reporting(jaxpr)
-        if callbacks and device.session.welcome.version < REPORTS:
-            raise NotPortable(
-                f"{device.session.url} runs an older weft-host, whose programs can't call functions of this process"
-                " (debug.print, debug.callback). Update it, or leave the call out.\n  at"
-                f" {callbacks[0].source_info}"
-            )
         serialized = _SERIALIZED.of(program)
         if config.enable_x64 not in serialized:
             data = serialize(program)

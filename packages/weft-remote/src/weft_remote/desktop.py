@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.typing import Subprotocol
 from weft.base.annotations import override
 from weft.serialization.binary import DeserializationError
 from weft.base.errors import BackendError
@@ -16,9 +17,9 @@ from .errors import ConnectionLost, LimitError, ProtocolError, lost
 from .session import LOG, Session, Transport
 
 BEAT, SILENCE = 5.0, 10.0  # seconds between two pings, and seconds without an answer after which a peer counts as gone
-REFUSED = 4.0  # seconds after which a host at whose address nothing listens is taken for gone
+REFUSED = 1.0  # seconds after which a host at whose address nothing listens is taken for gone
 TIDY = 0.1  # seconds that freed arrays wait for company
-_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
+_PAUSES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
 
 
 class ThreadTransport(Transport):
@@ -125,7 +126,8 @@ class ThreadTransport(Transport):
             try:
                 async with asyncio.timeout(self.timeout):
                     socket = await connect(
-                        self.session.url,
+                        self.session.address(),
+                        subprotocols=[Subprotocol(name) for name in self.session.offers()],
                         max_size=None,
                         compression=None,
                         open_timeout=None,
@@ -135,7 +137,6 @@ class ThreadTransport(Transport):
                     )
                 async with socket:
                     async with asyncio.timeout(self.timeout):
-                        await socket.send(self.session.hello())
                         self.session.start(await _frame(socket))
                     self._tell(True)
                     gone, pauses = None, iter(_PAUSES)

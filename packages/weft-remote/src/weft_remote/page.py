@@ -19,8 +19,9 @@ from .errors import ConnectionLost, lost
 from .session import LOG, Session, Transport
 
 TIDY = 64  # freed arrays that wait for the next operation
-_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
-REFUSED = 4.0  # seconds after which a host that does not answer is taken for gone, while the page is online
+_PAUSES = (0.05, 0.2, 0.3, 0.5, 1.0, 2.0)
+REFUSED = 1.0  # seconds after which a host that can't be reached is taken for gone, while the page is online
+SILENT = 4.0  # and one that does not answer at all
 LOOK = 0.1  # seconds between two checks whether the program must stop
 BEAT, SILENCE = 2.5, 10.0  # seconds of silence after which the host is asked whether it is there, and taken for gone
 
@@ -71,16 +72,15 @@ class PageTransport(Transport):
             raise ConnectionLost(f"{self.session.url} closed the connection: {e}.") from None
 
     async def _connect(self) -> None:
-        """Connects, and exchanges the greetings."""
+        """Connects and logs in."""
         try:
-            socket: Socket = await page.open(self.session.url)
+            socket: Socket = await page.open(self.session.address(), *self.session.offers())
         except JsException as e:
             raise Unreachable(
                 f"no connection to {self.session.url}: {e.message} Is the host running (`weft-host`), and does it allow"
                 " this page (`--allow-origin`)?"
             ) from None
         self.socket = socket
-        _send(socket, self.session.hello())
         self.session.start(await _next(socket))
         self.wake()
 
@@ -162,8 +162,7 @@ class PageTransport(Transport):
             quiet, unsent = (0.0, left) if left != unsent else (quiet + LOOK, unsent)
             if quiet >= BEAT and not asked:
                 asked = True
-                if not self.session.ask():
-                    quiet = float("-inf")
+                self.session.ask()
             if quiet >= SILENCE:
                 self._hang_up()
                 raise EOFError(f"the host has not answered for {SILENCE:g} s")
@@ -190,10 +189,11 @@ class PageTransport(Transport):
         began = time.monotonic()
         for pause in (*_PAUSES, *[_PAUSES[-1]] * int(left / _PAUSES[-1])):
             try:
-                await asyncio.wait_for(self._connect(), REFUSED)
+                await asyncio.wait_for(self._connect(), SILENT)
                 return True
-            except (Unreachable, EOFError, JsException, TimeoutError):
-                if online() and time.monotonic() - began > REFUSED:
+            except (Unreachable, EOFError, JsException, TimeoutError) as e:
+                patience = REFUSED if isinstance(e, Unreachable) else SILENT
+                if online() and time.monotonic() - began > patience:
                     break
             except Exception as e:  # the host's own word, such as that it does not know the session
                 self.session.fail(e)

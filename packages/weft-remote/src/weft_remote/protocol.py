@@ -1,7 +1,14 @@
-"""The wire protocol: frozen messages and one explicit binary codec.
+"""The wire protocol: how a client logs in, and the messages of a session.
 
-A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in order. The
-first frame of a connection holds one `Hello`, answered by a `Welcome` or an `End`.
+**Login** is part of the websocket's HTTP handshake, so that a host reads no frame of a stranger. The path is `/session`
+for a new session (`?name=…` names the client in the host's log) or `/session/ID` to resume one. The client offers the
+subprotocols `weft.4` (this version of the protocol), `weft-token.T` and, to resume, `weft-resume.S`: T is the token and
+S the session's secret, in base64url without padding. A client that can set headers may send `Authorization: Bearer`
+with the token instead. The host's first frame is a `Welcome`, or an `End` that says why not: a browser shows a page
+nothing of a handshake that is refused.
+
+**Frames.** A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in
+order.
 
 Every message from a client with a field `op` is an operation. Operations are numbered 1, 2, 3, … over the whole
 session, across its connections. The host acknowledges operations with `Received` from time to time, so that the client
@@ -15,132 +22,69 @@ socket; downloads stop when `window` bytes are under way without a `Credit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform, get_args
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import TypeAlias, get_args
 
-from weft.base import dtypes
-from weft.base.avals import ShapedArray, countable, shaped
-from weft.serialization.binary import DeserializationError, Reader, Writer
+from weft.base.avals import ShapedArray
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from .codec import Bools as Bools
+from .codec import Bulk as Bulk
+from .codec import Ints as Ints
+from .codec import Language as Language
+from .codec import Message as Message
+from .codec import Strings as Strings
+from .codec import encode as encode
+from .codec import message as message
 
-# the versions of the protocol that this release speaks; Beat and Cancel came with 2, reports with 3
-LOWEST, VERSION = 1, 3
+VERSION = 4
+SUBPROTOCOL = f"weft.{VERSION}"
 CHUNK = 1 << 20  # bytes of bulk data in one message
 HEADER = 4096  # room in a frame beside bulk data
 
-Ints = tuple[int, ...]
-Bools = tuple[bool, ...]
-Strings = tuple[str, ...]
-Bulk: TypeAlias = "bytes | memoryview"  # outgoing data may be a view; incoming data is bytes
-MAX_RANK = 64
-
-T = TypeVar("T")
-M = TypeVar("M", bound="Message")
+_TOKEN, _RESUME = "weft-token.", "weft-resume."
+LANGUAGE = Language()
+decode = LANGUAGE.decode
 
 
-def _write_sequence(write: Callable[[Writer, T], None]) -> Callable[[Writer, Sequence[T]], None]:
-    def run(w: Writer, values: Sequence[T]) -> None:
-        w.unsigned(len(values))
-        for v in values:
-            write(w, v)
-
-    return run
+def offered(token: str, secret: bytes) -> list[str]:
+    """The subprotocols by which a client logs in; `secret` is empty for a new session."""
+    made = [SUBPROTOCOL, _TOKEN + _text(token.encode("utf-8", "surrogatepass"))]
+    return [*made, _RESUME + _text(secret)] if secret else made
 
 
-def _read_sequence(read: Callable[[Reader], T]) -> Callable[[Reader], tuple[T, ...]]:
-    return lambda r: tuple([read(r) for _ in range(r.count())])
+def credentials(protocols: Sequence[str]) -> tuple[bytes | None, bytes]:
+    """The token and the secret among the subprotocols that a client offers; None and b"" for what is not there."""
+    return _given(protocols, _TOKEN), _given(protocols, _RESUME) or b""
 
 
-def _read_bool(r: Reader) -> bool:
-    start, value = r.at, r.byte()
-    if value > 1:
-        r.fail("a truth value is 0 or 1", start)
-    return value == 1
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-_write_ints = _write_sequence(Writer.unsigned)
-
-
-def _write_aval(w: Writer, aval: ShapedArray) -> None:
-    w.string(dtypes.name(aval.dtype))
-    w.byte(aval.weak_type)
-    _write_ints(w, aval.shape)
-
-
-def _read_aval(r: Reader) -> ShapedArray:
-    start, name = r.at, r.string()
-    if name not in dtypes._TABLE:  # not dtypes.dtype: NumPy would accept its own syntax
-        r.fail(f"there is no dtype {name!r}", start)
-    weak = _read_bool(r)
-    start, rank = r.at, r.count()
-    if rank > MAX_RANK:
-        r.fail(f"an array of rank {rank}", start)
-    aval = shaped(tuple([r.unsigned(1 << 48) for _ in range(rank)]), dtypes.dtype(name), weak)
-    if not countable(aval.shape, aval.dtype):
-        r.fail(f"an array of type {aval.str_short()} is too large", start)
-    return aval
-
-
-# annotation -> (write, read); the annotation describes the values, which a dict's type can't express (hence Any)
-_FIELDS: dict[str, tuple[Callable[[Writer, Any], None], Callable[[Reader], Any]]] = {
-    "int": (Writer.unsigned, Reader.unsigned),
-    "bool": (lambda w, v: w.byte(1 if v else 0), _read_bool),
-    "str": (Writer.string, Reader.string),
-    "bytes": (Writer.bytes, Reader.bytes),
-    "Bulk": (Writer.bytes, Reader.bytes),
-    "Ints": (_write_ints, _read_sequence(Reader.unsigned)),
-    "Bools": (_write_sequence(lambda w, v: w.byte(1 if v else 0)), _read_sequence(_read_bool)),
-    "Strings": (_write_sequence(Writer.string), _read_sequence(Reader.string)),
-    "ShapedArray": (_write_aval, _read_aval),
-}
-_classes: dict[int, type[Message]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Base of messages."""
-
-    code: ClassVar[int]
-    codec: ClassVar[tuple[tuple[str, Callable[[Writer, Any], None], Callable[[Reader], Any]], ...]]  # of each field
-
-
-@dataclass_transform(frozen_default=True)
-def _message(code: int) -> Callable[[type[M]], type[M]]:
-    def define(cls: type[M]) -> type[M]:
-        made = dataclass(frozen=True, slots=True)(cls)
-        made.code, made.codec = code, tuple((f.name, *_FIELDS[str(f.type)]) for f in fields(made))
-        if _classes.setdefault(code, made) is not made:
-            raise ValueError(f"message code {code} is taken")
-        return made
-
-    return define
+def _given(protocols: Sequence[str], prefix: str) -> bytes | None:
+    for offer in protocols:
+        if offer.startswith(prefix):
+            text = offer[len(prefix) :]
+            try:
+                return base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+            except (binascii.Error, ValueError):
+                return None
+    return None
 
 
 # a session ----------------------------------------------------------------------------------------------------------
 
 
-@_message(1)
-class Hello(Message):
-    """Opens a session, or resumes the one whose secret `session` is (empty: a new one)."""
-
-    lowest: int
-    highest: int
-    token: str
-    session: bytes
-    name: str
-
-
-@_message(2)
+@message(LANGUAGE, 2)
 class Welcome(Message):
-    """The session is open. `received` operations of it are known; `devices` holds the platform and kind of each device
-    in turn.
+    """The connection carries the session `id`, which whoever knows `secret` may resume. `received` operations of it are
+    known; `devices` holds the platform and kind of each device in turn.
     """
 
-    version: int
-    session: bytes
+    id: str
+    secret: bytes
     received: int
     grace_ms: int
     frame: int
@@ -148,7 +92,7 @@ class Welcome(Message):
     devices: Strings
 
 
-@_message(3)
+@message(LANGUAGE, 3)
 class End(Message):
     """The host ends the session, for this reason; nothing of it is left."""
 
@@ -156,26 +100,26 @@ class End(Message):
     message: str
 
 
-@_message(4)
+@message(LANGUAGE, 4)
 class Bye(Message):
     """The client ends the session."""
 
 
-@_message(5)
+@message(LANGUAGE, 5)
 class Received(Message):
     """The host has received all operations up to this one."""
 
     op: int
 
 
-@_message(6)
+@message(LANGUAGE, 6)
 class Settled(Message):
     """The client has the complete replies of these operations."""
 
     ops: Ints
 
 
-@_message(7)
+@message(LANGUAGE, 7)
 class Credit(Message):
     """The client has this many bytes of the reply of an operation."""
 
@@ -183,19 +127,19 @@ class Credit(Message):
     received: int
 
 
-@_message(8)
+@message(LANGUAGE, 8)
 class Beat(Message):
     """The client is alive; the host answers with the same message at once, even while it computes."""
 
 
-@_message(9)
+@message(LANGUAGE, 9)
 class Cancel(Message):
     """The client does not need the results of the operations up to this one: those that have not begun fail."""
 
     through: int
 
 
-@_message(10)
+@message(LANGUAGE, 10)
 class Reported(Message):
     """The client has the reports up to this one."""
 
@@ -205,7 +149,7 @@ class Reported(Message):
 # operations -----------------------------------------------------------------------------------------------------------
 
 
-@_message(16)
+@message(LANGUAGE, 16)
 class Put(Message):
     """An array from the client, in row-major order; data that does not fit into `data` follows in `Part`s."""
 
@@ -216,7 +160,7 @@ class Put(Message):
     data: bytes
 
 
-@_message(17)
+@message(LANGUAGE, 17)
 class Part(Message):
     """More bytes of a `Put`."""
 
@@ -225,7 +169,7 @@ class Part(Message):
     data: bytes
 
 
-@_message(18)
+@message(LANGUAGE, 18)
 class Program(Message):
     """A serialized jaxpr of `size` bytes, known by its hash from now on; bytes that do not fit follow in
     `ProgramPart`s.
@@ -237,7 +181,7 @@ class Program(Message):
     data: bytes
 
 
-@_message(19)
+@message(LANGUAGE, 19)
 class ProgramPart(Message):
     """More bytes of a `Program`."""
 
@@ -246,7 +190,7 @@ class ProgramPart(Message):
     data: bytes
 
 
-@_message(20)
+@message(LANGUAGE, 20)
 class Compile(Message):
     """Compiles a program for a device; `handle` names the result. A failure is reported at once, by an `Error` of this
     operation.
@@ -260,7 +204,7 @@ class Compile(Message):
     donated: Bools
 
 
-@_message(21)
+@message(LANGUAGE, 21)
 class Execute(Message):
     """Runs a compiled program on arrays; `results` are the handles of its results."""
 
@@ -270,7 +214,7 @@ class Execute(Message):
     results: Ints
 
 
-@_message(22)
+@message(LANGUAGE, 22)
 class Fetch(Message):
     """Asks for the bytes of an array: `Data`."""
 
@@ -278,7 +222,7 @@ class Fetch(Message):
     handle: int
 
 
-@_message(23)
+@message(LANGUAGE, 23)
 class Wait(Message):
     """Asks for a `Ready` as soon as an array is computed."""
 
@@ -286,7 +230,7 @@ class Wait(Message):
     handle: int
 
 
-@_message(24)
+@message(LANGUAGE, 24)
 class Free(Message):
     """Forgets arrays and compiled programs."""
 
@@ -294,7 +238,7 @@ class Free(Message):
     handles: Ints
 
 
-@_message(25)
+@message(LANGUAGE, 25)
 class Inspect(Message):
     """Requests a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost" or "memory" (as JSON)."""
 
@@ -304,14 +248,14 @@ class Inspect(Message):
     stage: str
 
 
-@_message(26)
+@message(LANGUAGE, 26)
 class Ping(Message):
     """Asks for a `Ready`."""
 
     op: int
 
 
-@_message(27)
+@message(LANGUAGE, 27)
 class ExecuteReporting(Message):
     """`Execute` of a program that reports values while it runs. `Ready` follows its last `Report`."""
 
@@ -324,7 +268,7 @@ class ExecuteReporting(Message):
 # replies --------------------------------------------------------------------------------------------------------------
 
 
-@_message(32)
+@message(LANGUAGE, 32)
 class Data(Message):
     """`data` at `offset` of an array of `size` bytes."""
 
@@ -334,14 +278,14 @@ class Data(Message):
     data: Bulk
 
 
-@_message(33)
+@message(LANGUAGE, 33)
 class Ready(Message):
     """The operation is done."""
 
     op: int
 
 
-@_message(34)
+@message(LANGUAGE, 34)
 class Text(Message):
     """A text."""
 
@@ -349,7 +293,7 @@ class Text(Message):
     text: str
 
 
-@_message(35)
+@message(LANGUAGE, 35)
 class Error(Message):
     """The operation has no result, because operation `origin` failed."""
 
@@ -359,7 +303,7 @@ class Error(Message):
     message: str
 
 
-@_message(36)
+@message(LANGUAGE, 36)
 class Report(Message):
     """Values for debug callback `function` of the program of operation `op`: its operands one after another, in parts
     of which one is the last. Reports are numbered 1, 2, 3, … over the whole session.
@@ -376,26 +320,3 @@ Operation: TypeAlias = (
     Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping | ExecuteReporting
 )
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
-
-
-def encode(*messages: Message) -> bytes:
-    """A frame of messages. Frames can be joined: their concatenated bytes are the frame of all messages."""
-    w = Writer()
-    for message in messages:
-        w.byte(message.code)
-        for name, write, _ in message.codec:
-            write(w, getattr(message, name))
-    return bytes(w.data)
-
-
-def decode(frame: Buffer) -> Iterable[Message]:
-    """The messages of a frame, one by one. Raises DeserializationError at the first that is invalid."""
-    r = Reader(frame)
-    if not r.left():
-        r.fail("a frame is empty")
-    while r.left():
-        start = r.at
-        cls = _classes.get(code := r.byte())
-        if cls is None:
-            raise DeserializationError(f"there is no message {code}", start)
-        yield cls(*[read(r) for _, _, read in cls.codec])

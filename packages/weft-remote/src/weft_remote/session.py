@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from weft.base import source_info
 from weft.base.annotations import override
@@ -35,8 +36,6 @@ Failed = Callable[[Exception], None]
 
 FRAME = 256 << 10  # small messages travel together in frames of about this size
 LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
-CANCELS = 2  # the version of the protocol that has Cancel and Beat
-REPORTS = 3  # and the one that has reports
 LINES = 10_000  # operations whose line in the user's program is remembered
 
 
@@ -44,7 +43,7 @@ class Transport(Protocol):
     """The interface that a session needs from its transport."""
 
     def open(self) -> None:
-        """Connects and exchanges the greetings, or raises why that is not possible."""
+        """Connects and logs in, or raises why that is not possible."""
 
     async def open_async(self) -> None:
         """The same for programs that await."""
@@ -274,8 +273,7 @@ class Session:
                 reply.done = True
             self._replies.clear()
             self._reports.cancel(self._ops)
-            if self.granted is not None and self.granted.version >= CANCELS:
-                self._control.append(p.encode(p.Cancel(self._ops)))
+            self._control.append(p.encode(p.Cancel(self._ops)))
         self.transport.wake()
 
     async def wait_async(self, reply: Reply) -> None:
@@ -342,18 +340,26 @@ class Session:
 
     # for transports ---------------------------------------------------------------------------------------------------
 
-    def hello(self) -> bytes:
-        """The first frame of a connection."""
-        secret = self.granted.session if self.granted is not None else b""
-        return p.encode(p.Hello(p.LOWEST, p.VERSION, self.token, secret, self.name))
+    def address(self) -> str:
+        """Where the next connection goes."""
+        parts = urlsplit(self.url)
+        path = parts.path.rstrip("/") + "/session"
+        if self.granted is not None:
+            path += "/" + quote(self.granted.id, safe="")
+        name = urlencode({"name": self.name}, errors="replace") if self.name and self.granted is None else ""
+        return urlunsplit((parts.scheme, parts.netloc, path, "&".join(filter(None, (parts.query, name))), ""))
+
+    def offers(self) -> list[str]:
+        """The subprotocols that the next connection offers, the login among them."""
+        return p.offered(self.token, self.granted.secret if self.granted is not None else b"")
 
     def start(self, frame: Buffer) -> None:
-        """Takes the host's answer to `hello`. If that ends the session, raises the reason."""
+        """Takes the host's first frame. If that ends the session, raises the reason."""
         messages = list(p.decode(frame))
         first = messages[0]
         if isinstance(first, p.End):
             raise rebuild(first.error, first.message)
-        if not isinstance(first, p.Welcome) or not p.LOWEST <= first.version <= p.VERSION:
+        if not isinstance(first, p.Welcome):
             raise ProtocolError(f"{self.url} answers as no weft host does: {type(first).__name__}.")
         with self._lock:
             self.granted = first
@@ -406,13 +412,10 @@ class Session:
         for message in p.decode(frame):
             self._handle(message)
 
-    def ask(self) -> bool:
-        """Asks the host whether it is there, with the next frame; False if it is too old to answer."""
-        if self.welcome.version < CANCELS:
-            return False
+    def ask(self) -> None:
+        """Asks the host whether it is there, with the next frame."""
         self._control.append(p.encode(p.Beat()))
         self.transport.wake()
-        return True
 
     def log_bytes(self) -> int:
         return self._log_bytes

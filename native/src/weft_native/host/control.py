@@ -1,0 +1,203 @@
+"""What the front of a host and its workers tell each other: messages over a pair of Unix sockets.
+
+A worker runs a stranger's programs, so the front believes nothing that comes from one: it checks each message, never
+waits for a worker, and takes no file descriptors from it.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+import struct
+from collections.abc import Iterable
+
+from weft.base.errors import BackendError
+from weft_remote.codec import Language, Message, Strings, encode, message
+
+LONGEST = 64 << 10  # bytes of a message
+_LENGTH = struct.Struct("<I")
+_control = Language()
+
+
+# from the front to a worker -------------------------------------------------------------------------------------------
+
+
+@message(_control, 1)
+class Attach(Message):
+    """A client's connection, whose socket comes with this message: the first of a new session, or the next of one."""
+
+    session: str
+    secret: bytes
+    name: str
+    fresh: bool
+
+
+@message(_control, 2)
+class Finish(Message):
+    """A session ends for this reason, of which its client is told."""
+
+    session: str
+    error: str
+    message: str
+
+
+@message(_control, 3)
+class Granted(Message):
+    """The answer to `Need`: `bytes` more, 0 if there are not so many. All sessions have `used` of `limit`."""
+
+    bytes: int
+    used: int
+    limit: int
+
+
+# from a worker to the front -------------------------------------------------------------------------------------------
+
+
+@message(_control, 16)
+class Up(Message):
+    """The worker can take sessions. The platform and kind of each device in turn."""
+
+    devices: Strings
+
+
+@message(_control, 17)
+class Alive(Message):
+    """Comes a few times a second. For how long a session has computed, and for how long its client has been away."""
+
+    session: str
+    running_ms: int
+    away_ms: int
+
+
+@message(_control, 18)
+class Ended(Message):
+    """A session has ended; its client was told why, if it was there."""
+
+    session: str
+    error: str
+    message: str
+
+
+@message(_control, 19)
+class Need(Message):
+    """The worker asks for the right to use more bytes, at least `bytes`."""
+
+    bytes: int
+
+
+@message(_control, 21)
+class Said(Message):
+    """An entry for the host's log."""
+
+    level: int
+    text: str
+
+
+@message(_control, 20)
+class Returned(Message):
+    """The worker gives back the right to use bytes."""
+
+    bytes: int
+
+
+# between the front and the process that starts workers ----------------------------------------------------------------
+
+
+@message(_control, 32)
+class Fork(Message):
+    """Start a worker, for one session or for all, with or without a sandbox; its end of a channel comes along."""
+
+    number: int
+    alone: bool
+    enclosed: bool
+
+
+@message(_control, 35)
+class Chosen(Message):
+    """The platform of the devices, "" if there are none. The first message."""
+
+    platform: str
+
+
+@message(_control, 33)
+class Forked(Message):
+    """The worker has this process id."""
+
+    number: int
+    pid: int
+
+
+@message(_control, 34)
+class Exited(Message):
+    """A worker's process has ended, with an exit code or by a signal (the other is 0), and what it wrote to stderr."""
+
+    number: int
+    status: int
+    signal: int
+    words: str
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+class Channel:
+    """One end of a control channel."""
+
+    def __init__(self, end: socket.socket):
+        self.socket = end
+        self.received = bytearray()
+        self.descriptors: list[int] = []
+
+    @staticmethod
+    def pair() -> tuple[Channel, Channel]:
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        return Channel(one), Channel(other)
+
+    def send(self, message: Message, descriptor: int | None = None) -> None:
+        """Raises Closed if the other side is gone, BlockingIOError if this side never waits and the other is slow."""
+        body = encode(message)
+        data = _LENGTH.pack(len(body)) + body
+        rights = [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+        try:
+            sent = self.socket.sendmsg([data], rights)
+            if sent < len(data):
+                self.socket.sendall(data[sent:])
+        except BlockingIOError:
+            raise
+        except OSError as e:
+            raise Closed(str(e)) from None
+
+    def receive(self, take_descriptors: bool = False) -> Iterable[Message]:
+        """The messages that are there, after waiting for one if this side waits. Descriptors that came with them are in
+        `descriptors` if they are taken. Raises Closed at the end, BackendError for what is no message.
+        """
+        try:
+            if take_descriptors:
+                data, descriptors, _, _ = socket.recv_fds(self.socket, LONGEST, 8)
+                self.descriptors += descriptors
+            else:
+                data = self.socket.recv(LONGEST)
+        except BlockingIOError:
+            return
+        except OSError as e:
+            raise Closed(str(e)) from None
+        if not data:
+            raise Closed("closed")
+        self.received += data
+        while len(self.received) >= _LENGTH.size:
+            (size,) = _LENGTH.unpack_from(self.received)
+            if size > LONGEST:
+                raise BackendError(f"a control message of {size} bytes")
+            if len(self.received) < _LENGTH.size + size:
+                return
+            body = bytes(self.received[_LENGTH.size : _LENGTH.size + size])
+            del self.received[: _LENGTH.size + size]
+            yield from _control.decode(body)
+
+    def close(self) -> None:
+        self.socket.close()
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors.clear()

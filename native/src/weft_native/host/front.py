@@ -1,0 +1,336 @@
+"""The front of a host: who may connect, which worker has which session, and why sessions have ended.
+
+It reads no frame of a client. A connection's HTTP handshake says who comes and for what; then its socket is handed to
+the worker that has the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from weft.base.annotations import override
+from weft_remote import protocol as p
+from weft_remote.codec import Message
+from weft_remote.errors import (
+    AuthenticationError,
+    ConnectionLost,
+    LimitError,
+    ProtocolError,
+    class_name,
+)
+
+from .control import Alive, Attach, Ended, Finish, Granted, Need, Returned
+from .limits import MIB, Limits
+from .worker import STUCK, unattended
+from .workers import Launcher, Peer, Pool
+
+log = logging.getLogger("weft.host")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+WATCH_SECONDS, STOP_SECONDS, TAKE_SECONDS = 0.25, 1.0, 20.0
+LOGIN_SECONDS = 10.0  # in which a connection must have logged in
+SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
+OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
+EXIT_SECONDS = 3.0  # in which a worker's process must end after its last session
+STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
+POLICY_VIOLATION = 1008
+NAME = 40  # characters of a client's name in the log
+MEMORY_WORDS = ("bad_alloc", "out of memory", "Out of memory", "Cannot allocate memory", "MemoryError", "mmap failed")
+
+
+@dataclass
+class Record:
+    """A session, or what is remembered of one."""
+
+    secret: bytes
+    peer: Peer
+    name: str
+    end: p.End | None = None
+    ended_at: float = 0.0
+
+
+class _Handed(web.WebSocketResponse):
+    """The answer to a handshake whose connection goes to a worker: nothing is sent on it afterwards."""
+
+    handed = False
+
+    @override
+    async def write_eof(self) -> None:  # type: ignore[override]
+        if not self.handed:
+            await super().write_eof()
+
+
+class Front:
+    """Serves weft programs with workers.
+
+    Args:
+        token: what clients must know.
+        launcher: starts workers.
+        workers: "session" gives each session a worker of its own, "" does so if the devices allow it.
+        limits: of each session.
+        origins: web origins, beside those on loopback, whose pages may connect; programs that are no pages have none.
+        broken: called when no more workers can be started.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        launcher: Launcher,
+        workers: str = "",
+        limits: Limits = Limits(),
+        origins: tuple[str, ...] = (),
+        broken: Callable[[], None] = lambda: None,
+    ):
+        if not token:
+            raise ValueError("a host needs a token")
+        self.token, self.limits = token.encode(), limits
+        self.origins = {o.rstrip("/") for o in origins}
+        self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken)
+        self.records: dict[str, Record] = {}
+        self.numbers = 0
+        self.runner: web.AppRunner | None = None
+        self.watching: asyncio.Task[None] | None = None
+
+    async def start(self, address: str, port: int) -> tuple[str, int]:
+        """Starts workers, then serves; where it listens."""
+        await self.pool.start()
+        app = web.Application()
+        app.router.add_get("/session", self._begin)
+        app.router.add_get("/session/{id}", self._resume)
+        self.runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=STOP_SECONDS, keepalive_timeout=LOGIN_SECONDS
+        )
+        await self.runner.setup()
+        await web.TCPSite(self.runner, address, port).start()
+        self.watching = asyncio.ensure_future(self._watch())
+        host, number = self.runner.addresses[0][:2]
+        return host, number
+
+    async def stop(self) -> None:
+        """Tells all clients that the host is shutting down, and waits a moment so that the message arrives."""
+        if self.watching is not None:
+            self.watching.cancel()
+        why = "the host is shutting down; its arrays are gone."
+        for id, record in self.records.items():
+            if record.end is None:
+                record.peer.send(Finish(id, "ConnectionLost", why))
+        until = time.monotonic() + STOP_SECONDS
+        while any(r.end is None for r in self.records.values()) and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        if self.runner is not None:
+            await self.runner.cleanup()
+        await self.pool.stop()
+
+    # connections ------------------------------------------------------------------------------------------------------
+
+    async def _begin(self, request: web.Request) -> web.StreamResponse:
+        """A new session."""
+        try:
+            offers = self._admit(request)
+            living = sum(r.end is None for r in self.records.values())
+            if living >= self.limits.sessions:
+                raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
+            self.numbers += 1
+            name = request.query.get("name", "")[:NAME]
+            name = f"{self.numbers}{' ' + repr(name) if name else ''}"
+            id, secret = secrets.token_hex(8), secrets.token_bytes(32)
+            try:
+                peer = await self.pool.take(id, TAKE_SECONDS)
+            except TimeoutError:
+                raise LimitError("the host can't start a process for the session now. Try again later.") from None
+        except (AuthenticationError, ConnectionLost, LimitError, ProtocolError) as e:
+            return await self._refuse(request, e)
+        self.records[id] = Record(secret, peer, name)
+        log.info("session %s begins in process %d", name, peer.pid)
+        return await self._hand(request, offers, peer, Attach(id, secret, name, True))
+
+    async def _resume(self, request: web.Request) -> web.StreamResponse:
+        """The next connection of a session."""
+        try:
+            offers = self._admit(request)
+            id, (_, secret) = request.match_info["id"], p.credentials(offers)
+            record = self.records.get(id)
+            if record is None or not hmac.compare_digest(record.secret, secret):
+                raise ConnectionLost("the host does not know the session any more; its arrays are gone. Connect again.")
+        except (AuthenticationError, ConnectionLost, ProtocolError) as e:
+            return await self._refuse(request, e)
+        if record.end is not None:
+            return await self._part(request, record.end)
+        return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
+
+    def _admit(self, request: web.Request) -> list[str]:
+        """The subprotocols that a client offers, if it may connect."""
+        self._check_origin(request.headers.get("Origin"))
+        offers = _offers(request)
+        if p.SUBPROTOCOL not in offers:
+            spoken = ", ".join(o[:20] for o in offers if o.startswith("weft.")) or "none"
+            raise ProtocolError(
+                f"the client speaks {spoken} of weft's protocols, the host {p.SUBPROTOCOL}. Install the same release of"
+                " weft on both sides."
+            )
+        token, _ = p.credentials(offers)
+        kind, _, text = request.headers.get("Authorization", "").partition(" ")
+        if token is None and kind.lower() == "bearer":
+            token = text.strip().encode("utf-8", "surrogateescape")
+        if token is None or not hmac.compare_digest(token, self.token):
+            raise AuthenticationError(
+                "the host does not know this token. Take the one that weft-host printed or was started with."
+            )
+        return offers
+
+    def _check_origin(self, origin: str | None) -> None:
+        """Refuses pages of origins that are not allowed. A browser sends the origin; other programs do not."""
+        if origin is None or origin.rstrip("/") in self.origins:
+            return
+        try:
+            if urlsplit(origin).hostname in LOOPBACK:
+                return
+        except ValueError:
+            pass
+        raise AuthenticationError(
+            f"pages of {origin[:100]!r} may not connect to this host. Its operator allows them with"
+            " `weft-host --allow-origin`."
+        )
+
+    async def _hand(self, request: web.Request, offers: list[str], peer: Peer, message: Attach) -> web.StreamResponse:
+        """Completes the handshake, and gives the connection to a worker."""
+        transport = request.transport
+        if transport is None:
+            raise ConnectionResetError
+        transport.pause_reading()  # what the client sends now is for the worker
+        response = _Handed(protocols=(p.SUBPROTOCOL,), compress=False, timeout=STOP_SECONDS)
+        response.headers["Server"] = "weft-host"
+        await response.prepare(request)
+        while transport.get_write_buffer_size():
+            await asyncio.sleep(0.01)
+        response.handed = True
+        descriptor = os.dup(transport.get_extra_info("socket").fileno())
+        try:
+            peer.send(message, descriptor)  # a client whose worker has just ended asks again, and is told
+        finally:
+            os.close(descriptor)
+            transport.abort()  # without a shutdown: the worker has the socket too
+        return response
+
+    async def _refuse(self, request: web.Request, error: Exception) -> web.StreamResponse:
+        log.warning("%s refused: %s: %s", request.remote, class_name(error), str(error))
+        return await self._part(request, p.End(class_name(error), str(error)))
+
+    async def _part(self, request: web.Request, end: p.End) -> web.StreamResponse:
+        """Completes the handshake to tell why the client gets no session, and closes the connection."""
+        spoken = [o for o in _offers(request) if o.startswith("weft.")]
+        spoken.sort(key=lambda offer: offer != p.SUBPROTOCOL)
+        response = web.WebSocketResponse(protocols=spoken[:1], compress=False, timeout=STOP_SECONDS, max_msg_size=1024)
+        response.headers["Server"] = "weft-host"
+        await response.prepare(request)
+        await response.send_bytes(p.encode(end))
+        # The reason travels again in the closing frame, which has room for 123 bytes.
+        await response.close(code=POLICY_VIOLATION, message=end.message.encode("ascii", "replace")[:120])
+        return response
+
+    # workers ----------------------------------------------------------------------------------------------------------
+
+    def _receive(self, peer: Peer, message: Message) -> None:
+        """What a worker says, of which nothing is believed that concerns others."""
+        if isinstance(message, Alive) and message.session in peer.sessions:
+            if message.running_ms > 1000 * (self.limits.seconds + OVERTIME):
+                ran = message.running_ms / 1000
+                self._kill(
+                    peer, LimitError(f"a compilation or computation ran {ran:.1f} s of {self.limits.seconds:g} s.")
+                )
+            elif message.running_ms and message.away_ms > 1000 * (self.limits.unattended + OVERTIME):
+                self._kill(peer, unattended(self.limits))
+        elif isinstance(message, Ended) and message.session in peer.sessions:
+            self._end(peer, message.session, p.End(message.error[:100], message.message))
+        elif isinstance(message, Need):
+            self._grant(peer, message.bytes)
+        elif isinstance(message, Returned):
+            peer.granted = max(0, peer.granted - message.bytes)
+
+    def _grant(self, peer: Peer, size: int) -> None:
+        used = sum(other.granted for other in self.pool.peers.values())
+        free = self.limits.total_bytes - used
+        given = min(size + min(STEP, self.limits.total_bytes // 64), free) if size <= free else 0
+        peer.granted += given
+        peer.send(Granted(given, used, self.limits.total_bytes))
+
+    def _end(self, peer: Peer, id: str, end: p.End) -> None:
+        """A session has ended; why is remembered for its client."""
+        peer.sessions.discard(id)
+        record = self.records.get(id)
+        if record is not None and record.end is None:
+            record.end, record.ended_at = end, time.monotonic()
+        if self.pool.alone and not peer.sessions:
+            peer.finished_at = time.monotonic()
+
+    def _kill(self, peer: Peer, error: Exception) -> None:
+        end = p.End(class_name(error), str(error))
+        for id in list(peer.sessions):
+            log.warning("session %s is killed: %s: %s", self.records[id].name, end.error, end.message)
+            self._end(peer, id, end)
+        self.pool.kill(peer)
+
+    def _worker_ended(self, peer: Peer, code: int, by: int, words: str) -> None:
+        if not peer.sessions:
+            return
+        error = self._why(code, by, words)
+        log.warning("worker %d has ended: %s\n%s", peer.number, error, words.strip())
+        for id in list(peer.sessions):
+            self._end(peer, id, p.End(class_name(error), str(error)))
+
+    def _why(self, code: int, by: int, words: str) -> Exception:
+        """Why a worker that was not asked to has ended."""
+        memory = self.limits.session_bytes + self.limits.compile_bytes
+        if any(word in words for word in MEMORY_WORDS):
+            return LimitError(
+                f"out of memory: the process of a session may take {memory} bytes here. Compute with smaller arrays or"
+                " programs, or ask the host's operator for more."
+            )
+        if by == signal.SIGKILL:
+            return LimitError("the system killed the session's process, as it does when the host is out of memory.")
+        if code == STUCK:
+            return ConnectionLost(
+                "a program of another session could not be stopped, and all sessions of its device have ended with it."
+                " Connect again."
+            )
+        how = f"crashed by signal {by} ({signal.strsignal(by)})" if by else f"ended with code {code}"
+        return ConnectionLost(
+            f"the session's process {how}; its arrays are gone. The host and its other sessions go on. Connect again;"
+            " if the program does it again, report it."
+        )
+
+    async def _watch(self) -> None:
+        """Kills workers that are out of control, and forgets why old sessions ended."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            now = time.monotonic()
+            for peer in list(self.pool.peers.values()):
+                silent = WATCH_SECONDS * peer.silent  # while this process was awake, if the whole machine was not
+                peer.silent += 1
+                if peer.sessions and silent > max(self.limits.seconds, SILENCE) + OVERTIME:
+                    self._kill(
+                        peer,
+                        LimitError(
+                            f"a compilation or computation took longer than {self.limits.seconds:g} s: the session's"
+                            f" process gave no sign for {silent:.1f} s."
+                        ),
+                    )
+                elif peer.finished_at is not None and now - peer.finished_at > EXIT_SECONDS and not peer.killed:
+                    self.pool.kill(peer)
+            for id, record in list(self.records.items()):
+                if record.end is not None and now - record.ended_at > self.limits.grace:
+                    del self.records[id]
+
+
+def _offers(request: web.Request) -> list[str]:
+    """The subprotocols that a client offers."""
+    return [o.strip() for text in request.headers.getall("Sec-WebSocket-Protocol", []) for o in text.split(",")]

@@ -1,0 +1,263 @@
+"""A worker: the sessions of one process, and the connections that the front hands to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import ParamSpec
+
+from weft.base.annotations import override
+from weft.runtime.backend import Device
+from weft_remote import protocol as p
+from weft_remote.errors import LimitError
+
+from .control import Alive, Attach, Channel, Closed, Ended, Finish, Granted, Need, Returned, Said, Up
+from .limits import MIB, Limits
+from .link import Link
+from .memory import Tally, of_host
+from .programs import Programs
+from .session import HostSession
+
+WATCH_SECONDS = 0.25
+SPARE = 16 * MIB  # bytes that a worker may use and does not, above which it gives them back
+STUCK_SECONDS = 10.0  # for which a session may compute after its end in a process that others share
+STUCK = 3  # the exit code then
+P = ParamSpec("P")
+log = logging.getLogger("weft.host")
+
+
+class Worker:
+    """Performs the operations of its sessions, in threads; the connections are served by one event loop.
+
+    Args:
+        channel: to the front.
+        devices: of this process.
+        limits: of each session.
+        memory: what all sessions together may use; None asks the front for each session's share.
+        done: called when a session of this worker has ended and its client is gone.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        devices: list[Device],
+        limits: Limits,
+        memory: Tally | None = None,
+        done: Callable[[], None] = lambda: None,
+    ):
+        self.channel, self.devices, self.limits, self.done = channel, devices, limits, done
+        self.programs = Programs(limits)
+        self.memory = Share(self) if memory is None else memory
+        self.sessions: dict[str, HostSession] = {}
+        self.opening: set[asyncio.Task[None]] = set()  # a loop holds its tasks weakly
+        self.abandoned: list[tuple[HostSession, float]] = []  # ended, but still computing: threads can't be stopped
+        self.sending = threading.Lock()
+        self.answers: list[Granted] = []
+        self.answered = threading.Condition()
+
+    def run(self) -> None:
+        """Serves until the front is gone."""
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.stopped = asyncio.Event()
+        listener = threading.Thread(target=self._listen, name="control", daemon=True)
+        listener.start()
+        self.send(Up(tuple([text for d in self.devices for text in (d.platform, str(d.device_kind))])))
+        watching = asyncio.ensure_future(self._watch())
+        await self.stopped.wait()
+        watching.cancel()
+        for session in list(self.sessions.values()):
+            session.close(p.End("ConnectionLost", "the host has ended; its arrays are gone."))
+
+    # the front --------------------------------------------------------------------------------------------------------
+
+    def send(self, message: Alive | Ended | Need | Returned | Said | Up) -> None:
+        """From any thread. What can't be said any more is not said."""
+        with self.sending:
+            try:
+                self.channel.send(message)
+            except Closed:
+                pass
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                for message in self.channel.receive(take_descriptors=True):
+                    if isinstance(message, Attach):
+                        connection = socket.socket(fileno=self.channel.descriptors.pop(0))
+                        self._call(self._attach, message, connection)
+                    elif isinstance(message, Finish):
+                        self._call(self._finish, message)
+                    elif isinstance(message, Granted):
+                        with self.answered:
+                            self.answers.append(message)
+                            self.answered.notify()
+        except Closed:
+            self.lost()
+
+    def lost(self) -> None:
+        """The front is gone, and with it the clients."""
+        self._call(self.stopped.set)
+
+    def _call(self, call: Callable[P, None], *args: P.args, **named: P.kwargs) -> None:
+        try:
+            self.loop.call_soon_threadsafe(lambda: call(*args, **named))
+        except RuntimeError:  # the loop has ended
+            pass
+
+    def need(self, size: int) -> Granted:
+        """Asks the front for the right to use so many bytes more; one thread at a time does so."""
+        with self.answered:
+            self.send(Need(size))
+            self.answered.wait_for(lambda: self.answers)
+            return self.answers.pop(0)
+
+    # the event loop ---------------------------------------------------------------------------------------------------
+
+    def _attach(self, message: Attach, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        session = self.sessions.get(message.session)
+        if session is None and not message.fresh:  # it has just ended; the front knows why when its client asks again
+            connection.close()
+            return
+        if session is None:
+            session = HostSession(
+                self.programs,
+                self.devices,
+                self.limits,
+                self.memory,
+                message.name,
+                self._forget,
+                message.session,
+                message.secret,
+            )
+            self.sessions[message.session] = session
+        task = self.loop.create_task(self._connect(Link(session, self.limits, self.loop), connection))
+        self.opening.add(task)
+        task.add_done_callback(self.opening.discard)
+
+    async def _connect(self, link: Link, connection: socket.socket) -> None:
+        try:
+            await self.loop.connect_accepted_socket(lambda: link, connection)
+        except OSError:  # the client is gone already
+            connection.close()
+            link.connection_lost(None)
+
+    def _finish(self, message: Finish) -> None:
+        session = self.sessions.get(message.session)
+        if session is not None:
+            session.close(p.End(message.error, message.message))
+
+    def _forget(self, session: HostSession) -> None:
+        """A session has ended, or its client has left after that."""
+        if self.sessions.pop(session.id, None) is not None:
+            assert session.end is not None
+            self.send(Ended(session.id, session.end.error, session.end.message))
+            self.abandoned.append((session, time.monotonic()))
+        if session.link is None:
+            self.done()
+
+    async def _watch(self) -> None:
+        """Ends sessions that compute for too long, or whose client has not returned."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            now, instant = time.monotonic(), self.loop.time()
+            for session in list(self.sessions.values()):
+                running = session.overdue(now)
+                if session.link is not None:
+                    session.link.watch(instant)
+                away = 0.0 if session.left_at is None else now - session.left_at
+                if session.end is None and away > self.limits.grace:
+                    session.close(p.End("ConnectionLost", "the session was not taken up again in time."))
+                elif session.end is None and running and away > self.limits.unattended:
+                    session.fail(unattended(self.limits))
+                self.send(Alive(session.id, int(running * 1000), int(away * 1000)))
+            self.abandoned = [(s, at) for s, at in self.abandoned if s.thread is not None and s.thread.is_alive()]
+            for _, at in self.abandoned:
+                self.stuck(now - at)
+            if isinstance(self.memory, Share):
+                self.memory.trim()
+
+    def stuck(self, seconds: float) -> None:
+        """A session that has ended computes on."""
+
+
+def unattended(limits: Limits) -> LimitError:
+    """Why a session ends that computes without its client."""
+    return LimitError(
+        f"the client was away for {limits.unattended:g} s while the session computed, and a host goes on no longer"
+        " without it."
+    )
+
+
+class Share(Tally):
+    """What a worker may use of the bytes of all sessions: as much as the front has granted."""
+
+    def __init__(self, worker: Worker):
+        super().__init__(0, of_host(0).exceeded)
+        self.worker = worker
+
+    @override
+    def take(self, size: int, what: str) -> None:
+        with self.lock:
+            used = self._up_to_date()
+            if used + size > self.limit:
+                answer = self.worker.need(used + size - self.limit)
+                self.limit += answer.bytes
+                if used + size > self.limit:
+                    raise LimitError(self.exceeded.format(what=what, size=size, used=answer.used, limit=answer.limit))
+            self.count += size
+
+    def trim(self) -> None:
+        """Gives back what is not used."""
+        if self.lock.acquire(blocking=False):  # else a thread asks for more at this moment
+            try:
+                extra = self.limit - self._up_to_date() - SPARE
+                if extra > 0:
+                    self.limit -= extra
+                    self.worker.send(Returned(extra))
+            finally:
+                self.lock.release()
+
+
+class SaidHandler(logging.Handler):
+    """Sends log entries to the front: a process with a stranger's programs has no file of the host's to write to."""
+
+    def __init__(self, worker: Worker):
+        super().__init__()
+        self.worker = worker
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        self.worker.send(Said(record.levelno, self.format(record)[:8000]))
+
+
+class ForkedWorker(Worker):
+    """A worker with a process of its own, which ends with its only session, or with the front."""
+
+    def __init__(self, channel: Channel, devices: list[Device], limits: Limits, alone: bool):
+        super().__init__(channel, devices, limits, None if alone else of_host(limits.total_bytes), self._done)
+        self.alone = alone
+        root = logging.getLogger()
+        root.handlers.clear()
+        root.addHandler(SaidHandler(self))
+
+    @override
+    def lost(self) -> None:
+        os._exit(0)
+
+    @override
+    def stuck(self, seconds: float) -> None:
+        if not self.alone and seconds > STUCK_SECONDS:  # its device is lost for all until the process ends
+            os._exit(STUCK)
+
+    def _done(self) -> None:
+        if self.alone:  # computations end with the process; nothing else can stop them
+            os._exit(0)
