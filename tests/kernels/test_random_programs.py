@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, assert_same, random_array, run_interpreted, run_wasm
+from random_kernels import Kernels
 from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import (
     Assign,
@@ -199,6 +200,18 @@ def test_reductions(seed):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-3)
             else:
                 assert_same(a, b, f"{program}")
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_kernels_and_control_flow(block):
+    """Statements that lowering does not make, too."""
+    for seed in range(8 * block, 8 * block + 8):
+        made = Kernels(seed)
+        program, data = made.program(), made.data()
+        expected = run_interpreted(program, *data)
+        for schedule in (True, False):
+            for got, want in zip(run_wasm(program, *data, schedule=schedule), expected, strict=True):
+                np.testing.assert_array_equal(got, want, f"seed {seed}, schedule={schedule}\n{program}")
 
 
 @pytest.mark.parametrize("extent", [-3, 0, 1, 3, 4, 17, 64, 100])

@@ -9,6 +9,7 @@ import pytest
 import weft
 from changing_programs import CASES
 from kernel_harness import run_interpreted
+from random_kernels import Statements
 from test_dispatches import gpu
 from weft import lax
 from weft import numpy as jnp
@@ -102,80 +103,12 @@ def test_values_that_change(name, limit):
         same(program, inputs)
 
 
-class Statements:
-    """Random statements of a kernel: bindings, locals, memory that changes, branches and loops within each other."""
-
-    def __init__(self, seed: int):
-        self.rng = np.random.default_rng(seed)
-        self.x, self.state, self.out = (
-            Buffer("x", "i32", (16,), "input"),
-            Buffer("state", "i32", (6, 4)),
-            Buffer("out", "i32", (6, 4), "output"),
-        )
-        self.point = Var("i")
-
-    def pick(self, items):
-        return items[self.rng.integers(len(items))]
-
-    def value(self, names):
-        a = self.pick(
-            [
-                *names,
-                i32(int(self.rng.integers(-3, 9))),
-                self.x[self.at(names, 16)],
-                self.state[self.point * 4 + self.at(names, 4)],
-            ]
-        )
-        return self.pick([a, a + self.pick(names), a * 3 - self.pick(names)])
-
-    def at(self, names, n):
-        return nodes.Binary("and", self.pick(names), i32(n - 1))
-
-    def block(self, names, locals_, depth):
-        out, names, locals_ = [], list(names), list(locals_)
-        for _ in range(self.rng.integers(1, 4)):
-            choice = self.rng.random()
-            if choice < 0.2:
-                out.append(Let(v := Var("v"), self.value(names)))
-                names.append(v)
-            elif choice < 0.35:
-                out.append(Declare(v := Local("a", "i32"), self.value(names)))
-                names.append(v)
-                locals_.append(v)
-            elif choice < 0.5 and locals_:
-                out.append(Assign(self.pick(locals_), self.value(names)))
-            elif choice < 0.6 or not depth:
-                out.append(
-                    Store(self.pick([self.state, self.out]), self.point * 4 + self.at(names, 4), self.value(names))
-                )
-            elif choice < 0.85:
-                out.append(
-                    For(v := Var("t"), int(self.rng.integers(1, 6)), self.block([*names, v], locals_, depth - 1))
-                )
-            elif choice < 0.93:
-                out.append(
-                    If(
-                        lt(self.value(names), 4),
-                        self.block(names, locals_, depth - 1),
-                        self.pick([[], self.block(names, locals_, depth - 1)]),
-                    )
-                )
-            else:
-                out.append(Switch(self.value(names), [self.block(names, locals_, depth - 1) for _ in range(3)]))
-        return out
-
-    def program(self):
-        zero = [For(z := Var("z"), 24, [Store(b, z, z)], "parallel") for b in (self.state, self.out)]
-        loops = [For(self.point, 6, self.block([self.point], [], 3), "parallel")]
-        return Program("p", [self.x], [self.out], [self.state], [Kernel("zero", zero), Kernel("k", loops)])
-
-
 @pytest.mark.parametrize("block", range(6))
 def test_random_statements(block, limit):
     done = 0
     for seed in range(25 * block, 25 * block + 25):
         made = Statements(seed)
-        done += same(made.program(), [made.rng.integers(-9, 9, 16).astype(np.int32)])
+        done += same(made.program(), made.data())
     assert done > 1, "else nothing was cut"
 
 

@@ -9,6 +9,7 @@ import test_scalar_math
 import test_schedule
 import test_sort
 from kernel_harness import assert_same, random_array, run_interpreted
+from random_kernels import Kernels
 from weft_wasm.ir.nodes import (
     Assign,
     Binary,
@@ -54,6 +55,15 @@ def test_elementwise(block):
 @pytest.mark.parametrize("seed", [k for k in range(36) if k % 9 not in (4, 5, 8)])  # the others are 64-bit dtypes
 def test_reductions(seed):
     test_random_programs.test_reductions(seed)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_kernels_and_control_flow(block):
+    for seed in range(100 + 5 * block, 100 + 5 * block + 5):
+        made = Kernels(seed)
+        program, data = made.program(), made.data()
+        for got, want in zip(run_webgpu(program, *data), run_interpreted(program, *data), strict=True):
+            np.testing.assert_array_equal(got, want, f"seed {seed}\n{program}")
 
 
 @pytest.mark.parametrize("extent", [-3, 0, 1, 17, 100])
