@@ -40,3 +40,12 @@ def test_complex_numbers_are_clamped_by_their_real_parts(platform):
 def test_they_have_no_derivative():
     with pytest.raises(TypeError, match="complex64"):
         weft.jvp(lambda x: lax.clamp(np.complex64(0), x, np.complex64(2)), (CASES[:, 1],), (CASES[:, 1],))
+
+
+@pytest.mark.parametrize("platform", platforms.under_test("cpu", "reference", "wasm", "webgpu"))
+def test_booleans_are_clamped(platform):
+    """All combinations, more than once, so that vectors have them too; False is less than True."""
+    low, x, high = np.tile(np.array(np.meshgrid(*[[False, True]] * 3)).reshape(3, -1), 5)
+    with platforms.on(platform):
+        for got in (lax.clamp(low, x, high), weft.jit(lax.clamp)(low, x, high)):
+            np.testing.assert_array_equal(np.asarray(got), np.minimum(np.maximum(x, low), high))

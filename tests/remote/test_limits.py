@@ -197,6 +197,11 @@ def test_number_of_sessions(tight):
         r.socket.close()
 
 
+def test_what_a_host_says_that_it_grants(tight):
+    with Raw(tight.url) as raw:
+        assert (raw.welcome.grace_ms, raw.welcome.frame) == (200, 100_000)
+
+
 def test_what_a_host_grants_where_nothing_is_said():
     assert dataclasses.asdict(Limits()) == {
         "frame_bytes": 4 << 20,

@@ -390,6 +390,19 @@ def test_reports_count_as_memory():
         assert float(weft.jit(lambda x: x.sum())(x)) == 0
 
 
+def test_many_small_parts_of_a_report_count_for_more_than_their_bytes():
+    """Each is a message of its own, which takes memory beside its data."""
+    with host_here("reference", session_bytes=100_000) as running, weft.remote.connect(running.url, token=TOKEN) as s:
+        x = weft.device_put(np.float32(1), s.devices()[0])
+        for count, refused in ((100, False), (500, True)):
+            weft.jit(lambda x, n=count: weft.debug.callback(lambda *v: None, *[x] * n))(x)
+            if refused:
+                with pytest.raises(LimitError, match="a report takes"):
+                    weft.effects_barrier()
+            else:
+                weft.effects_barrier()
+
+
 STRANGE = {
     "a gap": (lambda op: [p.Report(2, op, 0, True, bytes(4))], "report 2 came after 0"),
     "an unknown function": (lambda op: [p.Report(1, op, 1, True, bytes(4))], "reports to function 1 of 1"),

@@ -55,8 +55,9 @@ def link_modules(modules: pathlib.Path, to: pathlib.Path, tree: pathlib.Path) ->
 def node(tree: pathlib.Path, timeout: float, log: pathlib.Path) -> int:
     """Runs the tests of the page's runtime: under Node, then in Chromium; -9 where they did not end in time."""
     tests = (
-        "npm run --silent build:exported -w @weft/runtime && npm test --silent -w @weft/runtime && cd e2e && npx"
-        " playwright test runtime exported webgpu --workers=1 -x --project=page --project=page-webgpu"
+        "for part in exported gpu page; do npm run --silent build:$part -w @weft/runtime || exit; done && npm test"
+        " --silent -w @weft/runtime && cd e2e && npx playwright test runtime exported webgpu --workers=1 -x"
+        " --project=page --project=page-webgpu"
     )
     with open(log, "w") as out:
         process = subprocess.Popen(

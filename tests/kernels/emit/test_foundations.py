@@ -34,7 +34,7 @@ class TestFunction:
         assert run(fn, 0, results=[I32])[0] == 399 + sum(range(400))
 
     @pytest.mark.parametrize("pointer", [I32, I64])
-    @pytest.mark.parametrize("factor", [1, 2, 3, 64, 12, -4, 1 << 20])
+    @pytest.mark.parametrize("factor", [0, 1, 2, 3, 64, 12, -4, 1 << 20])
     def test_arithmetic_on_addresses(self, pointer, factor):
         fn = Function([I32], pointer)
         fn.get(0)

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { load, WeftRuntimeError } from "../src/exported.js";
+import { layout, leavesOf } from "../src/exported_values.js";
 import { WasmDevice } from "../src/index.js";
 import type { ArraySpec, LoadOptions, Signature } from "../../src/weft_wasm/page/weft.js";
 import * as programs from "./programs.js";
@@ -63,4 +64,13 @@ test("values without axes are plain, and what they must be is said", async () =>
     assert.throws(() => f("1"), new TypeError(`f: x must be ${wanted} of length 1 for ${dtype}[]; got string 1`));
     assert.deepEqual(f(dtype === "bool" ? true : dtype.endsWith("int64") ? 1n : 1), []);
   }
+});
+
+test("where a tree of arguments has null, it takes null or undefined, and nothing else", () => {
+  const signature = { name: "f", args: [{ name: "x", tree: [0, null] }] } as unknown as Signature;
+  const leaves = (value: unknown) =>
+    leavesOf(signature, [layout({ dtype: "int32", shape: [] })], [[5, value]], {} as never).map(([leaf]) => leaf);
+  assert.deepEqual(leaves(null), [Int32Array.of(5)]);
+  assert.deepEqual(leaves(undefined), [Int32Array.of(5)]);
+  for (const value of [0, "", false, []]) assert.throws(() => leaves(value), /^TypeError: f: x\[1\] must be null/);
 });
