@@ -349,6 +349,12 @@ def test_a_file_and_its_program_agree_about_64_bits():
         export.deserialize(signed(bytes(body)))
 
 
+def test_a_file_names_kinds_of_keys_that_there_are():
+    body = bytes(export.export(weft.jit(lambda k: k))(weft.random.key(0)).serialize()[41:])
+    with pytest.raises(DeserializationError, match=r"^there is no kind 'key<frx>' of random keys.*at byte \d+"):
+        export.deserialize(signed(body.replace(b"key<fry>", b"key<frx>", 1)))
+
+
 def test_mutated_files_with_a_fitting_sum_are_refused_or_well_formed():
     f = weft.jit(
         lambda x, k: (lax.scan(lambda c, r: (c + r, c), x[0], x)[1].reshape(-1) + x.shape[0], weft.random.normal(k))

@@ -130,6 +130,45 @@ def test_wasm(page, count, memory64):
         ]
 
 
+def test_wasm_that_calls_functions_of_the_host(page):
+    """What they raise is raised where the program was called, and no later than that."""
+    hosts, calls = [], []
+
+    def run(number, handles, donated):
+        if hosts[number](0, SimpleNamespace(to_py=lambda: [float(h) for h in handles])) != 0:
+            raise JsException("a function of the host failed")
+        return SimpleNamespace(to_py=lambda: [handles[0] + 1, *donated])
+
+    def function(addresses):
+        calls.append(addresses)
+        if addresses[0] < 0:
+            raise KeyError("negative")
+
+    def load(data, host):
+        hosts.append(host)
+        host.destroy = lambda: None
+        return len(hosts) - 1
+
+    page.features = SimpleNamespace(to_py=lambda: ("simd128",))
+    page.device = SimpleNamespace(
+        small=SimpleNamespace(assign_to=None),
+        view=None,
+        fetch=None,
+        alloc=None,
+        free=None,
+        load=load,
+        run=run,
+        unload=lambda number: None,
+    )
+    runtime = importlib.import_module("weft_wasm.runtimes.page").PyodideRuntime()
+    call = runtime.load(SimpleNamespace(name="calling", to_bytes=lambda: b""), (3,), (function,))
+    assert call([5, 6]) == [6, 3] and calls == [[5, 6]]
+    for _ in range(2):
+        with pytest.raises(KeyError, match="negative"):
+            call([-1])
+    assert call([7]) == [8, 3]
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_webgpu(page, count):
     """Of a program only the handles are asked for: `e2e/` runs some on the device of a browser."""

@@ -179,6 +179,7 @@ test("damaged artifacts are refused with the reason", async () => {
   const pack = (inputs: number, outputs: (number | null)[], more: object = {}, bytes = code) =>
     packArtifact(programs.metadata(inputs, outputs, more), bytes);
   refused(pack(1, [5]), /artifact test: outputs\[0\].alias names input 5, which does not exist. Compile/);
+  refused(pack(1, [65536]), /outputs\[0\].alias must be null or an int from 0 to 65535; got 65536/);
   refused(pack(1, [0, 0]), /outputs\[0\] and outputs\[1\] both have alias 0/);
   refused(pack(1, [0], { abi: 2 }), /abi must be 1, which this runtime has; got 2/);
   refused(
