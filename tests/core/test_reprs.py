@@ -1,5 +1,7 @@
 """The text forms of objects of the language: in error messages, in a debugger, in programs that are printed."""
 
+import re
+
 import numpy as np
 import pytest
 import weft
@@ -95,3 +97,16 @@ def test_effects_of_programs_are_named():
 )
 def test_numbers_in_programs(value, text):
     assert f"mul a {text}" in str(weft.make_jaxpr(lambda x: x * value)(jnp.float32(1)))
+
+
+def test_programs_of_one_name_are_numbered():
+    def adding(k):
+        def f(x):
+            for _ in range(11):
+                x = x + k
+            return x
+
+        return weft.jit(f)
+
+    text = str(weft.make_jaxpr(lambda x: [adding(k)(x) for k in range(1, 5)])(1.0))
+    assert re.findall(r"let (f\d*) = ", text) == re.findall(r"jaxpr=(f\d*)\]", text) == ["f", "f1", "f2", "f3"]

@@ -317,6 +317,28 @@ def test_in_place_with_ragged_ends():
     d.free(q)
 
 
+@pytest.mark.parametrize("extent", range(2, 17))
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_the_last_vector_stays_in_its_array(first, extent):
+    """What it writes after the end would be in the next array where the padding is too short."""
+    x, size = Buffer("x", "i32", (64,), "input"), first + extent
+    out, last = Buffer("out", "i32", (size,), "output"), Buffer("last", "i32", (), "output")
+    middle, after = Buffer("middle", "i32", (size,)), Buffer("after", "i32", (1,))  # larger temporaries lie first
+    i, k, v = Var("i"), Var("k"), Var("v")
+    body = [
+        Kernel("after", [Store(after, i32(0), x[3] + 100)]),
+        Kernel("start", [For(k, first, [Store(middle, k, k)], "parallel")]),
+        Kernel("fill", [For(i, extent, [Store(middle, i + first, x[i] * 3)], "parallel", vector=1)]),
+        Kernel("read", [For(v, size, [Store(out, v, middle[v])], "parallel")]),
+        Kernel("last", [Store(last, i32(0), after[0])]),
+    ]
+    program = Program("padding", [x], [out, last], [middle, after], body)
+    data = np.arange(64, dtype=np.int32) + 7
+    for schedule in (True, False):
+        for got, want in zip(run_wasm(program, data, schedule=schedule), run_interpreted(program, data), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_bitcast_keeps_bits():
     x, out = Buffer("x", "f32", (9,), "input"), Buffer("out", "u32", (9,), "output")
     i = Var("i")

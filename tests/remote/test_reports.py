@@ -442,6 +442,18 @@ def test_the_host_hears_of_no_more_than_there_is_room_for(monkeypatch):
     assert seen == [bytes([n] * 4) for n in range(1, 4)]
 
 
+def test_a_stop_drops_the_reports_of_the_programs_before_it():
+    queue, seen = reports.Reports(), []
+    for op in (1, 2, 3):
+        queue.reporters[op] = reports.Reporter([lambda v: seen.append(bytes(v[0]))], [[F32]])
+    queue.take(p.Report(1, 1, 0, True, bytes(4)))
+    queue.cancel(2)
+    for n, op in ((2, 2), (3, 3)):
+        queue.take(p.Report(n, op, 0, True, bytes([n] * 4)))
+    queue.deliver(lambda: None)
+    assert seen == [bytes([3] * 4)]
+
+
 def test_a_program_without_results_fails_where_it_is_waited_for():
     with host_here("reference", session_bytes=3 << 20) as running, weft.remote.connect(running.url, token=TOKEN) as s:
         x = weft.device_put(np.zeros(1 << 18, np.float32), s.devices()[0])

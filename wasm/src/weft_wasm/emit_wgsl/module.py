@@ -178,7 +178,6 @@ class _Module:
         self.buffers: list[PlanBuffer] = []
         self.ids: dict[Buffer, int] = {}
         self.offsets: dict[Buffer, int] = {}  # in words, of temps and constants
-        self.fields: list[str] = []
 
     def build(self) -> tuple[DevicePlan, bytes, int]:
         p = self.program
