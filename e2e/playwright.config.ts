@@ -26,7 +26,7 @@ export default defineConfig({
     {
       name: "weft",
       testMatch: [
-        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody)\.spec/,
+        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|media)\.spec/,
         /\/(offline|inspector|docs)\.spec/,
       ],
       use: launch(),

@@ -71,6 +71,34 @@ for (const [what, program] of [
   });
 }
 
+for (const [what, program, message] of [
+  ["leaves Python", "import os\nos._exit(3)", "SystemExit: 3: the program left Python altogether"],
+  ["goes too deep in C", "import json\njson.loads('[' * 10**6)", "RecursionError: calls, or data in data, go deeper"],
+  ["breaks off", "import os\nos.abort()", "SystemError: Python broke off"],
+] as const) {
+  test(`a program that ${what} ends Python, which says so and starts again`, async ({ playground, page }) => {
+    await playground.open();
+    await playground.run(`print("before")\n${program}`);
+    await expect(page.locator(".failure")).toContainText(message);
+    await expect(page.locator(".failure")).toContainText("was started again");
+    await expect(playground.output).toContainText("before");
+    await expect(page.locator("#state")).toHaveText("Ready");
+    await expect(playground.notices).not.toContainText("did not react");
+    expect(await playground.runToEnd("1 + 1")).toBe("2\n");
+  });
+}
+
+test("a program that calls itself without end is told so at its line", async ({ playground, page }) => {
+  await playground.open();
+  await playground.runToEnd("def f(n):\n    return f(n + 1)\n\nf(0)", "Failed");
+  await expect(page.locator(".failure")).toContainText("RecursionError: maximum recursion depth exceeded");
+  await expect(page.locator(".cm-error-line")).toHaveText("    return f(n + 1)");
+  await playground.runToEnd("x = []\nwhile True:\n    x.append(bytearray(1 << 24))", "Failed");
+  await expect(page.locator(".failure")).toContainText("MemoryError");
+  await expect(page.locator(".cm-error-line")).toHaveText("    x.append(bytearray(1 << 24))");
+  expect(await playground.runToEnd("1 + 1")).toBe("2\n");
+});
+
 test("input() asks below the output", async ({ playground, page }) => {
   await playground.open();
   await playground.run("name = input('Who? ')\nprint(f'Hello, {name}!', len(name))");

@@ -4,7 +4,7 @@ import pytest
 
 import weft.numpy as jnp
 from weft import plot
-from weft.widgets import animate, camera, canvas, checkbox, interact, select, slider
+from weft.widgets import animate, camera, canvas, checkbox, interact, microphone, select, slider
 
 
 def test_a_function_runs_once_with_the_first_values():
@@ -46,6 +46,8 @@ def test_animations_go_through_their_frames():
 def test_refused():
     with pytest.raises(ValueError, match="low must be less"):
         slider(2, 1)
+    with pytest.raises(ValueError, match="samples must be from 1 to 32768"):
+        microphone(40_000)
     with pytest.raises(TypeError, match="say what x ranges over"):
         interact(lambda x: x)
     with pytest.raises(ValueError, match="fps must be positive"):

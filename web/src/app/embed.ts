@@ -61,9 +61,9 @@ function python(): Python {
     },
     progress: (what, loaded, total) => status.progress(what, loaded, total),
     file: () => undefined,
-    restarted() {
+    restarted(why) {
       if (view instanceof NotebookView) view.forget();
-      status.show("Stopped; Python was started again", "idle");
+      if (why === "stopped") status.show("Stopped; Python was started again", "idle");
     },
   });
   return started;

@@ -80,9 +80,11 @@ const events: KernelEvents = {
   },
   file: (name, problem) => files.given(name, problem),
   progress: (what, loaded, total) => status.progress(what, loaded, total),
-  restarted() {
+  restarted(why) {
     desk.forget();
-    notices.show("Stopped. Python did not react, so it was started again; what your cells defined is gone.");
+    if (why === "stopped") {
+      notices.show("Stopped. Python did not react, so it was started again; what your cells defined is gone.");
+    }
     status.show("Starting Python", "boot");
   },
 };

@@ -193,6 +193,8 @@ export interface DoneMessage {
 export type FromWorker =
   | ReadyMessage
   | { type: "failed"; message: string }
+  /** Python is beyond use: the program ended it, or a fault did. */
+  | { type: "ended"; error: ProgramError }
   /** How far something that takes time has come, in bytes or pieces; `total` is 0 where it is not known. */
   | { type: "progress"; what: string; loaded: number; total: number }
   | { type: "output"; run: number; stream: "stdout" | "stderr"; text: string }

@@ -5,6 +5,7 @@ import type {
   ExecuteMessage,
   FromWorker,
   Outcome,
+  ProgramError,
   ReadyMessage,
   RunOptions,
   ToWorker,
@@ -33,8 +34,11 @@ export interface KernelEvents {
   progress(what: string, loaded: number, total: number): void;
   /** A file that was given is there; if there is a problem, it is not. */
   file(name: string, problem: string): void;
-  /** The worker did not react and was replaced; Python boots again, and its names and packages are gone. */
-  restarted(): void;
+  /**
+   * The worker was replaced, as it did not react, or as a program has ended Python, whose run says so. Python boots
+   * again, and its names and packages are gone.
+   */
+  restarted(why: "stopped" | "ended"): void;
 }
 
 /** How often Python is interrupted until it ends: one interrupt may fall into code that swallows it. */
@@ -142,8 +146,8 @@ export class Python {
     return new Promise((resolve) => this.handled.set(widget, resolve));
   }
 
-  /** Replaces the worker: all of Python's state is gone. */
-  restart(): void {
+  /** Replaces the worker: all of Python's state is gone. The program that runs has ended with an error, or is stopped. */
+  restart(error: ProgramError | null = null): void {
     this.endStop();
     this.worker.terminate();
     const ended = this.current;
@@ -155,8 +159,8 @@ export class Python {
     this.handled.clear();
     this.attach(this.boot());
     for (const [name, data] of this.files) this.send({ type: "file", name, data });
-    ended?.events.done(notRun({ status: "stopped" }));
-    this.events.restarted();
+    ended?.events.done(notRun(error ? { status: "error", error } : { status: "stopped" }));
+    this.events.restarted(error ? "ended" : "stopped");
   }
 
   /** Ends the worker for good. */
@@ -231,6 +235,8 @@ export class Python {
         this.ready = message;
         this.events.ready(message);
         return this.next();
+      case "ended":
+        return this.restart(message.error);
       case "failed":
         return this.events.failed(message.message);
       case "progress":

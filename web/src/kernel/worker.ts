@@ -5,6 +5,7 @@
 import { createPage, type Page } from "@weft/runtime";
 import { loadPyodide, type PyodideAPI } from "pyodide";
 import { watchDownloads, type Watcher } from "./fetch.js";
+import { lastWords } from "./last_words.js";
 import { OutputQueue } from "./output_queue.js";
 import { Packages } from "./packages.js";
 import { INSPECT } from "./protocol.js";
@@ -254,6 +255,7 @@ async function execute(current: Booted, message: ExecuteMessage): Promise<void> 
       ? (JSON.parse(await kernel.execute.callPromising(JSON.stringify(message))) as Outcome)
       : { status: "stopped" };
   } catch (error) {
+    if (mourn(error)) return;
     const { name, message: text, type } = error as Error & { type?: string };
     // An interrupt that arrives between two programs' lines is raised here.
     const failure = { type: name, class: name, message: text, line: null, column: null, short: text, full: null };
@@ -328,6 +330,17 @@ function receive(current: Booted, message: Exclude<ToWorker, BootMessage>): void
       return void take(current, message);
   }
 }
+
+/** A program can end Python where nobody waits for it: in its event loop, or in a stack that is no longer there. */
+function mourn(error: unknown): boolean {
+  const words = lastWords(error);
+  if (!words) return false;
+  queue.flush();
+  post({ type: "ended", error: words }); // the page then ends this worker
+  return true;
+}
+scope.addEventListener("error", (event) => mourn(event.error) && event.preventDefault());
+scope.addEventListener("unhandledrejection", (event) => mourn(event.reason) && event.preventDefault());
 
 scope.addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
   if (data.type === "boot") {

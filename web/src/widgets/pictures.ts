@@ -85,8 +85,11 @@ const canvas: MakeField = (description, send) => {
 const image: MakeField = (description, send) => {
   const input = create("input", { type: "file", accept: "image/*" });
   const shown = create("canvas", { width: 1, height: 1, hidden: true });
+  const note = create("span", { className: "note" });
   const take = async (file: File): Promise<void> => {
-    const bitmap = await createImageBitmap(file);
+    const bitmap = await createImageBitmap(file).catch(() => null);
+    note.textContent = bitmap ? "" : `${file.name} is no picture that this browser can read.`;
+    if (!bitmap) return;
     const width = Number(description["width"] ?? 0) || Math.min(bitmap.width, 1024);
     const height = Number(description["height"] ?? 0) || Math.round((bitmap.height * width) / bitmap.width);
     Object.assign(shown, { width, height, hidden: false });
@@ -97,7 +100,7 @@ const image: MakeField = (description, send) => {
   input.addEventListener("change", () => {
     if (input.files?.[0]) void take(input.files[0]);
   });
-  const element = framed(description.label, input, shown);
+  const element = framed(description.label, input, shown, note);
   element.addEventListener("dragover", (event) => event.preventDefault());
   element.addEventListener("drop", (event) => {
     const file = event.dataTransfer?.files[0];
@@ -163,7 +166,7 @@ const camera: MakeField = (description, send) => {
 
 const microphone: MakeField = (description, send) => {
   const { samples } = description as unknown as { samples: number };
-  const size = 2 ** Math.ceil(Math.log2(Math.min(Math.max(samples, 32), 32_768)));
+  const size = 2 ** Math.ceil(Math.log2(Math.max(samples, 32)));
   const begin = async (stopped: () => boolean): Promise<() => void> => {
     const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     const audio = new AudioContext();

@@ -36,6 +36,7 @@ try:
 except ImportError:  # outside of a page
     _page = None
 
+MOST_SAMPLES = 32_768
 _MIME = "application/vnd.weft.widget+json"
 
 __all__ = [
@@ -193,9 +194,11 @@ def camera(width: int = 320, height: int = 240, label: str = "") -> Widget:
 
 
 def microphone(samples: int = 2048, label: str = "") -> Widget:
-    """The microphone, once the reader has allowed it: the last `samples` samples, float32 between -1 and 1; `rate` of
-    the widget is samples per second.
+    """The microphone, once the reader has allowed it: the last `samples` samples (at most 32768), float32 between -1
+    and 1; `rate` of the widget is samples per second.
     """
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise ValueError(f"samples must be from 1 to {MOST_SAMPLES}, as many as a page keeps; got {samples}")
     return Widget("microphone", None, label, samples=int(samples))
 
 
