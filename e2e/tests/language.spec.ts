@@ -55,3 +55,24 @@ test("programs print while they run", async ({ playground }) => {
   ].join("\n");
   expect(await playground.runToEnd(source)).toBe("x=[0. 1. 2.] sum=3.0\n[0. 2. 4.]\n");
 });
+
+test("an engine without SIMD runs the same programs", async ({ playground, page }) => {
+  await page.route("**/assets/worker-*.js", async (route) => {
+    const response = await route.fetch();
+    // What asks for a feature of WebAssembly validates a module that uses it.
+    await route.fulfill({ response, body: `WebAssembly.validate = () => false;\n${await response.text()}` });
+  });
+  const lines = [
+    "import weft, weft.numpy as jnp, _weft_page",
+    "f = weft.jit(weft.grad(lambda x: jnp.sum(jnp.sin(x @ x) * jnp.exp(-x))))",
+    "print(_weft_page.features.to_py(), round(float(f(jnp.linspace(0.0, 1.0, 64).reshape(8, 8)).sum()), 3))",
+  ];
+  await playground.open();
+  const plain = await playground.runToEnd(lines.join("\n"));
+  expect(plain).toMatch(/^\[\] -?\d/);
+  await page.unroute("**/assets/worker-*.js");
+  await playground.open();
+  const vectors = await playground.runToEnd(lines.join("\n"));
+  expect(vectors).toContain("simd128");
+  expect(vectors.split(" ").at(-1)).toBe(plain.split(" ").at(-1));
+});

@@ -56,6 +56,24 @@ test("a curve grows while the program runs, and is whole at its end", async ({ p
   await expect(page.locator(".weft-figure")).toHaveCount(1);
 });
 
+test("a curve fed without end keeps the page awake, and Stop ends it", async ({ playground, page }) => {
+  await playground.open();
+  const source = "from weft import plot\nstep = 0\nwhile True:\n    plot.curve('loss', step, step % 7)\n    step += 1";
+  await playground.run(source);
+  await expect(page.getByRole("application", { name: /\d{4,} points/ })).toBeVisible();
+  const frames = await page.evaluate(async () => {
+    const began = performance.now();
+    let count = 0;
+    for (; performance.now() < began + 1000; count++) await new Promise(requestAnimationFrame);
+    return count;
+  });
+  expect(frames).toBeGreaterThan(3); // the page still draws
+  await page.locator("#stop").click();
+  await expect(page.locator("#state")).toHaveText("Stopped");
+  await expect(page.getByRole("application", { name: /\d{4,} points/ })).toBeVisible();
+  expect(await playground.runToEnd("1 + 1")).toBe("2\n");
+});
+
 test("what can't be drawn is an error at the line", async ({ playground, page }) => {
   await playground.open();
   await playground.runToEnd("from weft import plot\nplot.scatter([1, 2], [1])", "Failed");

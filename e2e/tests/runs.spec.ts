@@ -1,5 +1,7 @@
 /** What a run inherits, prints, waits for, and how it is stopped. */
-import { expect, test } from "../fixtures/site.js";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, Playground, test } from "../fixtures/site.js";
 
 test("a run starts in the state of a new interpreter", async ({ playground }) => {
   await playground.open();
@@ -147,6 +149,42 @@ test("values are shown by their best form; HTML can't act as the page", async ({
   await expect(playground.output).not.toContainText("gone");
   expect(await page.title()).toBe(title);
 });
+
+for (const name of ["pyodide.asm.wasm", "python_stdlib"]) {
+  test(`a server that stops in the middle of ${name} is named, and what was typed is there`, async ({
+    browser,
+    site,
+  }) => {
+    let stops = true;
+    const server = http.createServer(async (request, response) => {
+      const whole = await fetch(new URL(request.url!, site));
+      const [body, headers] = [Buffer.from(await whole.arrayBuffer()), Object.fromEntries(whole.headers)];
+      for (const each of ["content-encoding", "transfer-encoding"]) delete headers[each];
+      response.writeHead(whole.status, { ...headers, "content-length": body.length });
+      if (!stops || !request.url!.includes(name)) return void response.end(body);
+      response.write(body.subarray(0, body.length / 2), () => setTimeout(() => response.destroy(), 100));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const playground = new Playground(page, url);
+    await page.goto(url);
+    await playground.write("print('typed')");
+    await expect(page.locator("#state")).toHaveText("Python did not start");
+    await expect(playground.notices).toContainText(name);
+    await expect(playground.notices).toContainText("could not be loaded");
+    stops = false;
+    await page.getByRole("button", { name: "Try again" }).click();
+    await expect(page.locator("#state")).toHaveText("Ready");
+    await expect(playground.notices).not.toContainText("did not react");
+    await page.locator("#run").click();
+    await expect(playground.output).toHaveText("typed\n");
+    await context.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+}
 
 test("a first visit says how far it has come, and a boot that fails says so and can be tried again", async ({
   browser,

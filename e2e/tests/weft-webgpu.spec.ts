@@ -97,3 +97,29 @@ test("a stop ends a loop whose condition the GPU computes, and the device goes o
   ].join("\n");
   expect(await playground.runToEnd(source, "Done on WebGPU")).toBe("stopped False 1\n");
 });
+
+test("a device that is lost says so at the line; Wasm goes on, and a reload brings another", async ({
+  playground,
+  page,
+}) => {
+  await playground.open();
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  const losing = [
+    "import asyncio, weft.numpy as jnp, _weft_page",
+    "x = jnp.arange(4.0)",
+    "_weft_page.gpu.device.destroy()",
+    "await asyncio.sleep(0.3)",
+    "print(x + 1)  # here",
+  ];
+  await playground.runToEnd(losing.join("\n"), "Failed");
+  await expect(page.locator(".failure")).toContainText("the WebGPU device was lost");
+  await expect(page.locator(".failure")).toContainText("reload the page, or use the wasm backend");
+  await expect(page.locator(".cm-error-line")).toHaveText("print(x + 1)  # here");
+  await page.getByRole("radio", { name: "Wasm" }).check();
+  const sum = "import weft.numpy as jnp\nprint(jnp.arange(4.0) + 1)";
+  expect(await playground.runToEnd(sum)).toBe("[1. 2. 3. 4.]\n");
+  await page.reload();
+  await expect(page.locator("#state")).toHaveText("Ready");
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  expect(await playground.runToEnd(sum, "Done on WebGPU")).toBe("[1. 2. 3. 4.]\n");
+});

@@ -63,7 +63,7 @@ function python(): Python {
     file: () => undefined,
     restarted(why) {
       if (view instanceof NotebookView) view.forget();
-      if (why === "stopped") status.show("Stopped; Python was started again", "idle");
+      if (why === "stuck") status.show("Stopped; Python was started again", "idle");
     },
   });
   return started;

@@ -82,7 +82,7 @@ const events: KernelEvents = {
   progress: (what, loaded, total) => status.progress(what, loaded, total),
   restarted(why) {
     desk.forget();
-    if (why === "stopped") {
+    if (why === "stuck") {
       notices.show("Stopped. Python did not react, so it was started again; what your cells defined is gone.");
     }
     status.show("Starting Python", "boot");

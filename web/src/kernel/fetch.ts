@@ -19,13 +19,14 @@ export function watchDownloads(next: Watcher | null): void {
 
 export async function fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const name = String(input instanceof Request ? input.url : input).replace(/.*\//, "");
+  const broken = (error: unknown): void => watcher?.failed(`${name} could not be loaded (${(error as Error).message})`);
   const response = await ask(input, init).catch((error: unknown) => {
-    watcher?.failed(`${name} could not be loaded (${(error as Error).message})`);
+    broken(error);
     throw error;
   });
   if (!response.ok) watcher?.failed(`${name} could not be loaded: the server answered ${response.status}`);
   // A copy is counted: only the browser's own response lets it keep compiled WebAssembly for the next visit.
-  if (watcher?.bytes && response.body) void count(response.clone().body!).catch(() => {});
+  if (watcher?.bytes && response.body) void count(response.clone().body!).catch(broken);
   return response;
 }
 

@@ -5,7 +5,6 @@ import type {
   ExecuteMessage,
   FromWorker,
   Outcome,
-  ProgramError,
   ReadyMessage,
   RunOptions,
   ToWorker,
@@ -35,10 +34,10 @@ export interface KernelEvents {
   /** A file that was given is there; if there is a problem, it is not. */
   file(name: string, problem: string): void;
   /**
-   * The worker was replaced, as it did not react, or as a program has ended Python, whose run says so. Python boots
-   * again, and its names and packages are gone.
+   * The worker was replaced, and Python boots again: its names and packages are gone. "asked": the reader wanted it;
+   * "stuck": it did not react to a stop; "ended": a program has ended Python, and its run says so.
    */
-  restarted(why: "stopped" | "ended"): void;
+  restarted(why: "asked" | "stuck" | "ended"): void;
 }
 
 /** How often Python is interrupted until it ends: one interrupt may fall into code that swallows it. */
@@ -109,10 +108,10 @@ export class Python {
   stop(): void {
     for (const { events } of this.waiting.splice(0)) events.done(notRun({ status: "stopped" }));
     if (!this.current || this.stopping) return;
-    if (!this.signals) return this.restart();
+    if (!this.signals) return this.replace("stuck");
     this.stopping = {
       again: setInterval(() => this.interrupt(), AGAIN_MS),
-      grace: setTimeout(() => this.restart(), GRACE_MS),
+      grace: setTimeout(() => this.replace("stuck"), GRACE_MS),
     };
     this.interrupt();
   }
@@ -146,8 +145,12 @@ export class Python {
     return new Promise((resolve) => this.handled.set(widget, resolve));
   }
 
-  /** Replaces the worker: all of Python's state is gone. The program that runs has ended with an error, or is stopped. */
-  restart(error: ProgramError | null = null): void {
+  /** Replaces the worker: all of Python's state is gone. */
+  restart(): void {
+    this.replace("asked");
+  }
+
+  private replace(why: "asked" | "stuck" | "ended", outcome: Outcome = { status: "stopped" }): void {
     this.endStop();
     this.worker.terminate();
     const ended = this.current;
@@ -159,8 +162,8 @@ export class Python {
     this.handled.clear();
     this.attach(this.boot());
     for (const [name, data] of this.files) this.send({ type: "file", name, data });
-    ended?.events.done(notRun(error ? { status: "error", error } : { status: "stopped" }));
-    this.events.restarted(error ? "ended" : "stopped");
+    ended?.events.done(notRun(outcome));
+    this.events.restarted(why);
   }
 
   /** Ends the worker for good. */
@@ -236,7 +239,7 @@ export class Python {
         this.events.ready(message);
         return this.next();
       case "ended":
-        return this.restart(message.error);
+        return this.replace("ended", { status: "error", error: message.error });
       case "failed":
         return this.events.failed(message.message);
       case "progress":

@@ -59,6 +59,10 @@ let timings: Record<string, number> = {};
 /** The current run, or the last one. */
 let run = 0;
 let running = false;
+/** Whether Python runs programs: what ends it before, is a start that failed. */
+let isReady = false;
+/** Whether the page knows that the start has failed: what follows from that is no news. */
+let hasFailed = false;
 /** Ends the wait for packages. */
 let endWait: (() => void) | null = null;
 /** Takes the reader's answer about packages. */
@@ -152,14 +156,16 @@ function counter(total: number): NonNullable<Watcher["bytes"]> {
   };
 }
 
+function failed(message: string): void {
+  watchDownloads(null); // nor how far others have come
+  if (!hasFailed) post({ type: "failed", message });
+  hasFailed = true;
+}
+
 async function boot(message: BootMessage): Promise<Booted> {
   const { site, base, signals: shared, threads, memory64, report } = message;
   isolating = message.isolating ?? false;
   const started = performance.now();
-  const failed = (message: string): void => {
-    watchDownloads(null); // one message is enough
-    post({ type: "failed", message });
-  };
   watchDownloads({ failed, ...(report && { bytes: counter(site.bootBytes) }) });
   signals = shared && new Signals(shared);
   const own = hooks();
@@ -180,6 +186,7 @@ async function boot(message: BootMessage): Promise<Booted> {
   if (signals) pyodide.setInterruptBuffer(signals.interrupt);
   const kernel = pyodide.pyimport("weft_kernel") as Kernel;
   const described = await kernel.warm_up.callPromising();
+  isReady = true;
   post({
     type: "ready",
     ...(JSON.parse(described) as Pick<ReadyMessage, "python" | "weft" | "canWait">),
@@ -333,7 +340,7 @@ function receive(current: Booted, message: Exclude<ToWorker, BootMessage>): void
 
 /** A program can end Python where nobody waits for it: in its event loop, or in a stack that is no longer there. */
 function mourn(error: unknown): boolean {
-  const words = lastWords(error);
+  const words = isReady ? lastWords(error) : null;
   if (!words) return false;
   queue.flush();
   post({ type: "ended", error: words }); // the page then ends this worker
@@ -345,7 +352,7 @@ scope.addEventListener("unhandledrejection", (event) => mourn(event.reason) && e
 scope.addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
   if (data.type === "boot") {
     booted = boot(data);
-    booted.catch((error: unknown) => post({ type: "failed", message: String((error as Error)?.message ?? error) }));
+    booted.catch((error: unknown) => failed(String((error as Error)?.message ?? error)));
   } else {
     void booted?.then((current) => receive(current, data)).catch((error: unknown) => console.error(error));
   }
