@@ -264,6 +264,16 @@ test("each pane of a program on a host", async ({ playground, page, host }) => {
   await expect(facts).toContainText(host.url);
   await expect(facts).toContainText(/Arrays alive\s*\d+ of [\d,]+ bytes/);
   await expect(facts).toContainText(/Platform\s*cpu/);
+  // What a host takes to compile is a part of the run: the page's own figure has another name.
+  await expect(page.locator("#timings")).toContainText("lower");
+  await expect(page.locator("#timings")).not.toContainText("compile");
+  await drawer(page).getByText("Compare", { exact: true }).click();
+  await drawer(page).getByRole("button", { name: "Compare backends" }).click();
+  const row = drawer(page)
+    .getByRole("table", { name: "The document on each backend" })
+    .getByRole("row", { name: /^Host/ });
+  await expect(row).toContainText("on the host, in the first run", { timeout: 60_000 });
+  await expect(row.getByRole("cell").last()).toHaveText(/^(none|\d\S*)$/);
 });
 
 test("on a phone a tap tells of an event, and two fingers zoom the timeline", async ({ browser, weftSite }) => {

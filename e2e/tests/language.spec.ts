@@ -56,6 +56,23 @@ test("programs print while they run", async ({ playground }) => {
   expect(await playground.runToEnd(source)).toBe("x=[0. 1. 2.] sum=3.0\n[0. 2. 4.]\n");
 });
 
+test("options and patches of weft and jax do not reach the next run", async ({ playground }) => {
+  await playground.open();
+  const changes = [
+    "import jax, weft, weft.numpy",
+    "jax.config.update('jax_disable_jit', True)",
+    "jax.config.update('jax_enable_x64', True)",
+    "weft.jit = jax.numpy.sin = None",
+    "print(jax.numpy.arange(2.0).dtype, weft.jit)",
+  ];
+  expect(await playground.runToEnd(changes.join("\n"))).toBe("float64 None\n");
+  const look = [
+    "import jax, weft, weft.numpy as jnp",
+    "print(weft.config.jax_disable_jit, callable(weft.jit), jnp.sin(0.0), jnp.arange(2.0).dtype, jax.numpy.sin(0.0))",
+  ];
+  expect(await playground.runToEnd(look.join("\n"))).toBe("False True 0.0 float32 0.0\n");
+});
+
 test("an engine without SIMD runs the same programs", async ({ playground, page }) => {
   await page.route("**/assets/worker-*.js", async (route) => {
     const response = await route.fetch();

@@ -32,7 +32,11 @@ export class StatusWatcher implements Watcher {
   done({ outcome, runMs, timings, peakBytes }: DoneMessage, { backend }: RunOptions): void {
     // After those that wait for this run have received its outcome.
     setTimeout(() => document.dispatchEvent(new CustomEvent("weft:done", { detail: outcome.status })));
-    for (const phase of ["packages", "connect", "trace", "compile"] as const) this.status.time(phase, timings[phase]);
+    for (const phase of ["packages", "connect", "trace"] as const) this.status.time(phase, timings[phase]);
+    // A host compiles while the program goes on: the page only makes what it sends there.
+    const onHost = backend === "remote";
+    this.status.time("lower", onHost ? timings["compile"] : undefined);
+    this.status.time("compile", onHost ? undefined : timings["compile"]);
     this.status.time("run", runMs);
     this.status.memory(backend === "wasm" ? peakBytes : 0);
     const python = this.python();

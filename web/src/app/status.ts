@@ -3,7 +3,7 @@ import { milliseconds } from "../numbers.js";
 
 export type State = "boot" | "idle" | "busy" | "error";
 
-export type Phase = "boot" | "packages" | "connect" | "trace" | "compile" | "run";
+export type Phase = "boot" | "packages" | "connect" | "trace" | "lower" | "compile" | "run";
 
 export class Status {
   private readonly shown = new Map<string, string>();

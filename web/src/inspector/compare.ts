@@ -68,7 +68,8 @@ export class CompareView {
               : "Wasm failed"
             : difference(reference.text, second.text);
         if (backend === "wasm") reference = second;
-        rows.push([name, milliseconds(first.runMs), milliseconds(second.runMs), milliseconds(first.compileMs), same]);
+        const compiling = backend === "remote" ? "on the host, in the first run" : milliseconds(first.compileMs);
+        rows.push([name, milliseconds(first.runMs), milliseconds(second.runMs), compiling, same]);
         this.show(rows);
       }
     } finally {
