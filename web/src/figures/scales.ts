@@ -69,8 +69,15 @@ export interface Tick {
 
 /** Decimal digits or powers of ten, whichever is shorter, with enough digits to distinguish the ticks. */
 function linearTicks({ low, high }: Range, count: number): Tick[] {
-  const step = roundStep(high - low, count);
+  const within = (step: number): number => Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1;
+  let step = roundStep(high - low, count);
   if (!(step > 0 && Number.isFinite(step))) return [];
+  if (count > 1 && within(step) < 2) {
+    // a single tick does not tell how long the axis is: the next smaller step, unless that gives far more
+    let smaller = step;
+    for (let more = count + 1; smaller === step && more <= 10 * count; more++) smaller = roundStep(high - low, more);
+    if (within(smaller) <= count + 2) step = smaller;
+  }
   const places: number[] = [];
   for (let k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9 && places.length < 200; k++) {
     places.push(k === 0 ? 0 : k * step);

@@ -14,6 +14,12 @@ test("ticks are round numbers, written as briefly as they can be", () => {
   assert.deepEqual(texts(1e6, 1e6 + 1e-3, 3), ["1000000.0000", "1000000.0005", "1000000.0010"]);
 });
 
+test("an axis has more than one tick, where it may have two", () => {
+  assert.deepEqual(texts(-4.3, 4.3, 4), ["−4", "−2", "0", "2", "4"]);
+  assert.deepEqual(texts(0.2, 1.9, 2), ["0.5", "1.0", "1.5"]);
+  assert.deepEqual(texts(-4.3, 4.3, 2), ["0"]); // five would be too many
+});
+
 test("ticks of a log axis are powers of ten, or round numbers where it is short", () => {
   assert.deepEqual(texts(-2, 3, 8, "log"), ["0.01", "0.1", "1", "10", "100", "1000"]);
   assert.deepEqual(texts(-12, 12, 5, "log"), ["10⁻¹⁰", "10⁻⁵", "1", "10⁵", "10¹⁰"]);
@@ -28,7 +34,7 @@ test("ticks of any range lie in it, in order, and differ", () => {
       const { low, high } = padded({ low: Math.min(a, b), high: Math.max(a, b) }, 0.05);
       const found = ticks("linear", { low, high }, count);
       const little = (high - low) * 1e-6;
-      assert.ok(found.length >= 1 && found.length <= count + 1);
+      assert.ok(found.length >= 1 && found.length <= count + 2);
       found.forEach(({ at }, k) => {
         assert.ok(at >= low - little && at <= high + little);
         if (k > 0) assert.ok(at > found[k - 1]!.at);
