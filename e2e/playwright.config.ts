@@ -27,7 +27,7 @@ export default defineConfig({
       name: "weft",
       testMatch: [
         /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|media)\.spec/,
-        /\/(offline|inspector|docs)\.spec/,
+        /\/(offline|inspector|docs|host-sites)\.spec/,
       ],
       use: launch(),
     },

@@ -3,16 +3,15 @@ import type { Files, Signature } from "../../src/weft_wasm/page/weft.js";
 import { WeftRuntimeError } from "./errors.js";
 import { sha256 } from "./sha256.js";
 
-export async function fetched(url: URL): Promise<Uint8Array> {
+/** The bytes at an address; in Node also those of a file. */
+export async function fetched(url: URL, advice: string): Promise<Uint8Array> {
   if (url.protocol === "file:") {
     const { readFile } = await import("node:fs/promises");
     return readFile(url);
   }
   const response = await fetch(url);
   if (!response.ok) {
-    throw new WeftRuntimeError(
-      `${url} could not be fetched (${response.status}); serve all files of the export beside its module`,
-    );
+    throw new WeftRuntimeError(`${url} could not be fetched (${response.status}); ${advice}`);
   }
   return new Uint8Array(await response.arrayBuffer());
 }
@@ -23,6 +22,7 @@ const ENDINGS: Record<keyof Files, string> = {
   data: ".bin",
   webgpu: ".weft",
   webgpuData: ".bin",
+  host: ".weft",
 };
 
 /**
@@ -32,7 +32,7 @@ export async function whole(
   signature: Signature,
   files: Files,
   kind: keyof Files,
-  fetch_: (url: URL) => Promise<Uint8Array> = fetched,
+  fetch_: (url: URL) => Promise<Uint8Array> = (url) => fetched(url, "serve all files of the export beside its module"),
 ): Promise<Uint8Array> {
   const bytes = await fetch_(files[kind]!);
   const { crypto } = globalThis as { crypto?: Crypto }; // pages of insecure origins have no digests

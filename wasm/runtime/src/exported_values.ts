@@ -28,6 +28,9 @@ export interface Layout extends ArraySpec {
   scalar: boolean;
 }
 
+/** Whether a dtype has typed arrays. */
+export const hasLayout = ({ dtype }: ArraySpec): boolean => Object.hasOwn(ARRAYS, dtype);
+
 export function layout({ dtype, shape }: ArraySpec): Layout {
   const [constructor_, parts] = ARRAYS[dtype]!;
   const length = shape.reduce((product, size) => product * size, parts);

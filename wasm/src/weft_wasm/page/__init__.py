@@ -36,6 +36,7 @@ ENDINGS = {
     "data": "bin",
     "webgpu": "webgpu.weft",
     "webgpuData": "webgpu.bin",
+    "host": "weft",
 }
 
 
@@ -47,6 +48,7 @@ def write_page(
     signature: dict[str, Any],
     notes: Sequence[str],
     page: dict[str, Any],
+    host: bytes | None = None,
 ) -> list[Path]:
     """Compiles a program, and writes all files into a folder, which is made if need be; returns their paths.
 
@@ -54,6 +56,7 @@ def write_page(
         that is compiled, or why it can't be; None to leave WebGPU out.
     donated: of the other arguments. signature: "name", "args", "result", "inputs", "outputs" as page/weft.d.ts says.
     notes: what the declarations say of each input and output. page: "title", "description" and "remarks" of the page.
+    host: the program for accelerator hosts.
     """
     name = signature["name"]
     artifacts: dict[str, Artifact] = {}
@@ -73,6 +76,8 @@ def write_page(
         digest_size=8,
     ).hexdigest()
     contents = data | {k: a.to_bytes() if k == "webgpu" else module(a, digest) for k, a in artifacts.items()}
+    if host is not None:
+        contents["host"] = host
     places = {key: f"{name}.{ENDINGS[key]}" for key in ENDINGS if key in contents}
     if data.get("data") == data.get("webgpuData") and data:
         places["webgpuData"] = places["data"]

@@ -151,6 +151,8 @@ export interface Files {
   /** The program for WebGPU, and the arrays that lead its inputs. */
   readonly webgpu?: URL;
   readonly webgpuData?: URL;
+  /** The program for accelerator hosts. */
+  readonly host?: URL;
 }
 
 /** Used by the modules that weft.export.web writes. */

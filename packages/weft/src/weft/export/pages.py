@@ -21,8 +21,8 @@ from ..runtime.device import backend_class
 from ..runtime.dispatch import program_for
 from ..runtime.jit import jit
 from ..base.source_info import api_boundary
-from ..base.tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
-from .artifact import constant_bytes
+from ..base.tree import DictKey, GetAttrKey, PyTreeDef, keyed_children, tree_structure
+from .artifact import CONVENTIONS, constant_bytes
 from .exported import Exported, export_traced
 from .remarks import Labels, Ranges, paths, remarks
 
@@ -61,6 +61,7 @@ def web(
     *args: PyTree,
     path: str | os.PathLike[str],
     target: Target = "wasm",
+    host: bool = False,
     name: str | None = None,
     title: str | None = None,
     description: str = "",
@@ -86,6 +87,9 @@ def web(
     "wasm") and `f.reason` says why. All calls then give promises, since a page can't wait for a GPU: `await f(x)`,
     which is right for every target.
 
+    With `host`, the folder also holds `name.weft`, the program for accelerator hosts (`weft-host`). The npm package
+    `@weft/runtime` runs it there, or in the page, whichever takes less time.
+
     Every argument is an input of the program. Arrays that `fun` closes over, also through `functools.partial`, are part
     of the export: `web(partial(predict, params), x, path=…)`. Dicts, named tuples and dataclasses become objects, lists
     and tuples become arrays, None becomes null, and arrays without axes become numbers (booleans, or bigints for 64
@@ -104,6 +108,7 @@ def web(
         path: the folder. It is made if need be; files of an earlier export of that name are replaced.
         target: "wasm"; "webgpu", which has nothing to fall back to; or "auto", for both. A program that can't be
             compiled for WebGPU (64-bit numbers) runs on WebAssembly for "auto", with a warning here.
+        host: whether to write the program for accelerator hosts too.
         name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a
             lambda).
         title: of the page; the program's name if None.
@@ -197,7 +202,8 @@ def web(
         if target != "webgpu":
             program, consts = program_for(closed, "wasm", writer.branches_of)
             wasm = program, [constant_bytes(c) for c in consts]
-        files: list[Path] = writer.write_page(os.fspath(path), wasm, webgpu, donated, signature, notes, page)
+        remote = _for_hosts(name, closed, exported._x64) if host else None
+        files: list[Path] = writer.write_page(os.fspath(path), wasm, webgpu, donated, signature, notes, page, remote)
     record_event(WRITTEN, program=name, files="\n".join(map(str, files)))
     return files
 
@@ -221,6 +227,27 @@ def _for_webgpu(
             f"{told} can't be exported for WebGPU: {e}\nWith target='auto' the page runs it on WebAssembly."
         ) from None
     return compiled, [constant_bytes(c) for c in consts]
+
+
+def _for_hosts(name: str, closed: ClosedJaxpr, x64: bool) -> bytes:
+    """The program as a file for accelerator hosts: a function of its arrays, whose structure the signature has."""
+    inputs, outputs = tuple(closed.in_avals), tuple(closed.out_avals)
+    flat = Exported(
+        fun_name=name,
+        in_tree=tree_structure(((0,) * len(inputs), {})),
+        in_avals=inputs,
+        out_tree=tree_structure((0,) * len(outputs)),
+        out_avals=outputs,
+        platforms=("remote",),
+        disabled_safety_checks=(),
+        calling_convention_version=CONVENTIONS[-1],
+        module_kept_var_idx=tuple(range(len(inputs))),
+        closed=closed,
+        scope=None,
+        x64=x64,
+        get_vjp=None,
+    )
+    return bytes(flat.serialize())
 
 
 def _plain(fun: Any) -> Any:

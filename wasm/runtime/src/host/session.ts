@@ -1,0 +1,445 @@
+/**
+ * A session on a host: numbered operations, their replies, and how both survive a lost connection. Nothing waits for a
+ * reply but the caller who asked for one.
+ */
+import { WeftConnectionLost, WeftHostError } from "./errors.js";
+import { decode, encode, SUBPROTOCOL, type Aval, type Fields, type Kind, type Message } from "./messages.js";
+
+const CHUNK = 1 << 20; // bytes of bulk data in one message
+const HEADER = 4096; // room in a frame beside bulk data
+const FRAME = 256 << 10; // small messages travel together in frames of about this size
+const BUFFERED = 8 << 20; // bytes in the socket's own buffer, with which an upload waits
+const LOG = 64 << 20; // bytes that the host has not confirmed, with which it waits too
+const HANDLES = 2 ** 20; // that an operation takes at most
+const BEAT = 2500; // ms of silence after which the host is asked whether it is there
+const SILENCE = 10_000; // and after which it is taken for gone
+const PAUSES = [50, 100, 200, 500, 1000, 2000]; // ms between attempts to take a connection up again
+const REFUSED = 1000; // ms after which a host that can't be reached is taken for gone, while there is a network
+const ANSWER = 4000; // ms within which a host answers a login
+
+/** What the session needs of a websocket; browsers, Node 22 and the package ws have it. */
+export interface WebSocketLike {
+  binaryType: string;
+  readonly readyState: number;
+  readonly bufferedAmount: number;
+  send(data: Uint8Array<ArrayBuffer>): void;
+  close(code?: number): void;
+  addEventListener(type: string, listener: (event: never) => void): void;
+}
+export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
+
+/** A session as another page takes it up. Who has it has the session. */
+export interface Ticket {
+  readonly id: string;
+  readonly secret: string;
+}
+
+type Operation = Extract<
+  Kind,
+  "Put" | "Part" | "Program" | "ProgramPart" | "Compile" | "Execute" | "Fetch" | "Free" | "Ping"
+>;
+
+/** What an operation is answered. */
+class Reply {
+  private at = 0;
+  credited = 0;
+
+  constructor(
+    readonly resolve: (value: Uint8Array<ArrayBuffer>) => void,
+    readonly reject: (error: Error) => void,
+    /** Where the bytes of the reply go; the caller knows how many there are. */
+    readonly data: Uint8Array<ArrayBuffer>,
+  ) {}
+
+  /** Takes a part; whether the reply is complete. */
+  take({ size, offset, data }: Fields<"Data">): boolean {
+    if (size !== this.data.length || offset !== this.at || offset + data.length > size)
+      throw new WeftHostError(
+        "ProtocolError",
+        `the host sent bytes ${offset}… of ${size}, of which ${this.at} are here`,
+      );
+    this.data.set(data, offset);
+    this.at += data.length;
+    return this.at === size;
+  }
+
+  /** Begins again, on a new connection. */
+  restart(): void {
+    this.at = this.credited = 0;
+  }
+
+  get received(): number {
+    return this.at;
+  }
+}
+
+const base64url = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+const fromBase64url = (text: string): Uint8Array =>
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export class Session {
+  /** Why the session is over, if it is. */
+  failure: Error | null = null;
+  private welcome: Fields<"Welcome"> | null = null;
+  private login: { id: string; secret: Uint8Array } | null = null; // of the session, once there is one
+  private socket: WebSocketLike | null = null;
+  private ops = 0;
+  private handles = 0;
+  private log: { op: number; data: Uint8Array }[] = []; // operations that the host has not confirmed
+  private logged = 0; // their bytes
+  private sent = 0; // the last operation that this connection has carried
+  private control: Uint8Array[] = [];
+  private garbage: number[] = [];
+  private flushing = false;
+  private readonly replies = new Map<number, Reply>();
+  private readonly programs = new Map<string, Uint8Array>();
+  private heard = 0; // when the last frame came
+  private watch: ReturnType<typeof setInterval> | undefined;
+
+  private constructor(
+    readonly url: string,
+    private readonly token: string,
+    private readonly name: string,
+    private readonly WebSocket: WebSocketClass,
+  ) {}
+
+  static async open(
+    url: string,
+    token: string,
+    name: string,
+    WebSocket: WebSocketClass,
+    ticket?: Ticket,
+  ): Promise<Session> {
+    const session = new Session(url, token, name, WebSocket);
+    if (ticket) session.login = { id: ticket.id, secret: fromBase64url(ticket.secret) };
+    await session.connect();
+    if (ticket) {
+      session.ops = session.sent; // what the host has not received is lost with the page that sent it
+      session.handles = session.ops * HANDLES; // beyond all that it can have chosen
+    }
+    return session;
+  }
+
+  /** What another page needs to take the session up. */
+  ticket(): Ticket {
+    if (this.failure) throw this.failure;
+    const { id, secret } = this.login!;
+    return { id, secret: base64url(secret) };
+  }
+
+  /** The platform and the kind of each device in turn. */
+  get devices(): readonly string[] {
+    return this.welcome!.devices;
+  }
+
+  // operations --------------------------------------------------------------------------------------------------------
+
+  newHandle(): number {
+    return ++this.handles;
+  }
+
+  /** Sends an operation and returns its number; nothing waits. */
+  operate<K extends Operation>(kind: K, fields: Omit<Fields<K>, "op">): number {
+    if (this.failure) throw this.failure;
+    if (this.garbage.length && kind !== "Free") this.operate("Free", { handles: this.garbage.splice(0) });
+    const op = ++this.ops;
+    const data = encode(kind, { op, ...fields } as unknown as Fields<K>);
+    this.log.push({ op, data });
+    this.logged += data.length;
+    this.flushSoon();
+    return op;
+  }
+
+  /** Sends an operation whose reply has `size` bytes. */
+  request<K extends Operation>(kind: K, fields: Omit<Fields<K>, "op">, size = 0): Promise<Uint8Array<ArrayBuffer>> {
+    return new Promise((resolve, reject) => {
+      this.replies.set(this.operate(kind, fields), new Reply(resolve, reject, new Uint8Array(size)));
+      this.watchOver();
+    });
+  }
+
+  /** Uploads an array; resolves to its handle as soon as the last part is on its way. */
+  async put(data: Uint8Array, aval: Aval, device: number): Promise<number> {
+    const handle = this.newHandle();
+    const chunk = this.chunk();
+    this.operate("Put", { handle, aval, device, data: data.subarray(0, chunk) });
+    for (let at = chunk; at < data.length; at += chunk) {
+      await this.drained();
+      this.operate("Part", { handle, data: data.subarray(at, at + chunk) });
+    }
+    return handle;
+  }
+
+  /** Sends a program, unless the session has done so. */
+  async send(digest: Uint8Array, data: Uint8Array): Promise<void> {
+    const key = base64url(digest);
+    if (this.programs.has(key)) return;
+    this.programs.set(key, digest);
+    const chunk = this.chunk();
+    this.operate("Program", { hash: digest, size: data.length, data: data.subarray(0, chunk) });
+    for (let at = chunk; at < data.length; at += chunk) {
+      await this.drained();
+      this.operate("ProgramPart", { hash: digest, data: data.subarray(at, at + chunk) });
+    }
+  }
+
+  /** Frees an array or a program with the next operation, or soon. */
+  free(handle: number): void {
+    if (this.failure) return;
+    if (!this.garbage.length)
+      setTimeout(() => {
+        if (this.garbage.length && !this.failure) this.operate("Free", { handles: this.garbage.splice(0) });
+      }, 100);
+    this.garbage.push(handle);
+  }
+
+  /** Drops all that is pending: what has not begun on the host does not begin, and whoever waits gets an error. */
+  cancel(): void {
+    const stopped = new WeftHostError("Cancelled", "this result is not awaited any more: the work was cancelled");
+    for (const reply of this.replies.values()) reply.reject(stopped);
+    this.replies.clear();
+    this.say("Cancel", { through: this.ops });
+  }
+
+  close(): void {
+    if (this.failure) return;
+    this.say("Bye", {});
+    this.flush();
+    this.fail(new WeftConnectionLost(`the session on ${this.url} is closed`));
+    this.socket?.close();
+  }
+
+  private chunk(): number {
+    return Math.min(CHUNK, this.welcome!.frame - HEADER);
+  }
+
+  /** Resolves once the socket has room for more bulk data. */
+  private async drained(): Promise<void> {
+    this.flush();
+    const full = (): boolean => this.socket === null || this.socket.bufferedAmount > BUFFERED || this.logged > LOG;
+    while (!this.failure && full()) await sleep(5);
+    if (this.failure) throw this.failure;
+  }
+
+  // frames ------------------------------------------------------------------------------------------------------------
+
+  private say<K extends Kind>(kind: K, fields: Fields<K>): void {
+    this.control.push(encode(kind, fields));
+    this.flushSoon();
+  }
+
+  /** What is asked for in one turn of the event loop travels together. */
+  private flushSoon(): void {
+    if (this.flushing) return;
+    this.flushing = true;
+    queueMicrotask(() => {
+      this.flushing = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    const { socket, welcome } = this;
+    if (!socket || !welcome || socket.readyState !== 1) return;
+    const limit = Math.min(FRAME, welcome.frame);
+    let parts: Uint8Array[] = [];
+    let size = 0;
+    const send = (): void => {
+      const frame = new Uint8Array(size);
+      let at = 0;
+      for (const part of parts) {
+        frame.set(part, at);
+        at += part.length;
+      }
+      socket.send(frame);
+      parts = [];
+      size = 0;
+    };
+    const add = (data: Uint8Array): void => {
+      if (parts.length && size + data.length > limit) send();
+      parts.push(data);
+      size += data.length;
+    };
+    this.control.splice(0).forEach(add);
+    for (const { op, data } of this.log.slice(this.unsent())) {
+      add(data);
+      this.sent = op;
+    }
+    if (parts.length) send();
+  }
+
+  /** Where in the log the operations begin that this connection has not carried. */
+  private unsent(): number {
+    return this.log.length ? Math.max(0, this.sent + 1 - this.log[0]!.op) : 0;
+  }
+
+  private confirm(op: number): void {
+    const known = this.log.splice(0, this.log.length ? Math.max(0, op + 1 - this.log[0]!.op) : 0);
+    for (const { data } of known) this.logged -= data.length;
+  }
+
+  private receive(frame: Uint8Array): void {
+    this.heard = Date.now();
+    for (const message of decode(frame)) this.handle(message);
+  }
+
+  private handle(message: Message): void {
+    switch (message.kind) {
+      case "Received":
+        return this.confirm(message.op);
+      case "Data": {
+        const reply = this.replies.get(message.op);
+        if (!reply) {
+          // it was settled, and sent again before the host knew
+          if (message.offset + message.data.length >= message.size) this.say("Settled", { ops: [message.op] });
+        } else if (reply.take(message)) {
+          this.settle(message.op)?.resolve(reply.data);
+        } else if (reply.received - reply.credited >= this.welcome!.window / 4) {
+          reply.credited = reply.received;
+          this.say("Credit", { fetch: message.op, received: reply.received });
+        }
+        return;
+      }
+      case "Ready":
+        return this.settle(message.op)?.resolve(new Uint8Array(0));
+      case "Error":
+        return this.settle(message.op)?.reject(new WeftHostError(message.error, message.message));
+      case "Beat":
+        return;
+      case "End":
+        throw new WeftHostError(message.error, message.message);
+      default:
+        throw new WeftHostError("ProtocolError", `the host sent ${message.kind}, which this client did not ask for`);
+    }
+  }
+
+  private settle(op: number): Reply | undefined {
+    const reply = this.replies.get(op);
+    this.replies.delete(op);
+    this.say("Settled", { ops: [op] });
+    return reply;
+  }
+
+  /** The session is over: whoever waits, and all who ask later, get `error`. */
+  private fail(error: Error): void {
+    if (this.failure) return;
+    this.failure = error;
+    clearInterval(this.watch);
+    for (const reply of this.replies.values()) reply.reject(error);
+    this.replies.clear();
+    this.log = [];
+  }
+
+  // connections -------------------------------------------------------------------------------------------------------
+
+  /** Connects and logs in. Rejects with WeftHostError where the host says why not. */
+  private async connect(): Promise<void> {
+    const { login, token } = this;
+    const url = new URL(this.url);
+    url.pathname = url.pathname.replace(/\/$/, "") + (login ? `/session/${encodeURIComponent(login.id)}` : "/session");
+    if (this.name && !login) url.searchParams.set("name", this.name);
+    const offers = [SUBPROTOCOL, `weft-token.${base64url(new TextEncoder().encode(token))}`];
+    if (login) offers.push(`weft-resume.${base64url(login.secret)}`);
+    const socket = new this.WebSocket(url.href, offers);
+    socket.binaryType = "arraybuffer";
+    await new Promise<void>((resolve, reject) => {
+      const gone = (why: string): void => reject(new WeftConnectionLost(`no connection to ${this.url}: ${why}`));
+      const late = setTimeout(() => {
+        gone("it does not answer");
+        socket.close();
+      }, ANSWER);
+      let greeted = false;
+      socket.addEventListener("message", ({ data }: { data: ArrayBuffer | string }) => {
+        try {
+          if (typeof data === "string") throw new WeftHostError("ProtocolError", "the host sent text");
+          if (greeted) return this.receive(new Uint8Array(data));
+          greeted = true;
+          clearTimeout(late);
+          this.start(socket, decode(new Uint8Array(data)));
+          resolve();
+        } catch (error) {
+          // the host has ended the session, or does not speak as a host does
+          if (greeted) this.fail(error as Error);
+          reject(error as Error);
+          socket.close();
+        }
+      });
+      socket.addEventListener("error", () => {
+        clearTimeout(late);
+        gone("is the host running (`weft-host`), and does it allow this page (`--allow-origin`)?");
+      });
+      socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
+        clearTimeout(late);
+        gone(`it closed the connection (${code} ${reason})`);
+        if (this.socket === socket) this.lost(code, reason);
+      });
+    });
+  }
+
+  private start(socket: WebSocketLike, [first, ...rest]: Message[]): void {
+    if (first?.kind === "End") throw new WeftHostError(first.error, first.message);
+    if (first?.kind !== "Welcome") throw new WeftHostError("ProtocolError", `${this.url} answers as no weft host does`);
+    this.welcome = first;
+    this.login = { id: first.id, secret: first.secret.slice() }; // its bytes are a view of the frame
+    this.socket = socket;
+    this.heard = Date.now();
+    this.confirm(first.received);
+    this.sent = first.received;
+    this.control = [];
+    for (const reply of this.replies.values()) reply.restart(); // the host sends replies again from their beginning
+    rest.forEach((message) => this.handle(message));
+    this.flush();
+  }
+
+  /** Takes a lost connection up again, within the time that the host grants. */
+  private async lost(code: number, reason: string): Promise<void> {
+    this.socket = null;
+    if (this.failure) return;
+    const why = `${code} ${reason}`.trim();
+    if ([1002, 1003, 1007, 1008, 1009].includes(code))
+      return this.fail(new WeftConnectionLost(`the host closed the connection: ${why}`));
+    if (code === 1000)
+      // so the host closes a connection that another one of the same session replaces
+      return this.fail(new WeftConnectionLost("the session was taken up elsewhere, and goes on there"));
+    const began = Date.now();
+    for (let attempt = 0; !this.failure; attempt++) {
+      try {
+        return await this.connect();
+      } catch (error) {
+        if (error instanceof WeftHostError) return this.fail(error); // such as that it does not know the session
+        const patience = online() ? REFUSED : this.welcome!.grace_ms;
+        if (Date.now() - began > Math.min(patience, this.welcome!.grace_ms)) {
+          const text = `the connection to ${this.url} is lost (${why}), and nothing answers there any more`;
+          return this.fail(new WeftConnectionLost(`${text}; connect again, and compute anew what you need`));
+        }
+      }
+      await sleep(PAUSES[Math.min(attempt, PAUSES.length - 1)]!);
+    }
+  }
+
+  /** While somebody waits, a host that is silent is asked whether it is there, and given up at last. */
+  private watchOver(): void {
+    if (this.watch !== undefined) return;
+    this.heard = Date.now();
+    this.watch = setInterval(() => {
+      if (!this.replies.size) {
+        clearInterval(this.watch);
+        this.watch = undefined;
+      } else if (this.socket && Date.now() - this.heard > SILENCE) {
+        const { socket } = this;
+        void this.lost(0, `it has not answered for ${SILENCE / 1000} s`);
+        socket.close();
+      } else if (Date.now() - this.heard > BEAT) {
+        this.say("Beat", {});
+      }
+    }, BEAT);
+  }
+}
+
+/** Whether the machine has a network; without one, it is not the host that is gone. */
+const online = (): boolean => (globalThis as { navigator?: { onLine?: boolean } }).navigator?.onLine !== false;
