@@ -17,7 +17,7 @@ async function load(options) {
 }
 
 function ready(text) {
-  say(`${text}: ${host.devices[0].platform} ${host.devices[0].kind}`);
+  say(`${text}: ${host.devices[0].kind}`);
   go.disabled = false;
   document.querySelector("form button").disabled = true;
   void show();

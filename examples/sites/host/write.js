@@ -14,7 +14,7 @@ let writing = false;
 onConnect(async (options) => {
   const host = await connect(options.url, { token: options.token, name: "writer" });
   following = await host.load(new URL("program/following.weft", location.href));
-  say(`connected: ${host.devices[0].platform} ${host.devices[0].kind}`);
+  say(`connected: ${host.devices[0].kind}`);
   go.disabled = false;
 });
 

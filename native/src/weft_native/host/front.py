@@ -96,6 +96,7 @@ class Front:
         self.origins = {o.rstrip("/") for o in origins}
         self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken)
         self.records: dict[str, Record] = {}
+        self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.numbers = 0
         self.runner: web.AppRunner | None = None
         self.watching: asyncio.Task[None] | None = None
@@ -106,6 +107,8 @@ class Front:
         app = web.Application()
         app.router.add_get("/session", self._begin)
         app.router.add_get("/session/{id}", self._resume)
+        for add in self.parts:
+            add(app)
         self.runner = web.AppRunner(
             app, access_log=None, handle_signals=False, shutdown_timeout=STOP_SECONDS, keepalive_timeout=LOGIN_SECONDS
         )
@@ -169,7 +172,12 @@ class Front:
 
     def _admit(self, request: web.Request) -> list[str]:
         """The subprotocols that a client offers, if it may connect."""
-        self._check_origin(request.headers.get("Origin"))
+        origin = request.headers.get("Origin")
+        if not self.is_allowed(origin):
+            raise AuthenticationError(
+                f"pages of {str(origin)[:100]!r} may not connect to this host. Its operator allows them with"
+                " `weft-host --allow-origin`."
+            )
         offers = _offers(request)
         if p.SUBPROTOCOL not in offers:
             spoken = ", ".join(o[:20] for o in offers if o.startswith("weft.")) or "none"
@@ -187,19 +195,14 @@ class Front:
             )
         return offers
 
-    def _check_origin(self, origin: str | None) -> None:
-        """Refuses pages of origins that are not allowed. A browser sends the origin; other programs do not."""
+    def is_allowed(self, origin: str | None) -> bool:
+        """Whether pages of an origin may connect. A browser sends the origin; other programs do not."""
         if origin is None or origin.rstrip("/") in self.origins:
-            return
+            return True
         try:
-            if urlsplit(origin).hostname in LOOPBACK:
-                return
+            return urlsplit(origin).hostname in LOOPBACK
         except ValueError:
-            pass
-        raise AuthenticationError(
-            f"pages of {origin[:100]!r} may not connect to this host. Its operator allows them with"
-            " `weft-host --allow-origin`."
-        )
+            return False
 
     async def _hand(self, request: web.Request, offers: list[str], peer: Peer, message: Attach) -> web.StreamResponse:
         """Completes the handshake, and gives the connection to a worker."""

@@ -7,6 +7,7 @@ import asyncio
 import ipaddress
 import logging
 import os
+import pathlib
 import secrets
 import signal
 import sys
@@ -18,6 +19,8 @@ from weft.runtime.device import get_backend
 
 from . import limits
 from .front import Front
+from .inference.device import OwnDevice
+from .inference.routes import Inference
 from .messages import LogFormatter
 from .options import Options
 from .workers import ForkLauncher, Launcher, ThreadLauncher
@@ -63,6 +66,16 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="let the processes of sessions read files and use the network; for systems without seccomp or Landlock",
     )
+    made.add_argument(
+        "--serve",
+        default=None,
+        metavar="FOLDER",
+        help="answer HTTP requests for the exported programs of a folder, NAME.weft or NAME/VERSION.weft, by their"
+        " names; /openapi.json describes them",
+    )
+    made.add_argument(
+        "--batch", type=int, default=32, metavar="N", help="requests that one call answers at most (default 32)"
+    )
     made.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
     limits.add_arguments(made)
     return made
@@ -100,7 +113,13 @@ async def run(options: argparse.Namespace, token: str) -> int:
     granted = limits.from_arguments(options)
     origins = tuple(options.allow_origin)
     front = Front(token, _launcher(options, granted), options.workers, granted, origins, broken)
+    inference: Inference | None = None
+    own = OwnDevice(token)
+    if options.serve is not None:
+        inference = Inference(pathlib.Path(options.serve), token, own, front.is_allowed, options.batch)
+        front.parts.append(inference.add_to)
     address, port = await front.start(options.host, options.port)
+    own.listen(address, port)
     platform, count = front.pool.devices[0], len(front.pool.devices) // 2
     print(
         f"weft-host ws://{f'[{address}]' if ':' in address else address}:{port} ({platform}: {count}"
@@ -109,7 +128,10 @@ async def run(options: argparse.Namespace, token: str) -> int:
     )
     if options.token is None:
         print(f"token {token}", flush=True)
+    if inference is not None:
+        print(f"serving {', '.join(sorted(inference.repository.programs)) or 'no programs yet'}", flush=True)
     await stop.wait()
+    await asyncio.to_thread(own.close)
     await front.stop()
     if code:
         print("weft-host: the process that starts workers has ended. Start the host again.", file=sys.stderr)
@@ -129,6 +151,12 @@ def main(arguments: list[str] | None = None) -> int:
             " add --allow-remote if that is what you want.",
             file=sys.stderr,
         )
+        return 2
+    if options.serve is not None and not os.path.isdir(options.serve):
+        print(f"weft-host: --serve {options.serve}: there is no such folder.", file=sys.stderr)
+        return 2
+    if options.batch < 1:
+        print("weft-host: --batch is a whole number from 1 on.", file=sys.stderr)
         return 2
     if options.token == "":
         print("weft-host: the token is empty. Leave --token out to have one made.", file=sys.stderr)

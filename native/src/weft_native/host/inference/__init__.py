@@ -1,0 +1,1 @@
+"""Exported programs by name over HTTP: `weft-host --serve FOLDER`."""

@@ -1,0 +1,187 @@
+"""The HTTP endpoints of published programs."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import pathlib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from aiohttp import web
+from weft.base.errors import BackendError, WeftError
+from weft.version import __version__
+
+from .batches import Batcher
+from .description import NPZ, described, openapi
+from .errors import RequestError
+from .repository import Published, Repository
+
+log = logging.getLogger("weft.host")
+SCAN_SECONDS = 2.0  # between two looks at the folder
+CALLS = 4  # that run at one time
+OCTETS = ("application/octet-stream", "application/x-npy", NPZ)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Inference:
+    """Answers requests for the programs of a folder.
+
+    Args:
+        folder: where the exported programs are.
+        token: what clients must know; "" lets everybody in.
+        place: gives the device that computes. It may raise BackendError.
+        allowed: whether pages of an origin may ask.
+        batch: requests of one call at most.
+        body_bytes: of a request at most.
+    """
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        token: str,
+        place: Callable[[], Any],
+        allowed: Callable[[str | None], bool],
+        batch: int = 32,
+        body_bytes: int = 64 << 20,
+    ):
+        self.repository = Repository(folder)
+        self.token, self.place, self.allowed = token.encode(), place, allowed
+        self.batch, self.body_bytes = batch, body_bytes
+        self.threads = ThreadPoolExecutor(CALLS, "inference")
+        self.batchers: dict[tuple[str, int], Batcher] = {}
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the endpoints to an application."""
+        app.router.add_get("/v1/programs", self._answer(self._list))
+        app.router.add_get("/v1/programs/{name}", self._answer(self._describe))
+        app.router.add_post("/v1/programs/{name}", self._answer(self._run))
+        app.router.add_get("/v1/programs/{name}/versions/{version}", self._answer(self._describe))
+        app.router.add_post("/v1/programs/{name}/versions/{version}", self._answer(self._run))
+        app.router.add_get("/openapi.json", self._answer(self._openapi))
+        for path in ("/v1/{path:.*}", "/openapi.json"):
+            app.router.add_options(path, self._preflight)
+        app.cleanup_ctx.append(self._watched)
+
+    async def _watched(self, app: web.Application) -> Any:
+        self._scan()
+        watching = asyncio.ensure_future(self._watch())
+        yield
+        watching.cancel()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(SCAN_SECONDS)
+            try:
+                self._scan()
+            except OSError as e:  # what was read before is served on
+                log.error("%s can't be read: %s", self.repository.folder, e)
+
+    def _scan(self) -> None:
+        for program in self.repository.scan():
+            log.info("%s, version %d, is served", program.name, program.version)
+            self.batchers[program.name, program.version] = Batcher(program, self.place, self.batch, self.threads)
+
+    # requests ---------------------------------------------------------------------------------------------------------
+
+    def _answer(self, handle: Handler) -> Handler:
+        """A handler whose errors are answers."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            try:
+                self._admit(request)
+                response = await handle(request)
+            except RequestError as e:
+                response = _failed(e.status, str(e))
+            except BackendError as e:
+                log.error("%s: %s", request.path, e)
+                response = _failed(503, str(e))
+            except WeftError as e:  # the program's own
+                response = _failed(422, str(e))
+            self._for_pages(request, response)
+            return response
+
+        return answer
+
+    async def _preflight(self, request: web.Request) -> web.StreamResponse:
+        """A browser asks whether a page may send what it is about to send."""
+        response = web.Response(status=204)
+        if self.allowed(request.headers.get("Origin")):
+            response.headers["Access-Control-Allow-Methods"] = "GET, POST"
+            response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, Accept"
+            response.headers["Access-Control-Max-Age"] = "600"
+        self._for_pages(request, response)
+        return response
+
+    def _for_pages(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Lets pages of allowed origins read an answer."""
+        origin = request.headers.get("Origin")
+        response.headers["Vary"] = "Origin"
+        if origin is not None and self.allowed(origin):
+            response.headers["Access-Control-Allow-Origin"] = origin
+
+    def _admit(self, request: web.Request) -> None:
+        if not self.allowed(request.headers.get("Origin")):
+            raise RequestError(403, "pages of this origin may not ask; the operator allows them with --allow-origin.")
+        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        known = kind.lower() == "bearer" and hmac.compare_digest(
+            given.strip().encode("utf-8", "surrogateescape"), self.token
+        )
+        if self.token and not known:
+            raise RequestError(401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`.")
+
+    def _program(self, request: web.Request) -> Published:
+        return self.repository.find(request.match_info["name"], request.match_info.get("version"))
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"programs": [described(p) for p in self.repository.all()]})
+
+    async def _describe(self, request: web.Request) -> web.StreamResponse:
+        program = self._program(request)
+        batcher = self.batchers[program.name, program.version]
+        counts = {"requests": batcher.requests, "calls": batcher.calls}
+        return web.json_response(described(program) | counts)
+
+    async def _openapi(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response(openapi(self.repository.all(), __version__))
+
+    async def _run(self, request: web.Request) -> web.StreamResponse:
+        program = self._program(request)
+        signature, loop = program.signature, asyncio.get_running_loop()
+        body = await self._body(request)
+        if request.content_type in OCTETS:
+            arrays = await loop.run_in_executor(self.threads, signature.from_npz, body, self.body_bytes)
+        elif request.content_type == "application/json":
+            arrays = await loop.run_in_executor(self.threads, lambda: signature.from_json(_parsed(body)))
+        else:
+            raise RequestError(415, f"the body is application/json or {NPZ}, not {request.content_type[:60]}.")
+        results = await self.batchers[program.name, program.version](arrays)
+        if any(kind in request.headers.get("Accept", "") for kind in OCTETS):
+            made = await loop.run_in_executor(self.threads, signature.to_npz, results)
+            return web.Response(body=made, content_type=NPZ)
+        text = await loop.run_in_executor(self.threads, lambda: json.dumps(signature.to_json(results)))
+        return web.Response(text=text, content_type="application/json")
+
+    async def _body(self, request: web.Request) -> bytes:
+        """The body, read as it comes, so that its length need not be believed."""
+        data = bytearray()
+        async for part in request.content.iter_any():
+            data += part
+            if len(data) > self.body_bytes:
+                raise RequestError(413, f"the body has more than {self.body_bytes} bytes.")
+        return bytes(data)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as e:
+        raise RequestError(400, f"the body is no JSON: {str(e)[:200]}.") from None
+
+
+def _failed(status: int, message: str) -> web.Response:
+    return web.json_response({"error": message}, status=status)
