@@ -44,6 +44,8 @@ def run_host(tmp_path, *options: str):
                 "0",
                 "--token",
                 TOKEN,
+                "--guesses",
+                "1000000",
                 *platform,
                 *options,
             ],
@@ -79,6 +81,7 @@ def session(host):
 @contextlib.contextmanager
 def host_here(platform: str = "reference", **limits):
     """A host in this process, with its worker in a thread: for what a test must reach into."""
+    from weft_native.host.access import Gate
     from weft_native.host.front import Front
     from weft_native.host.limits import Limits
     from weft_native.host.workers import ThreadLauncher
@@ -89,7 +92,7 @@ def host_here(platform: str = "reference", **limits):
     stop, urls = asyncio.Event(), []
 
     async def serve():
-        front = Front(TOKEN, launcher, "thread", granted)
+        front = Front(Gate(TOKEN, guesses=10**6), launcher, "thread", granted)
         address, port = await front.start("127.0.0.1", 0)
         urls.append(f"ws://{address}:{port}")
         ready.set()

@@ -60,6 +60,7 @@ from weft.transforms.portable import portable  # noqa: E402
 from weft_native.host.limits import Limits  # noqa: E402
 from weft_native.host.programs import Programs, nbytes  # noqa: E402
 from weft_native.host.values import host_array, host_bytes  # noqa: E402
+from weft_remote import codec  # noqa: E402
 from weft_remote import protocol as p  # noqa: E402
 from weft_remote.errors import LimitError  # noqa: E402
 from weft_wasm.lower.types import LoweringError  # noqa: E402
@@ -513,7 +514,6 @@ class FileJudge(Judge):
         self.files = _exports()
         ones = np.ones(3, np.float32).tobytes()
         messages = [
-            p.Welcome("0f", b"s", 0, 0, 1, 1, ("cpu", "cpu")),
             p.Put(1, 2, shaped((3,), dtypes.float32), 0, ones),
             p.Put(2, 3, shaped((2, 2), dtypes.bool_), 0, b"\1\0\1\1"),
             p.Put(3, 4, shaped((4,), dtypes.dtype("int4")), 0, b"\1\2\7\x0f"),
@@ -529,10 +529,10 @@ class FileJudge(Judge):
             p.Inspect(10, 5, "text", ""),
             p.Settled((1, 2)),
             p.Credit(1, 2),
-            p.Welcome(1, b"s", 0, 1, 2, 3, ("cpu", "c")),
+            p.Welcome("0f", b"s", 0, 1, 2, 3, ("cpu", "c")),
             p.Error(1, 2, "E", "m"),
         ]
-        self.messages = [recorded(p, lambda m=m: p.encode(m))[0] for m in messages]
+        self.messages = [recorded(codec, lambda m=m: p.encode(m))[0] for m in messages]
 
     def __call__(self, seed: int) -> dict | None:
         rng = random.Random(seed)

@@ -17,6 +17,7 @@ from aiohttp import web
 from hosts import run_host
 from weft import export, lax
 from weft.errors import BackendError
+from weft_native.host.access import Gate
 from weft_native.host.inference.batches import Batcher
 from weft_native.host.inference.errors import RequestError
 from weft_native.host.inference.repository import Repository
@@ -71,7 +72,7 @@ def folder(tmp_path_factory):
 @contextlib.asynccontextmanager
 async def served(folder, place=lambda: weft.devices("cpu")[0], token=TOKEN, **options):
     """A client of a host for the folder, and its Inference."""
-    inference = Inference(folder, TOKEN, place, lambda origin: origin in (None, PAGE), **options)
+    inference = Inference(folder, Gate(TOKEN), place, lambda origin: origin in (None, PAGE), **options)
     app = web.Application()
     inference.add_to(app)
     runner = web.AppRunner(app)

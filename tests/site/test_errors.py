@@ -23,6 +23,7 @@ INTERNAL = {
     "weft.compat.linear_util.StoreException": "a name for libraries that fill stores of their own",
     "weft.symbolic.specialize.Unsolvable": "caught where sizes are solved for",
     "weft.testing.backend.LeftOut": "how a check of a backend says that it does not apply",
+    "weft_native.host.access.AccessError": "the command `weft-host token` prints it",
     "weft_native.host.control.Closed": "how a process of the host hears that the other one has ended",
     "weft_native.host.inference.errors.RequestError": "becomes the answer to an HTTP request",
     "weft_wasm.binary.decode.ModuleError": "what the compiler writes is a module: a mistake of the compiler",

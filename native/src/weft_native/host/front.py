@@ -29,6 +29,7 @@ from weft_remote.errors import (
     class_name,
 )
 
+from .access import SESSIONS, AccessError, Gate, Grant
 from .control import Alive, Attach, Ended, Finish, Granted, Need, Returned
 from .limits import MIB, Limits
 from .worker import STUCK, unattended
@@ -54,8 +55,10 @@ class Record:
     secret: bytes
     peer: Peer
     name: str
+    grant: Grant
     end: p.End | None = None
     ended_at: float = 0.0
+    told: bool = False  # that it must end
 
 
 class _Handed(web.WebSocketResponse):
@@ -73,7 +76,7 @@ class Front:
     """Serves weft programs with workers.
 
     Args:
-        token: what clients must know.
+        gate: who may connect.
         launcher: starts workers.
         workers: "session" gives each session a worker of its own, "" does so if the devices allow it.
         limits: of each session.
@@ -83,16 +86,14 @@ class Front:
 
     def __init__(
         self,
-        token: str,
+        gate: Gate,
         launcher: Launcher,
         workers: str = "",
         limits: Limits = Limits(),
         origins: tuple[str, ...] = (),
         broken: Callable[[], None] = lambda: None,
     ):
-        if not token:
-            raise ValueError("a host needs a token")
-        self.token, self.limits = token.encode(), limits
+        self.gate, self.limits = gate, limits
         self.origins = {o.rstrip("/") for o in origins}
         self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken)
         self.records: dict[str, Record] = {}
@@ -138,13 +139,15 @@ class Front:
     async def _begin(self, request: web.Request) -> web.StreamResponse:
         """A new session."""
         try:
-            offers = self._admit(request)
-            living = sum(r.end is None for r in self.records.values())
-            if living >= self.limits.sessions:
+            offers, grant = self._admit(request)
+            living = [r.grant.id for r in self.records.values() if r.end is None]
+            if len(living) >= self.limits.sessions:
                 raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
+            if grant.sessions is not None and living.count(grant.id) >= grant.sessions:
+                raise LimitError(f"this token is for {grant.sessions} sessions at one time. Close one of them first.")
             self.numbers += 1
             name = request.query.get("name", "")[:NAME]
-            name = f"{self.numbers}{' ' + repr(name) if name else ''}"
+            name = f"{self.numbers}{' ' + repr(name) if name else ''}{f' of {grant.name!r}' if grant.name else ''}"
             id, secret = secrets.token_hex(8), secrets.token_bytes(32)
             try:
                 peer = await self.pool.take(id, TAKE_SECONDS)
@@ -152,17 +155,17 @@ class Front:
                 raise LimitError("the host can't start a process for the session now. Try again later.") from None
         except (AuthenticationError, ConnectionLost, LimitError, ProtocolError) as e:
             return await self._refuse(request, e)
-        self.records[id] = Record(secret, peer, name)
+        self.records[id] = Record(secret, peer, name, grant)
         log.info("session %s begins in process %d", name, peer.pid)
         return await self._hand(request, offers, peer, Attach(id, secret, name, True))
 
     async def _resume(self, request: web.Request) -> web.StreamResponse:
         """The next connection of a session."""
         try:
-            offers = self._admit(request)
+            offers, grant = self._admit(request)
             id, (_, secret) = request.match_info["id"], p.credentials(offers)
             record = self.records.get(id)
-            if record is None or not hmac.compare_digest(record.secret, secret):
+            if record is None or not hmac.compare_digest(record.secret, secret) or record.grant.id != grant.id:
                 raise ConnectionLost("the host does not know the session any more; its arrays are gone. Connect again.")
         except (AuthenticationError, ConnectionLost, ProtocolError) as e:
             return await self._refuse(request, e)
@@ -170,8 +173,8 @@ class Front:
             return await self._part(request, record.end)
         return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
 
-    def _admit(self, request: web.Request) -> list[str]:
-        """The subprotocols that a client offers, if it may connect."""
+    def _admit(self, request: web.Request) -> tuple[list[str], Grant]:
+        """The subprotocols that a client offers, and what its token is for, if it may connect."""
         origin = request.headers.get("Origin")
         if not self.is_allowed(origin):
             raise AuthenticationError(
@@ -189,11 +192,10 @@ class Front:
         kind, _, text = request.headers.get("Authorization", "").partition(" ")
         if token is None and kind.lower() == "bearer":
             token = text.strip().encode("utf-8", "surrogateescape")
-        if token is None or not hmac.compare_digest(token, self.token):
-            raise AuthenticationError(
-                "the host does not know this token. Take the one that weft-host printed or was started with."
-            )
-        return offers
+        grant = self.gate.admit(token, request.remote or "")
+        if not grant.may(SESSIONS):
+            raise AuthenticationError("this token is not for sessions. Ask the host's operator for one that is.")
+        return offers, grant
 
     def is_allowed(self, origin: str | None) -> bool:
         """Whether pages of an origin may connect. A browser sends the origin; other programs do not."""
@@ -330,8 +332,19 @@ class Front:
                 elif peer.finished_at is not None and now - peer.finished_at > EXIT_SECONDS and not peer.killed:
                     self.pool.kill(peer)
             for id, record in list(self.records.items()):
+                if record.end is None and not self._holds(record.grant) and not record.told:
+                    record.told = True
+                    why = "the session's token has expired or was revoked. Ask the host's operator for another one."
+                    record.peer.send(Finish(id, "AuthenticationError", why))
                 if record.end is not None and now - record.ended_at > self.limits.grace:
                     del self.records[id]
+
+    def _holds(self, grant: Grant) -> bool:
+        try:
+            return self.gate.holds(grant)
+        except AccessError as e:  # the file is damaged: nobody comes in, and those who are in stay until it is mended
+            log.error("%s", e)
+            return True
 
 
 def _offers(request: web.Request) -> list[str]:

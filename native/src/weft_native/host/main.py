@@ -17,7 +17,8 @@ from weft.base.config import config
 from weft.base.errors import BackendError
 from weft.runtime.device import get_backend
 
-from . import limits
+from . import limits, tokens
+from .access import Gate
 from .front import Front
 from .inference.device import OwnDevice
 from .inference.routes import Inference
@@ -30,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "weft-host",
         description="Runs weft programs of remote clients on this machine's devices.",
-        epilog="Clients connect with weft.remote.connect('ws://host:port', token='…').",
+        epilog="Clients connect with weft.remote.connect('ws://host:port', token='…'). `weft-host token --help` tells"
+        " how to keep several tokens.",
     )
     made.add_argument(
         "--host", default="127.0.0.1", help="interface to listen on (default 127.0.0.1, this machine only)"
@@ -40,6 +42,20 @@ def parser() -> argparse.ArgumentParser:
         "--token",
         default=os.environ.get("WEFT_HOST_TOKEN"),
         help="what clients must know (default: the environment variable WEFT_HOST_TOKEN, else one is made and printed)",
+    )
+    made.add_argument(
+        "--tokens",
+        default=os.environ.get("WEFT_HOST_TOKENS"),
+        metavar="FILE",
+        help="a file of tokens, as `weft-host token` keeps it (default: the environment variable WEFT_HOST_TOKENS)",
+    )
+    made.add_argument(
+        "--guesses",
+        type=int,
+        default=10,
+        metavar="N",
+        help="wrong tokens that one address may send in a minute (default 10); behind a proxy all clients have its"
+        " address",
     )
     made.add_argument("--platform", default=None, help="cpu, cuda, tpu or reference (default: the best there is)")
     made.add_argument(
@@ -112,11 +128,12 @@ async def run(options: argparse.Namespace, token: str) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     granted = limits.from_arguments(options)
     origins = tuple(options.allow_origin)
-    front = Front(token, _launcher(options, granted), options.workers, granted, origins, broken)
+    gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
+    front = Front(gate, _launcher(options, granted), options.workers, granted, origins, broken)
     inference: Inference | None = None
     own = OwnDevice(token)
     if options.serve is not None:
-        inference = Inference(pathlib.Path(options.serve), token, own, front.is_allowed, options.batch)
+        inference = Inference(pathlib.Path(options.serve), gate, own, front.is_allowed, options.batch)
         front.parts.append(inference.add_to)
     address, port = await front.start(options.host, options.port)
     own.listen(address, port)
@@ -126,7 +143,7 @@ async def run(options: argparse.Namespace, token: str) -> int:
         f" device{'s' if count > 1 else ''})",
         flush=True,
     )
-    if options.token is None:
+    if options.token is None and options.tokens is None:
         print(f"token {token}", flush=True)
     if inference is not None:
         print(f"serving {', '.join(sorted(inference.repository.programs)) or 'no programs yet'}", flush=True)
@@ -140,6 +157,9 @@ async def run(options: argparse.Namespace, token: str) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of `weft-host`."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["token"]:
+        return tokens.main(arguments[1:])
     options = parser().parse_args(arguments)
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
@@ -152,12 +172,20 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    if options.tokens is not None and not os.path.isfile(options.tokens):
+        print(
+            f"weft-host: --tokens {options.tokens}: there is no such file. Make a token with `weft-host token new NAME"
+            f" --file {options.tokens}`.",
+            file=sys.stderr,
+        )
+        return 2
     if options.serve is not None and not os.path.isdir(options.serve):
         print(f"weft-host: --serve {options.serve}: there is no such folder.", file=sys.stderr)
         return 2
-    if options.batch < 1:
-        print("weft-host: --batch is a whole number from 1 on.", file=sys.stderr)
-        return 2
+    for name in ("batch", "guesses"):
+        if getattr(options, name) < 1:
+            print(f"weft-host: --{name} is a whole number from 1 on.", file=sys.stderr)
+            return 2
     if options.token == "":
         print("weft-host: the token is empty. Leave --token out to have one made.", file=sys.stderr)
         return 2

@@ -67,6 +67,7 @@ class Zygote:
                     self._reap()
             except Closed:
                 pass
+        signal.set_wakeup_fd(-1)  # workers end after this, and their signals find the socket closed
 
     def _fork(self, message: Fork, descriptor: int) -> None:
         words = os.memfd_create("stderr")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import logging
 import pathlib
@@ -14,7 +13,9 @@ from typing import Any
 from aiohttp import web
 from weft.base.errors import BackendError, WeftError
 from weft.version import __version__
+from weft_remote.errors import AuthenticationError
 
+from ..access import PROGRAMS, Gate
 from .batches import Batcher
 from .description import NPZ, described, openapi
 from .errors import RequestError
@@ -32,7 +33,7 @@ class Inference:
 
     Args:
         folder: where the exported programs are.
-        token: what clients must know; "" lets everybody in.
+        gate: who may ask.
         place: gives the device that computes. It may raise BackendError.
         allowed: whether pages of an origin may ask.
         batch: requests of one call at most.
@@ -42,14 +43,14 @@ class Inference:
     def __init__(
         self,
         folder: pathlib.Path,
-        token: str,
+        gate: Gate,
         place: Callable[[], Any],
         allowed: Callable[[str | None], bool],
         batch: int = 32,
         body_bytes: int = 64 << 20,
     ):
         self.repository = Repository(folder)
-        self.token, self.place, self.allowed = token.encode(), place, allowed
+        self.gate, self.place, self.allowed = gate, place, allowed
         self.batch, self.body_bytes = batch, body_bytes
         self.threads = ThreadPoolExecutor(CALLS, "inference")
         self.batchers: dict[tuple[str, int], Batcher] = {}
@@ -128,11 +129,16 @@ class Inference:
         if not self.allowed(request.headers.get("Origin")):
             raise RequestError(403, "pages of this origin may not ask; the operator allows them with --allow-origin.")
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
-        known = kind.lower() == "bearer" and hmac.compare_digest(
-            given.strip().encode("utf-8", "surrogateescape"), self.token
-        )
-        if self.token and not known:
-            raise RequestError(401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`.")
+        token = given.strip().encode("utf-8", "surrogateescape") if kind.lower() == "bearer" else None
+        try:
+            grant = self.gate.admit(token, request.remote or "")
+        except AuthenticationError as e:
+            raise RequestError(401, f"{e} It is sent as `Authorization: Bearer TOKEN`.") from None
+        name = request.match_info.get("name")
+        if not grant.may(PROGRAMS if name is None else f"{PROGRAMS}:{name}") and not (
+            name is None and any(s.startswith(f"{PROGRAMS}:") for s in grant.scopes)
+        ):
+            raise RequestError(403, f"this token is not for {'programs' if name is None else f'the program {name!r}'}.")
 
     def _program(self, request: web.Request) -> Published:
         return self.repository.find(request.match_info["name"], request.match_info.get("version"))

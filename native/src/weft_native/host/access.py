@@ -1,0 +1,223 @@
+"""Who may use a host: tokens, what each is for, and how often a stranger may guess one.
+
+A file keeps several tokens, as hashes: `weft-host token new` shows a token once. It is read again when it has changed,
+so that a token can be revoked while the host runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import logging
+import os
+import pathlib
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import limits
+from weft.base.errors import BackendError
+from weft_remote.errors import AuthenticationError
+
+log = logging.getLogger("weft.host")
+LOOK_SECONDS = 0.5  # between two looks at the file
+LOCK_SECONDS = 5.0  # for which a command waits for another one that changes it
+SESSIONS, PROGRAMS = "sessions", "programs"
+SCOPE = re.compile(rf"{SESSIONS}|{PROGRAMS}(:[A-Za-z0-9][A-Za-z0-9_.-]{{0,63}})?")
+NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
+_TOKEN = re.compile(rb"weft_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
+
+
+class AccessError(BackendError):
+    """The file of tokens is not one, or the command for it can't be carried out."""
+
+
+class Grant(NamedTuple):
+    """What a token is for."""
+
+    id: str
+    name: str  # shows in logs
+    scopes: tuple[str, ...] = (SESSIONS, PROGRAMS)
+    created: float = 0.0
+    expires: float | None = None  # seconds since 1970
+    sessions: int | None = None  # at one time; None leaves it to the host's limits
+
+    def may(self, scope: str) -> bool:
+        """Whether it is for a scope: "sessions", or "programs:NAME"."""
+        return scope in self.scopes or scope.partition(":")[0] in self.scopes
+
+    @property
+    def expired(self) -> bool:
+        return self.expires is not None and time.time() >= self.expires
+
+
+class Gate:
+    """Checks tokens.
+
+    Args:
+        token: one that is for everything; None if only those of the file count.
+        file: where `weft-host token` keeps tokens.
+        guesses: wrong tokens that one address may send in a minute.
+    """
+
+    def __init__(self, token: str | None = None, file: pathlib.Path | None = None, guesses: int = 10):
+        if not token and file is None:
+            raise ValueError("a host needs a token, or a file of tokens")
+        self.own = None if token is None else token.encode()
+        self.file = None if file is None else TokenFile(file)
+        self.allowed = limits.RateLimitItemPerMinute(guesses)
+        self.guesses = limits.strategies.MovingWindowRateLimiter(limits.storage.MemoryStorage())
+
+    def admit(self, token: bytes | None, address: str) -> Grant:
+        """What a token is for. Raises AuthenticationError for one that is unknown, expired or revoked, and for every
+        one from an address that has guessed too often.
+        """
+        if not self.guesses.test(self.allowed, address):
+            raise AuthenticationError("too many wrong tokens came from this address. Try again in a minute.")
+        if token is not None:
+            if self.own is not None and hmac.compare_digest(token, self.own):
+                return Grant("", "")
+            try:
+                found = None if self.file is None else self.file.find(token)
+            except AccessError as e:
+                log.error("%s", e)
+                raise AuthenticationError("the host can't read its tokens; its operator has to mend them.") from None
+            if found is not None and not found.expired:
+                return found
+            if found is not None:
+                raise AuthenticationError("this token has expired. Ask the host's operator for another one.")
+        self.guesses.hit(self.allowed, address)
+        raise AuthenticationError(
+            "the host does not know this token. Take the one that weft-host printed or was started with."
+        )
+
+    def holds(self, grant: Grant) -> bool:
+        """Whether a grant is still good: not expired, and not revoked."""
+        if not grant.id:
+            return True
+        return self.file is not None and not grant.expired and grant.id in self.file.grants()
+
+
+class TokenFile:
+    """Tokens as a file of JSON keeps them: each with the SHA-256 of its text, which is random and so can't be guessed
+    from it.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self._entries: dict[str, tuple[Grant, bytes]] = {}
+        self._state: tuple[int, int] | None = None
+        self._looked = 0.0
+
+    def grants(self) -> dict[str, Grant]:
+        return {id: grant for id, (grant, _) in self._read().items()}
+
+    def find(self, token: bytes) -> Grant | None:
+        match = _TOKEN.fullmatch(token)
+        entry = None if match is None else self._read().get(match[1].decode())
+        given = hashlib.sha256(token).digest()
+        known = entry is not None and hmac.compare_digest(entry[1], given)
+        return entry[0] if entry is not None and known else None
+
+    def add(
+        self,
+        name: str,
+        scopes: tuple[str, ...] = (SESSIONS, PROGRAMS),
+        days: float | None = None,
+        sessions: int | None = None,
+    ) -> str:
+        """Makes a token, and returns its text, which is kept nowhere."""
+        if not NAME.fullmatch(name):
+            raise AccessError("the name of a token is a text of 1 to 60 printable characters.")
+        wrong = [s for s in scopes if not SCOPE.fullmatch(s)]
+        if wrong or not scopes:
+            raise AccessError(
+                f"a scope is {SESSIONS}, {PROGRAMS} or {PROGRAMS}:NAME; got {', '.join(wrong) or 'none'}."
+            )
+        if days is not None and not 0 < days < 36525 or sessions is not None and sessions < 1:
+            raise AccessError("a token lasts for more than 0 and less than 36525 days, and is for 1 session or more.")
+        id = secrets.token_hex(4)
+        text = f"weft_{id}_{secrets.token_urlsafe(32)}"
+        now = time.time()
+        grant = Grant(id, name, scopes, now, None if days is None else now + 86400 * days, sessions)
+        with self._changing() as entries:
+            entries[id] = grant, hashlib.sha256(text.encode()).digest()
+        return text
+
+    def revoke(self, id: str) -> Grant:
+        """Removes a token by its id, or by its name if that names one alone."""
+        with self._changing() as entries:
+            found = [key for key, (grant, _) in entries.items() if id in (key, grant.name)]
+            if len(found) != 1:
+                many = f"{len(found)} tokens have" if found else "no token has"
+                raise AccessError(f"{many} the id or name {id!r}: `weft-host token list` shows them.")
+            return entries.pop(found[0])[0]
+
+    def _read(self) -> dict[str, tuple[Grant, bytes]]:
+        """The entries; the file is read if it has changed. One that is damaged lets nobody in."""
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._looked = time.monotonic()
+            try:
+                found = self.path.stat()
+                state = (found.st_mtime_ns, found.st_ino)
+                if state != self._state:
+                    self._entries, self._state = self._load(), state
+            except FileNotFoundError:
+                self._entries, self._state = {}, None
+            except AccessError:
+                self._entries, self._state = {}, None
+                raise
+        return self._entries
+
+    def _load(self) -> dict[str, tuple[Grant, bytes]]:
+        try:
+            entries = json.loads(self.path.read_text())["tokens"]
+            return {e["id"]: (_grant(e), bytes.fromhex(e["sha256"])) for e in entries}
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise AccessError(f"{self.path} is no file of tokens: {type(e).__name__}: {e}.") from None
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, tuple[Grant, bytes]]]:
+        """The entries, to be changed; nobody else changes them meanwhile, and readers see all of it or nothing."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(self.path.with_suffix(".lock")):
+            entries = self._load() if self.path.exists() else {}
+            yield entries
+            made = [{**grant._asdict(), "sha256": digest.hex()} for grant, digest in entries.values()]
+            descriptor, name = tempfile.mkstemp(dir=self.path.parent)  # which only its owner may read
+            with open(descriptor, "w") as file:
+                json.dump({"tokens": made}, file, indent=1)
+            os.replace(name, self.path)
+        self._looked = 0.0
+
+
+@contextlib.contextmanager
+def _alone(lock: pathlib.Path) -> Iterator[None]:
+    """One process at a time has a lock file."""
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+            break
+        except FileExistsError:
+            if time.monotonic() > until:
+                raise AccessError(f"another command changes the tokens. If none does, remove {lock}.") from None
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        os.unlink(lock)
+
+
+def _grant(entry: dict[str, Any]) -> Grant:
+    scopes, made = tuple(entry["scopes"]), float(entry["created"])
+    expires = None if entry["expires"] is None else float(entry["expires"])
+    sessions = None if entry["sessions"] is None else int(entry["sessions"])
+    if not all(isinstance(s, str) and SCOPE.fullmatch(s) for s in scopes):
+        raise ValueError("a scope is none")
+    return Grant(str(entry["id"]), str(entry["name"]), scopes, made, expires, sessions)
