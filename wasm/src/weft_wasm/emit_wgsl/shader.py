@@ -441,7 +441,6 @@ def _float_binary(s: Shader, e: Binary, a: str, b: str) -> str:
 
 
 def _mul_add(s: Shader, e: MulAdd, parts: list[str]) -> str:
-    s.type(e.dtype)
     a, b, c = s.factor(e.a, parts[0]), s.factor(e.b, parts[1]), parts[2]
     if type(e.a) is Const and type(e.b) is Const and e.a.value:
         a = s.call("keep_f32", a)
