@@ -164,6 +164,20 @@ BAD = {
         inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + ACC)], "reduce")),
         "reads its accumulator",
     ),
+    "accumulator kept": (
+        inside(
+            Declare(ACC, f32(0.0)),
+            For(I, 8, [Assign(ACC, ACC + X[I]), Declare(L := Local("l", "f32"), f32(0.0)), Assign(L, L + ACC)], "reduce"),
+        ),
+        "reads its accumulator",
+    ),
+    "accumulator copied": (
+        inside(
+            Declare(ACC, f32(0.0)),
+            For(I, 8, [Assign(ACC, ACC + X[I]), Declare(L := Local("l", "f32"), f32(0.0)), Assign(L, ACC * 2.0)], "reduce"),
+        ),
+        "reads its accumulator",
+    ),
     "outlined accumulator": (
         inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "reduce", outline=True)),
         "an outlined loop assigns",

@@ -3,7 +3,8 @@
 import pytest
 import wasmtime
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
-from weft_wasm.binary.encode import OP
+from weft_wasm.binary import decode
+from weft_wasm.binary.encode import I32, I64, OP, Module, i32_const
 from weft_wasm.ir.nodes import Buffer, For, Kernel, Program, Store, Var
 
 ZEROS = " 0" * 16
@@ -70,3 +71,12 @@ def test_modules_use_the_instructions_that_their_features_allow(features):
         # the engine has relaxed instructions only beside the others
         if dropped != "simd128" or "relaxed-simd" not in features:
             assert not valid(features[:k] + features[k + 1 :]), dropped
+
+
+@pytest.mark.parametrize("pointer", [I32, I64])
+@pytest.mark.parametrize("imports", [(), ("call",), ("share", "call"), ("call", "share")])
+def test_what_a_module_imports_has_the_types_of_hosts(imports, pointer):
+    """Also where no function of its own has the same type."""
+    module = Module(imports, pointer)
+    module.export("main", module.function([pointer], [I32], (), i32_const(0)))
+    assert decode.parts(module.to_bytes()).imports == list(imports)
