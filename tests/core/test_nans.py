@@ -102,3 +102,11 @@ def test_prints_are_not_repeated_while_the_operation_is_found(capfd):
         weft.jit(f)(-1.0)
     weft.effects_barrier()
     assert capfd.readouterr().out == "x -1.0\n"
+
+
+def test_iterations_are_repeated_with_their_own_rows():
+    def step(c, x):
+        return c, lax.cond(x > 0, lambda x: x, lambda x: jnp.log(x), x)
+
+    with weft.debug_nans(True), pytest.raises(FloatingPointError, match="log"):
+        weft.jit(lambda xs: lax.scan(step, 0.0, xs))(jnp.array([1.0, 2.0, -1.0]))

@@ -31,3 +31,8 @@ def test_what_index_and_value_share_is_written_once():
     both = i * i + i
     text = describe(Program("p", [], [out], [], [Kernel("k", [For(i, 3, [Store(out, both, both * 3)], "parallel")])]))
     assert text.count("(i * i)") == 1 and "] = (%0 * 3)" in text, text
+
+
+def test_the_text_of_an_expression_is_what_a_debugger_shows():
+    e = Buffer("x", "f32", (4,), "input")[Var("i")] + 1.0
+    assert repr(e) == show(e) == "(x[i] + 1.0)"

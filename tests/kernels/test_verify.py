@@ -39,7 +39,7 @@ X = Buffer("x", "f32", (8,), "input")
 OUT = Buffer("out", "f32", (8,), "output")
 OTHER = Buffer("other", "f32", (8,), "temp")
 I, J, V = Var("i"), Var("j"), Var("v", "f32")
-ACC = Local("acc", "f32")
+ACC, L = Local("acc", "f32"), Local("l", "f32")
 
 
 def inside(*body, **options):
@@ -167,14 +167,19 @@ BAD = {
     "accumulator kept": (
         inside(
             Declare(ACC, f32(0.0)),
-            For(I, 8, [Assign(ACC, ACC + X[I]), Declare(L := Local("l", "f32"), f32(0.0)), Assign(L, L + ACC)], "reduce"),
+            For(I, 8, [Assign(ACC, ACC + X[I]), Declare(L, f32(0.0)), Assign(L, L + ACC)], "reduce"),
         ),
         "reads its accumulator",
     ),
     "accumulator copied": (
         inside(
             Declare(ACC, f32(0.0)),
-            For(I, 8, [Assign(ACC, ACC + X[I]), Declare(L := Local("l", "f32"), f32(0.0)), Assign(L, ACC * 2.0)], "reduce"),
+            For(
+                I,
+                8,
+                [Assign(ACC, ACC + X[I]), Declare(L, f32(0.0)), Assign(L, ACC * 2.0)],
+                "reduce",
+            ),
         ),
         "reads its accumulator",
     ),

@@ -13,6 +13,7 @@ from platforms import need
 
 need("cpu")
 import weft
+import weft.numpy as jnp
 from weft import lax
 from weft.primitives import linear
 
@@ -233,3 +234,10 @@ def test_errors_of_the_language_pass_through():
     with pytest.raises(TypeError, match="not an array"):
         f(array([1, 2]), "text")
     assert f(array([1]), array([2]))._host().tolist() == [3]
+
+
+def test_a_call_that_c_cached_is_staged_inside_a_trace():
+    f, x = weft.jit(lambda x: x + 1), jnp.float32(2)
+    assert [float(f(x)) for _ in range(3)] == [3, 3, 3]
+    assert [eqn.primitive.name for eqn in weft.make_jaxpr(lambda: f(x))().eqns] == ["jit"]
+    assert float(f(x)) == 3

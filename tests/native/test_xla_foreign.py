@@ -11,6 +11,7 @@ from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import ffi
+from weft.errors import BackendError
 
 SOURCE = r"""
 #include "xla/ffi/api/c_api.h"
@@ -205,3 +206,12 @@ def test_wrong_attributes_results_and_names():
         weft.vmap(ffi.ffi_call("nothing", spec))(jnp.ones((2, 3)))
     with pytest.raises(weft.errors.JaxRuntimeError, match="[Uu]nsupported|type"):
         ffi.register_ffi_target("nothing", 3)
+
+
+def test_a_library_without_headers_says_so(monkeypatch, tmp_path):
+    (tmp_path / "include").mkdir()
+    monkeypatch.setattr("weft_native.foreign.jaxlib.__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(BackendError, match="comes without the headers"):
+        ffi.include_dir()
+    (tmp_path / "include" / "xla").mkdir()
+    assert ffi.include_dir() == str(tmp_path / "include")

@@ -147,6 +147,18 @@ def test_eig(dtype):
     close(np.linalg.norm(right, axis=-2), np.ones((2, 4)), dtype)
 
 
+@pytest.mark.parametrize("platform", under_test("cpu", "reference"))
+@pytest.mark.parametrize("a", [np.full((5, 5), 2.0), [[0, 1], [0, 0]], [[1, 1, 0], [0, 1, 1], [0, 0, 1]]])
+def test_eigenvectors_of_repeated_eigenvalues(a, platform):
+    """There may be fewer than the matrix has rows."""
+    a = np.float32(a)
+    with on(platform):
+        w, left, right = map(np.asarray, linalg.eig(a))
+        np.testing.assert_allclose(left.conj().T @ a, w[:, None] * left.conj().T, atol=2e-2)
+        np.testing.assert_allclose(a @ right, right * w, atol=2e-2)
+        np.testing.assert_allclose(np.linalg.norm(left, axis=0), 1, rtol=1e-5)
+
+
 def test_schur_and_hessenberg(dtype):
     a = random((2, 4, 4), dtype)
     t, z = map(np.asarray, linalg.schur(jnp.asarray(a)))

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import weft.numpy as jnp
+from platforms import on, under_test
+from weft import lax
 from weft.primitives.window import MANY, unfold
 
 
@@ -18,3 +20,11 @@ def test_places_go_to_any_axis(size, window, stride, dilation):
     for to in (None, 1, 2, 3):
         got = np.asarray(unfold(jnp.asarray(x), 1, window, stride, dilation, to))
         np.testing.assert_array_equal(got, np.moveaxis(want, 2, 2 if to is None else to))
+
+
+@pytest.mark.parametrize("platform", under_test())
+@pytest.mark.parametrize("size", [4, 100, (1 << 63) - 1])
+def test_windows_that_are_larger_than_the_array_have_no_place(platform, size):
+    with on(platform):
+        out = lax.reduce_window(np.ones((3, 5), np.float32), -np.inf, lax.max, (size, 2), (1, 1), "VALID")
+    assert out.shape == (0, 4) and np.asarray(out).size == 0

@@ -282,6 +282,20 @@ def _eig_abstract(
     ]
 
 
+def _left_vectors(a: Value, w: Value, right: Value) -> Value:
+    """The left eigenvectors of a matrix. Where the right ones are no basis, as may be those of repeated eigenvalues:
+    the adjoint's eigenvectors, each with the nearest eigenvalue that no other has.
+    """
+    if np.linalg.cond(right) < 0.01 / np.finfo(right.dtype).eps:
+        return np.linalg.inv(right).conj().T
+    values, vectors = np.linalg.eig(a.conj().T)
+    rest, found = list(range(len(w))), []
+    for value in w:
+        found.append(min(rest, key=lambda k: abs(values[k].conj() - value)))
+        rest.remove(found[-1])
+    return vectors[:, found]
+
+
 def _eig_reference(
     x: Value,
     *,
@@ -298,7 +312,7 @@ def _eig_reference(
             nan = complex(np.nan, np.nan)
             return np.full(n, nan, dt), np.full((n, n), nan, dt), np.full((n, n), nan, dt)
         w, right = np.linalg.eig(a)
-        left = np.linalg.inv(right).conj().T
+        left = _left_vectors(a, w, right)
         return w.astype(dt), (left / np.linalg.norm(left, axis=0)).astype(dt), right.astype(dt)
 
     w, left, right = _per_matrix(one, x, outs=3) if x.size else (x[..., 0].astype(dt), x.astype(dt), x.astype(dt))

@@ -281,12 +281,12 @@ def _window_reduction(
         wide = _np_padded(x, identity(x.dtype), padding, base_dilation)
         wide = wide.astype(np.float64) if dtypes.is_float(x.dtype) else wide
         out = np.full(shape, identity(x.dtype), wide.dtype)
-        for place in itertools.product(*map(range, window_dimensions)):
+        # where no window has room, its size may be any number
+        for place in itertools.product(*map(range, window_dimensions)) if out.size else ():
             at = tuple(
                 slice(q * d, q * d + n * s, s) for q, d, n, s in zip(place, window_dilation, shape, window_strides)
             )
-            if out.size:
-                out = np_combine(out, wide[at][tuple(slice(n) for n in shape)])
+            out = np_combine(out, wide[at][tuple(slice(n) for n in shape)])
         return out.astype(x.dtype)
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
