@@ -2,6 +2,7 @@
 
 import pathlib
 import threading
+from types import SimpleNamespace
 
 import pytest
 import weft
@@ -204,3 +205,14 @@ def test_a_backend_is_made_once_among_threads():
     finally:
         device.forget_backend(made[0])
         del device._factories["slow"]
+
+
+def test_operations_on_arrays_of_one_that_was_forgotten_are_forgotten(monkeypatch):
+    """Those of its own arrays, and no others."""
+    mine, other = lambda *args: "mine", lambda *args: "other"
+    for kept in (mine, other):
+        array_type = type("Array", (), {})
+        monkeypatch.setitem(device.eager, array_type, kept)
+        device.forget_backend(SimpleNamespace(capabilities=SimpleNamespace(apply=mine, array_type=array_type)))
+        assert (array_type in device.eager) is (kept is other)
+        device.eager.setdefault(array_type, kept)  # what monkeypatch takes away

@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 from weft_wasm.ir import attributes, nodes, traversal
+from weft_wasm.ir.checks import brief
 from weft_wasm.ir.attributes import CHECKS, MOST_DEPTH, MOST_NESTING, RANGES, WORDS, VerifyError
 from weft_wasm.compile import compile_program
 from weft_wasm.ir.nodes import (
@@ -282,3 +283,7 @@ def test_messages_stay_short():
     with pytest.raises(VerifyError) as refused:
         verify(program)
     assert len(str(refused.value)) < 1500 and all(len(line) < 500 for line in str(refused.value).splitlines())
+
+
+def test_values_are_shown_in_a_few_words():
+    assert brief((1 << 200) - 1) == repr((1 << 200) - 1) and brief(1 << 200) == "an int of 201 bits"

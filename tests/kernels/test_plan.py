@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kernel_harness import run_interpreted, run_wasm
 from weft_wasm.ir import nodes
+from weft_wasm.ir.addresses import most_bytes
 from weft_wasm.ir.nodes import ALIGNMENT, padded, Buffer, Copy, For, If, Kernel, Program, Store, Switch, Var, While, i32
 from weft_wasm.passes.buffers import plan
 
@@ -201,3 +202,19 @@ def test_not_in_place(case):
     assert not p.overlap(a, b)
     data = np.arange(40) ** 2
     np.testing.assert_array_equal(run_wasm(program, data)[0], run_interpreted(program, data)[0])
+
+
+def test_large_buffers_lie_first():
+    """Small ones then take what is left between them."""
+    x, out = Buffer("x", "f32", (100,), "input"), Buffer("out", "f32", (100,), "output")
+    temps = [Buffer(f"t{n}", "f32", (n,)) for n in (10, 100, 40)]
+    kernels = [Kernel("fill", [For(i := Var("i"), t.size, [Store(t, i, x[i])], "parallel")]) for t in temps]
+    last = Kernel(
+        "last", [For(k := Var("k"), 10, [Store(out, k, temps[0][k] + temps[1][k] + temps[2][k])], "parallel")]
+    )
+    placed = plan(Program("p", [x], [out], temps, [*kernels, last]))
+    assert [placed.offsets[t] for t in temps] == [448 + 192, 0, 448]
+
+
+def test_how_much_memory_addresses_reach():
+    assert most_bytes({"simd128"}) == 1 << 32 and most_bytes({"simd128", "memory64"}) == 1 << 34

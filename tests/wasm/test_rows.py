@@ -332,3 +332,21 @@ def test_neighbours_of_a_product_of_batches(fun, kernels, size):
         device.write(p, x.tobytes())
     for p, want in zip(device.run(loaded, pointers), alone):
         np.testing.assert_array_equal(np.frombuffer(device.read(p, want.nbytes), np.float32), want)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_what_the_first_pass_stores_is_looked_at(stored):
+    """The row that it reads is fetched, whichever statement reads it; no loop runs twice for that."""
+    rows, size = 128, 4096
+    x, out = Buffer("x", "f32", (rows, size), "input"), Buffer("out", "f32", (rows, size), "output")
+    line, r, i, j, acc = Buffer("line", "f32", (size,), "private"), Var("r"), Var("i"), Var("j"), Local("acc", "f32")
+    value = x[r * size + i]
+    first = Store(line, i, value * 2.0) if stored else Assign(acc, acc + value)
+    last = Store(out, r * size + j, nodes.Call("exp", line[j] if stored else x[r * size + j] + acc))
+    kind = "parallel" if stored else "reduce"
+    passes = [For(i, size, [first], kind, vector=1), For(j, size, [last], "parallel", vector=1)]
+    kernel = Kernel("k", [For(r, rows, [Declare(acc, f32(0.0)), *passes], "parallel")])
+    fetched = fetch_ahead(Program("p", [x], [out], [line] if stored else [], [kernel]))
+    inside = list(traversal.walk(fetched.body))
+    assert [s.var.name for s in inside if type(s) is nodes.Let] == ["ahead"]
+    assert sum(type(s) is For for s in inside) == 3
