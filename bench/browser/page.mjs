@@ -70,6 +70,51 @@ const cells = () =>
     return median(times);
   });
 
+const ENDLESS = [
+  "print('started')\nwhile True: pass",
+  "import weft\nprint('started')\nweft.jit(lambda n: weft.lax.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 7, n))(0)",
+];
+
+/** Milliseconds from a click on Stop to "Stopped": the longer of those of a loop in Python and of a compiled one. */
+const stops = () =>
+  withSite(options.site, async ({ context, url }) => {
+    const page = await context.newPage();
+    await page.goto(url);
+    const medians = [];
+    for (const program of ENDLESS) {
+      const times = [];
+      for (let i = 0; i < runs; i++) {
+        await page.waitForSelector("#run:not([disabled])");
+        await page.locator(".cm-content").click();
+        await page.keyboard.press("ControlOrMeta+a");
+        await page.keyboard.insertText(program);
+        await page.locator("#run").click();
+        await page.locator(".output", { hasText: "started" }).waitFor();
+        await page.waitForTimeout(500); // it is compiled, and runs
+        times.push(
+          await page.evaluate(
+            () =>
+              new Promise((/** @type {(ms: number) => void} */ resolve) => {
+                const state = document.getElementById("state");
+                const stop = document.getElementById("stop");
+                if (!state || !stop) throw new Error("the page has no state or no button");
+                const observer = new MutationObserver(() => {
+                  if (state.textContent !== "Stopped") return;
+                  observer.disconnect();
+                  resolve(performance.now() - start);
+                });
+                observer.observe(state, { childList: true, subtree: true, characterData: true });
+                const start = performance.now();
+                stop.click();
+              }),
+          ),
+        );
+      }
+      medians.push(median(times));
+    }
+    return Math.max(...medians);
+  });
+
 console.log("| | measured | allowed | |\n|---|---:|---:|---|");
 /** @type {(name: string, value: number, most: number, unit: string, digits?: number) => void} */
 const row = (name, value, most, unit, digits = 0) =>
@@ -82,6 +127,7 @@ row("first visit, transferred", cold.megabytes, 7, "MB", 2);
 row("first visit, Python ready", cold.ready, 2500, "ms");
 row("later visit, Python ready", warm.ready, 1000, "ms");
 row("a line, from Run to its output", await cells(), 30, "ms", 1);
+row("an endless loop, from Stop to its end", await stops(), 300, "ms");
 const { trace, compile, first, kernels } = await compiling(options.site, runs, 12);
 row(`the step of 12 layers (${kernels} kernels), compiled`, 1e3 * compile, 1000, "ms");
 row("first eager sin", 1e3 * (first["sin"] ?? NaN), 2, "ms", 1);
