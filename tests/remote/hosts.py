@@ -55,7 +55,7 @@ def run_host(tmp_path, *options: str):
         )
         try:
             line = process.stdout.readline()
-            found = re.search(r"ws://[\d.:]+", line)
+            found = re.search(r"wss?://[\d.:]+", line)
             assert found, (line, log.read_text())
             yield RunningHost(process, found[0], log)
             assert process.poll() is None, f"the host has ended: {log.read_text()}"

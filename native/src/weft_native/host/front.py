@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import signal
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from weft_remote.errors import (
 from .access import SESSIONS, AccessError, Gate, Grant
 from .control import Alive, Attach, Ended, Finish, Granted, Need, Returned
 from .limits import MIB, Limits
+from .tls import Carrier
 from .worker import STUCK, unattended
 from .workers import Launcher, Peer, Pool
 
@@ -102,7 +104,7 @@ class Front:
         self.runner: web.AppRunner | None = None
         self.watching: asyncio.Task[None] | None = None
 
-    async def start(self, address: str, port: int) -> tuple[str, int]:
+    async def start(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Starts workers, then serves; where it listens."""
         await self.pool.start()
         app = web.Application()
@@ -114,10 +116,18 @@ class Front:
             app, access_log=None, handle_signals=False, shutdown_timeout=STOP_SECONDS, keepalive_timeout=LOGIN_SECONDS
         )
         await self.runner.setup()
-        await web.TCPSite(self.runner, address, port).start()
+        await web.TCPSite(self.runner, address, port, ssl_context=tls).start()
         self.watching = asyncio.ensure_future(self._watch())
         host, number = self.runner.addresses[0][:2]
         return host, number
+
+    async def listen_here(self) -> tuple[str, int]:
+        """Serves programs of this machine too, without TLS; where it listens for them."""
+        assert self.runner is not None
+        known = set(self.runner.addresses)
+        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
+        (added,) = set(self.runner.addresses) - known
+        return added[0], added[1]
 
     async def stop(self) -> None:
         """Tells all clients that the host is shutting down, and waits a moment so that the message arrives."""
@@ -218,6 +228,14 @@ class Front:
         while transport.get_write_buffer_size():
             await asyncio.sleep(0.01)
         response.handed = True
+        if transport.get_extra_info("ssl_object") is not None:
+            carrier = Carrier(transport)
+            try:
+                peer.send(message, carrier.descriptor)
+            finally:
+                os.close(carrier.descriptor)
+            await carrier.carry()
+            return response
         descriptor = os.dup(transport.get_extra_info("socket").fileno())
         try:
             peer.send(message, descriptor)  # a client whose worker has just ended asks again, and is told

@@ -24,6 +24,7 @@ from .inference.device import OwnDevice
 from .inference.routes import Inference
 from .messages import LogFormatter
 from .options import Options
+from .tls import context
 from .workers import ForkLauncher, Launcher, ThreadLauncher
 
 
@@ -49,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a file of tokens, as `weft-host token` keeps it (default: the environment variable WEFT_HOST_TOKENS)",
     )
+    made.add_argument("--tls-cert", default=None, metavar="FILE", help="speak TLS with this certificate (PEM)")
+    made.add_argument("--tls-key", default=None, metavar="FILE", help="the key of the certificate")
     made.add_argument(
         "--guesses",
         type=int,
@@ -61,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--allow-remote",
         action="store_true",
-        help="listen on an interface that other machines reach; put TLS in front of it",
+        help="listen on an interface that other machines reach; with TLS, here or in a proxy before it",
     )
     made.add_argument(
         "--allow-origin",
@@ -135,12 +138,14 @@ async def run(options: argparse.Namespace, token: str) -> int:
     if options.serve is not None:
         inference = Inference(pathlib.Path(options.serve), gate, own, front.is_allowed, options.batch)
         front.parts.append(inference.add_to)
-    address, port = await front.start(options.host, options.port)
-    own.listen(address, port)
+    secure = None if options.tls_cert is None else context(options.tls_cert, options.tls_key)
+    address, port = await front.start(options.host, options.port, secure)
+    if inference is not None:
+        own.listen(*(await front.listen_here() if secure is not None else (address, port)))
     platform, count = front.pool.devices[0], len(front.pool.devices) // 2
+    scheme, place = "ws" if secure is None else "wss", f"[{address}]" if ":" in address else address
     print(
-        f"weft-host ws://{f'[{address}]' if ':' in address else address}:{port} ({platform}: {count}"
-        f" device{'s' if count > 1 else ''})",
+        f"weft-host {scheme}://{place}:{port} ({platform}: {count} device{'s' if count > 1 else ''})",
         flush=True,
     )
     if options.token is None and options.tokens is None:
@@ -178,6 +183,9 @@ def main(arguments: list[str] | None = None) -> int:
             f" --file {options.tokens}`.",
             file=sys.stderr,
         )
+        return 2
+    if (options.tls_cert is None) != (options.tls_key is None):
+        print("weft-host: --tls-cert and --tls-key belong together.", file=sys.stderr)
         return 2
     if options.serve is not None and not os.path.isdir(options.serve):
         print(f"weft-host: --serve {options.serve}: there is no such folder.", file=sys.stderr)
