@@ -47,7 +47,7 @@ ROOMS = {
         "testing",
         "test_util",
     ],
-    "weft_remote": ["errors", "codec", "protocol", "reports", "session", "desktop", "page", "backend", ""],
+    "weft_remote": ["errors", "codec", "protocol", "reports", "session", "wire", "desktop", "page", "backend", ""],
     "weft_native": [
         "compat",
         "cluster",

@@ -155,6 +155,8 @@ def test_ten_thousand_damaged_frames(tmp_path):
         "1",
         "--sessions",
         "4000",
+        "--workers",
+        "device",  # thousands of sessions come and go, and what one breaks, the witness notices
     ) as host:
         with host.connect() as witness:
             x = weft.device_put(np.arange(5, dtype=np.float32), witness.devices()[0])

@@ -84,7 +84,7 @@ def ends(pid: int, seconds: float) -> bool:
         try:
             if "\nState:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text():
                 return True
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             return True
         time.sleep(0.02)
     return False

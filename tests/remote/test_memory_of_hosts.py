@@ -17,6 +17,7 @@ from weft.base.avals import shaped
 from weft.transforms.portable import portable
 from weft.serialization.programs import serialize
 from weft.runtime.device import backend_of
+from weft_native.host import link
 from weft_native.host.limits import PROGRAM_WEIGHT, WINDOW
 from weft_native.host.memory import Charge, Tally, of_host
 from weft_remote import protocol as p
@@ -292,3 +293,18 @@ def test_a_charge_is_given_back_once():
     charge.release()
     del charge
     assert (session.used, host.used) == (0, 0)
+
+
+def test_a_client_that_does_not_read_is_given_up(monkeypatch):
+    """What waits to be sent to it is not held for ever; it is told why when it asks again."""
+    monkeypatch.setattr(link, "STALL", 0.5)
+    data = bytes(WINDOW)
+    with host_here() as host, Raw(host.url, max_queue=1) as raw:
+        for handle in range(1, 5):
+            upload(raw, handle, data, shaped((len(data) // 4,), "float32"))
+        for handle in range(1, 5):
+            raw.send(p.Fetch, handle)
+        assert empties(host)
+        assert not host.sessions
+        with Raw(host.url, session=raw.welcome) as again:
+            assert again.end().error == "LimitError" and "has not read what was sent" in again.welcome.message

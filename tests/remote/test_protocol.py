@@ -7,6 +7,7 @@ import re
 import threading
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import registry
 from weft.serialization.programs import content_hash, serialize
 from weft_native.host import session as host_session
+from weft_native.host.programs import Executable
 from weft_native.host.values import host_bytes
 from weft_remote import errors
 from weft_remote.codec import MAX_RANK
@@ -209,6 +211,7 @@ def test_what_is_cancelled_before_it_begins_fails_and_the_rest_is_done():
         raw.send(p.Ping)
         raw.until(p.Ready)
         (session,) = made.sessions.values()
+        session._is_short = lambda message: False  # its thread performs all
         begin, going_on = threading.Event(), session._do_begin
         session._do_begin = lambda: (begin.wait(20), going_on())[1]
         ping, fetch, wait = raw.send(p.Ping), raw.send(p.Fetch, 1), raw.send(p.Wait, 1)
@@ -234,6 +237,7 @@ def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
         return host_bytes(array)
 
     monkeypatch.setattr(host_session, "host_bytes", read)
+    monkeypatch.setattr(host_session, "SHORT_BYTES", -1)  # the shortest are read at once
     with host_here() as here, Raw(here.url) as raw:
         for n in (1, 2, 3):
             raw.send(p.Put, n, shaped((n,), "float32"), 0, bytes(4 * n))
@@ -426,3 +430,40 @@ def test_pages_that_are_allowed(tmp_path):
     with run_host(tmp_path, "--allow-origin", "https://example.org/") as other:
         with Raw(other.url, origin="https://example.org") as raw:
             assert isinstance(raw.welcome, p.Welcome)
+
+
+def test_short_operations_are_done_at_once_and_in_order():
+    """In the worker's event loop, when nothing is before them; with a long one in between the thread does all."""
+    with host_here("cpu") as made, Raw(made.url) as raw:
+        compiled(raw)
+        big = shaped((1 << 16,), "float32")
+        raw.send(p.Put, 2, F32, 0, ONES)
+        for k in range(50):
+            raw.send(p.Put, 100 + k, F32, 0, ONES)
+            if k % 7 == 0:
+                raw.send(p.Put, 1000 + k, big, 0, bytes(1 << 18))
+                raw.send(p.Fetch, 1000 + k)
+                raw.send(p.Free, (1000 + k,))
+            fetch = raw.send(p.Fetch, 100 + k)
+            raw.send(p.Free, (100 + k,))
+            while (answer := raw.until(p.Data)).op != fetch:
+                pass
+            assert answer.data == ONES
+        raw.send(p.Ping)
+        raw.until(p.Ready)
+        (session,) = made.sessions.values()
+        assert session.waiting == 0 and session.queued == session.done < 60
+
+
+def test_a_program_that_is_always_short_is_called_at_once_unless_values_decide_how_long_it_takes():
+    step = weft.make_jaxpr(lambda x: x * 2)(F32).jaxpr
+    loop = weft.make_jaxpr(lambda x: weft.lax.while_loop(lambda v: v[0] < 3, lambda v: v + 1, x))(F32).jaxpr
+    inner = weft.make_jaxpr(weft.jit(lambda x: weft.lax.while_loop(lambda v: v[0] < 3, lambda v: v + 1, x)))(F32).jaxpr
+    for jaxpr, short in ((step, True), (loop, False), (inner, False)):
+        made = Executable(SimpleNamespace(memory_analysis=dict), jaxpr, None, False)
+        for _ in range(3):
+            assert not made.is_short
+            made.took(1e-5, True)
+        assert made.is_short is short
+        made.took(1e-5, False)  # its results were not there yet
+        assert not made.is_short

@@ -43,6 +43,7 @@ QUEUE_BYTES = 32 * MIB  # received and not yet performed; at this number, the cl
 QUEUE_MESSAGES = 20_000
 WINDOW = 8 * MIB  # bytes of a download under way without a credit
 CHAIN = 4  # computations that give their results to the next one before they are there
+SHORT_BYTES = 64 << 10  # of an array that is put or read in no time
 RUNNING = 64  # computations that a session may have under way
 INCOMPLETE = 1024  # incomplete uploads of a session
 PROGRAM_WEIGHT = 64  # bytes for each byte of a serialized program once it is read and compiled, approximately

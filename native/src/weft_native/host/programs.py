@@ -29,11 +29,17 @@ from weft_remote.errors import LimitError
 
 from .limits import MIB, Limits
 
+SHORT_RUNS, SHORT_SECONDS = 3, 0.0005  # a program that takes less so many times is taken to do so again
 log = logging.getLogger("weft.host")
 K = TypeVar("K")
 V = TypeVar("V")
 # programs and compiled programs for the next session, and how long they are together when serialized
 KEPT, KEPT_BYTES = 512, 32 * MIB
+
+
+def _loops(jaxpr: Jaxpr) -> bool:
+    """Whether values decide how long a program runs."""
+    return any(eqn.primitive.name == "while" or any(_loops(sub) for sub in subjaxprs(eqn.params)) for eqn in jaxpr.eqns)
 
 
 def nbytes(aval: AbstractValue) -> int:
@@ -51,7 +57,18 @@ class Executable:
         self.reports = bool(jaxpr.effects)
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
+        self.unbounded = _loops(jaxpr)
+        self.short_runs = 0
         self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it has always been done almost at once, and can't but be so."""
+        return self.short_runs >= SHORT_RUNS and not self.unbounded and not self.reports
+
+    def took(self, seconds: float, done: bool) -> None:
+        """Counts a run, and whether its results were there afterwards."""
+        self.short_runs = self.short_runs + 1 if done and seconds < SHORT_SECONDS else 0
 
     def execute(self, args: Sequence[Any]) -> list[Any]:
         """Runs with the configuration that the program was traced with: a backend may interpret it only now."""

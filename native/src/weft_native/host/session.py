@@ -26,7 +26,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
 
 from .link import Link
-from .limits import CHAIN, INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
+from .limits import CHAIN, INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, SHORT_BYTES, WINDOW, Limits
 from .memory import Charge, Tally
 from .messages import public_text
 from .programs import Executable, Programs, nbytes
@@ -82,7 +82,7 @@ class HostSession:
             name,
             ended,
         )
-        self.loop = asyncio.get_running_loop()
+        self.loop, self.loop_thread = asyncio.get_running_loop(), threading.get_ident()
         self.id, self.secret = id, secret
         self.received = 0  # the last operation that came
         self.cancelled = 0  # the last that the client does not want any more
@@ -127,6 +127,7 @@ class HostSession:
         self.read = threading.Condition()  # an array that was asked for has been read
         self.thread: threading.Thread | None = None
         self.waiter: ThreadPoolExecutor | None = None
+        self.waiting = 0  # replies that the waiter has not read yet
 
     # the event loop ---------------------------------------------------------------------------------------------------
 
@@ -138,6 +139,9 @@ class HostSession:
             if message.op != self.received + 1:
                 raise ProtocolError(f"operation {message.op} came after {self.received}.")
             self.received = message.op
+            if self._is_short(message):
+                self._perform_one(message)
+                return
             self.queued_bytes += size
             self.queued += 1
             if self.thread is None:
@@ -163,6 +167,28 @@ class HostSession:
             self.close(p.End("ConnectionLost", "the client has ended the session."))
         else:
             raise ProtocolError(f"a client does not send {type(message).__name__}.")
+
+    def _is_short(self, m: p.Operation) -> bool:
+        """Whether an operation can be performed at once, in the event loop: nothing is before it, and it is known to
+        take no time. A thread takes longer to begin with one than most of them take.
+        """
+        if self.queued != self.done or self.waiting:
+            return False
+        match m:
+            case p.Ping() | p.Free():
+                return True
+            case p.Put():
+                return len(m.data) <= SHORT_BYTES and len(m.data) == nbytes(m.aval)
+            case p.Fetch():
+                value = self.values.get(m.handle)
+                return isinstance(value, Stored) and nbytes(value.aval) <= SHORT_BYTES and finished(value.array)
+            case p.Execute():
+                program = self.values.get(m.program)
+                if not isinstance(program, Executable) or not program.is_short:
+                    return False
+                self._drop_finished()
+                return not self.running
+        return False
 
     def is_full(self) -> bool:
         """Whether no more messages can be taken now; the link is told when that has changed."""
@@ -308,6 +334,10 @@ class HostSession:
     # the session's thread ---------------------------------------------------------------------------------------------
 
     def tell(self, call: Callable[P, None], *args: P.args, **named: P.kwargs) -> None:
+        """Has the event loop call a function, from any thread."""
+        if threading.get_ident() == self.loop_thread:
+            call(*args, **named)
+            return
         try:
             self.loop.call_soon_threadsafe(functools.partial(call, *args, **named))
         except RuntimeError:  # the host has stopped
@@ -319,16 +349,8 @@ class HostSession:
             if item is None or self.end is not None:
                 break
             message, size = item
-            self._do_begin()
-            try:
-                self._perform(message)
-            except Exception as e:  # errors that concern a single operation have been caught in it
-                if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
-                    log.exception("session %s, %s", self.name, type(message).__name__)
-                self.tell(self.fail, e)
+            if not self._perform_one(message):
                 break
-            finally:
-                self.busy_since = None
             self.done_bytes += size
             self.done += 1
             if self.crowded and not self.is_full():
@@ -338,6 +360,20 @@ class HostSession:
         self.parts.clear()
         self.known.clear()
         self.running.clear()
+
+    def _perform_one(self, message: p.Operation) -> bool:
+        """Whether the session goes on."""
+        self._do_begin()
+        try:
+            self._perform(message)
+        except Exception as e:  # errors that concern a single operation have been caught in it
+            if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
+                log.exception("session %s, %s", self.name, type(message).__name__)
+            self.tell(self.fail, e)
+            return False
+        finally:
+            self.busy_since = None
+        return True
 
     def _perform(self, m: p.Operation) -> None:
         match m:
@@ -562,7 +598,9 @@ class HostSession:
             self._wait_for_one()
         *charges, temporary = self._room_for(executable)
         before = self._give([x for x, given in zip(stored, executable.donated) if given])
+        began = time.perf_counter()
         outs = executable.execute([x.array for x in stored])
+        executable.took(time.perf_counter() - began, not outs or finished(outs[0]))
         if executable.reports:
             effects_barrier()  # a program that reports runs alone, so that it is known whose the reports are
         for x in stored:
@@ -663,13 +701,25 @@ class HostSession:
                 self._fail_op(op, self._failed(op, e))
             else:
                 self.tell(self.reply, op, reply)
+            self.tell(self._waited)
 
+        if threading.get_ident() == self.loop_thread:  # there is nothing to wait for
+            self.waiting += 1
+            run()
+            return
         if self.waiter is None:
             self.waiter = ThreadPoolExecutor(1, thread_name_prefix=f"waiter {self.name}")
+        self.tell(self._awaited)
         try:
             self.waiter.submit(run)
         except RuntimeError:  # the session has just ended
             pass
+
+    def _awaited(self) -> None:
+        self.waiting += 1
+
+    def _waited(self) -> None:
+        self.waiting -= 1
 
     def _do_fetch(self, m: p.Fetch) -> None:
         def read(value: Stored) -> Transfer:

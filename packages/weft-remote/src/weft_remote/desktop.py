@@ -1,83 +1,183 @@
-"""The transport of CPython processes: a thread with an asyncio loop and the `websockets` library."""
+"""The transport of CPython processes. The thread that waits for a reply reads the socket itself, and every thread sends
+by itself: a call crosses to no other thread. A thread of the transport reads while nobody waits.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
-from websockets.typing import Subprotocol
+from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 from weft.base.annotations import override
-from weft.serialization.binary import DeserializationError
 from weft.base.errors import BackendError
+from weft.serialization.binary import DeserializationError
 
 from .errors import ConnectionLost, LimitError, ProtocolError, lost
 from .session import LOG, Session, Transport
+from .wire import Wire
 
-BEAT, SILENCE = 5.0, 10.0  # seconds between two pings, and seconds without an answer after which a peer counts as gone
+BEAT, SILENCE = 5.0, 15.0  # seconds without a byte after which a host is asked whether it is there, and taken for gone
 REFUSED = 1.0  # seconds after which a host at whose address nothing listens is taken for gone
 TIDY = 0.1  # seconds that freed arrays wait for company
+TICK = 0.002  # seconds that an operation waits at most for the next one
+IDLE = 0.02  # seconds without a waiting thread after which the transport's own reads
+PARTING = 1.0  # seconds in which a host answers the end of a session
 _PAUSES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
 
 
 class ThreadTransport(Transport):
-    """Carries a session's frames in a thread of its own."""
+    """Carries a session's frames over one connection after another."""
 
     def __init__(self, session: Session, timeout: float):
         self.session, self.timeout = session, timeout
+        self.wire: Wire | None = None
         self.changed = threading.Condition()
-        self.loop = asyncio.new_event_loop()
-        self.work = asyncio.Event()
+        self.reader: int | None = None  # the thread that reads the socket
+        self.waiting = 0  # threads of the program that want to
+        self.left = 0.0  # when the last of them was done
+        self.sending = threading.Lock()
         self.awake = self.tidying = self.ended = False
-        self.opened: Exception | bool | None = None
-        self.thread = threading.Thread(target=self._run, name=f"weft-remote {session.url}", daemon=True)
+        self.held = False  # the system took no more bytes; whoever reads sends the rest
+        # of a lost connection: since when, why, and when to try again
+        self.gone: float | None = None
+        self.why = ""
+        self.patience = 0.0
+        self.pauses: Iterator[float] = iter(_PAUSES)
+        self.poked, self.poker = socket.socketpair()
+        for end in (self.poked, self.poker):
+            end.setblocking(False)
+        self.thread = threading.Thread(target=self._keep, name=f"weft-remote {session.url}", daemon=True)
 
     @override
     def open(self) -> None:
+        try:
+            self._connect()
+        except InvalidURI as e:
+            raise ConnectionLost(f"{self.session.url!r} is not a websocket address: {e}. Use ws://host:port.") from None
+        except (OSError, InvalidHandshake, EOFError) as e:
+            raise self._final(e) or ConnectionLost(
+                f"no connection to {self.session.url}: {e}. Is the host running (`weft-host`), and are address and port"
+                " right?"
+            ) from None
         self.thread.start()
-        with self.changed:
-            self.changed.wait_for(lambda: self.opened is not None)
-        if isinstance(self.opened, Exception):
-            raise self.opened
 
     @override
     async def open_async(self) -> None:
         await asyncio.to_thread(self.open)
 
-    # the interface of a transport -----------------------------------------------------------------------------------
+    def _connect(self) -> None:
+        """Connects and logs in."""
+        wire = Wire(self.session.address(), self.session.offers(), self.timeout, self.poked)
+        try:
+            until = time.monotonic() + self.timeout
+            while (frame := wire.receive()) is None:
+                if time.monotonic() > until:
+                    raise TimeoutError("the host does not greet")
+                wire.wait(until - time.monotonic())
+            self.session.start(frame)
+        except EOFError as e:
+            raise closed(wire) or e from None
+        except BaseException:
+            wire.close()
+            raise
+        self.gone, self.pauses = None, iter(_PAUSES)
+        self.wire = wire
+        self.wake()
+
+    def _final(self, error: Exception) -> Exception | None:
+        """The error of the session if it is of no use to try again."""
+        if isinstance(error, InvalidStatus):
+            return ConnectionLost(f"{self.session.url} refused the connection: {error}.")
+        return None
+
+    # sending ----------------------------------------------------------------------------------------------------------
 
     @override
     def wake(self) -> None:
-        if not self.awake:
-            self.awake = True
+        self.awake = True
+        while self.awake and self.sending.acquire(blocking=False):  # else the thread that sends looks again
             try:
-                self.loop.call_soon_threadsafe(self.work.set)
-            except RuntimeError:  # the loop is closed, and with it the session
-                pass
+                self.awake = False
+                self._send()
+            finally:
+                self.sending.release()
+
+    @override
+    def wake_soon(self) -> None:
+        """What comes just after a wait is often followed by the next one, and by its request: they go out together."""
+        if time.monotonic() - self.left < TICK / 2:
+            self.awake = True
+        else:
+            self.wake()
+
+    def _send(self) -> None:
+        wire = self.wire
+        if wire is None:
+            return
+        try:
+            self.held = False
+            while not self.held and (frame := self.session.outgoing() if wire.flush() else None) is not None:
+                wire.send(frame)
+                self.held = bool(wire.unsent)
+            if wire.unsent:
+                self.held = True
+                if self.reader != threading.get_ident():
+                    self._poke()
+        except Exception:  # the connection is lost; who reads notices that and resumes it
+            self._poke()
 
     @override
     def wake_later(self) -> None:
         if not self.tidying:
             self.tidying = True
-            try:
-                self.loop.call_soon_threadsafe(self.loop.call_later, TIDY, self._tidy)
-            except RuntimeError:
-                pass
+            self._poke()
 
-    def _tidy(self) -> None:
-        self.tidying = False
-        self.work.set()
+    def _poke(self) -> None:
+        """Has the transport's thread look; takes no lock."""
+        try:
+            self.poker.send(b"\0")
+        except OSError:  # it has enough to look at, or has ended
+            pass
+
+    # receiving --------------------------------------------------------------------------------------------------------
 
     @override
     def wait(self, done: Callable[[], bool]) -> None:
         with self.changed:
-            self.changed.wait_for(lambda: self.ended or done())
-        if not done():  # no more frames will arrive
-            raise ConnectionLost(
-                f"the session on {self.session.url} has ended. Connect again with weft.remote.connect."
-            )
+            self.waiting += 1
+        if self.awake:
+            self.wake()
+        try:
+            while not done():
+                with self.changed:
+                    if self.reader is not None:
+                        self._poke()
+                    self.changed.wait_for(lambda: done() or self.ended or self.reader is None)
+                    if done():
+                        return
+                    if self.ended:  # no more frames will arrive
+                        raise ConnectionLost(
+                            f"the session on {self.session.url} has ended. Connect again with weft.remote.connect."
+                        )
+                    self.reader = threading.get_ident()
+                try:
+                    while not (done() or self.ended):
+                        self._step(BEAT)
+                finally:
+                    self._stop_reading()
+        finally:
+            with self.changed:
+                self.waiting -= 1
+                self.left = time.monotonic()
+
+    def _stop_reading(self) -> None:
+        with self.changed:
+            self.reader = None
+            if self.waiting > 1 or self.ended:
+                self.changed.notify_all()
 
     @override
     async def until(self, done: Callable[[], bool]) -> None:
@@ -91,128 +191,144 @@ class ThreadTransport(Transport):
     def relieve(self) -> None:
         self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)
 
-    @override
-    def close(self) -> None:
-        self.awake = False
-        self.wake()
-        if threading.current_thread() is not self.thread:
-            self.thread.join(self.timeout)
-
-    # the thread -----------------------------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
+    def _step(self, seconds: float) -> None:
+        """Receives what comes within some time, and takes up a lost connection again. One thread at a time."""
+        wire = self.wire
         try:
-            self.loop.run_until_complete(self._connections())
-        except BaseException as e:  # all waiting threads must be notified
-            self._fail(BackendError(f"the connection to {self.session.url} failed: {type(e).__name__}: {e}"))
-            raise
-        finally:
-            self.ended = True
-            self._tell()
-            self.loop.close()
+            if wire is None:
+                self._again()
+                return
+            wire.wait(seconds)
+            while (frame := wire.receive()) is not None:
+                self.session.receive(frame)
+                if self.waiting > 1 or self.thread is threading.current_thread():
+                    self._tell()
+            if self.held or self.awake:
+                self.wake()
+            silent = time.monotonic() - wire.heard
+            if silent > SILENCE:
+                raise EOFError(f"the host has not answered for {SILENCE:g} s")
+            if silent > BEAT:
+                wire.ping()
+        except (BackendError, DeserializationError) as e:  # the host has ended the session, or is not a host
+            self._fail(e)
+        except (OSError, EOFError) as e:
+            self._lose(wire, e)
 
-    def _tell(self, opened: Exception | bool | None = None) -> None:
+    def _tell(self) -> None:
         with self.changed:
-            if opened is not None and self.opened is None:
-                self.opened = opened
             self.changed.notify_all()
 
-    async def _connections(self) -> None:
-        """Opens one connection after another, until the session ends."""
-        pauses = iter(_PAUSES)
-        gone: float | None = None  # when the last connection was lost
-        while True:
+    def _lose(self, wire: Wire | None, error: Exception) -> None:
+        """A connection is lost."""
+        self.wire = None
+        final = None
+        if wire is not None:
+            wire.close()
             try:
-                async with asyncio.timeout(self.timeout):
-                    socket = await connect(
-                        self.session.address(),
-                        subprotocols=[Subprotocol(name) for name in self.session.offers()],
-                        max_size=None,
-                        compression=None,
-                        open_timeout=None,
-                        ping_interval=BEAT,
-                        ping_timeout=SILENCE,
-                        user_agent_header=None,
-                    )
-                async with socket:
-                    async with asyncio.timeout(self.timeout):
-                        self.session.start(await _frame(socket))
-                    self._tell(True)
-                    gone, pauses = None, iter(_PAUSES)
-                    await self._carry(socket)
-                if self.session.closed:
-                    return
-            except (BackendError, DeserializationError) as e:  # the host has ended the session, or is not a host
-                return self._fail(e)
-            except InvalidURI as e:
-                return self._fail(
-                    ConnectionLost(f"{self.session.url!r} is not a websocket address: {e}. Use ws://host:port.")
-                )
-            except ConnectionClosed as e:
-                if e.rcvd is not None and e.rcvd.code in (1002, 1003, 1007, 1008, 1009):
-                    kind = LimitError if e.rcvd.code == 1009 else ProtocolError
-                    return self._fail(kind(f"the host closed the connection: {e.rcvd.reason or e.rcvd.code}."))
-                why: Exception = e
-            except (OSError, InvalidHandshake, TimeoutError) as e:
-                if isinstance(e, InvalidStatus):
-                    return self._fail(ConnectionLost(f"{self.session.url} refused the connection: {e}."))
-                why = e
-            if self.session.closed:
+                for frame in wire.frames:  # the host's own words come before how the connection ended
+                    self.session.receive(frame)
+                final = closed(wire)
+            except (BackendError, DeserializationError) as e:
+                final = e
+        if final is not None:
+            self._fail(final)
+        elif self.session.closed:
+            self._end()
+        else:
+            self.why = str(error)
+            self.gone = time.monotonic()
+            self.patience = self.session.welcome.grace_ms / 1000
+            self.pauses = iter(_PAUSES)
+
+    def _again(self) -> None:
+        """Tries once to take up a lost connection."""
+        if self.session.closed:
+            self._end()
+            return
+        began = self.gone if self.gone is not None else time.monotonic()
+        try:
+            self._connect()
+            return
+        except (OSError, InvalidHandshake, EOFError) as e:
+            final = self._final(e)
+            patience = min(self.patience, REFUSED) if isinstance(e, ConnectionRefusedError) else self.patience
+            if final is not None or time.monotonic() - began > patience:
+                self._fail(final or lost(self.session.url, str(e) or self.why))
                 return
-            if self.opened is None:
-                return self._fail(
-                    ConnectionLost(
-                        f"no connection to {self.session.url}: {why}. Is the host running (`weft-host`), and are "
-                        "address and port right?"
-                    )
-                )
-            now = self.loop.time()
-            gone = now if gone is None else gone
-            patience = self.session.welcome.grace_ms / 1000
-            if isinstance(why, ConnectionRefusedError):
-                patience = min(patience, REFUSED)
-            if now - gone > patience:
-                return self._fail(lost(self.session.url, str(why)))
-            await asyncio.sleep(next(pauses, _PAUSES[-1]))
+        time.sleep(next(self.pauses, _PAUSES[-1]))
 
     def _fail(self, error: Exception) -> None:
         self.session.fail(error)
-        self._tell(error)
+        self._end()
 
-    async def _carry(self, socket: ClientConnection) -> None:
-        """Sends and receives on one connection, until it or the session ends."""
-        sender = asyncio.ensure_future(self._send(socket))
-        receiver = asyncio.ensure_future(self._receive(socket))
-        done, pending = await asyncio.wait([sender, receiver], return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        if receiver in done:  # the host's reason for the end matters more than the failure to send
-            receiver.result()
-        elif isinstance(sender.exception(), ConnectionClosed):
-            await self._receive(socket)
-        for task in done:
-            task.result()
+    def _end(self) -> None:
+        self.ended = True
+        if self.wire is not None:
+            self.wire.close()
+        self.wire = None
+        self._tell()
+        self._poke()
 
-    async def _send(self, socket: ClientConnection) -> None:
-        while True:
-            self.awake = False
-            self.work.clear()
-            while (frame := self.session.outgoing()) is not None:
-                await socket.send(frame)
-            if self.session.closed:
-                return
-            await self.work.wait()
+    # the transport's thread -------------------------------------------------------------------------------------------
 
-    async def _receive(self, socket: ClientConnection) -> None:
-        while True:
-            self.session.receive(await _frame(socket))
-            self._tell()
+    def _keep(self) -> None:
+        """Reads while nobody waits, sends what waited, and tidies up."""
+        due: float | None = None
+        while not self.ended:
+            if self.awake:
+                self.wake()
+            if self.tidying and due is None:
+                due = time.monotonic() + TIDY
+            if due is not None and time.monotonic() >= due:
+                due, self.tidying = None, False
+                self.wake()
+            pause = BEAT if due is None else max(0.0, due - time.monotonic())
+            with self.changed:
+                quiet = time.monotonic() - self.left
+                if self.waiting or self.reader is not None or quiet < IDLE:
+                    self.changed.wait(min(pause, IDLE if self.waiting else TICK))
+                    continue
+                self.reader = threading.get_ident()
+            try:
+                self._step(pause)
+            except Exception as e:  # all waiting threads must be notified
+                self._fail(BackendError(f"the connection to {self.session.url} failed: {type(e).__name__}: {e}"))
+                raise
+            finally:
+                with self.changed:
+                    self.reader = None
+                    self.changed.notify_all()
+        self.poker.close()
+        self.poked.close()
+
+    @override
+    def close(self) -> None:
+        """Says what there is to say, and waits a moment until the host has heard it."""
+        self.wake()
+        if threading.current_thread() is self.thread:
+            self._end()
+            return
+        until = time.monotonic() + min(PARTING, self.timeout)
+        while not self.ended and time.monotonic() < until:
+            with self.changed:
+                if self.reader is not None:
+                    self._poke()
+                    self.changed.wait(0.05)
+                    continue
+                self.reader = threading.get_ident()
+            try:
+                self._step(0.05)
+            finally:
+                self._stop_reading()
+        self._end()
+        if self.thread.ident is not None:
+            self.thread.join(self.timeout)
 
 
-async def _frame(socket: ClientConnection) -> bytes:
-    message = await socket.recv()
-    if isinstance(message, str):
-        raise ProtocolError("the host sent text; a frame is binary.")
-    return message
+def closed(wire: Wire) -> Exception | None:
+    """The error of a session whose connection the host has closed for good."""
+    if wire.code not in (1002, 1003, 1007, 1008, 1009):
+        return None
+    kind = LimitError if wire.code == 1009 else ProtocolError
+    return kind(f"the host closed the connection: {wire.reason()}.")

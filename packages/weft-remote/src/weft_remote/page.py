@@ -104,6 +104,10 @@ class PageTransport(Transport):
             self.sending = False
 
     @override
+    def wake_soon(self) -> None:
+        self.wake()
+
+    @override
     def wake_later(self) -> None:
         if len(self.session._garbage) >= TIDY:
             self.wake()

@@ -36,6 +36,7 @@ Failed = Callable[[Exception], None]
 
 FRAME = 256 << 10  # small messages travel together in frames of about this size
 LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
+SMALL = 64 << 10  # bytes of a reply that the host may keep for a while
 LINES = 10_000  # operations whose line in the user's program is remembered
 
 
@@ -50,6 +51,9 @@ class Transport(Protocol):
 
     def wake(self) -> None:
         """There is something in `outgoing`. Never blocks; any thread may call it, also while garbage is collected."""
+
+    def wake_soon(self) -> None:
+        """The same, but the next operation may come along."""
 
     def wake_later(self) -> None:
         """The same, but it has time."""
@@ -192,9 +196,15 @@ class Session:
         return self.granted
 
     def operate(
-        self, make: Make, *, line: bool = False, reply: Reply | None = None, failed: Failed | None = None
+        self,
+        make: Make,
+        *,
+        line: bool = False,
+        reply: Reply | None = None,
+        failed: Failed | None = None,
+        soon: bool = False,
     ) -> int:
-        """Sends an operation and returns its number, without waiting for anything."""
+        """Sends an operation, `soon` or at once, and returns its number, without waiting for anything."""
         with self._lock:
             if self.failure is not None:
                 raise self.failure.with_traceback(None)  # else it grows with each operation that is refused
@@ -208,7 +218,10 @@ class Session:
                 self._lines[op] = source_info.current(3)
                 if len(self._lines) > LINES:
                     self._lines.popitem(last=False)
-        self.transport.wake()
+        if soon:
+            self.transport.wake_soon()
+        else:
+            self.transport.wake()
         return op
 
     def _append(self, make: Make) -> int:
@@ -316,7 +329,7 @@ class Session:
         return handle
 
     def execute(self, program: int, arguments: p.Ints, results: p.Ints) -> None:
-        self.operate(lambda op: p.Execute(op, program, arguments, results), line=True)
+        self.operate(lambda op: p.Execute(op, program, arguments, results), line=True, soon=True)
 
     def execute_reporting(self, program: int, arguments: p.Ints, results: p.Ints, reporter: Reporter) -> Reply:
         """`execute` of a program that reports values; the reply comes after the last report."""
@@ -470,7 +483,10 @@ class Session:
         if reply is not None:
             reply.value, reply.error = value, error
             reply.done = True
-        self.transport.wake()
+        if value is None or len(value) <= SMALL:
+            self.transport.wake_later()
+        else:  # the host keeps it until it hears of this
+            self.transport.wake()
 
     def _data(self, message: p.Data) -> None:
         reply = self._replies.get(message.op)
