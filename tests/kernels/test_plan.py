@@ -6,7 +6,8 @@ from kernel_harness import run_interpreted, run_wasm
 from weft_wasm.ir import nodes
 from weft_wasm.ir.addresses import most_bytes
 from weft_wasm.ir.nodes import ALIGNMENT, padded, Buffer, Copy, For, If, Kernel, Program, Store, Switch, Var, While, i32
-from weft_wasm.passes.buffers import plan
+from weft_wasm.ir.reductions import identity
+from weft_wasm.passes.buffers import Slot, plan
 
 
 def move(dst: Buffer, src: Buffer, step: int = 0) -> Kernel:
@@ -218,3 +219,15 @@ def test_large_buffers_lie_first():
 
 def test_how_much_memory_addresses_reach():
     assert most_bytes({"simd128"}) == 1 << 32 and most_bytes({"simd128", "memory64"}) == 1 << 34
+
+
+def test_what_is_said_of_the_place_of_a_buffer():
+    slot = Slot(name="t", type="f32[4]", nbytes=16, offset=64, first=1, last=3)
+    assert str(slot) == "t: f32[4], 16 bytes at 64, used from step 1 to 3"
+
+
+@pytest.mark.parametrize("op", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize("x", [0.0, -0.0, 1.5, float("inf"), float("-inf")])
+def test_an_identity_changes_nothing(op, x):
+    apply = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "min": min, "max": max}[op]
+    assert repr(apply(x, identity(op, "f32").value)) == repr(x)
