@@ -359,3 +359,24 @@ def test_large_products_do_not_keep_a_light_session_waiting(strict):
         for thread in threads:
             thread.join(60)
     assert not failed, failed
+
+
+def test_a_stop_of_all_processes_tells_the_clients():
+    """As service managers stop a host."""
+    command = [sys.executable, "-W", "ignore", "-m", "weft_native.host", "--port", "0", "--token", TOKEN]
+    with subprocess.Popen(
+        [*command, "--platform", "reference"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        url = re.search(r"ws://[\d.:]+", process.stdout.readline())[0]
+        session = weft.remote.connect(url, token=TOKEN)
+        session.ping()
+        os.killpg(process.pid, signal.SIGTERM)
+        with pytest.raises(errors.ConnectionLost, match="shutting down"):
+            for _ in range(200):
+                session.ping()
+                time.sleep(0.02)
+        assert process.wait(10) == 0 and process.stderr.read() == ""

@@ -50,7 +50,9 @@ class Zygote:
             end.setblocking(False)
         signal.set_wakeup_fd(writer.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the front
+        # Ctrl-C in a terminal and the stop of a service manager are for the front, which tells the clients first.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         gc.freeze()  # what is here now is shared with the workers, as long as nothing writes to it
         with selectors.DefaultSelector() as selector:
             selector.register(self.channel.socket, selectors.EVENT_READ)
@@ -100,8 +102,6 @@ def run(descriptor: int, options: Options, message: Fork) -> None:
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # A service manager sends it to all processes; the front tells the clients first.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if message.enclosed:
             _enclose(options)
         backend, platform = get_backend(options.platform)
