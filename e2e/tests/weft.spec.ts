@@ -1,7 +1,7 @@
 /** The real language in the real site, on Wasm and on a host; `make web` builds the site. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { digits, difference, root, test } from "../fixtures/weft.js";
+import { digits, difference, root, test, withHost } from "../fixtures/weft.js";
 import { expect, type Playground } from "../fixtures/site.js";
 import type { Page } from "@playwright/test";
 
@@ -312,6 +312,39 @@ test("a host's error comes back with the user's line, and the next program runs"
   await onHost(playground, large, "Failed");
   await expect(page.locator(".failure")).toContainText("2560000 bytes");
   await expect(page.locator(".cm-error-line")).toHaveText("y = x + 1");
+  expect(await onHost(playground, ["import weft.numpy as jnp", "print(jnp.arange(3) + 1)"])).toBe("[1 2 3]\n");
+});
+
+test("the place of an error is a link, and stands once in its text", async ({ playground, page }) => {
+  await playground.open();
+  await playground.runToEnd("import weft.numpy as jnp\nx = jnp.ones((2, 3))\ny = x @ x\n", "Failed");
+  const text = await page.locator(".failure").innerText();
+  expect(text.match(/program\.py/g)).toHaveLength(1);
+  expect(text.match(/line 3/g)).toHaveLength(2); // the link has it too
+});
+
+test("a host that is killed is missed within seconds, and another one can be chosen", async ({
+  playground,
+  page,
+  host,
+}) => {
+  await playground.open();
+  await withHost(async (mortal, kill) => {
+    await chooseHost(page, mortal.url, mortal.token);
+    const endless = [
+      "import weft.numpy as jnp",
+      "x = jnp.ones(3)",
+      "print('begun')",
+      "while True:",
+      "    x = x + float(x[0]) * 0",
+    ];
+    await playground.run(endless.join("\n"));
+    await expect(page.locator(".output").first()).toContainText("begun");
+    kill();
+    await expect(page.locator(".failure")).toContainText("nothing answers there any more", { timeout: 8_000 });
+    await expect(page.locator("#state")).toHaveText("Failed");
+  });
+  await chooseHost(page, host.url, host.token);
   expect(await onHost(playground, ["import weft.numpy as jnp", "print(jnp.arange(3) + 1)"])).toBe("[1 2 3]\n");
 });
 

@@ -313,3 +313,26 @@ def test_the_default_platform_is_given_back(host):
             assert weft.config.platforms == "remote"
         assert weft.config.platforms == before
     assert jnp.arange(3).sum() == 3
+
+
+def test_a_host_says_how_long_it_compiles(session):
+    from weft import monitoring
+    from weft.base.monitoring import ON_HOST
+
+    heard = []
+    listen = lambda event, seconds, **about: heard.append((event, seconds, about["fun_name"]))
+    monitoring.register_event_duration_secs_listener(listen)
+    try:
+
+        def measured(x):
+            return jnp.sin(x) * 2
+
+        f = weft.jit(measured)
+        float(f(1.0))
+        weft.clear_caches()
+        float(weft.jit(measured)(1.0))  # the host has it
+        session.ping()
+    finally:
+        monitoring.unregister_event_duration_listener(listen)
+    found = [(seconds, name) for event, seconds, name in heard if event == ON_HOST and "measured" in name]
+    assert len(found) == 2 and found[0][0] > 0 and not session._compilations

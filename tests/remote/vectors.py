@@ -64,6 +64,7 @@ MESSAGES = [
     p.Text(14, TEXT),
     p.Error(11, 8, "FloatingPointError", "a division by zero"),
     p.Report(1, 10, 0, True, bytes(4)),
+    p.Compiled(7, 1_234_567),
 ]
 
 # frames that nobody sends: each names what is wrong, and is refused by every reader

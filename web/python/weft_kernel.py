@@ -80,7 +80,7 @@ def _sleep(seconds: float, /) -> None:
 def _report_timings() -> None:
     """Tells the page how long tracing and compiling take; what happens within a trace belongs to it."""
     try:
-        from weft import monitoring
+        from weft.base import monitoring
     except ImportError:
         return
     import _weft_page
@@ -89,6 +89,9 @@ def _report_timings() -> None:
     inner: list[tuple[float, str, float]] = []  # spans that have ended, and may lie within a trace that has not
 
     def listen(event: str, seconds: float, **_) -> None:
+        if event == monitoring.ON_HOST:  # beside what this program does meanwhile
+            _weft_page.timing("host", 1e3 * seconds)
+            return
         phase = phases.get(event)
         if phase is None:
             return

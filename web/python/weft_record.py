@@ -121,6 +121,8 @@ class Notes:
         def listen(event: str, start: float, end: float, **about: Any) -> None:
             if event == monitoring.TRANSFER:
                 self._note("transfer", f"to the {about['to']}", end - start, f"{about['bytes']:,} bytes")
+            elif event == monitoring.ON_HOST:
+                self._compiled_on_host(str(about.get("fun_name", "")), end - start)
             elif (phase := phases.get(event)) is not None:
                 self._ended(phase, str(about.get("fun_name", "")), end - start)
 
@@ -148,6 +150,14 @@ class Notes:
             name = name.removeprefix("jit(").removesuffix(")")
             self._phases[phase] = self._phases.get(phase, 0.0) + seconds
         self._note("trace" if phase == "trace" else "compile", name, seconds, phase)
+
+    def _compiled_on_host(self, name: str, seconds: float) -> None:
+        """A host says so later, while the program goes on."""
+        for record in self.programs:
+            if record.program.name == name and "host" not in record.phases:
+                record.phases["host"] = seconds
+                break
+        self._note("compile", name, seconds, "on the host")
 
     def _observe(self, program: Any) -> Watched:
         self._made += 1

@@ -96,7 +96,8 @@ function measure(backend: Backend, { python, desk, status, options }: Inspecting
       document.dispatchEvent(new CustomEvent("weft:done", { detail: outcome.status }));
       const { error } = outcome;
       const message = error ? `${error.type}: ${error.message.split("\n")[0]}` : "";
-      resolve({ status: outcome.status, message, runMs, compileMs: timings["compile"] ?? 0, text });
+      const compileMs = timings[backend === "remote" ? "host" : "compile"] ?? 0;
+      resolve({ status: outcome.status, message, runMs, compileMs, text });
     };
     python().execute(
       {

@@ -36,7 +36,7 @@ export class StatusWatcher implements Watcher {
     // A host compiles while the program goes on: the page only makes what it sends there.
     const onHost = backend === "remote";
     this.status.time("lower", onHost ? timings["compile"] : undefined);
-    this.status.time("compile", onHost ? undefined : timings["compile"]);
+    this.status.time("compile", onHost ? timings["host"] : timings["compile"]);
     this.status.time("run", runMs);
     this.status.memory(backend === "wasm" ? peakBytes : 0);
     const python = this.python();

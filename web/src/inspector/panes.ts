@@ -39,6 +39,7 @@ const PHASES: Record<string, string> = {
   trace: "Tracing",
   lower: "Lowering",
   compile: "Compiling",
+  host: "Compiling on the host",
   load: "of which loading",
 };
 

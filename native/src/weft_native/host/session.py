@@ -533,12 +533,18 @@ class HostSession:
                     self.reports.program,
                 ),
             )
+            began = self.busy_since  # None if it was compiled already
+            self.tell(self._say_compiled, m.op, 0.0 if began is None else time.monotonic() - began)
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
             failed = self._failed(m.op, e)
             self._define(m.handle, failed)
             self._fail_op(m.op, failed)
+
+    def _say_compiled(self, op: int, seconds: float) -> None:
+        self.outbox.append(p.Compiled(op, round(1e6 * seconds)))
+        self.wake()
 
     def _do_begin(self) -> None:
         self.busy_since = time.monotonic()

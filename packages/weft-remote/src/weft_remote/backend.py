@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from weft.base import dtypes
+from weft.base import dtypes, monitoring
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray, array_type
 from weft.base.config import config, default_device
@@ -32,7 +32,7 @@ from weft.transforms.portable import reporting
 from . import protocol as p
 from .errors import ProtocolError
 from .reports import Reporter
-from .session import Reply, Session
+from .session import Compilation, Reply, Session
 
 if sys.platform == "emscripten":
     from .page import PageTransport
@@ -204,7 +204,13 @@ class RemoteExecutable:
             if executable is not None:
                 executable.failure = error
 
-        self.handle = self.session.compile(digest, device.index, name, donated, failed)
+        def done(seconds: float) -> None:
+            monitoring.record_event_duration_secs(monitoring.ON_HOST, seconds, fun_name=name)
+            now = time.time()
+            monitoring.record_event_time_span(monitoring.ON_HOST, now - seconds, now, fun_name=name)
+
+        told = Compilation(failed, done)
+        self.handle = self.session.compile(digest, device.index, name, donated, told)
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         """Runs on arrays of this host. The results are handles; errors are raised when the first of them is read."""

@@ -316,6 +316,14 @@ class Report(Message):
     data: Bulk
 
 
+@message(LANGUAGE, 37)
+class Compiled(Message):
+    """The program of a `Compile` is compiled, which took this many microseconds."""
+
+    op: int
+    microseconds: int
+
+
 Operation: TypeAlias = (
     Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping | ExecuteReporting
 )

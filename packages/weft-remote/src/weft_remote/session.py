@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from weft.base import source_info
@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from weft.base.devices import Device
 
 Make = Callable[[int], p.Message]  # an operation, of its number
-Failed = Callable[[Exception], None]
+
+
+class Compilation(NamedTuple):
+    """Who is told of the end of a compilation."""
+
+    failed: Callable[[Exception], None]
+    done: Callable[[float], None]  # after so many seconds
+
 
 FRAME = 256 << 10  # small messages travel together in frames of about this size
 LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
@@ -122,7 +129,7 @@ class Session:
         self._handles = itertools.count(1)
         self._replies: dict[int, Reply] = {}
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
-        self._on_failure: dict[int, Failed] = {}  # compilations: their failures are reported without a request
+        self._compilations: dict[int, Compilation] = {}  # whose ends are reported without a request
         self._programs: set[bytes] = set()
         self._reports = Reports()
         self.transport = carrier(self)
@@ -201,7 +208,7 @@ class Session:
         *,
         line: bool = False,
         reply: Reply | None = None,
-        failed: Failed | None = None,
+        compilation: Compilation | None = None,
         soon: bool = False,
     ) -> int:
         """Sends an operation, `soon` or at once, and returns its number, without waiting for anything."""
@@ -212,8 +219,8 @@ class Session:
             op = self._append(make)
             if reply is not None:
                 self._replies[op] = reply
-            if failed is not None:
-                self._on_failure[op] = failed
+            if compilation is not None:
+                self._compilations[op] = compilation
             if line:
                 self._lines[op] = source_info.current(3)
                 if len(self._lines) > LINES:
@@ -322,10 +329,13 @@ class Session:
             for at in range(chunk, len(data), chunk):
                 self.operate(lambda op: p.ProgramPart(op, digest, data[at : at + chunk]))
 
-    def compile(self, digest: bytes, device: int, name: str, donated: tuple[bool, ...], failed: Failed) -> int:
-        """Compiles a program that was sent; returns the handle of the result. `failed(error)` is called if it fails."""
+    def compile(
+        self, digest: bytes, device: int, name: str, donated: tuple[bool, ...], compilation: Compilation
+    ) -> int:
+        """Compiles a program that was sent; returns the handle of the result."""
         handle = self.new_handle()
-        self.operate(lambda op: p.Compile(op, handle, digest, device, name, donated), line=True, failed=failed)
+        make = lambda op: p.Compile(op, handle, digest, device, name, donated)
+        self.operate(make, line=True, compilation=compilation)
         return handle
 
     def execute(self, program: int, arguments: p.Ints, results: p.Ints) -> None:
@@ -468,6 +478,10 @@ class Session:
             self._reports.take(message)
             if self._confirm_reports():
                 self.transport.wake()
+        elif isinstance(message, p.Compiled):
+            compilation = self._compilations.pop(message.op, None)
+            if compilation is not None:
+                compilation.done(message.microseconds / 1e6)
         elif isinstance(message, p.Beat):
             pass
         elif isinstance(message, p.End):
@@ -515,7 +529,7 @@ class Session:
         error = rebuild(message.error, text)
         # editors mark it: the traceback ends where the program stood still for the result
         vars(error)["source_info"] = line
-        failed = self._on_failure.pop(message.op, None)
-        if failed is not None:
-            failed(error)
+        compilation = self._compilations.pop(message.op, None)
+        if compilation is not None:
+            compilation.failed(error)
         self._settle(message.op, None, error)

@@ -74,6 +74,7 @@ const MESSAGES = {
   Ready: [33, { op: "int" }],
   Text: [34, { op: "int", text: "str" }],
   Error: [35, { op: "int", origin: "int", error: "str", message: "str" }],
+  Compiled: [37, { op: "int", microseconds: "int" }],
   Report: [36, { number: "int", op: "int", function: "int", last: "bool", data: "bytes" }],
 } as const satisfies Record<string, readonly [number, Record<string, keyof typeof FIELDS>]>;
 

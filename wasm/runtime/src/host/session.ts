@@ -310,6 +310,7 @@ export class Session {
       case "Error":
         return this.settle(message.op)?.reject(new WeftHostError(message.error, message.message));
       case "Beat":
+      case "Compiled":
         return;
       case "End":
         throw new WeftHostError(message.error, message.message);

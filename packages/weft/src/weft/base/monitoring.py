@@ -28,6 +28,7 @@ from .config import config, logger
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE = "/jax/core/compile/backend_compile_duration"
+ON_HOST = "/weft/compile/on_host"  # a span and a duration: an accelerator host has compiled a program
 LOAD = "/weft/compile/load"  # a span: a compiled program goes to its device
 TRANSFER = "/weft/transfer"  # a span: bytes=, to= "device" or "host"
 MISS = "/weft/compile/cache_miss"  # an event: why a function was traced or compiled; phase=, where=, why=
