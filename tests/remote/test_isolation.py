@@ -213,7 +213,7 @@ def test_calls_that_double(strict):
         end = outcome(raw, 30)
         assert "a program of 163835 equations exceeds the limit of 100000" in end.message, end
     with beside(strict), Raw(strict.url) as raw:
-        sent(raw, level(12), F32)  # as many as are allowed: it takes its time, and its memory
+        sent(raw, level(13), F32)  # as many as are allowed: it takes its time, and its memory
         end = outcome(raw, 30)
         assert end.error == "LimitError", end
 

@@ -39,7 +39,11 @@ KEPT, KEPT_BYTES = 512, 32 * MIB
 
 def _loops(jaxpr: Jaxpr) -> bool:
     """Whether values decide how long a program runs."""
-    return any(eqn.primitive.name == "while" or any(_loops(sub) for sub in subjaxprs(eqn.params)) for eqn in jaxpr.eqns)
+    for eqn in jaxpr.eqns:
+        carries = eqn.primitive.carries
+        if carries is not None and carries.has_condition or any(_loops(sub) for sub in subjaxprs(eqn.params)):
+            return True
+    return False
 
 
 def nbytes(aval: AbstractValue) -> int:
