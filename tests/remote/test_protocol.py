@@ -54,6 +54,7 @@ EXAMPLES = [
     p.Ready(8),
     p.Report(3, 12, 0, True, b"abcd"),
     p.Text(10, "HloModule"),
+    p.Compiled(5, 1 << 40),
     p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
     p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"),
     p.Put(14, 10, shaped((2, 0), "bool"), 0, b""),

@@ -38,7 +38,7 @@ function install(workspace) {
 function checkNames(names) {
   for (const name of ["package.json", "README.md", "LICENSE", "dist/index.d.ts"]) assert.ok(names.includes(name), name);
   assert.deepEqual(
-    names.filter((name) => !/^(package\.json|README\.md|LICENSE|dist\/[\w-]+\.(js|d\.ts))$/i.test(name)),
+    names.filter((name) => !/^(package\.json|README\.md|LICENSE|dist\/(host\/)?[\w-]+\.(js|d\.ts))$/i.test(name)),
     [],
   );
 }
@@ -84,6 +84,27 @@ test("@weft/runtime runs an exported program in an empty folder", () => {
   fs.writeFileSync(path.join(folder, "run.mjs"), script.join("\n"));
   const why = "there is no WebGPU here (navigator.gpu is missing)";
   assert.deepEqual(JSON.parse(run(process.execPath, ["run.mjs"])), [[2, 5, 8], 6, 1, 6, "wasm", why]);
+  const lost = [
+    'import { connect } from "@weft/runtime/host";',
+    'console.log(await connect("ws://127.0.0.1:9", { token: "t" }).catch((error) => error.message));',
+  ];
+  fs.writeFileSync(path.join(folder, "host.mjs"), lost.join("\n"));
+  const alone = "WebSocket" in globalThis ? /^no connection to/ : /^this runtime has no WebSocket: `npm install ws`/;
+  assert.match(run(process.execPath, ["host.mjs"]), alone);
+  typeCheck("host.ts", [
+    'import { connect, place, type RemoteProgram } from "@weft/runtime/host";',
+    'const host = await connect("wss://example.org", { token: "t" });',
+    "type Scale = RemoteProgram<[Float32Array], { sum: number }>;",
+    'const scale: Scale = await host.load<[Float32Array], { sum: number }>("scale.weft", { donate: [0] });',
+    "const sum: number = (await scale(new Float32Array(3))).sum;",
+    "const kept = await scale.read(await scale.onDevice(new Float32Array(3)));",
+    "// @ts-expect-error: no text",
+    "const text: string = kept.sum;",
+    'import * as both from "./out/both.js";',
+    "const placed = await place<both.Arguments, both.Result>(both, { device: host.devices[0] });",
+    "const where: string = placed.where;",
+    "void [sum, text, where];",
+  ]);
   typeCheck("runtime.ts", [
     'import { load, loadAsync, type Signature } from "@weft/runtime/exported";',
     'import { WasmDevice, type MemoryStats } from "@weft/runtime";',
