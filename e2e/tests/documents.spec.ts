@@ -395,7 +395,7 @@ test("a document goes out as .py, .ipynb and .html with its outputs, and comes b
     await openFile(page, name, data);
     await expect(page.locator(".failure")).toHaveCount(0);
     await expect(page.locator(".notebook .rendered h1")).toHaveText("Report");
-    expect(await sources()).toEqual(before);
+    await expect.poll(sources).toEqual(before); // an editor that is being laid out has no lines yet
   }
 });
 

@@ -227,6 +227,8 @@ test("the keyboard alone reads everything", async ({ playground, page }) => {
   await page.keyboard.press("Alt+i");
   await expect(drawer(page)).toBeHidden();
   await page.keyboard.press("Alt+i");
+  const within = () => drawer(page).evaluate((each) => each.contains(document.activeElement));
+  await expect.poll(within).toBe(true);
   await tabTo(tab(page, "Jaxpr"));
   await page.keyboard.press("End");
   await tabTo(drawer(page).getByRole("button", { name: "Time kernels" }));
