@@ -12,7 +12,7 @@ export interface Program {
   /** Whether each call was counted and timed: those after the first are not while the inspector is closed. */
   all: boolean;
   seconds: number;
-  /** Seconds of "trace", "lower", "compile", of "load", which is a part of compiling, and of "host", which compiles later. */
+  /** Seconds of "trace", "lower", "compile", of its part "load", and of "host", which compiles later. */
   phases: Record<string, number>;
 }
 

@@ -78,8 +78,8 @@ export class Host {
   }
 
   /**
-   * The session as a text, with arrays and programs on the host, lists, objects and plain values in a tree: for the next
-   * page, which takes it up with `resume` within the time that the host grants (60 s, if its operator says nothing
+   * The session as a text, with arrays and programs on the host, lists, objects and plain values in a tree: for the
+   * next page, which takes it up with `resume` within the time that the host grants (60 s, if its operator says nothing
    * else). Who has the text has the session. Results that nobody has read are not part of it.
    */
   async keep(tree: unknown): Promise<string> {
@@ -104,8 +104,8 @@ export class Host {
 }
 
 /**
- * Opens a session on a host. Rejects with WeftHostError where the host refuses it (`kind` is "AuthenticationError" for a
- * wrong token), and with WeftConnectionLost where none answers.
+ * Opens a session on a host. Rejects with WeftHostError where the host refuses it (`kind` is "AuthenticationError" for
+ * a wrong token), and with WeftConnectionLost where none answers.
  */
 export async function connect(url: string | URL, options: ConnectOptions): Promise<Host> {
   return new Host(await session(url, options));

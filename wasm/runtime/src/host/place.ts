@@ -1,7 +1,6 @@
 /** Programs that `export.web(…, host=True)` wrote, in the page or on a host: wherever a call takes less time. */
 import type { Backend, Files, Signature } from "../../../src/weft_wasm/page/weft.js";
 import { WeftRuntimeError } from "../errors.js";
-import { loadAsync } from "../exported_async.js";
 import { whole } from "../exported_files.js";
 import { WeftConnectionLost, WeftHostError } from "./errors.js";
 import { parseExported } from "./file.js";
@@ -118,7 +117,7 @@ export async function place<Arguments extends unknown[] = any[], Result = any>(
       ? "calls are measured at both places"
       : `it was placed with where: "${where}"`;
   const runner = new Runner(
-    where === "host" ? null : ((await loadAsync(model.signature, model.files)) as never),
+    where === "host" ? null : await inPage(model),
     remote && (await onHost(model, remote)),
     reason,
   );
@@ -129,6 +128,11 @@ export async function place<Arguments extends unknown[] = any[], Result = any>(
     reason: { get: () => runner.reason },
     times: { get: () => runner.times },
   }) as never;
+}
+
+async function inPage({ signature, files }: Model): Promise<PageProgram> {
+  const { loadAsync } = await import("../exported_async.js"); // three times the size of the client, for `place` alone
+  return (await loadAsync(signature, files)) as never;
 }
 
 async function onHost({ signature, files }: Model, device: HostDevice): Promise<Call> {

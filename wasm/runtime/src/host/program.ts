@@ -78,8 +78,8 @@ export class HostProgram {
   }
 
   /**
-   * Sends the program and its constants, and has it compiled; nothing waits for the host. `shape` says how arguments and
-   * results are built of arrays, if the file does not.
+   * Sends the program and its constants, and has it compiled; nothing waits for the host. `shape` says how arguments
+   * and results are built of arrays, if the file does not.
    */
   static async open(
     device: HostDevice,

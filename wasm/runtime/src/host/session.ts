@@ -97,7 +97,7 @@ export class Session {
   private garbage: number[] = [];
   private flushing = false;
   private readonly replies = new Map<number, Reply>();
-  private readonly programs = new Map<string, Uint8Array>();
+  private readonly programs = new Set<string>(); // hashes of those that were sent
   private heard = 0; // when the last frame came
   private watch: ReturnType<typeof setInterval> | undefined;
 
@@ -117,7 +117,16 @@ export class Session {
   ): Promise<Session> {
     const session = new Session(url, token, name, WebSocket);
     if (ticket) session.login = { id: ticket.id, secret: fromBase64url(ticket.secret) };
-    await session.connect();
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await session.connect();
+        break;
+      } catch (error) {
+        // a session that ends at this moment may still be given the connection; asked again, the host says why it ended
+        if (!ticket || !(error instanceof WeftConnectionLost) || attempt === 2) throw error;
+        await sleep(PAUSES[attempt]!);
+      }
+    }
     if (ticket) {
       session.ops = session.sent; // what the host has not received is lost with the page that sent it
       session.handles = session.ops * HANDLES; // beyond all that it can have chosen
@@ -179,7 +188,7 @@ export class Session {
   async send(digest: Uint8Array, data: Uint8Array): Promise<void> {
     const key = base64url(digest);
     if (this.programs.has(key)) return;
-    this.programs.set(key, digest);
+    this.programs.add(key);
     const chunk = this.chunk();
     this.operate("Program", { hash: digest, size: data.length, data: data.subarray(0, chunk) });
     for (let at = chunk; at < data.length; at += chunk) {

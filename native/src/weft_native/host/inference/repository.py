@@ -43,6 +43,7 @@ class Repository:
         program is logged, and what its name stood for before stays.
         """
         found, read = {}, []
+        programs = {name: dict(versions) for name, versions in self.programs.items()}
         for name, version, path in self._files():
             try:
                 state = path.stat()
@@ -54,14 +55,14 @@ class Repository:
                 log.error("%s is not served: %s", path, e)
                 continue
             made = Published(name, version, exported, Signature(exported))
-            self.programs.setdefault(name, {})[version] = made
+            programs.setdefault(name, {})[version] = made
             read.append(made)
         for path in self._seen.keys() - found.keys():
             name, version = self._named(path)
-            self.programs.get(name, {}).pop(version, None)
-            if not self.programs.get(name, True):
-                del self.programs[name]
-        self._seen = found
+            programs.get(name, {}).pop(version, None)
+            if not programs.get(name, True):
+                del programs[name]
+        self.programs, self._seen = programs, found  # at once: requests are answered meanwhile
         return read
 
     def find(self, name: str, version: str | None = None) -> Published:

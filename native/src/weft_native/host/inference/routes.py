@@ -68,7 +68,7 @@ class Inference:
         app.cleanup_ctx.append(self._watched)
 
     async def _watched(self, app: web.Application) -> Any:
-        self._scan()
+        self._take(self.repository.scan())
         watching = asyncio.ensure_future(self._watch())
         yield
         watching.cancel()
@@ -78,12 +78,12 @@ class Inference:
         while True:
             await asyncio.sleep(SCAN_SECONDS)
             try:
-                self._scan()
+                self._take(await asyncio.get_running_loop().run_in_executor(self.threads, self.repository.scan))
             except OSError as e:  # what was read before is served on
                 log.error("%s can't be read: %s", self.repository.folder, e)
 
-    def _scan(self) -> None:
-        for program in self.repository.scan():
+    def _take(self, programs: list[Published]) -> None:
+        for program in programs:
             log.info("%s, version %d, is served", program.name, program.version)
             self.batchers[program.name, program.version] = Batcher(program, self.place, self.batch, self.threads)
 
