@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import weft
@@ -110,6 +111,14 @@ def host_here(platform: str = "reference", **limits):
         loop.call_soon_threadsafe(stop.set)
         thread.join(20)
         loop.close()
+
+
+def becomes(true, seconds: float = 20) -> bool:
+    """Whether `true()` holds within so many seconds."""
+    until = time.monotonic() + seconds
+    while not (held := bool(true())) and time.monotonic() < until:
+        time.sleep(0.01)
+    return held
 
 
 def resident(process: int) -> int:

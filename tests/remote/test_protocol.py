@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import weft
-from hosts import TOKEN, host_here, resident, run_host
+from hosts import TOKEN, becomes, host_here, resident, run_host
 from raw import F32, ONES, Raw, program
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -23,7 +23,7 @@ from weft.core.primitive import registry
 from weft.serialization.programs import content_hash, serialize
 from weft_native.host import session as host_session
 from weft_native.host.programs import Executable
-from weft_native.host.values import host_bytes
+from weft_native.host.values import Stored, host_bytes
 from weft_remote import errors
 from weft_remote.codec import MAX_RANK
 from weft_remote import protocol as p
@@ -433,12 +433,30 @@ def test_pages_that_are_allowed(tmp_path):
             assert isinstance(raw.welcome, p.Welcome)
 
 
-def test_short_operations_are_done_at_once_and_in_order():
-    """In the worker's event loop, when nothing is before them; with a long one in between the thread does all."""
+def test_short_operations_are_done_at_once():
+    """In the worker's event loop, when nothing is before them."""
+    with host_here("cpu") as made, Raw(made.url) as raw:
+        compiled(raw)
+        raw.send(p.Ping)
+        raw.until(p.Ready)
+        (session,) = made.sessions.values()
+        for handle in range(100, 110):
+            assert becomes(lambda: session.waiting == 0 and session.queued == session.done)
+            before = session.queued
+            raw.send(p.Put, handle, F32, 0, ONES)
+            assert becomes(lambda: isinstance(v := session.values.get(handle), Stored) and v.array.is_ready())
+            raw.send(p.Fetch, handle)
+            assert raw.until(p.Data).data == ONES
+            raw.send(p.Free, (handle,))
+            raw.send(p.Ping)
+            raw.until(p.Ready)
+            assert session.queued == before
+
+
+def test_short_operations_stay_behind_long_ones():
     with host_here("cpu") as made, Raw(made.url) as raw:
         compiled(raw)
         big = shaped((1 << 16,), "float32")
-        raw.send(p.Put, 2, F32, 0, ONES)
         for k in range(50):
             raw.send(p.Put, 100 + k, F32, 0, ONES)
             if k % 7 == 0:
@@ -450,10 +468,6 @@ def test_short_operations_are_done_at_once_and_in_order():
             while (answer := raw.until(p.Data)).op != fetch:
                 pass
             assert answer.data == ONES
-        raw.send(p.Ping)
-        raw.until(p.Ready)
-        (session,) = made.sessions.values()
-        assert session.waiting == 0 and session.queued == session.done < 60
 
 
 def test_a_program_that_is_always_short_is_called_at_once_unless_values_decide_how_long_it_takes():
