@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 MIB, GIB = 1 << 20, 1 << 30
 
 
-def _limit(default: float, help: str) -> Any:  # a field acts as the number in it
-    return field(default=default, metadata={"help": help})
+def _limit(default: float, help: str, least: float = 1) -> Any:  # a field acts as the number in it
+    return field(default=default, metadata={"help": help, "least": least})
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,10 @@ class Limits:
     program_bytes: int = _limit(16 * MIB, "bytes of one serialized program")
     equations: int = _limit(100_000, "equations of one program, those of a called function counted for each call")
     programs: int = _limit(2_000, "programs that a session sends")
-    seconds: float = _limit(300.0, "seconds that one compilation or computation may take")
+    seconds: float = _limit(300.0, "seconds that one compilation or computation may take", 0.1)
     replies: int = _limit(10_000, "replies that wait for a client to take them")
-    grace: float = _limit(60.0, "seconds for which a session outlives its connection")
-    unattended: float = _limit(1.0, "seconds for which a session goes on computing without its connection")
+    grace: float = _limit(60.0, "seconds for which a session outlives its connection", 0)
+    unattended: float = _limit(1.0, "seconds for which a session goes on computing without its connection", 0)
     sessions: int = _limit(32, "sessions at one time, of all clients together")
     compile_bytes: int = _limit(
         GIB, "bytes that the process of a session may take beside what it holds, for compiling and for copies"
@@ -47,22 +46,3 @@ SHORT_BYTES = 64 << 10  # of an array that is put or read in no time
 RUNNING = 64  # computations that a session may have under way
 INCOMPLETE = 1024  # incomplete uploads of a session
 PROGRAM_WEIGHT = 64  # bytes for each byte of a serialized program once it is read and compiled, approximately
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """An option for each limit."""
-    group = parser.add_argument_group("limits, each of one session")
-    for f in fields(Limits):
-        group.add_argument(
-            "--" + f.name.replace("_", "-"),
-            type=float if f.type == "float" else int,
-            default=f.default,
-            metavar="N",
-            help=f"{f.metadata['help']} (default {f.default:g})"
-            if f.type == "float"
-            else f"{f.metadata['help']} (default {f.default})",
-        )
-
-
-def from_arguments(options: argparse.Namespace) -> Limits:
-    return Limits(**{f.name: getattr(options, f.name) for f in fields(Limits)})

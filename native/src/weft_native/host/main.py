@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import ipaddress
 import logging
 import os
 import pathlib
@@ -17,107 +16,46 @@ from weft.base.config import config
 from weft.base.errors import BackendError
 from weft.runtime.device import get_backend
 
-from . import limits, tokens
+from . import check, settings, tokens
 from .access import Gate
 from .front import Front
 from .inference.device import OwnDevice
 from .inference.routes import Inference
 from .messages import LogFormatter
 from .options import Options
+from .settings import Settings, SettingsError
 from .tls import context
 from .workers import ForkLauncher, Launcher, ThreadLauncher
 
+log = logging.getLogger("weft.host")
 
-def parser() -> argparse.ArgumentParser:
+
+def parser(command: str = "weft-host") -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        "weft-host",
-        description="Runs weft programs of remote clients on this machine's devices.",
+        command,
+        description="Runs weft programs of remote clients on this machine's devices."
+        if command == "weft-host"
+        else "Tries whether a host could start with these settings, and says what it would do. Exit codes: 0, it could;"
+        " 1, something that they name is not as it must be; 2, the settings themselves are wrong.",
         epilog="Clients connect with weft.remote.connect('ws://host:port', token='…'). `weft-host token --help` tells"
-        " how to keep several tokens.",
+        " how to keep several tokens, `weft-host check` tries settings. Each option may stand in the file of --config,"
+        " by its name, and in the environment, as WEFT_HOST_NAME.",
     )
-    made.add_argument(
-        "--host", default="127.0.0.1", help="interface to listen on (default 127.0.0.1, this machine only)"
-    )
-    made.add_argument("--port", type=int, default=8765, help="port to listen on; 0 takes a free one (default 8765)")
-    made.add_argument(
-        "--token",
-        default=os.environ.get("WEFT_HOST_TOKEN"),
-        help="what clients must know (default: the environment variable WEFT_HOST_TOKEN, else one is made and printed)",
-    )
-    made.add_argument(
-        "--tokens",
-        default=os.environ.get("WEFT_HOST_TOKENS"),
-        metavar="FILE",
-        help="a file of tokens, as `weft-host token` keeps it (default: the environment variable WEFT_HOST_TOKENS)",
-    )
-    made.add_argument("--tls-cert", default=None, metavar="FILE", help="speak TLS with this certificate (PEM)")
-    made.add_argument("--tls-key", default=None, metavar="FILE", help="the key of the certificate")
-    made.add_argument(
-        "--guesses",
-        type=int,
-        default=10,
-        metavar="N",
-        help="wrong tokens that one address may send in a minute (default 10); behind a proxy all clients have its"
-        " address",
-    )
-    made.add_argument("--platform", default=None, help="cpu, cuda, tpu or reference (default: the best there is)")
-    made.add_argument(
-        "--allow-remote",
-        action="store_true",
-        help="listen on an interface that other machines reach; with TLS, here or in a proxy before it",
-    )
-    made.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="let pages of this origin connect, such as https://example.org; pages on loopback always may",
-    )
-    made.add_argument(
-        "--workers",
-        default="" if sys.platform == "linux" else "thread",
-        choices=("session", "device", "thread"),
-        help="what computes: a process for each session (default on the CPU), one for all, where only one can have the"
-        " device (default on a GPU or TPU), or a thread of the host (the only one outside Linux, and no isolation)",
-    )
-    made.add_argument(
-        "--no-sandbox",
-        action="store_true",
-        help="let the processes of sessions read files and use the network; for systems without seccomp or Landlock",
-    )
-    made.add_argument(
-        "--serve",
-        default=None,
-        metavar="FOLDER",
-        help="answer HTTP requests for the exported programs of a folder, NAME.weft or NAME/VERSION.weft, by their"
-        " names; /openapi.json describes them",
-    )
-    made.add_argument(
-        "--batch", type=int, default=32, metavar="N", help="requests that one call answers at most (default 32)"
-    )
-    made.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
-    limits.add_arguments(made)
+    settings.add_to(made)
     return made
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _launcher(options: argparse.Namespace, granted: limits.Limits) -> Launcher:
+def launcher(options: Settings) -> Launcher:
     if options.workers == "thread":
         if options.platform is not None:
             config.update("jax_platforms", options.platform)
         source_info.register_exclusion("")  # no line of this process is a user's
         backend, platform = get_backend(options.platform)
-        return ThreadLauncher(list(backend.devices(platform)), granted)
-    return ForkLauncher(Options(options.platform, granted, not options.no_sandbox, options.log_level))
+        return ThreadLauncher(list(backend.devices(platform)), options.limits)
+    return ForkLauncher(Options(options.platform, options.limits, options.sandbox, options.log_level))
 
 
-async def run(options: argparse.Namespace, token: str) -> int:
+async def run(options: Settings, token: str) -> int:
     """Serves until SIGINT or SIGTERM; the exit code."""
     stop = asyncio.Event()
     code = 0
@@ -129,10 +67,8 @@ async def run(options: argparse.Namespace, token: str) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    granted = limits.from_arguments(options)
-    origins = tuple(options.allow_origin)
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
-    front = Front(gate, _launcher(options, granted), options.workers, granted, origins, broken)
+    front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken)
     inference: Inference | None = None
     own = OwnDevice(token)
     if options.serve is not None:
@@ -165,38 +101,26 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["token"]:
         return tokens.main(arguments[1:])
-    options = parser().parse_args(arguments)
+    checking = arguments[:1] == ["check"]
+    given = parser("weft-host check").parse_args(arguments[1:]) if checking else parser().parse_args(arguments)
+    try:
+        loaded = settings.load(given, os.environ)
+        options = loaded.settings
+        wrong = check.contradictions(options)
+        if wrong:
+            raise SettingsError(wrong)
+    except SettingsError as e:
+        for problem in e.problems:
+            print(f"weft-host: {problem}", file=sys.stderr)
+        return 2
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
     logging.getLogger("aiohttp").setLevel(logging.ERROR)  # refused handshakes are logged here, with the reason
-    if not _is_loopback(options.host) and not options.allow_remote:
-        print(
-            f"weft-host: {options.host} is not this machine alone. Anyone who learns the token could run programs here;"
-            " add --allow-remote if that is what you want.",
-            file=sys.stderr,
-        )
-        return 2
-    if options.tokens is not None and not os.path.isfile(options.tokens):
-        print(
-            f"weft-host: --tokens {options.tokens}: there is no such file. Make a token with `weft-host token new NAME"
-            f" --file {options.tokens}`.",
-            file=sys.stderr,
-        )
-        return 2
-    if (options.tls_cert is None) != (options.tls_key is None):
-        print("weft-host: --tls-cert and --tls-key belong together.", file=sys.stderr)
-        return 2
-    if options.serve is not None and not os.path.isdir(options.serve):
-        print(f"weft-host: --serve {options.serve}: there is no such folder.", file=sys.stderr)
-        return 2
-    for name in ("batch", "guesses"):
-        if getattr(options, name) < 1:
-            print(f"weft-host: --{name} is a whole number from 1 on.", file=sys.stderr)
-            return 2
-    if options.token == "":
-        print("weft-host: the token is empty. Leave --token out to have one made.", file=sys.stderr)
-        return 2
+    for name in loaded.unknown:
+        log.warning("the environment variable %s is no setting of weft-host", name)
+    if checking:
+        return check.report(loaded, lambda: launcher(options))
     try:
         code = asyncio.run(run(options, options.token or secrets.token_urlsafe(24)))
     except BackendError as e:

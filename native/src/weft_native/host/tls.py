@@ -11,7 +11,7 @@ from weft.base.annotations import override
 from weft.base.errors import BackendError
 
 
-def context(certificate: pathlib.Path, key: pathlib.Path) -> ssl.SSLContext:
+def context(certificate: str | pathlib.Path, key: str | pathlib.Path | None) -> ssl.SSLContext:
     """What a server speaks with these files. Raises BackendError if they are not a certificate and its key."""
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     made.minimum_version = ssl.TLSVersion.TLSv1_2

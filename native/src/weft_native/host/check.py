@@ -1,0 +1,167 @@
+"""Whether a host could start with given settings: what they say of each other, and what the machine says of them."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import pathlib
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from weft.base.errors import BackendError
+
+from .access import AccessError, TokenFile
+from .inference.repository import Repository
+from .settings import Loaded, Settings
+from .tls import context
+from .workers import Launcher, Pool
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def contradictions(settings: Settings) -> list[str]:
+    """What is wrong with settings whatever the machine is like, and files that they name and are not there."""
+    wrong = []
+    if not is_loopback(settings.host) and not settings.allow_remote:
+        wrong.append(
+            f"{settings.host} is not this machine alone. Anyone who learns the token could run programs here; add"
+            " --allow-remote if that is what you want."
+        )
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        wrong.append("--tls-cert and --tls-key belong together.")
+    if settings.token == "":
+        wrong.append("the token is empty. Leave --token out to have one made.")
+    if settings.tokens is not None and not os.path.isfile(settings.tokens):
+        wrong.append(
+            f"--tokens {settings.tokens}: there is no such file. Make a token with `weft-host token new NAME --file"
+            f" {settings.tokens}`."
+        )
+    if settings.serve is not None and not os.path.isdir(settings.serve):
+        wrong.append(f"--serve {settings.serve}: there is no such folder.")
+    return wrong
+
+
+class Finding(NamedTuple):
+    """One thing that was tried."""
+
+    good: bool
+    text: str
+
+
+def report(loaded: Loaded, launcher: Callable[[], Launcher]) -> int:
+    """Prints where settings come from, what was found, and what the host would do; 0 if it could start, else 1."""
+    settings, good = loaded.settings, True
+    print(f"settings: {loaded.file or 'no file'}")
+    for name, source in loaded.sources.items():
+        value = "(not shown)" if name == "token" else _shown(settings, name)
+        print(f"  {name} = {value}   from {source}")
+    for name in loaded.unknown:
+        print(f"  the environment variable {name} is no setting, and does nothing")
+    for finding in findings(settings, launcher):
+        good &= finding.good
+        print(f"{'ok    ' if finding.good else 'WRONG '} {finding.text}", flush=True)
+    if not good:
+        print("The host could not start so.")
+        return 1
+    for line in plan(settings):
+        print(line)
+    return 0
+
+
+def _shown(settings: Settings, name: str) -> object:
+    field = name.replace("-", "_")
+    found = vars(settings).get(field, vars(settings.limits).get(field))
+    return " ".join(found) if isinstance(found, tuple) else found
+
+
+def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[Finding]:
+    """What the machine says of settings, one by one; the last starts a worker."""
+    if settings.tokens is not None:
+        yield _tokens(pathlib.Path(settings.tokens))
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        try:
+            context(settings.tls_cert, settings.tls_key)
+            yield Finding(True, f"{settings.tls_cert} is a certificate, and {settings.tls_key} its key")
+        except BackendError as e:
+            yield Finding(False, str(e))
+    if settings.serve is not None:
+        yield _programs(pathlib.Path(settings.serve))
+    yield _port(settings.host, settings.port)
+    yield _device(settings, launcher)
+
+
+def _tokens(path: pathlib.Path) -> Finding:
+    try:
+        grants = TokenFile(path).grants()
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (AccessError, OSError) as e:
+        return Finding(False, str(e))
+    good = sum(not g.expired for g in grants.values())
+    others = ", which others than its owner may read: `chmod 600` it" * bool(mode & 0o077)
+    return Finding(True, f"{path} has {good} tokens that are good, and {len(grants) - good} that have expired{others}")
+
+
+def _programs(folder: pathlib.Path) -> Finding:
+    repository = Repository(folder)
+    try:
+        repository.scan()  # logs which files are no programs
+    except OSError as e:
+        return Finding(False, f"{folder} can't be read: {e.strerror or e}.")
+    names = ", ".join(f"{p.name} {p.version}" for p in repository.all())
+    return Finding(True, f"{folder} publishes {names or 'no program yet'}")
+
+
+def _port(host: str, port: int) -> Finding:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the host does
+            tried.bind(address)
+    except OSError as e:
+        return Finding(False, f"can't listen on {host}:{port}: {e.strerror or e}. Is a host running already?")
+    return Finding(True, f"{host}:{port} is free" if port else f"{host} has free ports")
+
+
+def _device(settings: Settings, launcher: Callable[[], Launcher]) -> Finding:
+    """Starts a worker, enclosed as those of sessions are."""
+
+    async def start() -> tuple[str, ...]:
+        pool = Pool(launcher(), settings.workers, lambda *_: None, lambda *_: None, lambda: None)
+        try:
+            await pool.start()
+            return pool.devices
+        finally:
+            await pool.stop()
+
+    try:
+        found = asyncio.run(start())
+    except BackendError as e:
+        return Finding(False, f"no worker can be started: {e}")
+    count = len(found) // 2
+    return Finding(
+        True, f"a worker has started, with {count} device{'s' * (count != 1)}: {found[0]} {found[1]}".rstrip()
+    )
+
+
+def plan(settings: Settings) -> Iterator[str]:
+    """What a host does with these settings, in sentences."""
+    secure = settings.tls_cert is not None
+    yield f"The host would listen on {'wss' if secure else 'ws'}://{settings.host}:{settings.port},"
+    ways = [f"the tokens of {settings.tokens}"] if settings.tokens is not None else []
+    if settings.token is not None or settings.tokens is None:
+        ways.append("one token" if settings.token is not None else "a token that it makes and prints")
+    origins = "".join(f", of {origin}" for origin in settings.allow_origin)
+    yield f"  let in who has {' or '.join(ways)}, and pages on loopback{origins},"
+    limits = settings.limits
+    enclosed = "" if settings.sandbox and settings.workers != "thread" else ", not enclosed"
+    yield f"  have {limits.sessions} sessions at most, each of {limits.session_bytes} bytes{enclosed}."
+    if settings.serve is not None:
+        yield f"It would answer requests for the programs in {settings.serve}, {settings.batch} in one call at most."
