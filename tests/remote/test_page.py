@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve
 from weft_remote import backend as remote
 from weft_remote import errors
+from weft_remote import offload as remote_offload
 from weft_remote.session import LOG
 
 
@@ -169,6 +170,25 @@ def test_without_jspi_reading_says_what_to_write(page, host):
         np.asarray(y)
     page.loop.run_until_complete(remote.prefetch_async(y))
     assert np.asarray(y).tolist() == [2, 2, 2]
+    session.close()
+
+
+def test_without_jspi_nothing_is_offloaded_unless_it_is_placed(page, host):
+    """Where a program can't wait, it can't measure."""
+    session = opened(page, host.url)
+    page.suspends = False
+    x = np.ones(3, np.float32)
+    f = remote_offload(lambda x: x + 1, to=session)
+    assert np.asarray(f(x)).tolist() == [2, 2, 2]
+    assert f.where == "here" and "can't wait for a host" in f.reason and "can't wait" in str(f.explain(x))
+    there = remote_offload(lambda x: x + 1, to=session, where="there")
+    y = there(x)
+    page.loop.run_until_complete(remote.prefetch_async(y))
+    assert np.asarray(y).tolist() == [2, 2, 2] and there.where == "there"
+    page.suspends = True
+    for _ in range(8):
+        assert np.asarray(f(x)).tolist() == [2, 2, 2]
+    assert f.reason.startswith("a call takes")
     session.close()
 
 

@@ -8,10 +8,11 @@ from .backend import connect as connect
 from .backend import connect_async as connect_async
 from .backend import prefetch as prefetch
 from .backend import prefetch_async as prefetch_async
+from .offloading import offload as offload
 from .session import Session as Session
 
 __version__ = "0.1.0"
-__all__ = ["connect", "connect_async", "prefetch", "prefetch_async", "Session"]
+__all__ = ["connect", "connect_async", "offload", "prefetch", "prefetch_async", "Session"]
 
 # Frames of this package are hidden: errors name the user's line.
 _source_info.register_exclusion(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)

@@ -18,6 +18,7 @@ from weft.base.avals import ShapedArray, array_type
 from weft.base.config import config, default_device
 from weft.core.jaxpr import Jaxpr, JaxprEqn
 from weft.core.memo import Memo
+from weft.serialization.binary import DeserializationError
 from weft.serialization.programs import content_hash, serialize
 from weft.core.trace import get_aval
 from weft.base.errors import BackendError
@@ -62,6 +63,7 @@ class RemoteDevice:
     def __init__(self, backend: "RemoteBackend", session: Session, index: int, id: int, platform: str, kind: str):
         self.backend, self.session, self.index, self.id = backend, session, index, id
         self.host_platform, self.device_kind = platform, kind
+        self.line: Any = None  # its `Line`, once something is offloaded to it
 
     @override
     def __repr__(self) -> str:
@@ -81,11 +83,14 @@ def _facts(device: RemoteDevice) -> list[tuple[str, str]]:
 class Handle:
     """The handle of an array on a host."""
 
-    __slots__ = ("session", "number", "ready")
+    __slots__ = ("session", "number", "ready", "fetched", "rescue")
 
     def __init__(self, session: Session, number: int):
         self.session, self.number = session, number
         self.ready: Reply | None = None
+        self.fetched = False
+        # gives the bytes if the host can't, for this reason
+        self.rescue: Callable[[Exception], memoryview] | None = None
 
 
 class RemoteBackend:
@@ -132,10 +137,21 @@ class RemoteBackend:
         return array
 
     def read(self, handle: Handle, nbytes: int) -> memoryview:
-        return self.taken(fetch(handle), handle, nbytes)
+        return self.taken(lambda: fetch(handle), handle, nbytes)
 
-    def taken(self, reply: Reply, handle: Handle, nbytes: int) -> memoryview:
+    def taken(self, asked: Callable[[], Reply], handle: Handle, nbytes: int) -> memoryview:
         """The bytes of a fetch, read-only."""
+        handle.fetched = True
+        try:
+            data = self._taken(asked(), handle, nbytes)
+        except (BackendError, DeserializationError) as e:
+            if handle.rescue is None:
+                raise
+            data = handle.rescue(e)
+        handle.rescue = None
+        return data
+
+    def _taken(self, reply: Reply, handle: Handle, nbytes: int) -> memoryview:
         data = handle.session.wait(reply)
         if not isinstance(data, bytearray):
             raise ProtocolError(f"{handle.session.url} answers no bytes where an array is asked for.")
@@ -147,7 +163,12 @@ class RemoteBackend:
         handle.session.release(handle.number)
 
     def wait(self, handle: Handle) -> None:
-        handle.session.wait(self.ask(handle))
+        try:
+            handle.session.wait(self.ask(handle))
+        except (BackendError, DeserializationError) as e:
+            if handle.rescue is None:
+                raise
+            handle.rescue(e)
 
     def is_ready(self, handle: Handle) -> bool:
         return self.ask(handle).done
@@ -276,12 +297,13 @@ def _reporter(callbacks: Sequence[JaxprEqn]) -> Reporter | None:
 
 def _call(callback: HostFunction, avals: Sequence[ShapedArray], data: Sequence[memoryview]) -> None:
     """Calls a function with arrays of this process, where it computes too: the host still runs the program."""
-    device = _device_here()
+    device = device_here()
     with default_device(device):
         call_host(callback, [from_bytes(d, a.shape, a.dtype) for d, a in zip(data, avals)], avals, device)
 
 
-def _device_here() -> Device:
+def device_here() -> Device:
+    """The best device of this process that can hold an array."""
     reasons = []
     for platform in ("cpu", "wasm", "reference"):
         try:
@@ -398,11 +420,17 @@ def _carrier(timeout: float) -> Callable[[Session], Transport]:
 
 
 def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Reply]]:
+    """The requests for the arrays of hosts that are there."""
     return [
         (x, fetch(x.handle))
         for x in arrays
-        if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None
+        if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None and _may_be_asked(x.handle)
     ]
+
+
+def _may_be_asked(handle: Handle) -> bool:
+    """Whether a request is of use, if only to raise why not: what can be computed here is, once it is read."""
+    return handle.session.failure is None or handle.rescue is None
 
 
 def prefetch(*arrays: object) -> None:
@@ -447,4 +475,4 @@ async def prefetch_async(*arrays: object) -> None:
 
 
 def _keep(x: BufferArray, reply: Reply) -> None:
-    x._cache = from_bytes(x.device_.backend.taken(reply, x.handle, x.nbytes), x.aval.shape, x.aval.dtype)
+    x._cache = from_bytes(x.device_.backend.taken(lambda: reply, x.handle, x.nbytes), x.aval.shape, x.aval.dtype)

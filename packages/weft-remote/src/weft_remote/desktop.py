@@ -184,6 +184,10 @@ class ThreadTransport(Transport):
         await asyncio.to_thread(self.wait, done)
 
     @override
+    def can_wait(self) -> bool:
+        return True
+
+    @override
     def look(self) -> None:
         """Python itself is interrupted."""
 

@@ -210,6 +210,10 @@ class PageTransport(Transport):
         return True
 
     @override
+    def can_wait(self) -> bool:
+        return bool(can_run_sync())
+
+    @override
     def look(self) -> None:
         if stopped():
             pyodide_js.checkInterrupt()

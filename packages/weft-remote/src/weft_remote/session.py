@@ -71,6 +71,9 @@ class Transport(Protocol):
     async def until(self, done: Callable[[], bool]) -> None:
         """The same for programs that await."""
 
+    def can_wait(self) -> bool:
+        """Whether `wait` may be called now."""
+
     def look(self) -> None:
         """Raises KeyboardInterrupt if the program must stop."""
 
