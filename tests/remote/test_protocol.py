@@ -21,7 +21,7 @@ from weft.serialization.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import registry
 from weft.serialization.programs import content_hash, serialize
-from weft_native.host import session as host_session
+from weft_native.host import performer as host_performer
 from weft_native.host.programs import Executable
 from weft_native.host.values import Stored, host_bytes
 from weft_remote import errors
@@ -212,12 +212,13 @@ def test_what_is_cancelled_before_it_begins_fails_and_the_rest_is_done():
         raw.send(p.Ping)
         raw.until(p.Ready)
         (session,) = made.sessions.values()
-        session._is_short = lambda message: False  # its thread performs all
-        begin, going_on = threading.Event(), session._do_begin
-        session._do_begin = lambda: (begin.wait(20), going_on())[1]
+        performer = session.performer
+        performer._is_short = lambda message: False  # its thread performs all
+        begin, going_on = threading.Event(), performer.begin
+        performer.begin = lambda: (begin.wait(20), going_on())[1]
         ping, fetch, wait = raw.send(p.Ping), raw.send(p.Fetch, 1), raw.send(p.Wait, 1)
         put = raw.send(p.Put, 2, F32, 0, ONES)
-        raw.frame(p.encode(p.Cancel(99), p.Beat()))
+        raw.frame(p.encode(p.Cancel(put), p.Beat()))
         assert isinstance(raw.until(p.Beat), p.Beat)
         assert session.cancelled == put
         begin.set()
@@ -237,8 +238,8 @@ def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
         assert go.wait(20)
         return host_bytes(array)
 
-    monkeypatch.setattr(host_session, "host_bytes", read)
-    monkeypatch.setattr(host_session, "SHORT_BYTES", -1)  # the shortest are read at once
+    monkeypatch.setattr(host_performer, "host_bytes", read)
+    monkeypatch.setattr(host_performer, "SHORT_BYTES", -1)  # the shortest are read at once
     with host_here() as here, Raw(here.url) as raw:
         for n in (1, 2, 3):
             raw.send(p.Put, n, shaped((n,), "float32"), 0, bytes(4 * n))
@@ -440,17 +441,18 @@ def test_short_operations_are_done_at_once():
         raw.send(p.Ping)
         raw.until(p.Ready)
         (session,) = made.sessions.values()
+        performer = session.performer
         for handle in range(100, 110):
-            assert becomes(lambda: session.waiting == 0 and session.queued == session.done)
-            before = session.queued
+            assert becomes(lambda: not performer.waiting and performer.queued == performer.done)
+            before = performer.queued
             raw.send(p.Put, handle, F32, 0, ONES)
-            assert becomes(lambda: isinstance(v := session.values.get(handle), Stored) and v.array.is_ready())
+            assert becomes(lambda: isinstance(v := performer.store.values.get(handle), Stored) and v.array.is_ready())
             raw.send(p.Fetch, handle)
             assert raw.until(p.Data).data == ONES
             raw.send(p.Free, (handle,))
             raw.send(p.Ping)
             raw.until(p.Ready)
-            assert session.queued == before
+            assert performer.queued == before
 
 
 def test_short_operations_stay_behind_long_ones():

@@ -51,6 +51,23 @@ class Granted(Message):
     limit: int
 
 
+@message(_control, 4)
+class Save(Message):
+    """A session goes on in another process: what is left of it goes into the file that comes along."""
+
+    session: str
+
+
+@message(_control, 5)
+class Restore(Message):
+    """A session goes on here, from what the file holds that comes along. The right to use `granted` bytes comes too."""
+
+    session: str
+    secret: bytes
+    name: str
+    granted: int
+
+
 # from a worker to the front -------------------------------------------------------------------------------------------
 
 
@@ -99,6 +116,13 @@ class Returned(Message):
     """The worker gives back the right to use bytes."""
 
     bytes: int
+
+
+@message(_control, 22)
+class Move(Message):
+    """A session needs another process: what its client has stopped does not end in this one."""
+
+    session: str
 
 
 # between the front and the process that starts workers ----------------------------------------------------------------

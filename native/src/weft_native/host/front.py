@@ -14,8 +14,9 @@ import secrets
 import signal
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -31,7 +32,7 @@ from weft_remote.errors import (
 )
 
 from .access import SESSIONS, AccessError, Gate, Grant
-from .control import Alive, Attach, Ended, Finish, Granted, Need, Returned
+from .control import Alive, Attach, Channel, Ended, Finish, Granted, Move, Need, Restore, Returned, Save
 from .limits import MIB, Limits
 from .tls import Carrier
 from .worker import STUCK, unattended
@@ -43,7 +44,7 @@ WATCH_SECONDS, STOP_SECONDS, TAKE_SECONDS = 0.25, 1.0, 20.0
 LOGIN_SECONDS = 10.0  # in which a connection must have logged in
 SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
-EXIT_SECONDS = 3.0  # in which a worker's process must end after its last session
+MOVE_SECONDS = 60.0  # in which it must have handed its session to another one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
 POLICY_VIOLATION = 1008
 NAME = 40  # characters of a client's name in the log
@@ -61,6 +62,7 @@ class Record:
     end: p.End | None = None
     ended_at: float = 0.0
     told: bool = False  # that it must end
+    moves: bool = False  # to another worker
 
 
 class _Handed(web.WebSocketResponse):
@@ -103,6 +105,7 @@ class Front:
         self.numbers = 0
         self.runner: web.AppRunner | None = None
         self.watching: asyncio.Task[None] | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Starts workers, then serves; where it listens."""
@@ -274,6 +277,8 @@ class Front:
                 self._kill(peer, unattended(self.limits))
         elif isinstance(message, Ended) and message.session in peer.sessions:
             self._end(peer, message.session, p.End(message.error[:100], message.message))
+        elif isinstance(message, Move) and message.session in peer.sessions:
+            self._run(self._move(peer, message.session))
         elif isinstance(message, Need):
             self._grant(peer, message.bytes)
         elif isinstance(message, Returned):
@@ -285,6 +290,40 @@ class Front:
         given = min(size + min(STEP, self.limits.total_bytes // 64), free) if size <= free else 0
         peer.granted += given
         peer.send(Granted(given, used, self.limits.total_bytes))
+
+    async def _move(self, peer: Peer, id: str) -> None:
+        """Has a session go on in another worker; its client comes back for it."""
+        record = self.records[id]
+        if record.moves:
+            return
+        record.moves = True
+        try:
+            other = await self.pool.take(id, TAKE_SECONDS)
+        except TimeoutError:
+            log.warning("session %s can't leave its process, since no other one is there", record.name)
+            return
+        finally:
+            record.moves = False
+        if record.end is not None or id not in peer.sessions:  # it has ended meanwhile
+            self._end(other, id, p.End("", ""))
+            self.pool.kill(other)
+            return
+        log.info("session %s goes on in process %d", record.name, other.pid)
+        record.peer, granted = other, peer.granted
+        other.granted, peer.granted = other.granted + granted, 0
+        mine, its = Channel.pair()
+        peer.send(Save(id), mine.socket.fileno())
+        other.send(Restore(id, record.secret, record.name, granted), its.socket.fileno())
+        mine.close()
+        its.close()
+        peer.sessions.discard(id)
+        peer.finished_at, peer.patience = time.monotonic(), MOVE_SECONDS
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs something in the loop, which holds its tasks weakly."""
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     def _end(self, peer: Peer, id: str, end: p.End) -> None:
         """A session has ended; why is remembered for its client."""
@@ -347,7 +386,7 @@ class Front:
                             f" process gave no sign for {silent:.1f} s."
                         ),
                     )
-                elif peer.finished_at is not None and now - peer.finished_at > EXIT_SECONDS and not peer.killed:
+                elif peer.finished_at is not None and now - peer.finished_at > peer.patience and not peer.killed:
                     self.pool.kill(peer)
             for id, record in list(self.records.items()):
                 if record.end is None and not self._holds(record.grant) and not record.told:

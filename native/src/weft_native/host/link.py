@@ -186,6 +186,11 @@ class Link(asyncio.Protocol):
         self.transport.resume_reading()
         self.loop.call_later(PARTING, self.transport.abort)
 
+    def abort(self) -> None:
+        """Ends the connection without a word: the client will ask again."""
+        self.parting = True
+        self.transport.abort()
+
     def watch(self, now: float) -> None:
         """Asks a silent client whether it is there, and gives up one that does not answer or does not read."""
         if self.lost or self.parting:

@@ -16,6 +16,7 @@ from weft.core.jaxpr import ClosedJaxpr, Jaxpr, map_jaxprs, subjaxprs
 from weft.effects.callback import HostFunction, debug_callback_p
 from weft.primitives.inspection import debug_report_p
 from weft_remote import protocol as p
+from weft_remote.errors import ProtocolError
 
 from .memory import Charge, Tally
 from .values import Answer, host_bytes
@@ -105,6 +106,15 @@ class Reports:
         with self.changed:
             self.size -= freed
             self.changed.notify_all()
+
+    def restore(self, report: p.Message) -> None:
+        """A report that was not confirmed when its session came here."""
+        if not isinstance(report, p.Report):
+            raise ProtocolError(f"{type(report).__name__} is no report.")
+        size = len(report.data) + WEIGHT
+        charge = Charge(self.session.reply_bytes, self.session.memory, size, "a report")
+        self.unconfirmed[report.number] = Answer(report, charge)
+        self.size += size
 
     def again(self) -> None:
         """Sends all that is not confirmed, on a new connection."""

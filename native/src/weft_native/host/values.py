@@ -20,10 +20,11 @@ M = TypeVar("M", bound=p.Message)
 class Stored:
     """An array, for as long as a handle or an unread reply needs it."""
 
-    __slots__ = ("array", "aval", "device", "charge", "reads")
+    __slots__ = ("array", "aval", "device", "index", "charge", "reads")
 
-    def __init__(self, array: Any, aval: ShapedArray, device: Device, charge: Charge):
+    def __init__(self, array: Any, aval: ShapedArray, device: Device, index: int, charge: Charge):
         self.array, self.aval, self.device, self.charge = array, aval, device, charge
+        self.index = index  # of the device among the session's
         self.reads = 0  # fetches that have not read it yet
 
 
@@ -61,7 +62,7 @@ class Transfer:
 
     __slots__ = ("stored", "data", "charge", "sent", "credited")
 
-    def __init__(self, stored: Stored, data: memoryview, charge: Charge):
+    def __init__(self, stored: Stored | None, data: memoryview, charge: Charge):
         self.stored, self.data, self.charge, self.sent, self.credited = stored, data, charge, 0, 0
 
 

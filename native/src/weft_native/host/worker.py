@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable
-from typing import ParamSpec
+from collections.abc import Callable, Coroutine
+from typing import Any, BinaryIO, ParamSpec
 
 from weft.base.annotations import override
 from weft.runtime.backend import Device
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError
 
-from .control import Alive, Attach, Channel, Closed, Ended, Finish, Granted, Need, Returned, Said, Up
+from . import state
+from .control import (
+    Alive,
+    Attach,
+    Channel,
+    Closed,
+    Ended,
+    Finish,
+    Granted,
+    Move,
+    Need,
+    Restore,
+    Returned,
+    Said,
+    Save,
+    Up,
+)
 from .limits import MIB, Limits
 from .link import Link
 from .memory import Tally, of_host
@@ -25,6 +42,7 @@ from .session import HostSession
 
 WATCH_SECONDS = 0.25
 SPARE = 16 * MIB  # bytes that a worker may use and does not, above which it gives them back
+PARK_SECONDS = 5.0  # in which a short operation is done before its session moves
 STUCK_SECONDS = 10.0  # for which a session may compute after its end in a process that others share
 STUCK = 3  # the exit code then
 P = ParamSpec("P")
@@ -54,7 +72,8 @@ class Worker:
         self.programs = Programs(limits)
         self.memory = Share(self) if memory is None else memory
         self.sessions: dict[str, HostSession] = {}
-        self.opening: set[asyncio.Task[None]] = set()  # a loop holds its tasks weakly
+        self.opening: set[asyncio.Task[None]] = set()
+        self.restoring: dict[str, list[tuple[Attach, socket.socket]]] = {}  # connections that wait for their session
         self.abandoned: list[tuple[HostSession, float]] = []  # ended, but still computing: threads can't be stopped
         self.sending = threading.Lock()
         self.answers: list[Granted] = []
@@ -78,7 +97,7 @@ class Worker:
 
     # the front --------------------------------------------------------------------------------------------------------
 
-    def send(self, message: Alive | Ended | Need | Returned | Said | Up) -> None:
+    def send(self, message: Alive | Ended | Move | Need | Returned | Said | Up) -> None:
         """From any thread. What can't be said any more is not said."""
         with self.sending:
             try:
@@ -93,6 +112,10 @@ class Worker:
                     if isinstance(message, Attach):
                         connection = socket.socket(fileno=self.channel.descriptors.pop(0))
                         self._call(self._attach, message, connection)
+                    elif isinstance(message, Save):
+                        self._call(self._save, message, open(self.channel.descriptors.pop(0), "wb"))
+                    elif isinstance(message, Restore):
+                        self._call(self._restore, message, open(self.channel.descriptors.pop(0), "rb"))
                     elif isinstance(message, Finish):
                         self._call(self._finish, message)
                     elif isinstance(message, Granted):
@@ -122,26 +145,32 @@ class Worker:
     # the event loop ---------------------------------------------------------------------------------------------------
 
     def _attach(self, message: Attach, connection: socket.socket) -> None:
+        if message.session in self.restoring:
+            self.restoring[message.session].append((message, connection))
+            return
         connection.setblocking(False)
         session = self.sessions.get(message.session)
         if session is None and not message.fresh:  # it has just ended; the front knows why when its client asks again
             connection.close()
             return
         if session is None:
-            session = HostSession(
-                self.programs,
-                self.devices,
-                self.limits,
-                self.memory,
-                message.name,
-                self._forget,
-                message.session,
-                message.secret,
-            )
-            self.sessions[message.session] = session
-        task = self.loop.create_task(self._connect(Link(session, self.limits, self.loop), connection))
-        self.opening.add(task)
-        task.add_done_callback(self.opening.discard)
+            session = self._session(message)
+        self._keep(self._connect(Link(session, self.limits, self.loop), connection))
+
+    def _session(self, message: Attach | Restore) -> HostSession:
+        made = HostSession(
+            self.programs,
+            self.devices,
+            self.limits,
+            self.memory,
+            message.name,
+            self._forget,
+            message.session,
+            message.secret,
+            self.move,
+        )
+        self.sessions[message.session] = made
+        return made
 
     async def _connect(self, link: Link, connection: socket.socket) -> None:
         try:
@@ -154,6 +183,59 @@ class Worker:
         session = self.sessions.get(message.session)
         if session is not None:
             session.close(p.End(message.error, message.message))
+
+    # sessions that move -----------------------------------------------------------------------------------------------
+
+    @property
+    def move(self) -> Callable[[HostSession], None] | None:
+        """Asks for another process for a session, where it has one for itself."""
+        return None
+
+    def _save(self, message: Save, file: BinaryIO) -> None:
+        session = self.sessions.get(message.session)
+        if session is None:  # it has just ended
+            file.close()
+            return
+        session.leave()
+        self._keep(self._saved(session, file))
+
+    async def _saved(self, session: HostSession, file: BinaryIO) -> None:
+        def run() -> None:
+            with contextlib.suppress(OSError), file:  # if nobody reads it, the client is told that the session is lost
+                session.performer.park(PARK_SECONDS)
+                state.write(state.save(session), file)
+
+        await asyncio.to_thread(run)
+        self.sessions.pop(session.id, None)
+        self.done()
+
+    def _restore(self, message: Restore, file: BinaryIO) -> None:
+        if isinstance(self.memory, Share):
+            self.memory.give(-message.granted)
+        self.restoring[message.session] = []
+        self._keep(self._restored(self._session(message), file))
+
+    async def _restored(self, session: HostSession, file: BinaryIO) -> None:
+        def run() -> None:
+            with file:
+                state.restore(session, state.read(file))
+
+        try:
+            await asyncio.to_thread(run)
+        except Exception as e:
+            log.exception("session %s", session.name)
+            why = "the session could not go on in another process; its arrays are gone. Connect again."
+            session.close(p.End("ConnectionLost", f"{why} ({type(e).__name__})"))
+        session.left_at = time.monotonic()
+        session.performer.start()
+        for message, connection in self.restoring.pop(session.id):
+            self._attach(message, connection)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs something in the loop, which holds its tasks weakly."""
+        task = self.loop.create_task(work)
+        self.opening.add(task)
+        task.add_done_callback(self.opening.discard)
 
     def _forget(self, session: HostSession) -> None:
         """A session has ended, or its client has left after that."""
@@ -179,7 +261,9 @@ class Worker:
                 elif session.end is None and running and away > self.limits.unattended:
                     session.fail(unattended(self.limits))
                 self.send(Alive(session.id, int(running * 1000), int(away * 1000)))
-            self.abandoned = [(s, at) for s, at in self.abandoned if s.thread is not None and s.thread.is_alive()]
+            self.abandoned = [
+                (s, at) for s, at in self.abandoned if (t := s.performer.thread) is not None and t.is_alive()
+            ]
             for _, at in self.abandoned:
                 self.stuck(now - at)
             if isinstance(self.memory, Share):
@@ -257,6 +341,11 @@ class ForkedWorker(Worker):
     def stuck(self, seconds: float) -> None:
         if not self.alone and seconds > STUCK_SECONDS:  # its device is lost for all until the process ends
             os._exit(STUCK)
+
+    @property
+    @override
+    def move(self) -> Callable[[HostSession], None] | None:
+        return (lambda session: self.send(Move(session.id))) if self.alone else None
 
     def _done(self) -> None:
         if self.alone:  # computations end with the process; nothing else can stop them

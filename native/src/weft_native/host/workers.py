@@ -27,6 +27,7 @@ from .options import Options
 log = logging.getLogger("weft.host")
 SPARES = 2  # workers that wait for a session
 START_SECONDS = 60.0  # in which the first worker must be there
+EXIT_SECONDS = 3.0  # in which a worker's process must end after its last session
 PAUSE_SECONDS = 1.0  # after a worker that did not come up
 
 
@@ -47,6 +48,7 @@ class Peer:
         self.granted = 0  # bytes that its sessions may use
         self.up = self.killed = False
         self.finished_at: float | None = None  # when its last session ended
+        self.patience = EXIT_SECONDS  # in which its process must end after that
 
     def send(self, message: Message, descriptor: int | None = None) -> bool:
         """Whether it could be said: not to a worker that has ended, or does not listen."""

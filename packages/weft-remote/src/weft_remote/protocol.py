@@ -134,7 +134,9 @@ class Beat(Message):
 
 @message(LANGUAGE, 9)
 class Cancel(Message):
-    """The client does not need the results of the operations up to this one: those that have not begun fail."""
+    """The client does not need the results of the operations up to this one: those that have not begun fail, and those
+    that are under way are stopped where the host can do so.
+    """
 
     through: int
 

@@ -126,6 +126,7 @@ class Session:
         self._ops = 0
         self._log: deque[tuple[int, bytes]] = deque()  # operations that the host has not confirmed
         self._log_bytes = 0
+        self._cancelled = 0  # the last operation whose result nobody wants
         self._sent = 0  # the last operation that this connection has carried
         self._control: deque[bytes] = deque()
         self._garbage: deque[int] = deque()
@@ -285,8 +286,8 @@ class Session:
             return message is not None
 
     def cancel(self) -> None:
-        """Drops all pending operations: the host drops the computations that it has not begun (one that runs on its
-        device runs to its end), and no reply is awaited any more.
+        """Drops all pending operations: the host drops what it has not begun and stops what it computes or compiles,
+        and no reply is awaited any more. (One process for all sessions, as on a GPU, computes to the end.)
         """
         with self._lock:
             stopped = "this result is not awaited any more: the program was stopped."
@@ -296,7 +297,8 @@ class Session:
                 reply.done = True
             self._replies.clear()
             self._reports.cancel(self._ops)
-            self._control.append(p.encode(p.Cancel(self._ops)))
+            self._cancelled = self._ops
+            self._control.append(p.encode(p.Cancel(self._cancelled)))
         self.transport.wake()
 
     async def wait_async(self, reply: Reply) -> None:
@@ -395,6 +397,8 @@ class Session:
             self._reports.confirmed = 0  # the host sends again what it has not heard of
             if self.closed:
                 self._control.append(p.encode(p.Bye()))
+            elif self._cancelled > 0:  # the host may not have heard of it
+                self._control.append(p.encode(p.Cancel(self._cancelled)))
             for reply in self._replies.values():  # the host sends replies again from their beginning
                 reply.data, reply.credited = bytearray(), 0
             self.stats.connections += 1

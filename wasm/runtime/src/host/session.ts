@@ -89,6 +89,7 @@ export class Session {
   private login: { id: string; secret: Uint8Array } | null = null; // of the session, once there is one
   private socket: WebSocketLike | null = null;
   private ops = 0;
+  private cancelled = 0; // the last operation whose result nobody wants
   private handles = 0;
   private log: { op: number; data: Uint8Array }[] = []; // operations that the host has not confirmed
   private logged = 0; // their bytes
@@ -207,12 +208,14 @@ export class Session {
     this.garbage.push(handle);
   }
 
-  /** Drops all that is pending: what has not begun on the host does not begin, and whoever waits gets an error. */
+  /** Drops all that is pending: the host stops what it computes, begins with nothing else of it, and whoever waits gets
+      an error. */
   cancel(): void {
     const stopped = new WeftHostError("Cancelled", "this result is not awaited any more: the work was cancelled");
     for (const reply of this.replies.values()) reply.reject(stopped);
     this.replies.clear();
-    this.say("Cancel", { through: this.ops });
+    this.cancelled = this.ops;
+    this.say("Cancel", { through: this.cancelled });
   }
 
   close(): void {
@@ -401,6 +404,7 @@ export class Session {
     this.confirm(first.received);
     this.sent = first.received;
     this.control = [];
+    if (this.cancelled) this.say("Cancel", { through: this.cancelled }); // the host may not have heard of it
     for (const reply of this.replies.values()) reply.restart(); // the host sends replies again from their beginning
     rest.forEach((message) => this.handle(message));
     this.flush();

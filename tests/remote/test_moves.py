@@ -1,0 +1,340 @@
+"""What a client stops ends with the process that computes it, and its session goes on in another one: nothing that was
+there before is lost, and what was asked for afterwards is done.
+"""
+
+import asyncio
+import contextlib
+import io
+import itertools
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import weft
+import weft.numpy as jnp
+from hosts import becomes, run_host
+from platforms import need
+from raw import F32, ONES, Raw
+from weft import lax
+from weft.base.avals import shaped
+from weft.serialization.binary import DeserializationError
+from weft.serialization.programs import content_hash, serialize
+from weft.transforms.portable import portable
+from weft_native.host import state
+from weft_native.host.limits import Limits
+from weft_native.host.memory import of_host
+from weft_native.host.programs import Programs
+from weft_native.host.session import HostSession
+from weft_remote import errors
+from weft_remote import protocol as p
+from weft_remote.errors import LimitError, ProtocolError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes for sessions are Linux's")
+MIB = 1 << 20
+LONG = shaped((3 * MIB // 4 + 5,), "float32")  # comes and goes in several messages
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A host with a process for each session."""
+    need("cpu")
+    with run_host(tmp_path_factory.mktemp("moves"), "--platform", "cpu", "--log-level", "info") as host:
+        yield host
+
+
+def forever(x):
+    return lax.while_loop(lambda v: v[0] > -1, lambda v: jnp.sin(v) ** 2 + 1, x)
+
+
+def compiled(raw, handle: int, fun, *avals, donated=()) -> int:
+    data = serialize(portable(weft.make_jaxpr(fun)(*avals).jaxpr)[0])
+    digest = content_hash(data)
+    raw.send(p.Program, digest, len(data), data)
+    return raw.send(p.Compile, handle, digest, 0, "f", donated or (False,) * len(avals))
+
+
+def processes(host) -> list[int]:
+    return [int(pid) for pid in re.findall(r"goes on in process (\d+)", host.log.read_text())]
+
+
+def computes(host, seconds: float = 0.1) -> None:
+    """Returns when the process of the newest session has computed for so long."""
+    pid = re.findall(r"(?:begins|goes on) in process (\d+)", host.log.read_text())[-1]
+
+    def ticks() -> int:
+        with open(f"/proc/{pid}/stat") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[11])
+
+    before = ticks()
+    assert becomes(lambda: ticks() >= before + 100 * seconds)
+
+
+def lives(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@contextlib.contextmanager
+def interrupted(host):
+    """The main thread gets Ctrl-C when the newest session computes."""
+
+    def run() -> None:
+        computes(host, 0.5)  # longer than it takes to compile
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    thread.join(20)
+
+
+def moved(raw, count: int = 1) -> Raw:
+    """The connection of a session after it has moved."""
+    while (message := raw.receive()) is not None:
+        assert not isinstance(message, p.End), message
+    again = Raw(raw.url, session=raw.welcome)
+    assert isinstance(again.welcome, p.Welcome), again.welcome
+    again.ops = raw.ops
+    return again
+
+
+def test_ctrl_c_ends_a_computation_and_keeps_the_session(many):
+    with many.connect(name="stopped") as session:
+        device = session.devices()[0]
+        x = weft.device_put(np.arange(1 << 20, dtype=np.float32), device)
+        double = weft.jit(lambda v: v * 2, device=device)
+        y = double(x)
+        before = len(processes(many))
+        with interrupted(many):
+            np.asarray(weft.jit(forever, device=device)(x))
+        np.testing.assert_array_equal(double(y), np.arange(1 << 20) * 4.0)
+        np.testing.assert_array_equal(x, np.arange(1 << 20))
+        assert len(processes(many)) == before + 1 and session.stats.connections == 2
+        with interrupted(many):
+            np.asarray(weft.jit(forever, device=device)(y))
+        np.testing.assert_array_equal(double(x), y)
+        (first, second) = processes(many)[before:]
+        assert becomes(lambda: not lives(first)) and lives(second)
+    assert becomes(lambda: not lives(second))
+
+
+def test_a_compilation_that_is_stopped_does_not_delay_what_follows(many):
+    def bomb(x):
+        for k in range(6000):
+            x = jnp.sin(x) * (1 + k)
+        return x
+
+    with Raw(many.url) as raw:
+        compiled(raw, 100, lambda x: x + 1, F32)
+        raw.until(p.Compiled)
+        compiled(raw, 101, bomb, F32)
+        raw.send(p.Put, 1, F32, 0, ONES)
+        raw.send(p.Execute, 101, (1,), (2,))
+        computes(many, 0.2)
+        raw.frame(p.encode(p.Cancel(raw.send(p.Ping))))
+        raw.send(p.Execute, 100, (1,), (3,))
+        fetch = raw.send(p.Fetch, 3)
+        with moved(raw) as again:
+            answer = again.until(p.Data)
+            assert answer.op == fetch and answer.data == (2 * np.ones(3, np.float32)).tobytes()
+
+
+def test_everything_that_a_session_has_and_owes_goes_along(many):
+    """Arrays, programs, failures, half an upload, replies that are not settled, and operations that have not begun."""
+    long = np.arange(LONG.shape[0], dtype=np.float32)
+    with Raw(many.url) as raw:
+        compiled(raw, 100, lambda x: x + 1, F32)
+        compiled(raw, 101, forever, F32)
+        last = compiled(raw, 102, lambda x: (x - 1, x * 2), F32)
+        while raw.until(p.Compiled).op != last:
+            pass
+        raw.send(p.Put, 1, F32, 0, ONES)
+        raw.send(p.Put, 2, LONG, 0, long[: MIB // 4].tobytes())
+        raw.send(p.Part, 2, long[MIB // 4 : MIB // 2].tobytes())
+        raw.send(p.Put, 3, LONG, 0, long.tobytes()[:MIB])  # its rest comes later
+        raw.send(p.Execute, 100, (1,), (4,))
+        raw.send(p.Put, 5, shaped((1 << 40,), "float32"), 0, b"")  # takes too much
+        failed = raw.send(p.Fetch, 5)
+        assert raw.until(p.Error).op == failed  # not settled
+        raw.send(p.Execute, 101, (1,), (6,))
+        raw.send(p.Execute, 102, (4,), (7, 8))  # dropped before it begins, or stopped
+        read, wait = raw.send(p.Fetch, 6), raw.send(p.Wait, 8)
+        raw.send(p.Ping)
+        computes(many)
+        raw.frame(p.encode(p.Cancel(wait)))
+        raw.send(p.Part, 2, long[MIB // 2 :].tobytes())
+        raw.send(p.Part, 3, long.tobytes()[MIB:])
+        raw.send(p.Execute, 102, (4,), (9, 10))
+        wanted = {raw.send(p.Fetch, h): h for h in (2, 3, 9, 10)}
+        with moved(raw) as again:
+            assert again.welcome.received <= wait + 8
+            refused, data, missing = {}, {op: bytearray() for op in wanted}, set(wanted)
+            while missing or len(refused) < 3:
+                message = again.receive()
+                assert not isinstance(message, p.End), message
+                if isinstance(message, p.Error):
+                    refused[message.op] = message.message
+                elif isinstance(message, p.Data):
+                    data[message.op] += message.data
+                    if len(data[message.op]) == message.size:
+                        missing.remove(message.op)
+                    again.frame(p.encode(p.Credit(message.op, len(data[message.op]))))
+            assert "takes" in refused[failed]
+            assert all("stopped by its client" in refused[op] for op in (read, wait))
+            values = {h: np.frombuffer(data[op], np.float32) for op, h in wanted.items()}
+            np.testing.assert_array_equal(values[2], long)
+            np.testing.assert_array_equal(values[3], long)
+            np.testing.assert_array_equal(values[9], np.ones(3))
+            np.testing.assert_array_equal(values[10], 4 * np.ones(3))
+
+
+def test_what_was_given_to_a_stopped_computation_is_gone(many):
+    with Raw(many.url) as raw:
+        compiled(raw, 101, forever, F32, donated=(True,))
+        raw.until(p.Compiled)
+        raw.send(p.Put, 1, F32, 0, ONES)
+        raw.send(p.Put, 2, F32, 0, ONES)
+        raw.send(p.Execute, 101, (1,), (3,))
+        computes(many)
+        raw.frame(p.encode(p.Cancel(raw.send(p.Ping))))
+        with moved(raw) as again:
+            again.send(p.Fetch, 1)
+            assert "stopped by its client" in again.until(p.Error).message
+            again.send(p.Fetch, 3)
+            assert "stopped by its client" in again.until(p.Error).message
+            again.send(p.Fetch, 2)
+            assert again.until(p.Data).data == ONES
+
+
+def test_a_program_that_reports_is_stopped(many):
+    said = []
+
+    def talk(x):
+        def step(v):
+            weft.debug.callback(lambda k: said.append(int(k)), v[0])
+            return v + 1
+
+        return lax.while_loop(lambda v: v[0] > -1, step, x)
+
+    with many.connect() as session:
+        x = weft.device_put(np.ones(2, np.int32), session.devices()[0])
+        with interrupted(many):
+            np.asarray(weft.jit(talk, device=session.devices()[0])(x))
+        assert said[:3] == [1, 2, 3]
+        np.testing.assert_array_equal(x + 1, [2, 2])
+
+
+def test_what_ends_by_itself_does_not_move(many):
+    """A computation that is almost done when it is cancelled."""
+    with many.connect() as session:
+        device = session.devices()[0]
+        x = weft.device_put(np.ones(3, np.float32), device)
+        before = len(processes(many))
+        y = weft.jit(lambda v: v + 1, device=device)(x)
+        session.cancel()
+        time.sleep(0.3)  # longer than the host's patience
+        np.testing.assert_array_equal(x + 1, 2 * np.ones(3))
+        with contextlib.suppress(errors.BackendError):
+            np.asarray(y)
+        assert len(processes(many)) == before
+
+
+def test_a_process_that_ends_while_a_session_moves(many):
+    """The client is told that its arrays are gone; nobody waits without end."""
+    big = shaped((64 * MIB,), "float32")
+    with Raw(many.url) as raw:
+        compiled(raw, 101, forever, F32)
+        raw.until(p.Compiled)
+        raw.send(p.Put, 1, F32, 0, ONES)
+        raw.send(p.Put, 2, big, 0, b"")
+        for _ in range(256):
+            raw.send(p.Part, 2, bytes(MIB))
+        raw.send(p.Execute, 101, (1,), (3,))
+        computes(many)
+        before = len(processes(many))
+        raw.frame(p.encode(p.Cancel(raw.send(p.Ping))))
+        assert becomes(lambda: len(processes(many)) > before)
+        os.kill(processes(many)[-1], signal.SIGKILL)
+        assert isinstance(raw.welcome, p.Welcome)
+        while raw.receive() is not None:
+            pass
+
+        def told() -> bool:
+            with Raw(many.url, session=raw.welcome) as again:
+                return isinstance(again.welcome, p.End) and "killed" in again.welcome.message
+
+        assert becomes(told)
+
+
+def fresh() -> HostSession:
+    limits = Limits()
+    devices = weft.devices("reference")
+    return HostSession(Programs(limits), devices, limits, of_host(limits.total_bytes), "test", lambda session: None)
+
+
+async def example() -> bytes:
+    """What is left of a session that has something of everything."""
+    session = fresh()
+    data = serialize(portable(weft.make_jaxpr(lambda x: x + 1)(F32).jaxpr)[0])
+    digest, ops = content_hash(data), itertools.count(1)
+    for make in (
+        lambda op: p.Program(op, digest, len(data), data),
+        lambda op: p.Compile(op, 100, digest, 0, "f", (False,)),
+        lambda op: p.Put(op, 1, F32, 0, ONES),
+        lambda op: p.Put(op, 2, LONG, 0, bytes(100)),
+        lambda op: p.Execute(op, 100, (1,), (3,)),
+        lambda op: p.Fetch(op, 3),
+        lambda op: p.Inspect(op, 100, "cost", ""),
+        p.Ping,
+    ):
+        session.accept(make(next(ops)), 1)
+    while len(session.replies) < 3:
+        await asyncio.sleep(0.01)
+    session.leave()
+    session.performer.park(20)
+    session.performer.queue.append((p.Fetch(9, 3), 10))
+    file = io.BytesIO()
+    state.write(state.save(session), file)
+    return file.getvalue()
+
+
+def test_a_restored_session_is_the_same():
+    async def run() -> None:
+        data = await example()
+        session = fresh()
+        state.restore(session, state.read(io.BytesIO(data)))
+        again = io.BytesIO()
+        state.write(state.save(session), again)
+        assert again.getvalue() == data
+        session.performer.start()
+        while len(session.replies) < 4:
+            await asyncio.sleep(0.01)
+        assert bytes(session.replies[9].data) == (2 * np.ones(3, np.float32)).tobytes()
+
+    asyncio.run(run())
+
+
+def test_damaged_sessions_are_refused():
+    async def run() -> None:
+        data, random_ = await example(), random.Random(0)
+        for _ in range(400):
+            damaged = bytearray(data)
+            for _ in range(random_.randint(1, 4)):
+                at = random_.randrange(len(damaged))
+                damaged[at] = random_.choice((0, 1, 127, 255, damaged[at] ^ (1 << random_.randrange(8))))
+            if random_.random() < 0.2:
+                del damaged[random_.randrange(len(damaged)) :]
+            with contextlib.suppress(ProtocolError, LimitError, DeserializationError, EOFError):
+                state.restore(fresh(), state.read(io.BytesIO(damaged)))
+
+    asyncio.run(run())
