@@ -277,6 +277,30 @@ test("arrays and compiled programs live on a host", async ({ playground, page, h
   expect(await onHost(playground, program)).toBe(here);
 });
 
+test("a function is offloaded from a page where that takes less time", async ({ playground, host }) => {
+  await playground.open();
+  const program = [
+    "import weft, weft.numpy as jnp",
+    `session = weft.remote.connect('${host.url}', token='${host.token}')`,
+    "@weft.remote.offload",
+    "def heavy(x):",
+    "    return weft.lax.fori_loop(0, 20, lambda i, c: c @ c / 300, x).sum()",
+    "light = weft.remote.offload(lambda x: x + 1)",
+    "x = jnp.ones((300, 300))",
+    "for _ in range(8):",
+    "    heavy(x), light(jnp.ones(3))",
+    "print(heavy.where, light.where, abs(float(heavy(x)) - 90_000) < 1)",
+    "print(heavy.explain(x))",
+    "session.close()",
+    "import warnings; warnings.simplefilter('ignore')",
+    "print(abs(float(heavy(x)) - 90_000) < 1, heavy.reason)",
+  ];
+  const text = await playground.runToEnd(program.join("\n"));
+  expect(text).toMatch(/^there here True\nheavy\(f32\[300,300\]\) runs there: a call takes .* there and .* here\n/);
+  expect(text).toMatch(/computing +[\d.]+ m?s +[\d.]+ (µ|m)?s +measured\n/);
+  expect(text).toMatch(/True the host is lost: the session on .* is closed/);
+});
+
 test("the address that make play prints holds the host, and lets go of the token", async ({
   playground,
   page,

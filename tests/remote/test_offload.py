@@ -420,6 +420,15 @@ def test_the_speed_of_a_line_is_measured(host):
         assert becomes(lambda: session.log_bytes() < 1 << 20)
 
 
+def test_a_host_that_allows_little_is_measured_by_little(tmp_path):
+    with run_host(tmp_path, "--session-bytes", "100000") as mine, mine.connect() as session:
+        (found,) = session.devices()
+        speed = offloading.line_to(found).speed
+        assert 0 < speed.round_trip < 1 and 0 < speed.up < 6.6e9 and 0 < speed.down < 6.6e9
+        f = weft.remote.offload(scale, where="there")
+        assert np.asarray(f(X)).tolist() == [0, 2, 4, 6]
+
+
 def test_uploads_tell_the_speed_again(device):
     device.line.sent(1 << 20, 1.001)
     assert device.line.speed.up == pytest.approx(1 << 20)

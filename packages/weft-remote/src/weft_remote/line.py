@@ -14,6 +14,7 @@ from weft.runtime.dispatch import put, to_backend
 
 from . import protocol as p
 from .backend import RemoteDevice
+from .errors import LimitError
 
 PROBES = (64 << 10, 512 << 10, 4 << 20)  # bytes that are sent and read to measure it; a slow line gets no more
 ENOUGH = 0.02  # seconds beyond a round trip that tell how fast it is
@@ -44,21 +45,33 @@ class Line:
         return self.measured
 
     def _measure(self) -> Speed:
-        session = self.device.session
-        trip = min([seconds(session.ping) for _ in range(3)])
+        trip = min([seconds(self.device.session.ping) for _ in range(3)])
+        speed: Speed | None = None
         for size in PROBES:
-            data, aval = bytes(size), shaped((size,), "uint8")
-            began = time.perf_counter()
-            handle = session.put(data, aval, self.device.index)
-            session.ping()
-            sending = time.perf_counter() - began
-            read = lambda: session.wait(session.request(lambda op: p.Fetch(op, handle)))
-            reading = min(seconds(read), seconds(read))  # the first may start a thread at the host
-            session.release(handle)
+            try:
+                sending, reading = self._probe(size)
+            except LimitError:  # of a host that allows little, what it has taken tells
+                if speed is None:
+                    raise
+                return speed
             up, down = (size / max(took - trip, 1e-5) for took in (sending, reading))
+            speed = Speed(trip, up, down)
             if sending + reading - 2 * trip > ENOUGH:
                 break
-        return Speed(trip, up, down)
+        assert speed is not None
+        return speed
+
+    def _probe(self, size: int) -> tuple[float, float]:
+        """The seconds that so many bytes take up and down, each with a round trip."""
+        session, data, aval = self.device.session, bytes(size), shaped((size,), "uint8")
+        began = time.perf_counter()
+        handle = session.put(data, aval, self.device.index)
+        session.ping()
+        sending = time.perf_counter() - began
+        read = lambda: session.wait(session.request(lambda op: p.Fetch(op, handle)))
+        reading = min(seconds(read), seconds(read))  # the first may start a thread at the host
+        session.release(handle)
+        return sending, reading
 
     def sent(self, size: int, took: float) -> None:
         """Learns from an upload, with its round trip."""
