@@ -1,5 +1,5 @@
-"""The functions that docs/accuracy.md measures, and their inputs. It needs only NumPy, so that real jax can run the
-same cases in a process of its own.
+"""The functions that docs/accuracy.md measures, and their inputs. It needs only what jax needs itself, so that real
+jax can run the same cases in a process of its own.
 
     python tools/accuracy_cases.py INPUTS.npz RESULTS.npz
 
@@ -13,15 +13,21 @@ import importlib
 import math
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
 Arrays = list[np.ndarray]
-KINDS = {"f32": np.float32, "f64": np.float64}
+KINDS: dict[str, type] = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+HALVES = ("f16", "bf16")
+HALF = tuple(KINDS[kind] for kind in HALVES)
 POINTS = 60_000  # points of an elementwise function in one dtype
 FEW = 2_000  # points of one whose exact values take long
+IN_HALVES = ("sum", "positive", "values", "product")  # the families of functions of arrays that they are measured of
+# What jax lacks: it refuses these types, and does not come to an end in the last.
+WITHOUT_JAX = {**dict.fromkeys(("ndtr", "log_ndtr", "ndtri", "spence"), HALVES), "exp1": ("bf16",)}
 DOUBLE = (np.float64,)
 BOTH = (np.float32, np.float64)
 INF = math.inf
@@ -78,7 +84,7 @@ POINTWISE = [
         one(name, f"lax.{name}", marks=(0.0, 0.5, 1.0, 1.5, 2.0, 2.5, -0.5, -1.0, -2.5))
         for name in ("floor", "ceil", "round")
     ],
-    one("reduce_precision", lambda jax: lambda x: jax.lax.reduce_precision(x, 8 if x.dtype == "float32" else 11, 10)),
+    one("reduce_precision", lambda jax: lambda x: jax.lax.reduce_precision(x, jax.numpy.finfo(x.dtype).nexp, 5)),
     *[two(name, f"lax.{name}", (ALL, ALL), (UNIT, UNIT)) for name in ("max", "min", "nextafter")],
     two("add", "lax.add", (ALL, ALL), (UNIT, UNIT)),
     two("sub", "lax.sub", (ALL, ALL), (UNIT, UNIT)),
@@ -173,16 +179,19 @@ SPECIAL = (0.0, -0.0, INF, -INF, math.nan, 1.0, -1.0, 0.5, -0.5, 2.0)
 def points(case: Pointwise, kind: type, count: int | None = None) -> Arrays:
     """The arguments of an elementwise function, the same each time.
 
-    They are special values, neighbours of marks, random bits, and places in the domain and the focus.
-    No subnormal numbers are among them."""
-    rng, info = np.random.default_rng([len(case.name), *map(ord, case.name)]), np.finfo(kind)
-    count = count or (FEW if kind in case.slow else POINTS)
-    bits = np.uint32 if kind is np.float32 else np.uint64
+    They are special values, neighbours of marks, random bits, and places in the domain and the focus; of one argument
+    of 16 bits all numbers. No subnormal numbers are among them."""
+    if kind in HALF and case.arity == 1:
+        return _inside(case, kind, [np.concatenate([np.array(SPECIAL, kind), _numbers(kind)])])
+    rng, info = np.random.default_rng([len(case.name), *map(ord, case.name)]), ml_dtypes.finfo(kind)
+    count = count or (FEW if is_slow(case, kind) else POINTS)
+    bits = np.dtype(f"u{info.dtype.itemsize}")
     columns = []
     for (lo, hi), (a, b) in zip(case.domain, case.focus):
         lo, hi = max(lo, -float(info.max)), min(hi, float(info.max))
         anything = rng.integers(0, 1 << (8 * info.dtype.itemsize), 8 * count, dtype=bits).view(kind)
         with np.errstate(invalid="ignore"):
+            anything = anything.astype(np.float64)
             anything = anything[(anything >= lo) & (anything <= hi)][: count // 4]
         least = max(lo, float(info.tiny)) if lo >= 0 else float(info.tiny)
         sizes = np.exp(rng.uniform(math.log(least), math.log(max(hi, -lo)), count // 4))
@@ -195,8 +204,9 @@ def points(case: Pointwise, kind: type, count: int | None = None) -> Arrays:
     if case.arity > 1:
         for column in columns[1:]:
             rng.shuffle(column)
-        near = (columns[0][: count // 8] * kind(1 + 1e-3)).clip(*case.domain[1])  # arguments of about one size
-        columns[1][: len(near)] = near
+        near = columns[0][: count // 8].astype(np.float64) * (1 + max(1e-3, 2 * float(info.eps)))
+        lo, hi = case.domain[1]
+        columns[1][: len(near)] = near.clip(max(lo, -float(info.max)), min(hi, float(info.max)))  # of about one size
         special = np.array(np.meshgrid(*[SPECIAL] * case.arity)).reshape(case.arity, -1)
     else:
         marks = np.array([m for m in case.marks if abs(m) < info.max], kind)
@@ -207,11 +217,28 @@ def points(case: Pointwise, kind: type, count: int | None = None) -> Arrays:
             ).ravel()
             near = np.concatenate([s * 2.0 ** rng.uniform(info.minexp + 2, 0, 200) for s in (-1, 1)])  # of zero
         special = np.concatenate([SPECIAL, around, near])[None]
-    args = [np.concatenate([s.astype(kind), c]) for s, c in zip(special, columns)]
+    return _inside(case, kind, [np.concatenate([s.astype(kind), c]) for s, c in zip(special, columns)])
+
+
+def is_slow(case: Pointwise, kind: type) -> bool:
+    return (np.float32 if kind in HALF else kind) in case.slow
+
+
+def _numbers(kind: type) -> np.ndarray:
+    """All numbers of a type of 16 bits."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(kind)
+    with np.errstate(invalid="ignore"):  # which bfloat16's NaNs are said to be
+        return every[np.isfinite(every)]
+
+
+def _inside(case: Pointwise, kind: type, args: Arrays) -> Arrays:
+    """Those in the domain of a function, with zeros in place of subnormal numbers."""
+    info = ml_dtypes.finfo(kind)
     inside = np.ones(len(args[0]), bool)
     for x, (lo, hi) in zip(args, case.domain):
-        x[(x != 0) & (abs(x) < info.tiny)] = 0
-        inside &= ~np.isfinite(x) | (x >= lo) & (x <= hi)
+        wide = x.astype(np.float64)
+        x[(wide != 0) & (abs(wide) < info.tiny)] = 0
+        inside &= ~np.isfinite(wide) | (wide >= lo) & (wide <= hi)
     return [np.ascontiguousarray(x[inside]) for x in args]
 
 
@@ -414,8 +441,11 @@ WHOLE = [
 
 
 def arguments(case: Whole, kind: type) -> dict[str, Arrays]:
-    """name of a case -> arguments, the same each time."""
+    """name of a case -> arguments, the same each time; in types of 16 bits those whose sums are numbers of the type."""
     made = case.make(np.random.default_rng([len(case.name), *map(ord, case.name)]))
+    if kind in HALF:
+        most = float(ml_dtypes.finfo(kind).max)
+        made = {name: args for name, args in made.items() if all(abs(x).sum(0).max() < most for x in args)}
     return {name: [np.ascontiguousarray(x, kind) for x in args] for name, args in made.items()}
 
 
@@ -423,6 +453,15 @@ def arguments(case: Whole, kind: type) -> dict[str, Arrays]:
 
 Case: TypeAlias = Pointwise | Complex | Whole
 CASES: dict[str, Case] = {case.name: case for case in (*POINTWISE, *COMPLEX, *WHOLE)}
+
+
+def kinds_of(case: Case) -> list[str]:
+    """The dtypes in which a case is measured: complex numbers, Fourier transforms and decompositions have no parts of
+    16 bits.
+    """
+    half = case.family in IN_HALVES if isinstance(case, Whole) else isinstance(case, Pointwise)
+    without = WITHOUT_JAX.get(case.name, ()) if half else HALVES
+    return [kind for kind in KINDS if kind not in without]
 
 
 def function(name: str, api: Any) -> Callable:
@@ -443,19 +482,36 @@ def evaluate(name: str, api: Any, args: Sequence[np.ndarray]) -> Arrays:
     return [np.asarray(x) for x in (out if isinstance(out, (tuple, list)) else [out])]
 
 
+# NumPy's files do not know bfloat16: its bits are written, under the names of arrays with `BITS` at their end.
+BITS = "/bits of bfloat16"
+
+
+def save(file: str, arrays: Mapping[str, np.ndarray]) -> None:
+    is_new = {key: x.dtype == ml_dtypes.bfloat16 for key, x in arrays.items()}
+    np.savez(file, **{key + BITS * is_new[key]: x.view(np.uint16) if is_new[key] else x for key, x in arrays.items()})
+
+
+def load(file: str) -> dict[str, np.ndarray]:
+    with np.load(file) as data:
+        return {
+            key.removesuffix(BITS): data[key].view(ml_dtypes.bfloat16) if key.endswith(BITS) else data[key]
+            for key in data.files
+        }
+
+
 def main(inputs: str, results: str) -> None:
     """Arguments stand under "name/dtype/case/k", results likewise."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    given, found = np.load(inputs), {}
+    found: dict[str, np.ndarray] = {}
     calls: dict[str, list[np.ndarray]] = {}
-    for key in given.files:
-        calls.setdefault(key.rpartition("/")[0], []).append(given[key])
+    for key, x in load(inputs).items():
+        calls.setdefault(key.rpartition("/")[0], []).append(x)
     for call, args in calls.items():
         for k, out in enumerate(evaluate(call.split("/")[0], jax, args)):
             found[f"{call}/{k}"] = out
-    np.savez(results, **found)
+    save(results, found)
 
 
 if __name__ == "__main__":

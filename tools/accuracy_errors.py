@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 from accuracy_cases import Arrays, Pointwise, Whole
 from accuracy_exact import EXACT, VALUES, exact, rounded
@@ -25,11 +26,11 @@ def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     """Errors in units in the last place of the results; infinite where one is NaN and the other is not.
 
     An infinity counts as the first number that is too large, and below the smallest normal number zero will do."""
-    info, wide = np.finfo(got.dtype), want.dtype.type
+    info, wide = ml_dtypes.finfo(got.dtype), want.dtype.type
     top, tiny = wide(2) ** info.maxexp, wide(info.tiny)
     with np.errstate(all="ignore"):
         g, w = [np.where(abs(v) > top, np.copysign(top, v), v) for v in (got.astype(wide), want)]
-        unit = np.spacing(np.clip(abs(w), tiny, info.max).astype(got.dtype)).astype(wide)
+        unit = np.spacing(np.clip(abs(w), tiny, wide(info.max)).astype(got.dtype)).astype(wide)
         error = np.where(np.isnan(g) & np.isnan(w), 0, np.where(np.isnan(g) | np.isnan(w), np.inf, abs(g - w) / unit))
         return np.where((abs(w) < tiny) & (abs(g) <= tiny), 0, error).astype(np.float64)
 
@@ -113,15 +114,15 @@ def _parts(family: str, args: Arrays, outs: Arrays) -> Iterator[float]:
 def error_of(case: Whole, args: Arrays, outs: Arrays) -> float:
     """The error of results, in the unit of its family."""
     kind = args[0].dtype
-    eps = float(np.finfo(kind).eps)
+    eps = float(ml_dtypes.finfo(kind).eps)
     if not all(np.isfinite(out).all() for out in outs):
         return math.inf
     wide, got = [_wide(x) for x in args], [_wide(out) for out in outs]
     if case.name not in VALUES:
         return max(_parts(case.family, wide, got)) / eps
     want = VALUES[case.name](*wide)
-    off = abs(got[0] - want)
-    unit = lambda size: np.spacing(np.maximum(abs(size), np.finfo(kind).tiny).astype(kind)).astype(np.longdouble)
+    off, tiny = abs(got[0] - want), ml_dtypes.finfo(kind).tiny
+    unit = lambda size: np.spacing(np.maximum(abs(size), np.longdouble(tiny)).astype(kind)).astype(np.longdouble)
     match case.family:
         case "sum":
             return float((off / unit(VALUES[case.name](abs(wide[0])))).max())

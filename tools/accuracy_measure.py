@@ -25,8 +25,9 @@ import weft  # noqa: E402
 from weft_wasm.backends.wasm import WasmBackend  # noqa: E402
 from weft_wasm.runtimes.desktop import DesktopRuntime  # noqa: E402
 
-from accuracy_cases import CASES, KINDS, Arrays, Case, Complex, Pointwise, Whole  # noqa: E402
-from accuracy_cases import arguments, evaluate, plane, points  # noqa: E402
+from accuracy_cases import CASES, KINDS, Arrays, Case, Complex, Pointwise, Whole, arguments, evaluate  # noqa: E402
+from accuracy_cases import kinds_of, load, plane, points  # noqa: E402
+from accuracy_cases import save as save_arrays  # noqa: E402
 from accuracy_errors import Found, at, error_of, worst, worst_complex  # noqa: E402
 from accuracy_exact import reference  # noqa: E402
 
@@ -95,7 +96,7 @@ def calls(case: Case, kind: str) -> dict[str, Arrays]:
 
 def columns_of(kind: str) -> list[str]:
     """The columns of a dtype: WebGPU has no float64."""
-    return [c for c in COLUMNS if kind == "f32" or c != "WebGPU"]
+    return [c for c in COLUMNS if kind != "f64" or c != "WebGPU"]
 
 
 @functools.cache
@@ -126,12 +127,11 @@ def on_jax(wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str, str], Arra
             for call, args in calls(CASES[name], kind).items()
             for k, x in enumerate(args)
         }
-        np.savez(inputs, **given)
+        save_arrays(str(inputs), given)
         subprocess.run([python, str(ROOT / "tools/accuracy_cases.py"), str(inputs), str(results)], check=True)
-        with np.load(results) as data:
-            for key in data.files:
-                name, kind, call, _ = key.split("/")
-                found.setdefault((name, kind, call), []).append(data[key])
+        for key, x in load(str(results)).items():
+            name, kind, call, _ = key.split("/")
+            found.setdefault((name, kind, call), []).append(x)
     return found
 
 
@@ -148,7 +148,7 @@ def found_by(case: Case, given: dict[str, Arrays], results: dict[str, Arrays], w
 def special(args: Arrays, got: np.ndarray) -> dict[str, str]:
     """The results where an argument is zero, infinite or NaN."""
     odd = np.flatnonzero(np.logical_or.reduce([~np.isfinite(x) | (x == 0) for x in args]))
-    return {at(args, k): f"{got[k]:.4g}" for k in odd}
+    return {at(args, k): f"{float(got[k]):.4g}" for k in odd}
 
 
 def measured(case: Case, kind: str, columns: Sequence[str], jax: dict, pool: Executor) -> dict[str, Cell]:
@@ -198,7 +198,7 @@ def stale(case: Case, kind: str) -> list[str]:
 
 def work(names: Sequence[str], again: bool) -> Iterator[tuple[str, str, list[str]]]:
     for name in names:
-        for kind in KINDS:
+        for kind in kinds_of(CASES[name]):
             columns = columns_of(kind) if again else stale(CASES[name], kind)
             if columns:
                 yield name, kind, columns

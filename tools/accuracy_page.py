@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import weft
-from accuracy_cases import CASES, FEW, KINDS, PLANE, POINTS, Case, Complex, Pointwise, Whole
+from accuracy_cases import CASES, FEW, HALVES, KINDS, PLANE, POINTS, Case, Complex, Pointwise, Whole, kinds_of
 from accuracy_errors import FAR
 from accuracy_exact import PRECISION
 from accuracy_measure import COLUMNS, JAX, ROOT, Cell, columns_of, saved
@@ -27,21 +27,24 @@ CPU. `make accuracy` measures them and writes this page;
 [a test](../tests/meta/test_accuracy.py) measures some again and fails if an error is larger than this page says.
 
 **The unit** is the ulp, the unit in the last place: the distance between two neighbouring floating-point numbers of the
-size of the exact result, about 10⁻⁷ of it in float32 and 2·10⁻¹⁶ in float64. A result that is rounded correctly is off
-by at most 0.5 ulp; one that is off by 4 ulp has lost the last three of its 24 (float32) or 53 (float64) binary digits.
+size of the exact result, about 10⁻⁷ of it in float32, 2·10⁻¹⁶ in float64, 10⁻³ in float16 and 8·10⁻³ in bfloat16. A
+result that is rounded correctly is off by at most 0.5 ulp; one that is off by 4 ulp has lost the last three of its 24
+(float32), 53 (float64), 11 (float16) or 8 (bfloat16) binary digits.
 "> 10⁹" means that the result is unlike the exact one: another number where that is zero, or zero, an infinity or
 NaN where it is not. The errors of decompositions, products and Fourier transforms are relative to other quantities,
 which their sections define.
 
 **The exact result** is computed by [mpmath](https://mpmath.org) with {precision} binary digits. A quicker reference
-(float64 for float32, 80-bit floating point for float64) finds the worst points first, and mpmath then measures their
-errors. The reference of functions of arrays is 80-bit floating point.
+(80-bit floating point for float64, float64 for the other types) finds the worst points first, and mpmath then measures
+their errors. The reference of functions of arrays is 80-bit floating point.
 
 **The points**: an elementwise function is measured at about {points:,} points in each dtype, or {few:,}
 where exact values take long: random bits, random magnitudes, the range in which the function varies, and the
-neighbours of its zeros, poles and edges. A function of complex numbers is measured at about {plane:,}. The points
-are the same each time. Each number is a lower bound, because another input may be worse. The list below each table
-says where each error occurs. Subnormal numbers are left out, because every backend may treat them as zero, as XLA does.
+neighbours of its zeros, poles and edges; one of a single argument at all float16 and bfloat16 numbers. A function of
+complex numbers is measured at about {plane:,}. Of the arrays of the other functions, those are measured in float16 and
+bfloat16 whose sums are numbers of the type, and no functions that jax lacks in these types. The points are the same
+each time. Each number is a lower bound, because another input may be worse. The list below each table says where each
+error occurs. Subnormal numbers are left out, because every backend may treat them as zero, as XLA does.
 
 **The machine**: {machine}. Each function is compiled alone, by `jit`.
 
@@ -76,8 +79,8 @@ SECTIONS: dict[str, tuple[Callable[[Case], bool], str]] = {
     "Products": (
         lambda case: isinstance(case, Whole) and case.family == "product",
         (
-            "In eps (2⁻²³ in float32, 2⁻⁵² in float64), relative to the product of the operands' magnitudes: the"
-            " largest |got − exact| / (eps · (|a| |b|)) of all elements."
+            "In eps (2⁻²³ in float32, 2⁻⁵² in float64, 2⁻¹⁰ in float16, 2⁻⁷ in bfloat16), relative to the product of"
+            " the operands' magnitudes: the largest |got − exact| / (eps · (|a| |b|)) of all elements."
         ),
     ),
     "Fourier transforms": (
@@ -112,7 +115,7 @@ def remarks() -> dict[tuple[str, str], str]:
     found = {}
     for kinds, texts in tomllib.loads(REMARKS.read_text()).items():
         for name, text in texts.items():
-            for kind in KINDS if kinds == "both" else [kinds]:
+            for kind in {"both": ("f32", "f64"), "halves": HALVES}.get(kinds, (kinds,)):
                 found[name, kind] = " ".join([*filter(None, [found.get((name, kind))]), text])
     return found
 
@@ -127,6 +130,8 @@ def remarkable(case: Case, errors: dict[str, float]) -> bool:
 def rows(kind: str) -> Iterator[Row]:
     texts = remarks()
     for name, case in CASES.items():
+        if kind not in kinds_of(case):
+            continue
         cells = saved(name, kind)
         lacking = [c for c in columns_of(kind) if c not in cells]
         if lacking:
@@ -200,7 +205,8 @@ def page() -> str:
         parts.append(f"## {title}\n\n{text}\n")
         for kind, found in measured.items():
             chosen = [row for row in found if belongs(row.case)]
-            parts.append(f"### {title}, {KINDS[kind].__name__}\n\n{tables(chosen)}\n")
+            if chosen:
+                parts.append(f"### {title}, {KINDS[kind].__name__}\n\n{tables(chosen)}\n")
     lines = [line for found in measured.values() for row in found for line in odd(row)]
     parts += [ODD, _table(["function", "dtype", "arguments", *COLUMNS], 0, lines)]
     return "\n".join(parts) + "\n"
