@@ -11,9 +11,9 @@
     it is added to the results
     python tools/mutants history  the same with the faults that this project has had: history.toml
 
-A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in
-verdicts.toml, or get a test. What was found out stands in results.json beside this file, by what each fault changes:
-it stays true until that code changes. Delete the file to judge every fault anew.
+A fault is caught when a test fails, or does not end, that passes without it in the same minutes. Those that no test
+catches are shown to change nothing in verdicts.toml, or get a test. What was found out stands in results.json beside
+this file, by what each fault changes: it stays true until that code changes. Delete the file to judge every fault anew.
 """
 
 from __future__ import annotations
@@ -26,24 +26,17 @@ import tempfile
 import threading
 import time
 import tomllib
-from typing import Any, NamedTuple
+from typing import Any
 
 import report
 import strata
 import tree
 from candidates import Mutant
+from judging import PASSED, Change, Test, Unclear, Verdict, ended, notice, noticed, noticed_by_page
 
 BUILD = tree.ROOT / "build" / "mutants"
 RESULTS, HISTORY = tree.HERE / "results.json", tree.HERE / "history.json"
-FIRST = 60  # tests of the first, quick run
-NONE_RAN = 5  # pytest's exit code
-Verdict = tuple[str, str | None]  # caught, survived or unreached; by which test
-
-
-class Test(NamedTuple):
-    name: str
-    seconds: float
-    reached: int  # how many faults
+SHOWN = 200  # characters of a test's name in the results
 
 
 def main() -> None:
@@ -142,7 +135,11 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
                     return
                 k, _, m = left.pop(0)
             start, tests = time.perf_counter(), order.get(m.key, [])
-            outcome, by = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
+            try:
+                outcome, by = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
+            except Unclear as reason:
+                print(f"{k:4} unclear: {reason}", flush=True)
+                continue
             with lock:
                 results = record(m, outcome, by)
                 caught = sum(r["outcome"] == "caught" for r in results.values())
@@ -172,57 +169,18 @@ def write(file: pathlib.Path, results: dict[str, Any]) -> None:
 def record(m: Mutant, outcome: str, by: str | None) -> dict[str, Any]:
     """Writes down what was found out about one fault, beside what other processes have; gives all."""
     results = read(RESULTS)
-    results[m.key] = {"outcome": outcome, **({"by": by} if by else {})}
+    results[m.key] = {"outcome": outcome, **({"by": by[:SHOWN]} if by else {})}
     write(RESULTS, results)
     return results
 
 
 def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: pathlib.Path) -> Verdict:
-    """Whether a test notices the fault: first among the quickest, then among the others as long as the budget lasts."""
-    original = (copy / m.file).read_bytes()
-    tree.put(copy, m.file, m.apply(original))
-    try:
-        if m.file.endswith(".ts"):
-            code = tree.node(copy, 400, log)
-            failed = [
-                line.strip()
-                for line in log.read_text(errors="replace").splitlines()
-                if line.lstrip().startswith(("not ok", "✖", "✘"))
-            ]
-            if not code:
-                return "survived", None
-            return "caught", "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
-        return notice(copy, tests, budget, log)
-    finally:
-        tree.put(copy, m.file, original)
-
-
-def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Path) -> Verdict:
-    ran = False  # the tests may have other names since `reach` was run
-    for part in (tests[:FIRST], tests[FIRST:]):
-        chosen, seconds = [], 0.0
-        for t in part:
-            if seconds + t.seconds > budget and chosen:
-                break
-            chosen.append(t)
-            seconds += t.seconds
-        if not chosen:
-            continue
-        names = log.with_suffix(".tests")
-        names.write_text(json.dumps([t.name for t in chosen]))
-        files = list(dict.fromkeys(t.name.split("::")[0] for t in chosen))
-        code = tree.pytest(copy, ["-x", *files], timeout=60 + 4 * seconds, log=log, WEFT_MUTANT_TESTS=str(names))
-        if code not in (0, NONE_RAN):
-            return "caught", noticed_by(code, log)
-        ran = ran or not code
-    return ("survived" if ran else "unreached"), None
-
-
-def noticed_by(code: int, log: pathlib.Path) -> str:
-    """The test that failed, or how pytest ended."""
-    lines = log.read_text(errors="replace").splitlines()
-    failed = [line.split(" - ")[0] for line in lines if line.startswith(("FAILED", "ERROR"))]
-    return "time" if code == -9 else failed[0][:200] if failed else f"exit {code}"
+    """Whether a test notices the fault."""
+    change = Change(copy, {m.file: m.apply((copy / m.file).read_bytes())})
+    if not m.file.endswith(".ts"):
+        return notice(change, tests, budget, log)
+    code = ended(change, lambda limit: tree.node(copy, limit, log), 400)
+    return ("caught", noticed_by_page(code, log)) if code else ("survived", None)
 
 
 def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: list[str]) -> None:
@@ -247,12 +205,14 @@ def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], wanted: s
     if tree.pytest(copy, ["-x", *tests], log=log):
         raise SystemExit(f"{log.read_text()[-3000:]}\nthese tests fail without a fault.")
     for m in chosen:
-        original = (copy / m.file).read_bytes()
-        tree.put(copy, m.file, m.apply(original))
-        code = tree.pytest(copy, ["-x", *tests], timeout=600, log=log)
-        tree.put(copy, m.file, original)
-        by = noticed_by(code, log) if code else ""
-        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {by and 'by ' + by}", flush=True)
+        change = Change(copy, {m.file: m.apply((copy / m.file).read_bytes())})
+        run = lambda limit: tree.pytest(copy, ["-x", *tests], timeout=limit, log=log)
+        try:
+            code, by = noticed(change, run, 600, log)
+        except Unclear as reason:
+            print(f"unclear {m.key}: {reason}", flush=True)
+            continue
+        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by ' + by if code else ''}", flush=True)
         if code and m.key in wanted:
             record(m, "caught", by)
 
@@ -268,7 +228,11 @@ def history(options: argparse.Namespace) -> None:
         copy, log = tree.copy(pathlib.Path(folder, "tree")), pathlib.Path(folder, "log")
         for k, bug in chosen:
             start = time.perf_counter()
-            caught = put_back(copy, bug, log)
+            try:
+                caught = put_back(copy, bug, log)
+            except Unclear as reason:
+                print(f"{k:3} unclear: {bug['name']}: {reason}", flush=True)
+                continue
             print(
                 f"{k:3} {'caught' if caught else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']}"
                 f" ({bug['commit']})",
@@ -284,20 +248,18 @@ def history(options: argparse.Namespace) -> None:
 
 def put_back(copy: pathlib.Path, bug: dict[str, Any], log: pathlib.Path) -> bool:
     """Whether the tests of a past bug see it."""
-    originals: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for edit in bug["edit"]:
-        data = (copy / edit["file"]).read_bytes()
-        originals.setdefault(edit["file"], data)
+        data = contents.get(edit["file"]) or (copy / edit["file"]).read_bytes()
         if data.count(edit["now"].encode()) != 1:
             raise SystemExit(
                 f"{bug['name']} no longer fits: {edit['file']} has {data.count(edit['now'].encode())}"
                 f" times\n{edit['now']}"
             )
-        tree.put(copy, edit["file"], data.replace(edit["now"].encode(), edit["then"].encode()))
-    code = tree.pytest(copy, ["-x", *bug["tests"]], log=log, timeout=900)
-    for file, data in originals.items():
-        tree.put(copy, file, data)
-    return code != 0
+        contents[edit["file"]] = data.replace(edit["now"].encode(), edit["then"].encode())
+    run = lambda limit: tree.pytest(copy, ["-x", *bug["tests"]], log=log, timeout=limit)
+    code, _ = noticed(Change(copy, contents), run, 900, log)
+    return code != PASSED
 
 
 main()
