@@ -180,7 +180,10 @@ def test_commands_that_can_not_be_carried_out(tmp_path):
     gone = token("revoke", "x", file=file)
     assert gone.returncode == 1 and gone.stderr.startswith("weft-host token: no token has the id or name 'x'")
     wrong = token("new", "x", "--scope", "all", file=file)
-    assert wrong.returncode == 1 and "a scope is sessions, programs or programs:NAME; got all" in wrong.stderr
+    assert (
+        wrong.returncode == 1
+        and "a scope is sessions, programs, programs:NAME, admin or metrics; got all" in wrong.stderr
+    )
     command = [sys.executable, "-m", "weft_native.host", "--tokens", str(file)]
     none = subprocess.run(command, capture_output=True, text=True)
     assert none.returncode == 2 and "there is no such file. Make a token with `weft-host token new" in none.stderr

@@ -27,14 +27,27 @@ from weft_remote.errors import AuthenticationError
 log = logging.getLogger("weft.host")
 LOOK_SECONDS = 0.5  # between two looks at the file
 LOCK_SECONDS = 5.0  # for which a command waits for another one that changes it
-SESSIONS, PROGRAMS = "sessions", "programs"
-SCOPE = re.compile(rf"{SESSIONS}|{PROGRAMS}(:[A-Za-z0-9][A-Za-z0-9_.-]{{0,63}})?")
+SESSIONS, PROGRAMS, ADMIN, METRICS = "sessions", "programs", "admin", "metrics"
+SCOPE = re.compile(rf"{SESSIONS}|{ADMIN}|{METRICS}|{PROGRAMS}(:[A-Za-z0-9][A-Za-z0-9_.-]{{0,63}})?")
 NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
 _TOKEN = re.compile(rb"weft_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 
 
 class AccessError(BackendError):
     """The file of tokens is not one, or the command for it can't be carried out."""
+
+
+class Denied(AuthenticationError):
+    """A token does not let its client in.
+
+    Args:
+        cause: str, as metrics count it.
+        message: str.
+    """
+
+    def __init__(self, cause: str, message: str):
+        super().__init__(message)
+        self.cause = cause
 
 
 class Grant(NamedTuple):
@@ -74,11 +87,11 @@ class Gate:
         self.guesses = limits.strategies.MovingWindowRateLimiter(limits.storage.MemoryStorage())
 
     def admit(self, token: bytes | None, address: str) -> Grant:
-        """What a token is for. Raises AuthenticationError for one that is unknown, expired or revoked, and for every
+        """What a token is for. Raises Denied for one that is unknown, expired or revoked, and for every
         one from an address that has guessed too often.
         """
         if not self.guesses.test(self.allowed, address):
-            raise AuthenticationError("too many wrong tokens came from this address. Try again in a minute.")
+            raise Denied("guesses", "too many wrong tokens came from this address. Try again in a minute.")
         if token is not None:
             if self.own is not None and hmac.compare_digest(token, self.own):
                 return Grant("", "")
@@ -86,14 +99,15 @@ class Gate:
                 found = None if self.file is None else self.file.find(token)
             except AccessError as e:
                 log.error("%s", e)
-                raise AuthenticationError("the host can't read its tokens; its operator has to mend them.") from None
+                raise Denied("damaged", "the host can't read its tokens; its operator has to mend them.") from None
             if found is not None and not found.expired:
                 return found
             if found is not None:
-                raise AuthenticationError("this token has expired. Ask the host's operator for another one.")
+                raise Denied("expired", "this token has expired. Ask the host's operator for another one.")
         self.guesses.hit(self.allowed, address)
-        raise AuthenticationError(
-            "the host does not know this token. Take the one that weft-host printed or was started with."
+        raise Denied(
+            "token",
+            "the host does not know this token. Take the one that weft-host printed or was started with.",
         )
 
     def holds(self, grant: Grant) -> bool:
@@ -136,9 +150,8 @@ class TokenFile:
             raise AccessError("the name of a token is a text of 1 to 60 printable characters.")
         wrong = [s for s in scopes if not SCOPE.fullmatch(s)]
         if wrong or not scopes:
-            raise AccessError(
-                f"a scope is {SESSIONS}, {PROGRAMS} or {PROGRAMS}:NAME; got {', '.join(wrong) or 'none'}."
-            )
+            known = f"{SESSIONS}, {PROGRAMS}, {PROGRAMS}:NAME, {ADMIN} or {METRICS}"
+            raise AccessError(f"a scope is {known}; got {', '.join(wrong) or 'none'}.")
         if days is not None and not 0 < days < 36525 or sessions is not None and sessions < 1:
             raise AccessError("a token lasts for more than 0 and less than 36525 days, and is for 1 session or more.")
         id = secrets.token_hex(4)

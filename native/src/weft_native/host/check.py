@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import pathlib
 import socket
@@ -15,16 +14,9 @@ from weft.base.errors import BackendError
 
 from .access import AccessError, TokenFile
 from .inference.repository import Repository
-from .settings import Loaded, Settings
+from .settings import Loaded, Settings, is_loopback, place
 from .tls import context
 from .workers import Launcher, Pool
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def contradictions(settings: Settings) -> list[str]:
@@ -35,6 +27,12 @@ def contradictions(settings: Settings) -> list[str]:
             f"{settings.host} is not this machine alone. Anyone who learns the token could run programs here; add"
             " --allow-remote if that is what you want."
         )
+    if settings.admin is not None:
+        try:
+            if not is_loopback(place(settings.admin)[0]):
+                wrong += _remote_admin(settings)
+        except ValueError as e:
+            wrong.append(f"--admin: {e}.")
     if (settings.tls_cert is None) != (settings.tls_key is None):
         wrong.append("--tls-cert and --tls-key belong together.")
     if settings.token == "":
@@ -46,6 +44,20 @@ def contradictions(settings: Settings) -> list[str]:
         )
     if settings.serve is not None and not os.path.isdir(settings.serve):
         wrong.append(f"--serve {settings.serve}: there is no such folder.")
+    return wrong
+
+
+def _remote_admin(settings: Settings) -> list[str]:
+    wrong = []
+    if not settings.allow_remote:
+        wrong.append(
+            f"--admin {settings.admin} is not this machine alone; add --allow-remote if that is what you want."
+        )
+    if settings.tokens is None:
+        wrong.append(
+            f"--admin {settings.admin}: administrators from elsewhere need a token of their own. Make one with"
+            " `weft-host token new NAME --scope admin --file FILE`, and add --tokens FILE."
+        )
     return wrong
 
 
@@ -95,6 +107,8 @@ def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[F
     if settings.serve is not None:
         yield _programs(pathlib.Path(settings.serve))
     yield _port(settings.host, settings.port)
+    if settings.admin is not None:
+        yield _port(*place(settings.admin))
     yield _device(settings, launcher)
 
 
@@ -163,5 +177,7 @@ def plan(settings: Settings) -> Iterator[str]:
     limits = settings.limits
     enclosed = "" if settings.sandbox and settings.workers != "thread" else ", not enclosed"
     yield f"  have {limits.sessions} sessions at most, each of {limits.session_bytes} bytes{enclosed}."
+    if settings.admin is not None:
+        yield "It would let administrators come to {}:{}.".format(*place(settings.admin))
     if settings.serve is not None:
         yield f"It would answer requests for the programs in {settings.serve}, {settings.batch} in one call at most."

@@ -94,6 +94,24 @@ class Ended(Message):
     session: str
     error: str
     message: str
+    closed: bool  # by its client
+
+
+@message(_control, 24)
+class Totals(Message):
+    """What a session has done since it began: counts, microseconds, bytes; what it holds, what waits, and what it does
+    now, in words.
+    """
+
+    session: str
+    calls: int = 0
+    compilations: int = 0
+    compiling_us: int = 0
+    received: int = 0
+    sent: int = 0
+    held: int = 0
+    queued: int = 0
+    doing: str = ""
 
 
 @message(_control, 19)

@@ -15,7 +15,6 @@ import signal
 import ssl
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,9 +30,12 @@ from weft_remote.errors import (
     class_name,
 )
 
-from .access import SESSIONS, AccessError, Gate, Grant
-from .control import Alive, Attach, Channel, Ended, Finish, Granted, Move, Need, Restore, Returned, Save
+from .access import SESSIONS, AccessError, Denied, Gate, Grant
+from .control import Alive, Attach, Channel, Ended, Finish, Granted, Move, Need, Restore, Returned, Save, Totals
+from .headers import bearer
+from .journal import Journal
 from .limits import MIB, Limits
+from .records import Record
 from .tls import Carrier
 from .worker import STUCK, unattended
 from .workers import Launcher, Peer, Pool
@@ -51,18 +53,17 @@ NAME = 40  # characters of a client's name in the log
 MEMORY_WORDS = ("bad_alloc", "out of memory", "Out of memory", "Cannot allocate memory", "MemoryError", "mmap failed")
 
 
-@dataclass
-class Record:
-    """A session, or what is remembered of one."""
+class Refused(Exception):
+    """A client gets no session.
 
-    secret: bytes
-    peer: Peer
-    name: str
-    grant: Grant
-    end: p.End | None = None
-    ended_at: float = 0.0
-    told: bool = False  # that it must end
-    moves: bool = False  # to another worker
+    Args:
+        cause: str, as metrics count it.
+        error: the one that the client is told.
+    """
+
+    def __init__(self, cause: str, error: Exception):
+        super().__init__(str(error))
+        self.cause, self.error = cause, error
 
 
 class _Handed(web.WebSocketResponse):
@@ -86,6 +87,7 @@ class Front:
         limits: of each session.
         origins: web origins, beside those on loopback, whose pages may connect; programs that are no pages have none.
         broken: called when no more workers can be started.
+        journal: of what happens.
     """
 
     def __init__(
@@ -96,16 +98,30 @@ class Front:
         limits: Limits = Limits(),
         origins: tuple[str, ...] = (),
         broken: Callable[[], None] = lambda: None,
+        journal: Journal | None = None,
     ):
         self.gate, self.limits = gate, limits
         self.origins = {o.rstrip("/") for o in origins}
-        self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken)
+        self.journal = Journal() if journal is None else journal
+        metrics = self.journal.metrics
+        self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken, metrics.started.inc)
         self.records: dict[str, Record] = {}
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.numbers = 0
         self.runner: web.AppRunner | None = None
         self.watching: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
+        metrics.sessions_allowed.set(limits.sessions)
+        metrics.memory_allowed.set(limits.total_bytes)
+        metrics.sessions.set_function(lambda: len(self.living()))
+        metrics.memory.set_function(lambda: sum(r.totals.held for r in self.living()))
+        metrics.queued.set_function(lambda: sum(r.totals.queued for r in self.living()))
+        metrics.memory_granted.set_function(lambda: sum(peer.granted for peer in self.pool.peers.values()))
+        metrics.workers.set_function(lambda: sum(peer.up for peer in self.pool.peers.values()))
+
+    def living(self) -> list[Record]:
+        """The sessions that have not ended."""
+        return [r for r in self.records.values() if r.end is None]
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Starts workers, then serves; where it listens."""
@@ -153,23 +169,24 @@ class Front:
         """A new session."""
         try:
             offers, grant = self._admit(request)
-            living = [r.grant.id for r in self.records.values() if r.end is None]
+            living = [r.grant.id for r in self.living()]
             if len(living) >= self.limits.sessions:
-                raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
+                raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
             if grant.sessions is not None and living.count(grant.id) >= grant.sessions:
-                raise LimitError(f"this token is for {grant.sessions} sessions at one time. Close one of them first.")
+                raise _full(f"this token is for {grant.sessions} sessions at one time. Close one of them first.")
             self.numbers += 1
-            name = request.query.get("name", "")[:NAME]
-            name = f"{self.numbers}{' ' + repr(name) if name else ''}{f' of {grant.name!r}' if grant.name else ''}"
+            client = request.query.get("name", "")[:NAME]
+            name = f"{self.numbers}{' ' + repr(client) if client else ''}{f' of {grant.name!r}' if grant.name else ''}"
             id, secret = secrets.token_hex(8), secrets.token_bytes(32)
             try:
                 peer = await self.pool.take(id, TAKE_SECONDS)
             except TimeoutError:
-                raise LimitError("the host can't start a process for the session now. Try again later.") from None
-        except (AuthenticationError, ConnectionLost, LimitError, ProtocolError) as e:
+                raise _full("the host can't start a process for the session now. Try again later.") from None
+        except Refused as e:
             return await self._refuse(request, e)
-        self.records[id] = Record(secret, peer, name, grant)
-        log.info("session %s begins in process %d", name, peer.pid)
+        record = Record(id, secret, peer, name, client, request.remote or "", grant, Totals(id))
+        self.records[id] = record
+        self.journal.began(record)
         return await self._hand(request, offers, peer, Attach(id, secret, name, True))
 
     async def _resume(self, request: web.Request) -> web.StreamResponse:
@@ -179,35 +196,39 @@ class Front:
             id, (_, secret) = request.match_info["id"], p.credentials(offers)
             record = self.records.get(id)
             if record is None or not hmac.compare_digest(record.secret, secret) or record.grant.id != grant.id:
-                raise ConnectionLost("the host does not know the session any more; its arrays are gone. Connect again.")
-        except (AuthenticationError, ConnectionLost, ProtocolError) as e:
+                error = "the host does not know the session any more; its arrays are gone. Connect again."
+                raise Refused("session", ConnectionLost(error))
+        except Refused as e:
             return await self._refuse(request, e)
         if record.end is not None:
             return await self._part(request, record.end)
         return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
 
     def _admit(self, request: web.Request) -> tuple[list[str], Grant]:
-        """The subprotocols that a client offers, and what its token is for, if it may connect."""
+        """The subprotocols that a client offers, and what its token is for. Raises Refused if it may not connect."""
         origin = request.headers.get("Origin")
         if not self.is_allowed(origin):
-            raise AuthenticationError(
+            error = (
                 f"pages of {str(origin)[:100]!r} may not connect to this host. Its operator allows them with"
                 " `weft-host --allow-origin`."
             )
+            raise Refused("origin", AuthenticationError(error))
         offers = _offers(request)
         if p.SUBPROTOCOL not in offers:
             spoken = ", ".join(o[:20] for o in offers if o.startswith("weft.")) or "none"
-            raise ProtocolError(
+            error = (
                 f"the client speaks {spoken} of weft's protocols, the host {p.SUBPROTOCOL}. Install the same release of"
                 " weft on both sides."
             )
+            raise Refused("protocol", ProtocolError(error))
         token, _ = p.credentials(offers)
-        kind, _, text = request.headers.get("Authorization", "").partition(" ")
-        if token is None and kind.lower() == "bearer":
-            token = text.strip().encode("utf-8", "surrogateescape")
-        grant = self.gate.admit(token, request.remote or "")
+        try:
+            grant = self.gate.admit(bearer(request) if token is None else token, request.remote or "")
+        except Denied as e:
+            raise Refused(e.cause, e) from None
         if not grant.may(SESSIONS):
-            raise AuthenticationError("this token is not for sessions. Ask the host's operator for one that is.")
+            error = "this token is not for sessions. Ask the host's operator for one that is."
+            raise Refused("scope", AuthenticationError(error))
         return offers, grant
 
     def is_allowed(self, origin: str | None) -> bool:
@@ -247,9 +268,9 @@ class Front:
             transport.abort()  # without a shutdown: the worker has the socket too
         return response
 
-    async def _refuse(self, request: web.Request, error: Exception) -> web.StreamResponse:
-        log.warning("%s refused: %s: %s", request.remote, class_name(error), str(error))
-        return await self._part(request, p.End(class_name(error), str(error)))
+    async def _refuse(self, request: web.Request, refused: Refused) -> web.StreamResponse:
+        self.journal.refused(request.remote or "", refused.cause, refused.error)
+        return await self._part(request, p.End(class_name(refused.error), str(refused.error)))
 
     async def _part(self, request: web.Request, end: p.End) -> web.StreamResponse:
         """Completes the handshake to tell why the client gets no session, and closes the connection."""
@@ -276,7 +297,9 @@ class Front:
             elif message.running_ms and message.away_ms > 1000 * (self.limits.unattended + OVERTIME):
                 self._kill(peer, unattended(self.limits))
         elif isinstance(message, Ended) and message.session in peer.sessions:
-            self._end(peer, message.session, p.End(message.error[:100], message.message))
+            self._end(peer, message.session, p.End(message.error[:100], message.message), message.closed)
+        elif isinstance(message, Totals) and message.session in peer.sessions:
+            self.journal.worked(self.records[message.session], message)
         elif isinstance(message, Move) and message.session in peer.sessions:
             self._run(self._move(peer, message.session))
         elif isinstance(message, Need):
@@ -309,7 +332,7 @@ class Front:
             self.pool.kill(other)
             return
         log.info("session %s goes on in process %d", record.name, other.pid)
-        record.peer, granted = other, peer.granted
+        record.peer, granted, record.totals = other, peer.granted, Totals(id)
         other.granted, peer.granted = other.granted + granted, 0
         mine, its = Channel.pair()
         peer.send(Save(id), mine.socket.fileno())
@@ -325,12 +348,13 @@ class Front:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    def _end(self, peer: Peer, id: str, end: p.End) -> None:
+    def _end(self, peer: Peer, id: str, end: p.End, closed: bool = False) -> None:
         """A session has ended; why is remembered for its client."""
         peer.sessions.discard(id)
         record = self.records.get(id)
         if record is not None and record.end is None:
             record.end, record.ended_at = end, time.monotonic()
+            self.journal.ended(record, "closed" if closed else end.error)
         if self.pool.alone and not peer.sessions:
             peer.finished_at = time.monotonic()
 
@@ -342,6 +366,8 @@ class Front:
         self.pool.kill(peer)
 
     def _worker_ended(self, peer: Peer, code: int, by: int, words: str) -> None:
+        if peer.killed or by or code:
+            self.journal.metrics.died.labels("killed" if peer.killed else "crashed").inc()
         if not peer.sessions:
             return
         error = self._why(code, by, words)
@@ -389,8 +415,8 @@ class Front:
                 elif peer.finished_at is not None and now - peer.finished_at > peer.patience and not peer.killed:
                     self.pool.kill(peer)
             for id, record in list(self.records.items()):
-                if record.end is None and not self._holds(record.grant) and not record.told:
-                    record.told = True
+                if record.end is None and not self._holds(record.grant) and record.told_at is None:
+                    record.told_at = now
                     why = "the session's token has expired or was revoked. Ask the host's operator for another one."
                     record.peer.send(Finish(id, "AuthenticationError", why))
                 if record.end is not None and now - record.ended_at > self.limits.grace:
@@ -402,6 +428,10 @@ class Front:
         except AccessError as e:  # the file is damaged: nobody comes in, and those who are in stay until it is mended
             log.error("%s", e)
             return True
+
+
+def _full(message: str) -> Refused:
+    return Refused("full", LimitError(message))
 
 
 def _offers(request: web.Request) -> list[str]:

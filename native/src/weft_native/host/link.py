@@ -17,6 +17,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from .counts import Counts
 from .limits import Limits
 
 log = logging.getLogger("weft.host")
@@ -30,6 +31,7 @@ POLICY_VIOLATION = 1008
 class Carried(Protocol):
     """What a link needs of the session that it carries."""
 
+    counts: Counts
     name: str
     end: p.End | None
 
@@ -71,6 +73,7 @@ class Link(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         self.heard = self.loop.time()
+        self.session.counts.received += len(data)
         self.protocol.receive_data(data)
         for frame in self.protocol.events_received():
             assert isinstance(frame, Frame)
@@ -160,6 +163,7 @@ class Link(asyncio.Protocol):
             if self.transport.is_closing():
                 return
             if data:
+                self.session.counts.sent += len(data)
                 self.transport.write(data)
             elif self.transport.can_write_eof():  # the websocket is closed
                 self.parting = True

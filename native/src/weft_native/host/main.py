@@ -18,9 +18,11 @@ from weft.runtime.device import get_backend
 
 from . import check, settings, tokens
 from .access import Gate
+from .admin import Admin
 from .front import Front
 from .inference.device import OwnDevice
 from .inference.routes import Inference
+from .journal import Journal
 from .messages import LogFormatter
 from .options import Options
 from .settings import Settings, SettingsError
@@ -67,12 +69,14 @@ async def run(options: Settings, token: str) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    journal = Journal()
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
-    front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken)
+    front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal)
+    admin = Admin(front, gate)
     inference: Inference | None = None
     own = OwnDevice(token)
     if options.serve is not None:
-        inference = Inference(pathlib.Path(options.serve), gate, own, front.is_allowed, options.batch)
+        inference = Inference(pathlib.Path(options.serve), gate, own, front.is_allowed, options.batch, journal=journal)
         front.parts.append(inference.add_to)
     secure = None if options.tls_cert is None else context(options.tls_cert, options.tls_key)
     address, port = await front.start(options.host, options.port, secure)
@@ -88,7 +92,10 @@ async def run(options: Settings, token: str) -> int:
         print(f"token {token}", flush=True)
     if inference is not None:
         print(f"serving {', '.join(sorted(inference.repository.programs)) or 'no programs yet'}", flush=True)
+    if options.admin is not None:
+        print(f"admin {await admin.start(*settings.place(options.admin), secure)}", flush=True)
     await stop.wait()
+    await admin.stop()
     await asyncio.to_thread(own.close)
     await front.stop()
     if code:

@@ -22,6 +22,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
 
 from .computations import Computations
+from .counts import Counts
 from .limits import INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, SHORT_BYTES, Limits
 from .memory import Charge, Tally
 from .messages import public_text
@@ -47,6 +48,7 @@ class Client(Protocol):
     reply_bytes: Tally
     outbox: deque[p.Message]
     reports: Reports
+    counts: Counts
 
     def tell(self, call: Callable[..., None], /, *args: Any) -> None:
         """Has the event loop call a function."""
@@ -383,7 +385,10 @@ class Performer:
         try:
             self.store.define(m.handle, Compiled(m, self._executable(m, known, device)))
             began = self.computations.busy_since  # None if it was compiled already
-            self.session.tell(self._say_compiled, m.op, 0.0 if began is None else time.monotonic() - began)
+            took = 0.0 if began is None else time.monotonic() - began
+            if began is not None:
+                self.session.counts.compiled(took)
+            self.session.tell(self._say_compiled, m.op, took)
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
@@ -453,6 +458,7 @@ class Performer:
         self.computations.make_place()
         *charges, temporary = self._room_for(executable)
         before = self.computations.give([x for x, given in zip(stored, executable.donated) if given])
+        self.session.counts.called(executable.name)
         began = time.perf_counter()
         outs = executable.execute([x.array for x in stored])
         executable.took(time.perf_counter() - began, not outs or finished(outs[0]))

@@ -55,8 +55,15 @@ class Executable:
     """A compiled program, and the information that a host needs to run it safely."""
 
     def __init__(
-        self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool, donated: tuple[bool, ...] = ()
+        self,
+        compiled: backend.Executable,
+        jaxpr: Jaxpr,
+        device: Device,
+        x64: bool,
+        donated: tuple[bool, ...] = (),
+        name: str = "",
     ):
+        self.name = name
         self.compiled, self.device, self.x64, self.donated = compiled, device, x64, donated
         self.reports = bool(jaxpr.effects)
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
@@ -151,8 +158,8 @@ class Programs:
         program: programs.Program,
         size: int,
         device: Device,
-        name: str,
-        donated: tuple[bool, ...],
+        name: str = "",
+        donated: tuple[bool, ...] = (),
         begin: Callable[[], None] = lambda: None,
         reporting: Callable[[Jaxpr], Jaxpr] = lambda jaxpr: jaxpr,
     ) -> Executable:
@@ -182,4 +189,4 @@ class Programs:
         with enable_x64(program.x64):
             chosen = for_platform(ClosedJaxpr(jaxpr, []), device.platform).jaxpr
             compiled = backend_of(device).compile(chosen, device, CompileOptions(name, donated))
-        return Executable(compiled, program.jaxpr, device, program.x64, donated)
+        return Executable(compiled, program.jaxpr, device, program.x64, donated, name)

@@ -16,6 +16,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
 
 from .limits import WINDOW, Limits
+from .counts import Counts
 from .link import Link
 from .memory import Tally
 from .messages import public_text
@@ -67,6 +68,8 @@ class HostSession:
         self.acknowledged = 0  # the last operation of which the client was notified
         self.unacknowledged = 0  # bytes since then
         self.end: p.End | None = None
+        self.closed = False  # by its client
+        self.counts = Counts()
         self.left_at: float | None = None  # when the connection was lost
         self.link: Link | None = None
         self.outbox: deque[p.Message] = deque()
@@ -108,6 +111,7 @@ class HostSession:
             if self.can_move:
                 self.loop.call_later(PATIENCE, self._stop_cancelled)
         elif isinstance(message, p.Bye):
+            self.closed = True
             self.close(p.End("ConnectionLost", "the client has ended the session."))
         else:
             raise ProtocolError(f"a client does not send {type(message).__name__}.")

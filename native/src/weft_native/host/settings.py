@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import ipaddress
 import pathlib
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,10 +80,31 @@ class Settings:
         "FOLDER",
     )
     batch: int = _setting(32, "requests that one call answers at most", least=1, most=1 << 16)
+    admin: str | None = _setting(
+        None,
+        "where administrators see sessions and metrics; a port alone is one of this machine. Needs a token with the"
+        " scope `admin`, or on this machine the one of `token`",
+        "ADDRESS:PORT",
+    )
     log_level: str = _setting(
         "warning", "the least severe entries that are logged", choices=("debug", "info", "warning", "error")
     )
     limits: Limits = Limits()
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def place(text: str) -> tuple[str, int]:
+    """The address and the port of a text such as 127.0.0.1:9100, [::1]:9100, or 9100. Raises ValueError."""
+    found = re.fullmatch(r"(?:(?P<name>[^][:/@\s]+):|\[(?P<six>[0-9a-fA-F:.]+)\]:|:)?(?P<port>[0-9]{1,5})", text)
+    if found is None or int(found["port"]) > 65535:
+        raise ValueError(f"ADDRESS:PORT, such as 127.0.0.1:9100 or [::1]:9100, or a port alone, not {text[:100]!r}")
+    return found["name"] or found["six"] or "127.0.0.1", int(found["port"])
 
 
 class Setting(NamedTuple):
@@ -120,7 +143,12 @@ class Setting(NamedTuple):
                 return "a list of texts"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        return {"FILE": "the path of a file", "FOLDER": "the path of a folder"}.get(self.shown, "a text")
+        words = {
+            "FILE": "the path of a file",
+            "FOLDER": "the path of a folder",
+            "ADDRESS:PORT": "a text such as 127.0.0.1:9100",
+        }
+        return words.get(self.shown, "a text")
 
     def checked(self, value: Any) -> Any:
         """A value of TOML as the setting's. Raises ValueError."""

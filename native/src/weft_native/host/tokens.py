@@ -8,7 +8,7 @@ import pathlib
 import sys
 import time
 
-from .access import PROGRAMS, SESSIONS, AccessError, Grant, TokenFile
+from .access import ADMIN, METRICS, PROGRAMS, SESSIONS, AccessError, Grant, TokenFile
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,8 +33,9 @@ def parser() -> argparse.ArgumentParser:
         "--scope",
         action="append",
         default=None,
-        help=f"what it is for: {SESSIONS} (programs of the client's own), {PROGRAMS} (those that the host publishes) or"
-        f" {PROGRAMS}:NAME (one of them); may be given again (default: {SESSIONS} and {PROGRAMS})",
+        help=f"what it is for: {SESSIONS} (programs of the client's own), {PROGRAMS} (those that the host publishes),"
+        f" {PROGRAMS}:NAME (one of them), {ADMIN} (what administrators do) or {METRICS} (to read counts); may be given"
+        f" again (default: {SESSIONS} and {PROGRAMS})",
     )
     commands.add_parser("list", parents=[file], help="show whose tokens there are")
     revoke = commands.add_parser("revoke", parents=[file], help="end a token, and the sessions that it opened")

@@ -32,6 +32,7 @@ from .control import (
     Returned,
     Said,
     Save,
+    Totals,
     Up,
 )
 from .limits import MIB, Limits
@@ -39,6 +40,7 @@ from .link import Link
 from .memory import Tally, of_host
 from .programs import Programs
 from .session import HostSession
+from .totals import totals
 
 WATCH_SECONDS = 0.25
 SPARE = 16 * MIB  # bytes that a worker may use and does not, above which it gives them back
@@ -97,7 +99,7 @@ class Worker:
 
     # the front --------------------------------------------------------------------------------------------------------
 
-    def send(self, message: Alive | Ended | Move | Need | Returned | Said | Up) -> None:
+    def send(self, message: Alive | Ended | Move | Need | Returned | Said | Totals | Up) -> None:
         """From any thread. What can't be said any more is not said."""
         with self.sending:
             try:
@@ -241,7 +243,8 @@ class Worker:
         """A session has ended, or its client has left after that."""
         if self.sessions.pop(session.id, None) is not None:
             assert session.end is not None
-            self.send(Ended(session.id, session.end.error, session.end.message))
+            self.send(totals(session))
+            self.send(Ended(session.id, session.end.error, session.end.message, session.closed))
             self.abandoned.append((session, time.monotonic()))
         if session.link is None:
             self.done()
@@ -261,6 +264,7 @@ class Worker:
                 elif session.end is None and running and away > self.limits.unattended:
                     session.fail(unattended(self.limits))
                 self.send(Alive(session.id, int(running * 1000), int(away * 1000)))
+                self.send(totals(session))
             self.abandoned = [
                 (s, at) for s, at in self.abandoned if (t := s.performer.thread) is not None and t.is_alive()
             ]

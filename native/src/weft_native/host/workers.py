@@ -163,6 +163,7 @@ class Pool:
         receive: called with a worker and each message from it.
         ended: called with a worker that has ended, its exit code, the signal that ended it, and its last words.
         broken: called when no more workers can be started.
+        launched: called for each that is started.
     """
 
     def __init__(
@@ -172,9 +173,10 @@ class Pool:
         receive: Callable[[Peer, Message], None],
         ended: Callable[[Peer, int, int, str], None],
         broken: Callable[[], None],
+        launched: Callable[[], None] = lambda: None,
     ):
         self.launcher, self.workers, self.receive, self.ended = launcher, workers, receive, ended
-        self.broken = broken
+        self.broken, self.launched = broken, launched
         self.alone = False
         self.numbers = itertools.count(1)
         self.peers: dict[int, Peer] = {}
@@ -207,6 +209,7 @@ class Pool:
         peer = self.peers[number] = Peer(number, mine)
         self.loop.add_reader(mine.socket, self._read, peer)
         self.launcher.launch(number, self.alone, other)
+        self.launched()
 
     def _replenish(self) -> None:
         wanted = SPARES if self.alone else 1

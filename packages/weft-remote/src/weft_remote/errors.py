@@ -124,6 +124,11 @@ def class_name(error: BaseException) -> str:
     return "RuntimeError"
 
 
+def is_known(name: str) -> bool:
+    """Whether the table has a class of this name."""
+    return name in _NAMES
+
+
 def rebuild(name: str, message: str) -> Exception:
     """The exception of a name in the table; a name outside of it gives a RuntimeError."""
     for cls in _OURS:

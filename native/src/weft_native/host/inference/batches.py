@@ -39,9 +39,18 @@ class Batcher:
         place: gives the device that computes.
         most: requests of one call at most; 1 runs each alone.
         threads: runs the calls.
+        called: is given the number of requests of each call.
     """
 
-    def __init__(self, program: Published, place: Callable[[], Any], most: int, threads: ThreadPoolExecutor):
+    def __init__(
+        self,
+        program: Published,
+        place: Callable[[], Any],
+        most: int,
+        threads: ThreadPoolExecutor,
+        called: Callable[[int], None] = lambda size: None,
+    ):
+        self.called = called
         self.program, self.place, self.most, self.threads = program, place, most, threads
         self.waiting: list[_Request] = []
         self.running = False
@@ -73,6 +82,7 @@ class Batcher:
         self.waiting = [r for r in self.waiting if id(r) not in chosen]
         self.calls += 1
         self.requests += len(batch)
+        self.called(len(batch))
         loop = asyncio.get_running_loop()
         done = loop.run_in_executor(self.threads, self._run, [r.arrays for r in batch])
         done.add_done_callback(lambda task: self._finish(batch, task))

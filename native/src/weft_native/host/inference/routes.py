@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import pathlib
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 from aiohttp import web
 from weft.base.errors import BackendError, WeftError
 from weft.version import __version__
-from weft_remote.errors import AuthenticationError
 
-from ..access import PROGRAMS, Gate
+from ..access import PROGRAMS, Denied, Gate
+from ..headers import bearer
+from ..journal import Journal
 from .batches import Batcher
 from .description import NPZ, described, openapi
 from .errors import RequestError
@@ -38,6 +40,7 @@ class Inference:
         allowed: whether pages of an origin may ask.
         batch: requests of one call at most.
         body_bytes: of a request at most.
+        journal: of what happens.
     """
 
     def __init__(
@@ -48,10 +51,12 @@ class Inference:
         allowed: Callable[[str | None], bool],
         batch: int = 32,
         body_bytes: int = 64 << 20,
+        journal: Journal | None = None,
     ):
         self.repository = Repository(folder)
         self.gate, self.place, self.allowed = gate, place, allowed
         self.batch, self.body_bytes = batch, body_bytes
+        self.journal = Journal() if journal is None else journal
         self.threads = ThreadPoolExecutor(CALLS, "inference")
         self.batchers: dict[tuple[str, int], Batcher] = {}
 
@@ -85,7 +90,9 @@ class Inference:
     def _take(self, programs: list[Published]) -> None:
         for program in programs:
             log.info("%s, version %d, is served", program.name, program.version)
-            self.batchers[program.name, program.version] = Batcher(program, self.place, self.batch, self.threads)
+            self.batchers[program.name, program.version] = Batcher(
+                program, self.place, self.batch, self.threads, self.journal.metrics.sizes(program.name, program.version)
+            )
 
     # requests ---------------------------------------------------------------------------------------------------------
 
@@ -93,6 +100,7 @@ class Inference:
         """A handler whose errors are answers."""
 
         async def answer(request: web.Request) -> web.StreamResponse:
+            began = time.perf_counter()
             try:
                 self._admit(request)
                 response = await handle(request)
@@ -104,9 +112,18 @@ class Inference:
             except WeftError as e:  # the program's own
                 response = _failed(422, str(e))
             self._for_pages(request, response)
+            if request.method == "POST":
+                self._count(request, response.status, time.perf_counter() - began)
             return response
 
         return answer
+
+    def _count(self, request: web.Request, status: int, seconds: float) -> None:
+        try:
+            program = self._program(request)
+            self.journal.metrics.answered(program.name, program.version, status, seconds)
+        except RequestError:  # its name is the client's word
+            self.journal.metrics.answered("", 0, status, seconds)
 
     async def _preflight(self, request: web.Request) -> web.StreamResponse:
         """A browser asks whether a page may send what it is about to send."""
@@ -127,18 +144,23 @@ class Inference:
 
     def _admit(self, request: web.Request) -> None:
         if not self.allowed(request.headers.get("Origin")):
-            raise RequestError(403, "pages of this origin may not ask; the operator allows them with --allow-origin.")
-        kind, _, given = request.headers.get("Authorization", "").partition(" ")
-        token = given.strip().encode("utf-8", "surrogateescape") if kind.lower() == "bearer" else None
+            error = "pages of this origin may not ask; the operator allows them with --allow-origin."
+            raise self._refused(request, "origin", 403, error)
         try:
-            grant = self.gate.admit(token, request.remote or "")
-        except AuthenticationError as e:
-            raise RequestError(401, f"{e} It is sent as `Authorization: Bearer TOKEN`.") from None
+            grant = self.gate.admit(bearer(request), request.remote or "")
+        except Denied as e:
+            raise self._refused(request, e.cause, 401, f"{e} It is sent as `Authorization: Bearer TOKEN`.") from None
         name = request.match_info.get("name")
         if not grant.may(PROGRAMS if name is None else f"{PROGRAMS}:{name}") and not (
             name is None and any(s.startswith(f"{PROGRAMS}:") for s in grant.scopes)
         ):
-            raise RequestError(403, f"this token is not for {'programs' if name is None else f'the program {name!r}'}.")
+            what = "programs" if name is None else f"the program {name!r}"
+            raise self._refused(request, "scope", 403, f"this token is not for {what}.")
+
+    def _refused(self, request: web.Request, cause: str, status: int, message: str) -> RequestError:
+        error = RequestError(status, message)
+        self.journal.refused(request.remote or "", cause, error)
+        return error
 
     def _program(self, request: web.Request) -> Published:
         return self.repository.find(request.match_info["name"], request.match_info.get("version"))

@@ -1,0 +1,238 @@
+"""What an operator sees of a host, and does to it."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+import weft
+import weft.numpy as jnp
+from hosts import TOKEN, becomes, host_here
+from operated import Page, operated
+from prometheus_client.parser import text_string_to_metric_families
+from raw import Raw
+from test_access import request
+from weft import export
+from weft.errors import BackendError
+from weft_native.host import counts
+from weft_native.host.access import Gate, TokenFile
+from weft_native.host.admin import Admin
+from weft_native.host.check import contradictions
+from weft_native.host.control import Totals
+from weft_native.host.front import Front
+from weft_native.host.limits import Limits
+from weft_native.host.metrics import Metrics
+from weft_native.host.settings import Settings, place
+from weft_native.host.totals import totals
+from weft_native.host.workers import ThreadLauncher
+from weft_remote.errors import AuthenticationError, LimitError
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    """A host with all that it may have, and the page of its administrators."""
+    folder = tmp_path_factory.mktemp("operated")
+    models = folder / "models"
+    models.mkdir()
+    (models / "twice.weft").write_bytes(
+        export.export(weft.jit(lambda x: 2 * x))(weft.ShapeDtypeStruct((), np.float32)).serialize()
+    )
+    tokens = TokenFile(folder / "tokens.json")
+    made = {
+        "admin": tokens.add("boss", ("admin",)),
+        "metrics": tokens.add("prometheus", ("metrics",)),
+        "sessions": tokens.add("alice", ("sessions",)),
+        "one": tokens.add("bob", ("sessions",), sessions=1),
+    }
+    options = ["--platform", "cpu", "--serve", str(models), "--tokens", str(tokens.path), "--sessions", "4"]
+    with operated(folder, *options, "--log-level", "info") as (running, page):
+        running.page, running.tokens = page, made
+        yield running
+
+
+def test_metrics_count_what_sessions_do(host):
+    before = host.page.metrics()
+    with host.connect(name="counted") as session:
+        device = session.devices()[0]
+        x = weft.device_put(np.ones(1000, np.float32), device)
+        f = weft.jit(lambda x: jnp.sin(x) + 1, device=device)
+        for _ in range(5):
+            x = f(x)
+        np.asarray(x)
+        assert becomes(lambda: host.page.metrics()["weft_host_memory_bytes"] >= 4000)
+        now = host.page.metrics()
+        assert now["weft_host_sessions"] == before["weft_host_sessions"] + 1
+        assert now["weft_host_sessions_allowed"] == 4 and now["weft_host_memory_granted_bytes"] > 0
+        assert now["weft_host_workers"] >= 1
+    closed = 'weft_host_sessions_ended_total{reason="closed"}'
+    assert becomes(lambda: host.page.metrics().get(closed, 0) > before.get(closed, 0))
+    now = host.page.metrics()
+    gained = lambda name: now[f"weft_host_{name}_total"] - before[f"weft_host_{name}_total"]
+    assert gained("calls") >= 5 and gained("compilations") >= 1 and gained("compilation_seconds") > 0
+    assert gained("received_bytes") > 4000 and gained("sent_bytes") > 4000 and gained("sessions_begun") == 1
+    assert now["weft_host_sessions"] == before["weft_host_sessions"]
+    assert now["weft_host_workers_started_total"] >= 2
+
+
+def test_metrics_tell_why_sessions_end(host):
+    with Raw(host.url) as raw:
+        raw.frame(b"\xff")
+        reason = raw.end().error
+    assert reason.endswith("Error")
+    assert becomes(lambda: f'weft_host_sessions_ended_total{{reason="{reason}"}}' in host.page.metrics())
+
+
+def test_metrics_count_workers_that_die(host):
+    count = lambda: host.page.metrics().get('weft_host_workers_died_total{how="crashed"}', 0)
+    before = count()
+    with host.connect(name="to be killed") as session:
+        session.ping()
+        process = re.findall(r"'to be killed' begins in process (\d+)", host.log.read_text())[-1]
+        os.kill(int(process), signal.SIGKILL)
+        with pytest.raises(BackendError):
+            for _ in range(100):
+                session.ping()
+    assert becomes(lambda: count() == before + 1)
+
+
+REFUSED = {
+    "token": lambda host: weft.remote.connect(host.url, token="guess"),
+    "scope": lambda host: weft.remote.connect(host.url, token=host.tokens["metrics"]),
+    "origin": lambda host: Raw(host.url, origin="https://elsewhere.example").end() and fail(),
+    "protocol": lambda host: Raw(host.url, offers=["weft.1"]).end() and fail(),
+    "full": lambda host: [host.connect(token=host.tokens["one"]) for _ in range(2)],
+}
+
+
+def fail():
+    raise AuthenticationError("refused")
+
+
+@pytest.mark.parametrize("cause", REFUSED)
+def test_metrics_count_refusals_by_cause(host, cause):
+    count = lambda: host.page.metrics().get(f'weft_host_refusals_total{{cause="{cause}"}}', 0)
+    before = count()
+    with pytest.raises((AuthenticationError, LimitError)):
+        REFUSED[cause](host)
+    assert count() == before + 1
+
+
+def test_metrics_count_requests(host):
+    assert request(host, "twice", TOKEN) == (200, {"result": 2.0})
+    assert request(host, "nothing", TOKEN)[0] == 404 and request(host, "twice", "guess")[0] == 401
+    found = host.page.metrics()
+    labels = 'program="twice",version="1"'
+    assert found['weft_host_requests_total{program="twice",status="200",version="1"}'] >= 1
+    assert found['weft_host_requests_total{program="twice",status="401",version="1"}'] >= 1
+    assert found['weft_host_requests_total{program="",status="404",version="0"}'] >= 1
+    assert not any("nothing" in name for name in found), "names that clients make up are no labels"
+    assert found[f"weft_host_request_seconds_count{{{labels}}}"] >= 2
+    assert found[f'weft_host_batch_size_bucket{{le="1.0",{labels}}}'] >= 1
+
+
+def test_metrics_have_the_form_that_prometheus_reads(host):
+    _, headers, text = host.page.ask("/metrics")
+    assert headers["Content-Type"].startswith("text/plain; version=")
+    families = {f.name: f for f in text_string_to_metric_families(text)}
+    assert families["weft_host_calls"].type == "counter" and families["weft_host_batch_size"].type == "histogram"
+    assert all(f.documentation for f in families.values()) and not any("_created" in name for name in families)
+
+
+def test_words_of_workers_are_no_labels():
+    metrics = Metrics()
+    for reason in ("LimitError", "closed", "x" * 100, "y"):
+        metrics.end(reason)
+    text = metrics.text().decode()
+    assert 'reason="LimitError"} 1.0' in text and 'reason="other"} 2.0' in text and "xxx" not in text
+
+
+def test_totals_that_can_not_be():
+    before = Totals("s", calls=5, received=100)
+    counts.check(before, Totals("s", calls=7, received=100))
+    for wrong in (Totals("s", calls=4, received=100), Totals("s", calls=5), Totals("s", calls=5, received=1 << 60)):
+        with pytest.raises(BackendError, match="a session's (calls|received) went from"):
+            counts.check(before, wrong)
+
+
+def test_a_worker_in_a_thread_reports_too():
+    """What it says of sessions that it has not is left out."""
+    with host_here() as worker:
+        with weft.remote.connect(worker.url, token=TOKEN) as session:
+            (id,) = worker.sessions
+            worker.send(Totals("another's", calls=10))
+            x = weft.device_put(np.ones(3, np.float32), session.devices()[0])
+            assert float((x + 1).sum()) == 6
+            assert totals(worker.sessions[id]).calls >= 2
+            assert totals(worker.sessions[id]).held >= 12
+
+
+# who may come to the administrators' listener -------------------------------------------------------------------------
+
+
+def test_a_token_decides(host):
+    status = lambda token: host.page.ask("/metrics", token=token)[0]
+    assert status(host.tokens["admin"]) == status(host.tokens["metrics"]) == status(TOKEN) == 200
+    assert status(host.tokens["sessions"]) == 403
+    for wrong in ("guess", " ", host.tokens["admin"][:-1]):
+        code, headers, body = host.page.ask("/metrics", token=wrong)
+        assert code == 401 and headers["WWW-Authenticate"] == "Bearer" and "Bearer TOKEN" in body
+    code, _, _ = host.page.ask("/metrics", Authorization=f"Basic {TOKEN}")
+    assert code == 401
+
+
+STRANGE = {
+    "a page of another origin": {"Origin": "https://elsewhere.example"},
+    "a page of another port": {"Origin": "http://127.0.0.1:1"},
+    "a page without an origin": {"Origin": "null"},
+    "a broken origin": {"Origin": "http://[::1"},
+    "what a browser calls foreign": {"Sec_Fetch_Site": "cross-site"},
+    "a name that leads here": {"Host": "elsewhere.example"},
+}
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_pages_of_others_are_refused(host, case):
+    status, headers, body = host.page.ask("/metrics", **STRANGE[case])
+    assert status == 403 and "another origin" in body and "Access-Control-Allow-Origin" not in headers
+
+
+def test_the_own_page_may_ask(host):
+    status, headers, _ = host.page.ask("/metrics", Origin=host.page.url, Sec_Fetch_Site="same-origin")
+    assert status == 200 and headers["X-Content-Type-Options"] == "nosniff" and headers["Cache-Control"] == "no-store"
+    assert host.page.ask("/nothing")[0] == 404
+
+
+def test_clients_do_not_find_it(host):
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(f"http://127.0.0.1:{host.port}/metrics")
+        raise AssertionError("metrics are at the clients' port")
+
+
+def test_the_address_of_the_listener():
+    assert place("9100") == place(":9100") == place("127.0.0.1:9100") == ("127.0.0.1", 9100)
+    assert place("[::1]:9100") == ("::1", 9100) and place("0.0.0.0:1") == ("0.0.0.0", 1)
+    for wrong in ("", "x", "127.0.0.1", "127.0.0.1:", "1:2:3", "[::1]", "127.0.0.1:65536", "http://x:1", "a b:1"):
+        assert "--admin: ADDRESS:PORT, such as" in contradictions(Settings(admin=wrong))[0]
+    assert contradictions(Settings(admin="9100")) == []
+    remote = contradictions(Settings(admin="0.0.0.0:9100"))
+    assert "--allow-remote" in remote[0] and "--scope admin" in remote[1]
+    assert "--scope admin" in contradictions(Settings(admin="0.0.0.0:9100", allow_remote=True, token="x"))[0]
+
+
+def test_a_listener_for_others_takes_no_token_of_the_command_line():
+    async def go():
+        gate = Gate(TOKEN)
+        admin = Admin(Front(gate, ThreadLauncher([], Limits())), gate)
+        url = await admin.start("0.0.0.0", 0)
+        page = Page(url.replace("0.0.0.0", "127.0.0.1"))
+        found = await asyncio.to_thread(page.ask, "/metrics")
+        await admin.stop()
+        return found
+
+    status, _, body = asyncio.run(go())
+    assert status == 403 and "has not the scope 'metrics'" in body
