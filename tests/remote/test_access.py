@@ -107,6 +107,17 @@ def test_a_damaged_file_lets_nobody_in(file, text):
     assert gate.admit(TOKEN.encode(), "here").id == ""
 
 
+def test_a_damaged_file_ends_no_session_however_often_one_looks(file, monkeypatch):
+    monkeypatch.setattr(access, "LOOK_SECONDS", 60)
+    gate = Gate(None, file.path)
+    grant = gate.admit(file.add("a").encode(), "here")
+    file.path.write_text("{")
+    reader = Gate(None, file.path)
+    for _ in range(3):  # the first reads the file; a front looks four times a second
+        with pytest.raises(AccessError):
+            reader.holds(grant)
+
+
 def test_guesses_are_few():
     gate = Gate(TOKEN)
     for _ in range(10):

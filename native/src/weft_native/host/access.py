@@ -126,6 +126,7 @@ class TokenFile:
         self.path = path
         self._entries: dict[str, tuple[Grant, bytes]] = {}
         self._state: tuple[int, int] | None = None
+        self._failure: str | None = None  # why the file could not be read at the last look
         self._looked = 0.0
 
     def grants(self) -> dict[str, Grant]:
@@ -174,7 +175,7 @@ class TokenFile:
     def _read(self) -> dict[str, tuple[Grant, bytes]]:
         """The entries; the file is read if it has changed. One that is damaged lets nobody in."""
         if time.monotonic() - self._looked >= LOOK_SECONDS:
-            self._looked = time.monotonic()
+            self._looked, self._failure = time.monotonic(), None
             try:
                 found = self.path.stat()
                 state = (found.st_mtime_ns, found.st_ino)
@@ -182,9 +183,10 @@ class TokenFile:
                     self._entries, self._state = self._load(), state
             except FileNotFoundError:
                 self._entries, self._state = {}, None
-            except AccessError:
-                self._entries, self._state = {}, None
-                raise
+            except AccessError as e:
+                self._entries, self._state, self._failure = {}, None, str(e)
+        if self._failure is not None:
+            raise AccessError(self._failure)
         return self._entries
 
     def _load(self) -> dict[str, tuple[Grant, bytes]]:
