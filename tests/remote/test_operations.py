@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -23,8 +24,9 @@ from weft_native.host import counts
 from weft_native.host.access import Gate, TokenFile
 from weft_native.host.admin import Admin
 from weft_native.host.check import contradictions
-from weft_native.host.control import Totals
+from weft_native.host.control import Answered, Ask, Totals, Up
 from weft_native.host.front import Front
+from weft_native.host.health import Health
 from weft_native.host.limits import Limits
 from weft_native.host.metrics import Metrics
 from weft_native.host.settings import Settings, place
@@ -227,7 +229,8 @@ def test_the_address_of_the_listener():
 def test_a_listener_for_others_takes_no_token_of_the_command_line():
     async def go():
         gate = Gate(TOKEN)
-        admin = Admin(Front(gate, ThreadLauncher([], Limits())), gate)
+        front = Front(gate, ThreadLauncher([], Limits()))
+        admin = Admin(front, gate, Health(front))
         url = await admin.start("0.0.0.0", 0)
         page = Page(url.replace("0.0.0.0", "127.0.0.1"))
         found = await asyncio.to_thread(page.ask, "/metrics")
@@ -236,3 +239,116 @@ def test_a_listener_for_others_takes_no_token_of_the_command_line():
 
     status, _, body = asyncio.run(go())
     assert status == 403 and "has not the scope 'metrics'" in body
+
+
+# health ---------------------------------------------------------------------------------------------------------------
+
+
+def asked(url, path):
+    try:
+        with urllib.request.urlopen(url + path, timeout=30) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as e:
+        return e.code, json.load(e)
+
+
+def test_health_needs_no_login(host):
+    """At the clients' port and at that of administrators, and tells nothing but that."""
+    for url in (host.url.replace("ws:", "http:"), host.page.url):
+        assert asked(url, "/healthz") == (200, {"status": "ok"})
+        assert asked(url, "/readyz") == (200, {"ready": True})
+
+
+class Hand:
+    """Workers that a test moves by hand."""
+
+    def __init__(self):
+        self.ends, self.asked = [], []
+
+    async def start(self, exited, forked, broken):
+        self.exited, self.broken = exited, broken
+        return "cpu"
+
+    def launch(self, number, alone, end):
+        self.ends.append((number, end))
+        end.send(Up(("cpu", "")))
+
+    def hear(self, answer):
+        """Waits for a question, in a thread; answers it or not."""
+        _, end = self.ends[0]
+        (message,) = end.receive()
+        assert isinstance(message, Ask)
+        if answer:
+            end.send(Answered())
+
+    def stop(self):
+        for _, end in self.ends:
+            end.close()
+
+
+def by_hand(work, seconds=10.0):
+    async def go():
+        hand = Hand()
+        front = Front(Gate(TOKEN), hand)
+        await front.start("127.0.0.1", 0)
+        try:
+            await work(hand, front, Health(front, seconds))
+        finally:
+            await front.stop()
+
+    asyncio.run(go())
+
+
+def test_a_host_is_ready_when_its_device_answers():
+    async def work(hand, front, health):
+        looks = [asyncio.ensure_future(health.why_not()) for _ in range(5)]
+        await asyncio.to_thread(hand.hear, True)
+        assert await asyncio.gather(*looks) == [None] * 5, "one look is enough for all who ask"
+        assert await health.why_not() is None, "and holds for a moment"
+
+    by_hand(work)
+
+
+def test_a_host_is_not_ready_when_its_device_does_not_answer():
+    async def work(hand, front, health):
+        assert await health.why_not() == "the device does not answer."
+        health.looked_at -= 60
+        assert await health.why_not() == "the device does not answer."
+        await asyncio.to_thread(hand.hear, True)  # the first question; no other one was asked meanwhile
+        peer = front.pool.spares[0]
+        while not peer.answer.done():
+            await asyncio.sleep(0.001)
+        health.seconds, health.looked_at = 10, health.looked_at - 60
+        looking = asyncio.ensure_future(health.why_not())
+        await asyncio.to_thread(hand.hear, True)
+        assert await looking is None
+
+    by_hand(work, seconds=0.1)
+
+
+def test_a_host_is_not_ready_when_the_worker_that_was_asked_ends():
+    async def work(hand, front, health):
+        looking = asyncio.ensure_future(health.why_not())
+        await asyncio.to_thread(hand.hear, False)
+        hand.exited(hand.ends[0][0], 1, 0, "")
+        assert await looking == "the device does not answer."
+
+    by_hand(work)
+
+
+def test_a_host_is_not_ready_when_no_worker_can_be_started():
+    async def work(hand, front, health):
+        front.pool.spares.clear()
+        assert await health.why_not() == "no process for a session is ready."
+        hand.broken()
+        assert await health.why_not() == "no process for a session can be started."
+
+    by_hand(work, seconds=0.1)
+
+
+def test_a_host_that_is_about_to_stop_is_not_ready():
+    async def work(hand, front, health):
+        front.draining = True
+        assert await health.why_not() == "the host is about to stop."
+
+    by_hand(work)

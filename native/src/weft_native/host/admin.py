@@ -14,6 +14,7 @@ from aiohttp import web
 from .access import ADMIN, METRICS, Denied, Gate, Grant
 from .front import LOGIN_SECONDS, LOOPBACK, STOP_SECONDS, Front
 from .headers import bearer
+from .health import Health
 from .metrics import CONTENT_TYPE
 from .settings import is_loopback
 
@@ -34,10 +35,11 @@ class Admin:
     Args:
         front: of the host.
         gate: who may come.
+        health: of the host.
     """
 
-    def __init__(self, front: Front, gate: Gate):
-        self.front, self.gate = front, gate
+    def __init__(self, front: Front, gate: Gate, health: Health):
+        self.front, self.gate, self.health = front, gate, health
         self.here = True  # reached from this machine alone
         self.runner: web.AppRunner | None = None
 
@@ -56,6 +58,7 @@ class Admin:
         return f"{'http' if tls is None else 'https'}://{f'[{host}]' if ':' in host else host}:{number}/"
 
     def add_to(self, app: web.Application) -> None:
+        self.health.add_to(app)
         app.router.add_get("/metrics", self._for(METRICS, self._metrics))
 
     async def stop(self) -> None:

@@ -68,6 +68,11 @@ class Restore(Message):
     granted: int
 
 
+@message(_control, 6)
+class Ask(Message):
+    """Does the device answer?"""
+
+
 # from a worker to the front -------------------------------------------------------------------------------------------
 
 
@@ -112,6 +117,11 @@ class Totals(Message):
     held: int = 0
     queued: int = 0
     doing: str = ""
+
+
+@message(_control, 25)
+class Answered(Message):
+    """It does."""
 
 
 @message(_control, 19)

@@ -108,6 +108,7 @@ class Front:
         self.records: dict[str, Record] = {}
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.numbers = 0
+        self.draining = False  # takes no new sessions, because it is about to stop
         self.runner: web.AppRunner | None = None
         self.watching: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()

@@ -20,6 +20,7 @@ from . import check, settings, tokens
 from .access import Gate
 from .admin import Admin
 from .front import Front
+from .health import Health
 from .inference.device import OwnDevice
 from .inference.routes import Inference
 from .journal import Journal
@@ -72,7 +73,9 @@ async def run(options: Settings, token: str) -> int:
     journal = Journal()
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal)
-    admin = Admin(front, gate)
+    health = Health(front)
+    front.parts.append(health.add_to)
+    admin = Admin(front, gate, health)
     inference: Inference | None = None
     own = OwnDevice(token)
     if options.serve is not None:

@@ -12,14 +12,19 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, BinaryIO, ParamSpec
 
+import numpy as np
 from weft.base.annotations import override
+from weft.base.avals import shaped
 from weft.runtime.backend import Device
+from weft.runtime.device import backend_of
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError
 
 from . import state
 from .control import (
     Alive,
+    Answered,
+    Ask,
     Attach,
     Channel,
     Closed,
@@ -41,12 +46,15 @@ from .memory import Tally, of_host
 from .programs import Programs
 from .session import HostSession
 from .totals import totals
+from .values import host_bytes
 
 WATCH_SECONDS = 0.25
 SPARE = 16 * MIB  # bytes that a worker may use and does not, above which it gives them back
 PARK_SECONDS = 5.0  # in which a short operation is done before its session moves
 STUCK_SECONDS = 10.0  # for which a session may compute after its end in a process that others share
 STUCK = 3  # the exit code then
+ONE = np.zeros(1, np.float32)  # what a device is asked to hold
+ONE_TYPE = shaped((1,), ONE.dtype)
 P = ParamSpec("P")
 log = logging.getLogger("weft.host")
 
@@ -99,7 +107,7 @@ class Worker:
 
     # the front --------------------------------------------------------------------------------------------------------
 
-    def send(self, message: Alive | Ended | Move | Need | Returned | Said | Totals | Up) -> None:
+    def send(self, message: Alive | Answered | Ended | Move | Need | Returned | Said | Totals | Up) -> None:
         """From any thread. What can't be said any more is not said."""
         with self.sending:
             try:
@@ -120,12 +128,20 @@ class Worker:
                         self._call(self._restore, message, open(self.channel.descriptors.pop(0), "rb"))
                     elif isinstance(message, Finish):
                         self._call(self._finish, message)
+                    elif isinstance(message, Ask):
+                        threading.Thread(target=self._look, name="look", daemon=True).start()
                     elif isinstance(message, Granted):
                         with self.answered:
                             self.answers.append(message)
                             self.answered.notify()
         except Closed:
             self.lost()
+
+    def _look(self) -> None:
+        """Writes to each device, and reads that back: one that computes can do so, one that is out of order can not."""
+        for device in self.devices:
+            host_bytes(backend_of(device).put(ONE, ONE_TYPE, device, True))
+        self.send(Answered())
 
     def lost(self) -> None:
         """The front is gone, and with it the clients."""

@@ -18,7 +18,7 @@ from weft.base.errors import BackendError, WeftError
 from weft.runtime.backend import Device
 from weft_remote.codec import Message
 
-from .control import Channel, Chosen, Closed, Exited, Fork, Forked, Said, Up
+from .control import Answered, Channel, Chosen, Closed, Exited, Fork, Forked, Said, Up
 from .limits import Limits
 from .memory import of_host
 from .worker import Worker
@@ -48,6 +48,7 @@ class Peer:
         self.granted = 0  # bytes that its sessions may use
         self.up = self.killed = False
         self.finished_at: float | None = None  # when its last session ended
+        self.answer: asyncio.Future[None] | None = None  # of its device, if it was asked
         self.patience = EXIT_SECONDS  # in which its process must end after that
 
     def send(self, message: Message, descriptor: int | None = None) -> bool:
@@ -57,6 +58,17 @@ class Peer:
             return True
         except (Closed, BlockingIOError):
             return False
+
+    def answered(self) -> None:
+        """Its device has answered."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(None)
+
+    def lost(self) -> None:
+        """It will not answer any more."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(BackendError(f"worker {self.number} has ended"))
+            self.answer.exception()  # nobody may be waiting
 
 
 class Launcher(Protocol):
@@ -219,6 +231,12 @@ class Pool:
             if not self.stopping:
                 self._launch()
 
+    async def waiting(self) -> Peer:
+        """A worker that could take a session."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.spares)
+            return self.spares[0]
+
     async def take(self, session: str, seconds: float) -> Peer:
         """A worker for a session. Raises TimeoutError if there is none in time."""
         async with asyncio.timeout(seconds), self.changed:
@@ -251,6 +269,8 @@ class Pool:
                 peer.silent = 0
                 if isinstance(message, Up):
                     self._up(peer, message)
+                elif isinstance(message, Answered):
+                    peer.answered()
                 elif isinstance(message, Said):
                     log.log(min(message.level, logging.ERROR), "%s", message.text)
                 else:
@@ -296,6 +316,7 @@ class Pool:
         if peer is None:
             return
         self._read_rest(peer)
+        peer.lost()
         self._close(peer)
         if peer in self.spares:
             self.spares.remove(peer)
