@@ -27,7 +27,7 @@ export default defineConfig({
       name: "weft",
       testMatch: [
         /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|media)\.spec/,
-        /\/(offline|inspector|docs|host-sites)\.spec/,
+        /\/(offline|inspector|docs|host-sites|admin)\.spec/,
       ],
       use: launch(),
     },

@@ -1,7 +1,9 @@
 """What an operator sees of a host, and does to it."""
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -32,7 +34,7 @@ from weft_native.host.metrics import Metrics
 from weft_native.host.settings import Settings, place
 from weft_native.host.totals import totals
 from weft_native.host.workers import ThreadLauncher
-from weft_remote.errors import AuthenticationError, LimitError
+from weft_remote.errors import AuthenticationError, ConnectionLost, LimitError
 
 
 @pytest.fixture(scope="module")
@@ -352,3 +354,93 @@ def test_a_host_that_is_about_to_stop_is_not_ready():
         assert await health.why_not() == "the host is about to stop."
 
     by_hand(work)
+
+
+# administrators -------------------------------------------------------------------------------------------------------
+
+
+def sessions(host, **with_token):
+    status, found = host.page.json("/api/sessions", **with_token)
+    assert status == 200, found
+    return {s["name"]: s for s in found["sessions"]}
+
+
+def test_an_administrator_sees_sessions(host):
+    with weft.remote.connect(host.url, token=host.tokens["sessions"], name="seen") as session:
+        x = weft.device_put(np.ones(1000, np.float32), session.devices()[0])
+        float((x * 2).sum())
+        assert becomes(lambda: sessions(host)["seen"]["calls"] >= 2)
+        found = sessions(host, token=host.tokens["admin"])["seen"]
+        assert (found["token"], found["address"]) == ("alice", "127.0.0.1")
+        assert found["memory"] >= 4000 and found["queued"] == 0 and found["seconds"] >= 0 and not found["ending"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["began"]) and found["process"] > 0
+    assert becomes(lambda: "seen" not in sessions(host))
+
+
+def test_an_administrator_sees_what_a_session_does_now(host):
+    with host.connect(name="busy") as session:
+        forever = weft.jit(
+            lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x),
+            device=session.devices()[0],
+        )
+        result = forever(weft.device_put(np.float32(1), session.devices()[0]))
+        assert becomes(lambda: sessions(host)["busy"]["doing"].startswith("runs "))
+        del result
+
+
+def test_an_administrator_ends_a_session(host):
+    before = host.page.metrics().get('weft_host_sessions_ended_total{reason="ConnectionLost"}', 0)
+    with host.connect(name="to be ended") as session:
+        session.ping()
+        id = sessions(host)["to be ended"]["id"]
+        assert host.page.json(f"/api/sessions/{id}", "DELETE") == (202, {"ending": id})
+        with pytest.raises(ConnectionLost, match="the host's operator has ended the session"):
+            while True:
+                session.ping()
+    assert becomes(lambda: "to be ended" not in sessions(host))
+    assert host.page.metrics()['weft_host_sessions_ended_total{reason="ConnectionLost"}'] == before + 1
+    assert host.page.json(f"/api/sessions/{id}", "DELETE")[0] == 404
+    assert host.page.json("/api/sessions/..%2F..", "DELETE")[0] == 404
+    assert re.search(r"administrator here from 127.0.0.1 ends session \d+ 'to be ended'", host.log.read_text())
+
+
+def test_a_session_that_does_not_end_is_killed(host):
+    """Its worker does not listen."""
+    with host.connect(name="deaf") as session:
+        session.ping()
+        found = sessions(host)["deaf"]
+        os.kill(found["process"], signal.SIGSTOP)
+        assert host.page.json(f"/api/sessions/{found['id']}", "DELETE")[0] == 202
+        assert sessions(host)["deaf"]["ending"]
+        assert becomes(lambda: "deaf" not in sessions(host))
+        with pytest.raises(ConnectionLost, match="the host's operator has ended the session"):
+            while True:
+                session.ping()
+
+
+def test_an_administrator_sees_programs_and_the_host(host):
+    request(host, "twice", TOKEN)
+    (found,) = host.page.json("/api/programs")[1]["programs"]
+    assert (found["name"], found["version"]) == ("twice", 1) and found["requests"] >= found["calls"] >= 1
+    status, found = host.page.json("/api/host")
+    assert status == 200 and (found["platform"], found["sessions_allowed"]) == ("cpu", 4) and found["devices"] >= 1
+    assert found["draining"] is False and found["seconds"] > 0
+
+
+@pytest.mark.parametrize("path", ["/api/host", "/api/sessions", "/api/programs"])
+def test_only_administrators_see_and_act(host, path):
+    for token, status in ((host.tokens["metrics"], 403), (host.tokens["sessions"], 403), ("guess", 401)):
+        assert host.page.json(path, token=token)[0] == status
+        assert host.page.json("/api/sessions/x", "DELETE", token=token)[0] == status
+    assert host.page.ask("/api/sessions/x", "DELETE", Origin="https://elsewhere.example")[0] == 403
+
+
+def test_the_page_runs_nothing_but_its_own(host):
+    status, headers, text = host.page.ask("/", token=" ")
+    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    assert status == 200 and headers["Content-Type"].startswith("text/html")
+    assert policy["default-src"] == policy["form-action"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    for kind, tag in (("script-src", "script"), ("style-src", "style")):
+        (inside,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.S)
+        assert policy[kind] == f"'sha256-{base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()}'"
+    assert not re.search(r"\son\w+=|style=|src=|https?://|innerHTML", text), "nothing that the policy would refuse"

@@ -5,17 +5,28 @@ A request brings its token in a header, which no page of another origin can make
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import pathlib
+import re
 import ssl
+import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from weft.serialization.binary import printable
+from weft.version import __version__
+from weft_remote.errors import ConnectionLost
 
 from .access import ADMIN, METRICS, Denied, Gate, Grant
 from .front import LOGIN_SECONDS, LOOPBACK, STOP_SECONDS, Front
 from .headers import bearer
 from .health import Health
+from .inference.routes import Inference
 from .metrics import CONTENT_TYPE
+from .records import Record
 from .settings import is_loopback
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -36,10 +47,12 @@ class Admin:
         front: of the host.
         gate: who may come.
         health: of the host.
+        inference: the programs that it publishes, if it does.
     """
 
-    def __init__(self, front: Front, gate: Gate, health: Health):
-        self.front, self.gate, self.health = front, gate, health
+    def __init__(self, front: Front, gate: Gate, health: Health, inference: Inference | None = None):
+        self.front, self.gate, self.health, self.inference = front, gate, health, inference
+        self.began_at = time.time()
         self.here = True  # reached from this machine alone
         self.runner: web.AppRunner | None = None
 
@@ -59,7 +72,12 @@ class Admin:
 
     def add_to(self, app: web.Application) -> None:
         self.health.add_to(app)
+        app.router.add_get("/", self._page)
         app.router.add_get("/metrics", self._for(METRICS, self._metrics))
+        app.router.add_get("/api/host", self._for(ADMIN, self._host))
+        app.router.add_get("/api/programs", self._for(ADMIN, self._programs))
+        app.router.add_get("/api/sessions", self._for(ADMIN, self._sessions))
+        app.router.add_delete("/api/sessions/{id}", self._for(ADMIN, self._end))
 
     async def stop(self) -> None:
         if self.runner is not None:
@@ -115,8 +133,75 @@ class Admin:
 
     # what they get ----------------------------------------------------------------------------------------------------
 
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        """The page, which has nothing in it that a stranger may not see."""
+        return web.Response(text=PAGE, content_type="text/html", headers={"Content-Security-Policy": POLICY})
+
+    async def _host(self, request: web.Request, grant: Grant) -> web.StreamResponse:
+        devices, limits = self.front.pool.devices, self.front.limits
+        return web.json_response(
+            {
+                "version": __version__,
+                "platform": devices[0],
+                "devices": len(devices) // 2,
+                "seconds": time.time() - self.began_at,
+                "draining": self.front.draining,
+                "sessions_allowed": limits.sessions,
+                "memory_allowed": limits.total_bytes,
+            }
+        )
+
+    async def _programs(self, request: web.Request, grant: Grant) -> web.StreamResponse:
+        return web.json_response({"programs": [] if self.inference is None else self.inference.counts()})
+
+    async def _sessions(self, request: web.Request, grant: Grant) -> web.StreamResponse:
+        return web.json_response({"sessions": [_described(r) for r in self.front.living()]})
+
+    async def _end(self, request: web.Request, grant: Grant) -> web.StreamResponse:
+        record = self.front.records.get(request.match_info["id"])
+        if record is None or record.end is not None:
+            return _failed(404, "there is no such session; it may have ended just now.")
+        self.front.journal.acted(grant, request.remote or "", f"ends session {record.name}")
+        self.front.finish(record, ConnectionLost("the host's operator has ended the session; its arrays are gone."))
+        return web.json_response({"ending": record.id}, status=202)
+
     async def _metrics(self, request: web.Request, grant: Grant) -> web.StreamResponse:
         return web.Response(body=self.front.journal.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _described(record: Record) -> dict[str, Any]:
+    totals = record.totals
+    return {
+        "id": record.id,
+        "name": printable(record.client),
+        "token": record.grant.name,
+        "address": record.address,
+        "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.began_at)),
+        "seconds": time.time() - record.began_at,
+        "process": record.peer.pid,
+        "memory": totals.held,
+        "queued": totals.queued,
+        "calls": totals.calls,
+        "compilations": totals.compilations,
+        "received": totals.received,
+        "sent": totals.sent,
+        "doing": printable(totals.doing[:80]),
+        "ending": record.told is not None,
+    }
+
+
+def _hashes(tag: str) -> str:
+    """What a policy says of the only element of this kind in the page."""
+    (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", PAGE, re.S)
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+PAGE = pathlib.Path(__file__).with_name("admin.html").read_text(encoding="utf-8")
+POLICY = (
+    f"default-src 'none'; script-src {_hashes('script')}; style-src {_hashes('style')}; img-src data:; connect-src"
+    " 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script';"
+    " trusted-types 'none'"
+)
 
 
 def _failed(status: int, message: str) -> web.Response:

@@ -46,6 +46,7 @@ WATCH_SECONDS, STOP_SECONDS, TAKE_SECONDS = 0.25, 1.0, 20.0
 LOGIN_SECONDS = 10.0  # in which a connection must have logged in
 SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
+TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one
 MOVE_SECONDS = 60.0  # in which it must have handed its session to another one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
 POLICY_VIOLATION = 1008
@@ -163,6 +164,12 @@ class Front:
         if self.runner is not None:
             await self.runner.cleanup()
         await self.pool.stop()
+
+    def finish(self, record: Record, why: Exception) -> None:
+        """Has a session end, and tells its client why. A worker that doesn't do so in a few seconds is killed."""
+        if record.end is None and record.told is None:
+            record.told, record.told_at = why, time.monotonic()
+            record.peer.send(Finish(record.id, class_name(why), str(why)))
 
     # connections ------------------------------------------------------------------------------------------------------
 
@@ -416,10 +423,12 @@ class Front:
                 elif peer.finished_at is not None and now - peer.finished_at > peer.patience and not peer.killed:
                     self.pool.kill(peer)
             for id, record in list(self.records.items()):
-                if record.end is None and not self._holds(record.grant) and record.told_at is None:
-                    record.told_at = now
+                if record.end is None and not self._holds(record.grant):
                     why = "the session's token has expired or was revoked. Ask the host's operator for another one."
-                    record.peer.send(Finish(id, "AuthenticationError", why))
+                    self.finish(record, AuthenticationError(why))
+                if record.end is None and record.told is not None and now - record.told_at > TOLD_SECONDS:
+                    if self.pool.alone:
+                        self._kill(record.peer, record.told)
                 if record.end is not None and now - record.ended_at > self.limits.grace:
                     del self.records[id]
 

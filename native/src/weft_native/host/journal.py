@@ -6,6 +6,7 @@ import logging
 
 from weft_remote.errors import class_name
 
+from .access import Grant
 from .control import Totals
 from .metrics import Metrics
 from .records import Record
@@ -30,6 +31,10 @@ class Journal:
 
     def ended(self, record: Record, reason: str) -> None:
         self.metrics.end(reason)
+
+    def acted(self, grant: Grant, address: str, what: str) -> None:
+        """An administrator has done something."""
+        log.warning("administrator %s from %s %s", repr(grant.name) if grant.id else "here", address, what)
 
     def worked(self, record: Record, totals: Totals) -> None:
         """A worker's report of a session. Raises BackendError for what can't be."""

@@ -75,12 +75,12 @@ async def run(options: Settings, token: str) -> int:
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal)
     health = Health(front)
     front.parts.append(health.add_to)
-    admin = Admin(front, gate, health)
     inference: Inference | None = None
     own = OwnDevice(token)
     if options.serve is not None:
         inference = Inference(pathlib.Path(options.serve), gate, own, front.is_allowed, options.batch, journal=journal)
         front.parts.append(inference.add_to)
+    admin = Admin(front, gate, health, inference)
     secure = None if options.tls_cert is None else context(options.tls_cert, options.tls_key)
     address, port = await front.start(options.host, options.port, secure)
     if inference is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 from weft_remote import protocol as p
 
@@ -26,4 +27,6 @@ class Record:
     end: p.End | None = None
     ended_at: float = 0.0
     moves: bool = False  # to another worker
-    told_at: float | None = None  # when it was told that it must end
+    began_at: float = field(default_factory=time.time)
+    told: Exception | None = None  # why it must end
+    told_at: float = 0.0

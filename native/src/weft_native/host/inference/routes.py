@@ -165,6 +165,14 @@ class Inference:
     def _program(self, request: web.Request) -> Published:
         return self.repository.find(request.match_info["name"], request.match_info.get("version"))
 
+    def counts(self) -> list[dict[str, Any]]:
+        """The programs, and how many requests and calls of them there were."""
+        return [
+            {"name": p.name, "version": p.version, "requests": b.requests, "calls": b.calls}
+            for p in self.repository.all()
+            if (b := self.batchers.get((p.name, p.version))) is not None
+        ]
+
     async def _list(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"programs": [described(p) for p in self.repository.all()]})
 
