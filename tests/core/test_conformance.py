@@ -292,6 +292,7 @@ def test_the_programs_have_every_primitive():
         "transfer",
         "debug_callback",
         "debug_report",
+        "remote_callback",
         "io_callback",
         "pure_callback",
         "inspect_sharding",

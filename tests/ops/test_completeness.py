@@ -38,7 +38,10 @@ OURS = {name: p for name, p in registry.items() if p.abstract.__module__.startsw
 ELSEWHERE = {
     ("ffi_call", rule): "it calls compiled code, which only XLA has: tests/native/test_xla_foreign.py"
     for rule in ("abstract", "jvp", "batch")
-} | {("debug_report", "abstract"): "a callback becomes one on its way to a host: tests/remote/test_reports.py"}
+} | {
+    ("debug_report", "abstract"): "a callback becomes one on its way to a host: tests/remote/test_reports.py",
+    ("remote_callback", "abstract"): "a callback becomes one on its way to a host: tests/remote/test_callbacks.py",
+}
 SAMPLES = 4  # of each primitive, of different types
 
 

@@ -37,7 +37,7 @@ EXACT = frozenset(
     lt_to lu_pivots_to_permutation max min mulhi name ne neg new_ref nextafter not optimization_barrier or pad
     pbroadcast platform_index pmax pmin population_count ppermute pure_callback pvary random_bits random_clone
     random_fold_in random_seed random_split random_unwrap random_wrap real reduce_and reduce_max reduce_min reduce_or
-    reduce_window_max reduce_window_min reduce_xor remat2 remat_opt reshape rev rng_bit_generator rng_uniform round scan
+    reduce_window_max reduce_window_min reduce_xor remat2 remat_opt remote_callback reshape rev rng_bit_generator rng_uniform round scan
     scatter scatter-max scatter-min select_and_gather_add select_n shard_map sharding_constraint shift_left
     shift_right_arithmetic shift_right_logical slice sort split squeeze stack stage stop_gradient swap threefry2x32 tile
     todense top_k transfer transpose unstack while xor

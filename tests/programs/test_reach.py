@@ -25,6 +25,7 @@ OURS = {name for name, p in registry.items() if p.abstract.__module__.startswith
 
 # What no random program holds, and why.
 LEFT_OUT = {
+    "remote_callback": "a callback becomes one on its way to a host: tests/remote/test_callbacks.py",
     "debug_report": "a callback becomes one on its way to a host: tests/remote/test_reports.py",
     "ffi_call": "it calls compiled code, which only XLA has: tests/native/test_xla_foreign.py",
     "dim_as_value": "it is a size that a program leaves open, and these programs are run: tests/core/test_symbolic.py",

@@ -354,13 +354,25 @@ def test_a_program_for_which_the_host_ends_the_session(tmp_path):
 
 
 def test_a_program_that_cant_be_sent(device):
-    def noisy(x):
-        return weft.pure_callback(lambda v: np.asarray(v) * 2, x, x)
+    one = jnp.ones(())
 
-    f = clocked(weft.remote.offload(noisy, to=device), X, here=1.0, there=None)
-    with pytest.warns(RuntimeWarning, match="noisy is computed here: pure_callback calls a Python"):
-        assert np.asarray(f(X)).tolist() == [0, 2, 4, 6]
-    assert f.where == "here" and np.asarray(f(X)).tolist() == [0, 2, 4, 6]
+    def closed(x):
+        return weft.lax.reduce(x, np.float32(0), lambda a, b: a + b * one, (0,))
+
+    f = clocked(weft.remote.offload(closed, to=device), X, here=1.0, there=None)
+    with pytest.warns(RuntimeWarning, match="closed is computed here: the function given to reduce holds a constant"):
+        assert float(f(X)) == 6
+    assert f.where == "here" and float(f(X)) == 6
+
+
+def test_a_program_with_callbacks_is_sent(device):
+    seen = []
+
+    def f(x):
+        return weft.pure_callback(lambda v: (seen.append(1), np.asarray(v) * 2)[1], x, x)
+
+    g = clocked(weft.remote.offload(f, to=device), X, here=1.0, there=None)
+    assert np.asarray(g(X)).tolist() == [0, 2, 4, 6] and g.where == "there" and seen == [1]
 
 
 def test_the_newest_session_is_used(host):

@@ -173,6 +173,33 @@ def test_without_jspi_reading_says_what_to_write(page, host):
     session.close()
 
 
+def test_callbacks_of_a_program_in_a_page(page, host):
+    session, seen = opened(page, host.url), []
+    x = weft.device_put(np.float32(1), session.devices()[0])
+
+    def look(v):
+        seen.append(float(v))
+        if v > 5:
+            raise KeyError("mine")
+        return np.float32(v + 1)
+
+    f = weft.jit(lambda x: weft.pure_callback(look, x, x) * 2)
+    assert float(f(x)) == 4 and seen == [1]
+    with pytest.raises(KeyError, match="mine"):
+        f(x * 6)
+    page.suspends = False  # then calls are made where the program awaits
+    y = f(x * 2)
+    assert seen == [1, 6]
+    page.loop.run_until_complete(session.reported())
+    page.loop.run_until_complete(remote.prefetch_async(y))
+    assert float(y) == 6 and seen == [1, 6, 2]
+    z = f(x * 7)
+    with pytest.raises(KeyError, match="mine"):
+        page.loop.run_until_complete(remote.prefetch_async(z))
+    page.suspends = True
+    session.close()
+
+
 def test_without_jspi_nothing_is_offloaded_unless_it_is_placed(page, host):
     """Where a program can't wait, it can't measure."""
     session = opened(page, host.url)

@@ -50,6 +50,8 @@ EXAMPLES = [
     p.Inspect(10, 6, "text", ""),
     p.Ping(11),
     p.ExecuteReporting(12, 6, (2,), (9,)),
+    p.Result(13, 3, False, b"abcd"),
+    p.Raised(14, 3),
     p.Data(7, 12, 4, b"abcd"),
     p.Ready(8),
     p.Report(3, 12, 0, True, b"abcd"),

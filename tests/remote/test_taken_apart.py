@@ -12,6 +12,7 @@ from weft.core.jaxpr import subjaxprs
 from weft.core.primitive import Primitive
 from weft.experimental import checkify, sparse
 from weft.runtime.dispatch import program_for
+from weft.serialization.portable import NotPortable
 from weft.transforms.portable import portable
 
 X = np.array([0.5, 2.0, -1.0], np.float32)
@@ -79,11 +80,12 @@ def test_a_primitive_of_a_library_is_not_taken_for_ours_of_the_same_name():
 
 
 def test_what_has_no_parts(session):
+    calls = weft.make_jaxpr(lambda x: weft.pure_callback(lambda v: v, weft.ShapeDtypeStruct((3,), "float32"), x))(X)
     with pytest.raises(
-        weft.errors.BackendError,
+        NotPortable,
         match="pure_callback calls a Python function, which only a backend of this process can do",
     ):
-        weft.jit(lambda x: weft.pure_callback(lambda v: v, weft.ShapeDtypeStruct((3,), "float32"), x))(X)
+        portable(program_for(calls)[0])
     with pytest.raises(
         ValueError, match=r"the check .* must be positive.* is in a program .* that was not functionalized"
     ):

@@ -151,7 +151,7 @@ async function hosted(work: (host: Host) => Promise<void>): Promise<void> {
 }
 
 /** The file of a program of two arrays float32[n], as Python writes it, with a program that this host does not read. */
-function exportedFile(n: number): Uint8Array {
+function exportedFile(n: number, program = Uint8Array.of(1, 2, 3)): Uint8Array {
   const w = new Writer();
   w.string("add");
   w.unsigned(10);
@@ -179,7 +179,7 @@ function exportedFile(n: number): Uint8Array {
   w.unsigned(1);
   w.unsigned(n);
   w.bytes(new Uint8Array(new Float32Array(n).fill(100).buffer));
-  w.bytes(Uint8Array.of(1, 2, 3));
+  w.bytes(program);
   const body = w.finish();
   return Uint8Array.from([...new TextEncoder().encode("weftexp\0"), 1, ...sha256(body), ...body]);
 }
@@ -224,6 +224,22 @@ test("arguments that do not fit, files that are none and tokens that are wrong s
     assert.deepEqual([refused.kind, refused.message], ["AuthenticationError", "this token is not known"]);
     await assert.rejects(connect("ftp://x", { token: "t" }), /begins with ws/);
     await assert.rejects(connect("ws://127.0.0.1:9", { token: "t" }), WeftConnectionLost);
+  }));
+
+test("a program with callbacks is refused before anything is sent", async () =>
+  hosted(async (host) => {
+    const here = await connect(host.url, { token: "t" });
+    for (const operation of ["debug_report", "remote_callback", "add"]) {
+      const w = new Writer();
+      w.unsigned(2);
+      w.string("float32");
+      w.string(operation);
+      const program = Uint8Array.from([...new TextEncoder().encode("weft\0"), 1, 0, ...w.finish()]);
+      const loaded = here.load(exportedFile(3, program));
+      if (operation === "add") await loaded;
+      else await assert.rejects(loaded, /add prints or calls Python functions .* export it without debug.print and/);
+    }
+    here.close();
   }));
 
 test("a lost connection is taken up again, and nothing is sent twice or lost", async () =>

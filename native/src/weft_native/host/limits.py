@@ -26,6 +26,7 @@ class Limits:
     equations: int = _limit(100_000, "equations of one program, those of a called function counted for each call")
     programs: int = _limit(2_000, "programs that a session sends")
     seconds: float = _limit(300.0, "seconds that one compilation or computation may take", 0.1)
+    answer: float = _limit(60.0, "seconds for which a program waits for what a callback of its client returns", 0.1)
     replies: int = _limit(10_000, "replies that wait for a client to take them")
     grace: float = _limit(60.0, "seconds for which a session outlives its connection", 0)
     unattended: float = _limit(1.0, "seconds for which a session goes on computing without its connection", 0)

@@ -446,7 +446,10 @@ class Performer:
                 f" {len(m.arguments)} and {len(m.results)} were named."
             )
         if executable.reports != isinstance(m, p.ExecuteReporting):
-            raise ProtocolError("ExecuteReporting is for the programs that report, and Execute for the others.")
+            raise ProtocolError(
+                "ExecuteReporting is for the programs that report, and Execute for the others. A client that knows no"
+                " callbacks, as that in JavaScript, runs programs without prints and callbacks."
+            )
         stored = [self.store.array(h) for h in m.arguments]
         for i, (x, (shape, dtype)) in enumerate(zip(stored, executable.in_types)):
             if x.aval.shape != shape or x.aval.dtype != dtype:

@@ -86,13 +86,16 @@ class HostSession:
 
     def accept(self, message: p.Message, size: int) -> None:
         """Takes a message. Raises ProtocolError for one that is not allowed here."""
-        if isinstance(message, p.OPERATIONS):
+        if isinstance(message, (*p.OPERATIONS, *p.ANSWERS)):
             if message.op <= self.received:  # sent again, on a new connection
                 return
             if message.op != self.received + 1:
                 raise ProtocolError(f"operation {message.op} came after {self.received}.")
             self.received = message.op
-            self.performer.take(message, size)
+            if isinstance(message, p.ANSWERS):
+                self.reports.answer(message)
+            else:
+                self.performer.take(message, size)
         elif isinstance(message, p.Settled):
             for op in message.ops:
                 self._forget_reply(op)
@@ -108,6 +111,7 @@ class HostSession:
             self.wake()
         elif isinstance(message, p.Cancel):
             self.cancelled = max(self.cancelled, message.through)  # some of them may come later
+            self.reports.look()
             if self.can_move:
                 self.loop.call_later(PATIENCE, self._stop_cancelled)
         elif isinstance(message, p.Bye):

@@ -272,6 +272,8 @@ class Worker:
             now, instant = time.monotonic(), self.loop.time()
             for session in list(self.sessions.values()):
                 running = session.overdue(now)
+                if session.reports.is_waiting:  # for its client, who may be about to come back
+                    running = 0.0
                 if session.link is not None:
                     session.link.watch(instant)
                 away = 0.0 if session.left_at is None else now - session.left_at

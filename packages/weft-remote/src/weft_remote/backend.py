@@ -27,7 +27,7 @@ from weft.runtime.array import BufferArray
 from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
 from weft.runtime.dispatch import to_backend
-from weft.runtime.effects import call_host, effects_barrier, started, wait_for_ordered
+from weft.runtime.effects import call_host, effects_barrier, host_results, started, wait_for_ordered
 from weft.transforms.portable import reporting
 
 from . import protocol as p
@@ -42,7 +42,6 @@ else:
 
 if TYPE_CHECKING:
     from weft.base.devices import Device
-    from weft.effects.callback import HostFunction
     from .session import Transport
 
 # Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions
@@ -104,7 +103,6 @@ class RemoteBackend:
         self.ids = itertools.count()
         self.capabilities = Capabilities(
             dtypes=DTYPES,
-            lacks=frozenset(("io_callback", "pure_callback")),
             prefetch=prefetch,
             host_platform=lambda device: device.host_platform,
             facts=_facts,
@@ -245,9 +243,20 @@ class RemoteExecutable:
         else:
             wait_for_ordered(self.jaxpr.effects)
             reply = session.execute_reporting(self.handle, given, tuple(numbers), self.reporter)
-            started(Running(session, reply))
+            if self.reporter.asked and session.transport.can_wait():
+                self._wait(reply, numbers)  # the program needs this thread
+            else:
+                started(Running(session, reply))
         committed = any([a.committed for a in args])
         return [BufferArray(a, Handle(session, n), device, committed) for a, n in zip(self.out_avals, numbers)]
+
+    def _wait(self, reply: Reply, results: list[int]) -> None:
+        try:
+            self.session.wait(reply)
+        except BaseException:
+            for number in results:
+                self.session.release(number)
+            raise
 
     def inspect(self, what: str, stage: str = "") -> str:
         text = self.session.wait(self.session.request(lambda op: p.Inspect(op, self.handle, what, stage)))
@@ -287,19 +296,27 @@ class Running:
 
 
 def _reporter(callbacks: Sequence[JaxprEqn]) -> Reporter | None:
-    """What calls the functions of a program's debug callbacks."""
+    """What calls the functions of a program's callbacks."""
     if not callbacks:
         return None
     operands = [[array_type(a.aval) for a in eqn.invars] for eqn in callbacks]
-    functions = [partial(_call, eqn.params["callback"], avals) for eqn, avals in zip(callbacks, operands)]
-    return Reporter(functions, operands)
+    functions = [partial(_call, eqn, avals) for eqn, avals in zip(callbacks, operands)]
+    asked = [i for i, eqn in enumerate(callbacks) if "result_avals" in eqn.params]
+    return Reporter(functions, operands, frozenset(asked))
 
 
-def _call(callback: HostFunction, avals: Sequence[ShapedArray], data: Sequence[memoryview]) -> None:
-    """Calls a function with arrays of this process, where it computes too: the host still runs the program."""
-    device = device_here()
+def _call(eqn: JaxprEqn, avals: Sequence[ShapedArray], data: Sequence[memoryview]) -> bytes | None:
+    """Calls a function with arrays of this process, where it computes too: the host still runs the program. The bytes
+    of its results, if the program waits for them.
+    """
+    device, callback, name = device_here(), eqn.params["callback"], eqn.primitive.name
+    values = [from_bytes(d, a.shape, a.dtype) for d, a in zip(data, avals)]
     with default_device(device):
-        call_host(callback, [from_bytes(d, a.shape, a.dtype) for d, a in zip(data, avals)], avals, device)
+        if "result_avals" not in eqn.params:
+            call_host(callback, values, avals, device)
+            return None
+        results = host_results(name, callback, eqn.params["result_avals"], values, avals, device)
+        return b"".join([to_bytes(r) for r in results])
 
 
 def device_here() -> Device:

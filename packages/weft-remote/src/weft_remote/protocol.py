@@ -259,12 +259,34 @@ class Ping(Message):
 
 @message(LANGUAGE, 27)
 class ExecuteReporting(Message):
-    """`Execute` of a program that reports values while it runs. `Ready` follows its last `Report`."""
+    """`Execute` of a program that reports values, or calls functions of the client, while it runs. `Ready` follows its
+    last `Report`.
+    """
 
     op: int
     program: int
     arguments: Ints
     results: Ints
+
+
+@message(LANGUAGE, 28)
+class Result(Message):
+    """What the client's function returned for report `report`: its results one after another, in parts of which one is
+    the last. The host takes it at once, also while it performs other operations.
+    """
+
+    op: int
+    report: int
+    last: bool
+    data: bytes
+
+
+@message(LANGUAGE, 29)
+class Raised(Message):
+    """The client's function for report `report` has no result, since it raised an error. That stays with the client."""
+
+    op: int
+    report: int
 
 
 # replies --------------------------------------------------------------------------------------------------------------
@@ -307,8 +329,9 @@ class Error(Message):
 
 @message(LANGUAGE, 36)
 class Report(Message):
-    """Values for debug callback `function` of the program of operation `op`: its operands one after another, in parts
-    of which one is the last. Reports are numbered 1, 2, 3, … over the whole session.
+    """Values for callback `function` of the program of operation `op`: its operands one after another, in parts of
+    which one is the last. Reports are numbered 1, 2, 3, … over the whole session. If the program waits for results, the
+    client answers the last part with `Result` or `Raised`.
     """
 
     number: int
@@ -330,3 +353,4 @@ Operation: TypeAlias = (
     Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping | ExecuteReporting
 )
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
+ANSWERS = (Result, Raised)  # numbered as operations, and not performed in their order

@@ -1,9 +1,11 @@
-"""What programs report while they run on a host, and the functions of this process that get it."""
+"""What programs report while they run on a host, and the functions of this process that get it. Of some, the program
+waits for the results.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
@@ -16,14 +18,20 @@ from .errors import ProtocolError
 
 ROOM = 64 << 20  # bytes of reports that wait for the program here; the host waits with more
 
-Function = Callable[[list[memoryview]], None]
+KEPT = 64  # errors of functions that are remembered
+Function = Callable[[list[memoryview]], bytes | None]
+# sends the result of the function that a report has called; None if it raised an error
+Send = Callable[[int, bytes | None], None]
 
 
 class Reporter(NamedTuple):
-    """The debug callbacks of a program: a function for each, and the types of its operands."""
+    """The callbacks of a program: a function for each, and the types of its operands. Those that are `asked` give the
+    bytes of their results, for which the program waits.
+    """
 
     functions: Sequence[Function]
     operands: Sequence[Sequence[ShapedArray]]
+    asked: frozenset[int] = frozenset()
 
     def sizes(self, function: int) -> list[int]:
         if function >= len(self.functions):
@@ -34,17 +42,22 @@ class Reporter(NamedTuple):
 class Report(NamedTuple):
     """All values of one call."""
 
+    number: int  # of its last part
     op: int
     reporter: Reporter
     function: int
     data: bytes
 
-    def call(self) -> None:
+    @property
+    def is_asked(self) -> bool:
+        return self.function in self.reporter.asked
+
+    def call(self) -> bytes | None:
         values, at = [], 0
         for size in self.reporter.sizes(self.function):
             values.append(memoryview(self.data)[at : at + size])
             at += size
-        self.reporter.functions[self.function](values)
+        return self.reporter.functions[self.function](values)
 
 
 class Reports:
@@ -62,6 +75,8 @@ class Reports:
         self.size = 0  # of the complete ones
         self.lock = threading.Lock()
         self.calling = threading.Lock()
+        self.answering: int | None = None  # the thread that calls a function for whose result a program waits
+        self.raised: OrderedDict[int, Exception] = OrderedDict()  # by a function of the program of an operation
 
     def take(self, m: p.Report) -> None:
         """A part of a report. Raises ProtocolError for one that does not fit."""
@@ -84,7 +99,7 @@ class Reports:
             data, self.part = bytes(self.part), bytearray()
             with self.lock:
                 self.size += size
-                self.complete.append(Report(m.op, reporter, m.function, data))
+                self.complete.append(Report(m.number, m.op, reporter, m.function, data))
 
     def confirm(self) -> p.Reported | None:
         """What the host should hear now: it sends more while there is room."""
@@ -98,7 +113,7 @@ class Reports:
         """Whether there are reports and nobody is at work on them."""
         return bool(self.complete) and not self.calling.locked()
 
-    def deliver(self, look: Callable[[], None]) -> None:
+    def deliver(self, look: Callable[[], None], send: Send) -> None:
         """Calls the functions of all complete reports, unless a function that is being called waits for the host.
         `look()` raises if the program must stop.
         """
@@ -106,10 +121,27 @@ class Reports:
             return
         try:
             while (report := self._next()) is not None:
-                report.call()
+                if report.is_asked:
+                    self._answer(report, send)
+                else:
+                    report.call()
                 look()
         finally:
             self.calling.release()
+
+    def _answer(self, report: Report, send: Send) -> None:
+        self.answering = threading.get_ident()
+        try:
+            result = report.call()
+        except Exception as e:  # whoever waits for the program gets it
+            self.raised[report.op] = e
+            while len(self.raised) > KEPT:
+                self.raised.popitem(last=False)
+            send(report.number, None)
+        else:
+            send(report.number, result)
+        finally:
+            self.answering = None
 
     def _next(self) -> Report | None:
         with self.lock:

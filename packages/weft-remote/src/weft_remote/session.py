@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from weft.base import source_info
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray
-from weft.base.errors import BackendError
+from weft.base.errors import BackendError, at_user_line
 
 from . import protocol as p
 from .errors import ConnectionLost, ProtocolError, rebuild
@@ -164,7 +164,7 @@ class Session:
         """Returns when the programs that print have done so: `weft.effects_barrier` for programs that await."""
         for reply in self._reporting():
             await self.wait_async(reply)
-        self._reports.deliver(self.transport.look)  # what programs reported that were answered before
+        self._deliver()  # what programs reported that were answered before
 
     def _reporting(self) -> list[Reply]:
         """What programs that report values will be answered."""
@@ -174,7 +174,7 @@ class Session:
         for reply in self._reporting():
             with suppress(RuntimeError):  # those who read a program's results are told; a page may be unable to wait
                 self.wait(reply)
-        self._reports.deliver(self.transport.look)  # what programs reported that were answered before
+        self._deliver()  # what programs reported that were answered before
 
     def ping(self) -> None:
         """Returns when the host has done everything up to now, and raises if the session is lost."""
@@ -259,6 +259,13 @@ class Session:
     def wait(self, reply: Reply) -> bytearray | str | None:
         """The value of a reply, once it is there."""
         if not reply.done:
+            if self._reports.answering == threading.get_ident():
+                raise BackendError(
+                    at_user_line(
+                        f"a function that a program on {self.url} calls can't wait for that host, since the host waits"
+                        " for the function. Pass the function what it needs, or read that before the program is called."
+                    )
+                )
             self.stats.waits += 1
         try:
             while not self._delivered(reply):
@@ -273,10 +280,23 @@ class Session:
     def _delivered(self, reply: Reply) -> bool:
         """Calls the functions of the reports that are there; whether the reply came before or with them."""
         done = reply.done
-        self._reports.deliver(self.transport.look)
+        self._deliver()
         if self._confirm_reports():
             self.transport.wake()
         return done
+
+    def _deliver(self) -> None:
+        self._reports.deliver(self.transport.look, self._answer)
+
+    def _answer(self, report: int, data: bytes | None) -> None:
+        """Tells the program that waits for a function what it returned."""
+        if data is None:
+            self.operate(lambda op: p.Raised(op, report))
+            return
+        chunk = self._chunk()
+        for at in range(0, max(len(data), 1), chunk):
+            last, part = at + chunk >= len(data), data[at : at + chunk]
+            self.operate(lambda op: p.Result(op, report, last, part))
 
     def _confirm_reports(self) -> bool:
         with self._lock:
@@ -533,7 +553,8 @@ class Session:
         text = message.message
         if line is not None and line.code is not None and f"{line.file}:{line.line}" not in text:
             text = f"{text}\n  at {line}, on {self.url}"
-        error = rebuild(message.error, text)
+        raised = self._reports.raised.get(message.origin)
+        error = rebuild(message.error, text) if raised is None else raised
         # editors mark it: the traceback ends where the program stood still for the result
         vars(error)["source_info"] = line
         compilation = self._compilations.pop(message.op, None)

@@ -8,6 +8,8 @@ const MAGIC = "weftexp\0";
 const VERSION = 1;
 const SYMBOLIC = 2;
 const DEPTH = 100;
+const PROGRAM = "weft\0";
+const CALLBACKS = ["debug_report", "remote_callback"]; // operations that call functions of a client in Python
 
 export interface ExportedFile {
   readonly name: string;
@@ -45,11 +47,24 @@ export function parseExported(bytes: Uint8Array): ExportedFile {
   r.list(() => r.unsigned()); // the arguments that its function keeps
   const constants = r.list(() => ({ dtype: r.string(), shape: r.list(() => r.unsigned(), 64), data: r.bytes() }));
   const program = r.bytes();
+  if (stringsOf(program).some((text) => CALLBACKS.includes(text)))
+    throw new WeftRuntimeError(
+      `${name} prints or calls Python functions while it runs, which only a client in Python has; ` +
+        "export it without debug.print and callbacks",
+    );
   // a derivative may follow
   const [positional, keywords] = args as [readonly Tree[], Record<string, Tree>];
   const named = positional.map((tree, i) => ({ name: `argument ${i}`, tree }));
   if (Object.keys(keywords).length) named.push({ name: "keywords", tree: keywords });
   return { name, args: named, result, inputs, outputs, constants, program };
+}
+
+/** The texts that a program holds, among them the names of its operations. The host checks the rest of it. */
+function stringsOf(program: Uint8Array): readonly string[] {
+  if (new TextDecoder().decode(program.subarray(0, PROGRAM.length)) !== PROGRAM) return [];
+  const r = new Reader(program);
+  r.at = PROGRAM.length + 2; // version and flags
+  return r.list(() => r.string());
 }
 
 function aval(r: Reader, name: string): ArraySpec {

@@ -70,6 +70,8 @@ const MESSAGES = {
   Inspect: [25, { op: "int", program: "int", what: "str", stage: "str" }],
   Ping: [26, { op: "int" }],
   ExecuteReporting: [27, { op: "int", program: "int", arguments: "ints", results: "ints" }],
+  Result: [28, { op: "int", report: "int", last: "bool", data: "bytes" }],
+  Raised: [29, { op: "int", report: "int" }],
   Data: [32, { op: "int", size: "int", offset: "int", data: "bytes" }],
   Ready: [33, { op: "int" }],
   Text: [34, { op: "int", text: "str" }],

@@ -1,16 +1,17 @@
 """Looking into compiled programs: at the sharding of a value, which the compiler chooses, and, from outside of the
-process that runs a program, at values.
+process that runs a program, at values; and the callbacks of that process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from ..base.avals import shaped
 from ..core import effects
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, map_jaxprs, subjaxprs
 from ..core.memo import memoized
 from ..core.primitive import Primitive, unsupported
-from ..core.wire import COUNT, FLAG, NAMES_DEVICES, portable
+from ..core.wire import COUNT, DTYPE, FLAG, NAMES_DEVICES, many, portable
 
 if TYPE_CHECKING:
     from ..core.trace import Axis
@@ -20,7 +21,14 @@ inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, wire=N
 # A debug callback of a program that runs elsewhere: the operands travel, and function `number` of the process that sent
 # the program gets them. `transforms.portable.reporting` makes it, and the host puts a function of its own in its place.
 debug_report_p = Primitive("debug_report", multiple_results=True, wire=portable(number=COUNT, ordered=FLAG))
+# The same of the other callbacks, whose results the program waits for: their types are in the program.
+remote_callback_p = Primitive(
+    "remote_callback",
+    multiple_results=True,
+    wire=portable(number=COUNT, ordered=FLAG, shapes=many(many(COUNT)), dtypes=many(DTYPE)),
+)
 _DEBUG, _ORDERED = frozenset([effects.debug]), frozenset([effects.ordered_debug])
+_IO, _ORDERED_IO = frozenset([effects.io]), frozenset([effects.ordered_io])
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:
@@ -42,8 +50,18 @@ inspect_sharding_p.reference = lambda x, *, callback: []  # a host value is on n
 
 debug_report_p.abstract = lambda *avals, number, ordered: []
 debug_report_p.effects = lambda params: _ORDERED if params["ordered"] else _DEBUG
-_finished = unsupported("debug_report stands for a callback once all transformations are done")
-debug_report_p.jvp = debug_report_p.batch = debug_report_p.transpose = debug_report_p.reference = _finished
+remote_callback_p.abstract = lambda *avals, number, ordered, shapes, dtypes: result_types(shapes, dtypes)
+remote_callback_p.effects = lambda params: _ORDERED_IO if params["ordered"] else _IO
+_finished = unsupported("it stands for a callback once all transformations are done")
+for _p in (debug_report_p, remote_callback_p):
+    _p.jvp = _p.batch = _p.transpose = _p.reference = _finished
+
+
+def result_types(shapes: Sequence[Sequence[int]], dtypes: Sequence[Any]) -> list[Any]:
+    """The types of the results of a `remote_callback`."""
+    if len(shapes) != len(dtypes):
+        raise ValueError(f"remote_callback has {len(shapes)} shapes of results, and {len(dtypes)} dtypes")
+    return [shaped(tuple(shape), dtype) for shape, dtype in zip(shapes, dtypes)]
 
 
 @memoized

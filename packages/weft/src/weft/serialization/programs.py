@@ -30,7 +30,7 @@ from ..base.source_info import UNKNOWN, SourceInfo
 from .binary import DeserializationError, Reader, Writer, printable
 from ..symbolic.parser import parse_dimension
 from ..symbolic.scope import SymbolicScope
-from ..core.effects import Effect, debug, ordered_debug
+from ..core.effects import Effect, debug, io, ordered_debug, ordered_io
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
 from .portable import NotPortable, check_operands
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from ..base.dtypes import ElementType
 
 MAGIC, VERSION = b"weft\x00", 1
-REPORTS = frozenset([debug, ordered_debug])  # the only effects that a program from outside may have: debug_report's
+# the only effects that a program from outside may have: those of debug_report and remote_callback
+EFFECTS = frozenset([debug, ordered_debug, io, ordered_io])
 
 
 class Limits(NamedTuple):
@@ -226,7 +227,7 @@ class _Serializer:
 
     def check(self, eqn: JaxprEqn) -> None:
         """Raises NotPortable for a program that no reader would accept."""
-        if not eqn.effects <= REPORTS:
+        if not eqn.effects <= EFFECTS:
             raise NotPortable(
                 f"{eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, which a program"
                 " outside of its process can't have. Return the value instead, or leave the call out.\n  at"
@@ -527,7 +528,7 @@ class _Deserializer:
             if primitive.effects is not None:
                 eqn = eqn.replace(effects=primitive.effects(params))
             inner = frozenset[Effect]().union(*[j.effects for j in subjaxprs(params)])
-            if not inner <= eqn.effects <= REPORTS:
+            if not inner <= eqn.effects <= EFFECTS:
                 raise VerificationError(f"{name} has effects, or carries some, that no program from outside has there")
             carries = primitive.carries
             if carries is not None:

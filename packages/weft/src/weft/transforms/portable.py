@@ -16,8 +16,10 @@ from ..serialization.parameters import may_leave
 from ..serialization.portable import NotPortable
 from ..core.primitive import Primitive, Unsupported
 from ..base.mesh import has_several_devices
-from ..primitives.inspection import debug_report_p
+from ..primitives.inspection import debug_report_p, remote_callback_p
 from .stage import stage_closed
+
+CALLBACKS = ("debug_callback", "pure_callback", "io_callback")
 
 
 @memoized
@@ -32,7 +34,7 @@ def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
 
 
 class Reporting(NamedTuple):
-    """A program whose debug callbacks are reports, and the equations that they were, by number."""
+    """A program whose callbacks are reports and remote callbacks, and the equations that they were, by number."""
 
     jaxpr: Jaxpr
     values: list[Any]  # that lead its arguments
@@ -41,7 +43,8 @@ class Reporting(NamedTuple):
 
 @memoized
 def reporting(jaxpr: Jaxpr) -> Reporting:
-    """`portable`, with reports in place of debug callbacks: their functions stay in this process.
+    """`portable`, with reports in place of debug callbacks, and remote callbacks in place of the others: their
+    functions stay in this process.
 
     Raises:
         NotPortable: for other parts that exist only in this process; the message has the user's line.
@@ -62,7 +65,7 @@ def _portable(jaxpr: Jaxpr, callbacks: list[JaxprEqn] | None) -> tuple[Jaxpr, li
 
 class _Opener:
     """Takes the constants out of a program and all jaxprs that it carries. A jaxpr that is carried twice stays one
-    jaxpr. Debug callbacks are collected in `callbacks`, unless that is None.
+    jaxpr. Callbacks are collected in `callbacks`, unless that is None.
     """
 
     def __init__(self, callbacks: list[JaxprEqn] | None) -> None:
@@ -102,8 +105,8 @@ class _Opener:
             if _on_one_device(eqn):
                 env.update(zip(eqn.outvars, invars))
                 continue
-            if self.callbacks is not None and eqn.primitive.name == "debug_callback":
-                made.append(self.report(eqn, self.callbacks))
+            if self.callbacks is not None and eqn.primitive.name in CALLBACKS:
+                made.append(self.remote(eqn, self.callbacks))
                 continue
             if callable(eqn.params.get("callback")):
                 raise NotPortable(
@@ -122,10 +125,20 @@ class _Opener:
                 made.append(eqn)
         return made
 
-    def report(self, eqn: JaxprEqn, callbacks: list[JaxprEqn]) -> JaxprEqn:
+    def remote(self, eqn: JaxprEqn, callbacks: list[JaxprEqn]) -> JaxprEqn:
+        """What stands for a callback in a program that leaves."""
         callbacks.append(eqn)
-        params = {"number": len(callbacks) - 1, "ordered": eqn.params["effect"].ordered}
-        return eqn.replace(primitive=debug_report_p, params=params)
+        number, given = len(callbacks) - 1, eqn.params
+        if eqn.primitive.name == "debug_callback":
+            return eqn.replace(primitive=debug_report_p, params={"number": number, "ordered": given["effect"].ordered})
+        avals = given["result_avals"]
+        params = {
+            "number": number,
+            "ordered": given.get("ordered", False),  # a pure callback has no order
+            "shapes": tuple([tuple(a.shape) for a in avals]),
+            "dtypes": tuple([a.dtype for a in avals]),
+        }
+        return eqn.replace(primitive=remote_callback_p, params=params, effects=remote_callback_p.effects(params))
 
     def inline(
         self,
@@ -245,9 +258,15 @@ def _lead(jaxpr: Jaxpr, consts: dict[Any, Any]) -> Jaxpr:
 def _with_jaxprs(eqn: JaxprEqn, carries: Carries, jaxprs: list[Jaxpr]) -> JaxprEqn:
     """The equation with other jaxprs in the same places."""
     params = carries.with_jaxprs(eqn.params, [ClosedJaxpr(jaxpr, []) for jaxpr in jaxprs])
-    return eqn.replace(
-        params=params, effects=frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params)
-    )
+    effects = frozenset() if eqn.primitive.effects is None else eqn.primitive.effects(params)
+    hidden = frozenset().union(*[jaxpr.effects for jaxpr in jaxprs]) - effects
+    if hidden:
+        raise NotPortable(
+            f"a program that runs on a host can't call a Python function from the function given to"
+            f" {eqn.primitive.name}. Compute it with weft's operations there, or run the program here:"
+            f" weft.jit(…, backend='cpu') or 'wasm'.\n  at {eqn.source_info}"
+        )
+    return eqn.replace(params=params, effects=effects)
 
 
 def _without_policy(eqn: JaxprEqn, carries: Carries) -> JaxprEqn:
