@@ -31,16 +31,16 @@ EXACT = frozenset(
     """
     addupdate after_all all_gather all_gather_invariant all_to_all and approx_top_k argmax argmin axis_index
     bitcast_convert_type broadcast_in_dim call_exported ceil check clamp clz composite concatenate cond conj copy
-    create_token cummax cummin custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call dce_sink
-    debug_callback debug_report device_put dim_as_value dynamic_slice dynamic_update_slice empty_ref eq eq_to ffi_call
-    floor free_ref freeze gather ge get gt imag inspect_sharding io_callback iota is_finite jit le le_to linear_call lt
-    lt_to lu_pivots_to_permutation max min mulhi name ne neg new_ref nextafter not optimization_barrier or pad
-    pbroadcast platform_index pmax pmin population_count ppermute pure_callback pvary random_bits random_clone
-    random_fold_in random_seed random_split random_unwrap random_wrap real reduce_and reduce_max reduce_min reduce_or
-    reduce_window_max reduce_window_min reduce_xor remat2 remat_opt remote_callback reshape rev rng_bit_generator rng_uniform round scan
-    scatter scatter-max scatter-min select_and_gather_add select_n shard_map sharding_constraint shift_left
-    shift_right_arithmetic shift_right_logical slice sort split squeeze stack stage stop_gradient swap threefry2x32 tile
-    todense top_k transfer transpose unstack while xor
+    create_token cummax cummin custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call
+    dce_sink debug_callback debug_report device_put dim_as_value dynamic_slice dynamic_update_slice empty_ref eq
+    eq_to ffi_call floor free_ref freeze gather ge get gt imag inspect_sharding io_callback iota is_finite jit le
+    le_to linear_call lt lt_to lu_pivots_to_permutation max min mulhi name ne neg new_ref nextafter not
+    optimization_barrier or pad pbroadcast platform_index pmax pmin population_count ppermute pure_callback pvary
+    random_bits random_clone random_fold_in random_seed random_split random_unwrap random_wrap real reduce_and
+    reduce_max reduce_min reduce_or reduce_window_max reduce_window_min reduce_xor remat2 remat_opt remote_callback
+    reshape rev rng_bit_generator rng_uniform round scan scatter scatter-max scatter-min select_and_gather_add
+    select_n shard_map sharding_constraint shift_left shift_right_arithmetic shift_right_logical slice sort split
+    squeeze stack stage stop_gradient swap threefry2x32 tile todense top_k transfer transpose unstack while xor
     """.split()
 )
 # Their zeros have either sign: a platform begins with zero, or with the first term.

@@ -86,13 +86,13 @@ class HostSession:
 
     def accept(self, message: p.Message, size: int) -> None:
         """Takes a message. Raises ProtocolError for one that is not allowed here."""
-        if isinstance(message, (*p.OPERATIONS, *p.ANSWERS)):
+        if isinstance(message, p.NUMBERED):
             if message.op <= self.received:  # sent again, on a new connection
                 return
             if message.op != self.received + 1:
                 raise ProtocolError(f"operation {message.op} came after {self.received}.")
             self.received = message.op
-            if isinstance(message, p.ANSWERS):
+            if isinstance(message, (p.Result, p.Raised)):
                 self.reports.answer(message)
             else:
                 self.performer.take(message, size)

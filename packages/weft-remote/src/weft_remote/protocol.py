@@ -353,4 +353,5 @@ Operation: TypeAlias = (
     Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping | ExecuteReporting
 )
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
-ANSWERS = (Result, Raised)  # numbered as operations, and not performed in their order
+# numbered as operations, and not performed in their order
+NUMBERED: tuple[type[Operation | Result | Raised], ...] = (*OPERATIONS, Result, Raised)

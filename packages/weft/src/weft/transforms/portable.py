@@ -138,6 +138,7 @@ class _Opener:
             "shapes": tuple([tuple(a.shape) for a in avals]),
             "dtypes": tuple([a.dtype for a in avals]),
         }
+        assert remote_callback_p.effects is not None
         return eqn.replace(primitive=remote_callback_p, params=params, effects=remote_callback_p.effects(params))
 
     def inline(
