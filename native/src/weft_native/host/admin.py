@@ -161,7 +161,7 @@ class Admin:
         record = self.front.records.get(request.match_info["id"])
         if record is None or record.end is not None:
             return _failed(404, "there is no such session; it may have ended just now.")
-        self.front.journal.acted(grant, request.remote or "", f"ends session {record.name}")
+        self.front.journal.acted(grant, request.remote or "", "ends session", record)
         self.front.finish(record, ConnectionLost("the host's operator has ended the session; its arrays are gone."))
         return web.json_response({"ending": record.id}, status=202)
 

@@ -106,6 +106,8 @@ def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[F
             yield Finding(False, str(e))
     if settings.serve is not None:
         yield _programs(pathlib.Path(settings.serve))
+    if settings.audit is not None:
+        yield _writable(pathlib.Path(settings.audit))
     yield _port(settings.host, settings.port)
     if settings.admin is not None:
         yield _port(*place(settings.admin))
@@ -131,6 +133,13 @@ def _programs(folder: pathlib.Path) -> Finding:
         return Finding(False, f"{folder} can't be read: {e.strerror or e}.")
     names = ", ".join(f"{p.name} {p.version}" for p in repository.all())
     return Finding(True, f"{folder} publishes {names or 'no program yet'}")
+
+
+def _writable(path: pathlib.Path) -> Finding:
+    place = path if path.exists() else path.parent
+    if (path.is_file() or not path.exists() and place.is_dir()) and os.access(place, os.W_OK):
+        return Finding(True, f"{path} can be written")
+    return Finding(False, f"{path} can't be written: its folder must be there, and writable")
 
 
 def _port(host: str, port: int) -> Finding:

@@ -137,6 +137,7 @@ class Said(Message):
 
     level: int
     text: str
+    session: str  # that it is about, or ""
 
 
 @message(_control, 20)

@@ -31,9 +31,9 @@ from weft_remote.errors import (
 )
 
 from .access import SESSIONS, AccessError, Denied, Gate, Grant
-from .control import Alive, Attach, Channel, Ended, Finish, Granted, Move, Need, Restore, Returned, Save, Totals
+from .control import Alive, Attach, Channel, Ended, Finish, Granted, Move, Need, Restore, Returned, Said, Save, Totals
 from .headers import bearer
-from .journal import Journal
+from .journal import Journal, fields
 from .limits import MIB, Limits
 from .records import Record
 from .tls import Carrier
@@ -210,6 +210,7 @@ class Front:
             return await self._refuse(request, e)
         if record.end is not None:
             return await self._part(request, record.end)
+        self.journal.resumed(record, request.remote or "")
         return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
 
     def _admit(self, request: web.Request) -> tuple[list[str], Grant]:
@@ -310,10 +311,18 @@ class Front:
             self.journal.worked(self.records[message.session], message)
         elif isinstance(message, Move) and message.session in peer.sessions:
             self._run(self._move(peer, message.session))
+        elif isinstance(message, Said):
+            level = min(message.level, logging.ERROR)
+            log.log(level, "%s", message.text, extra=self._fields(peer, message.session))
         elif isinstance(message, Need):
             self._grant(peer, message.bytes)
         elif isinstance(message, Returned):
             peer.granted = max(0, peer.granted - message.bytes)
+
+    def _fields(self, peer: Peer, session: str = "") -> dict[str, str]:
+        """What the log says of the session of a worker, or of one of them."""
+        id = next(iter(peer.sessions)) if len(peer.sessions) == 1 else session
+        return fields(self.records[id]) if id in peer.sessions else {}
 
     def _grant(self, peer: Peer, size: int) -> None:
         used = sum(other.granted for other in self.pool.peers.values())
@@ -331,7 +340,8 @@ class Front:
         try:
             other = await self.pool.take(id, TAKE_SECONDS)
         except TimeoutError:
-            log.warning("session %s can't leave its process, since no other one is there", record.name)
+            why = "session %s can't leave its process, since no other one is there"
+            log.warning(why, record.name, extra=fields(record))
             return
         finally:
             record.moves = False
@@ -339,7 +349,7 @@ class Front:
             self._end(other, id, p.End("", ""))
             self.pool.kill(other)
             return
-        log.info("session %s goes on in process %d", record.name, other.pid)
+        log.info("session %s goes on in process %d", record.name, other.pid, extra=fields(record))
         record.peer, granted, record.totals = other, peer.granted, Totals(id)
         other.granted, peer.granted = other.granted + granted, 0
         mine, its = Channel.pair()
@@ -362,14 +372,15 @@ class Front:
         record = self.records.get(id)
         if record is not None and record.end is None:
             record.end, record.ended_at = end, time.monotonic()
-            self.journal.ended(record, "closed" if closed else end.error)
+            self.journal.ended(record, end, closed)
         if self.pool.alone and not peer.sessions:
             peer.finished_at = time.monotonic()
 
     def _kill(self, peer: Peer, error: Exception) -> None:
         end = p.End(class_name(error), str(error))
         for id in list(peer.sessions):
-            log.warning("session %s is killed: %s: %s", self.records[id].name, end.error, end.message)
+            record = self.records[id]
+            log.warning("session %s is killed: %s: %s", record.name, end.error, end.message, extra=fields(record))
             self._end(peer, id, end)
         self.pool.kill(peer)
 
@@ -379,7 +390,8 @@ class Front:
         if not peer.sessions:
             return
         error = self._why(code, by, words)
-        log.warning("worker %d has ended: %s\n%s", peer.number, error, words.strip())
+        extra = self._fields(peer)
+        log.warning("worker %d has ended: %s\n%s", peer.number, error, words.strip(), extra=extra)
         for id in list(peer.sessions):
             self._end(peer, id, p.End(class_name(error), str(error)))
 

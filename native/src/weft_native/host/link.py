@@ -32,6 +32,7 @@ class Carried(Protocol):
     """What a link needs of the session that it carries."""
 
     counts: Counts
+    id: str
     name: str
     end: p.End | None
 
@@ -137,7 +138,7 @@ class Link(asyncio.Protocol):
         except (ProtocolError, LimitError, DeserializationError) as e:
             session.fail(e)
         except Exception as e:
-            log.exception("session %s", session.name)
+            log.exception("session %s", session.name, extra={"session": session.id})
             session.fail(e)
         if not self.lost:
             self.transport.resume_reading()

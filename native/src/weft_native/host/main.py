@@ -16,15 +16,15 @@ from weft.base.config import config
 from weft.base.errors import BackendError
 from weft.runtime.device import get_backend
 
-from . import check, settings, tokens
+from . import check, logs, settings, tokens
 from .access import Gate
 from .admin import Admin
+from .audit import Audit
 from .front import Front
 from .health import Health
 from .inference.device import OwnDevice
 from .inference.routes import Inference
 from .journal import Journal
-from .messages import LogFormatter
 from .options import Options
 from .settings import Settings, SettingsError
 from .tls import context
@@ -58,7 +58,7 @@ def launcher(options: Settings) -> Launcher:
     return ForkLauncher(Options(options.platform, options.limits, options.sandbox, options.log_level))
 
 
-async def run(options: Settings, token: str) -> int:
+async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     """Serves until SIGINT or SIGTERM; the exit code."""
     stop = asyncio.Event()
     code = 0
@@ -70,7 +70,7 @@ async def run(options: Settings, token: str) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    journal = Journal()
+    journal = Journal(audit=audit)
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal)
     health = Health(front)
@@ -97,10 +97,12 @@ async def run(options: Settings, token: str) -> int:
         print(f"serving {', '.join(sorted(inference.repository.programs)) or 'no programs yet'}", flush=True)
     if options.admin is not None:
         print(f"admin {await admin.start(*settings.place(options.admin), secure)}", flush=True)
+    journal.note("host-starts", address=f"{address}:{port}", user=os.getuid())
     await stop.wait()
     await admin.stop()
     await asyncio.to_thread(own.close)
     await front.stop()
+    journal.note("host-stops", code=code)
     if code:
         print("weft-host: the process that starts workers has ended. Start the host again.", file=sys.stderr)
     return code
@@ -123,16 +125,15 @@ def main(arguments: list[str] | None = None) -> int:
         for problem in e.problems:
             print(f"weft-host: {problem}", file=sys.stderr)
         return 2
-    handler = logging.StreamHandler()
-    handler.setFormatter(LogFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
-    logging.getLogger("aiohttp").setLevel(logging.ERROR)  # refused handshakes are logged here, with the reason
+    token = options.token or secrets.token_urlsafe(24)
+    hide = logs.hiding([token])
+    logs.begin(options, hide)
     for name in loaded.unknown:
         log.warning("the environment variable %s is no setting of weft-host", name)
     if checking:
         return check.report(loaded, lambda: launcher(options))
     try:
-        code = asyncio.run(run(options, options.token or secrets.token_urlsafe(24)))
+        code = asyncio.run(run(options, token, None if options.audit is None else Audit(options.audit, hide)))
     except BackendError as e:
         print(f"weft-host: {e}", file=sys.stderr)
         return 1

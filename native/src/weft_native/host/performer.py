@@ -39,6 +39,7 @@ STOPPED = "this was stopped by its client before the host began with it."
 class Client(Protocol):
     """What the performer needs of a session."""
 
+    id: str
     name: str
     end: p.End | None
     cancelled: int
@@ -209,7 +210,8 @@ class Performer:
             self._perform(message)
         except Exception as e:  # errors that concern a single operation have been caught in it
             if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
-                log.exception("session %s, %s", self.session.name, type(message).__name__)
+                extra = {"session": self.session.id}
+                log.exception("session %s, %s", self.session.name, type(message).__name__, extra=extra)
             self.session.tell(self.session.fail, e)
             return False
         finally:

@@ -236,7 +236,8 @@ class HostSession:
         """Ends the session because of something that no session may do."""
         if self.end is None:
             # not the error, whose frames hold arrays
-            log.warning("session %s ends: %s: %s", self.name, class_name(error), str(error))
+            extra = {"session": self.id}
+            log.warning("session %s ends: %s: %s", self.name, class_name(error), str(error), extra=extra)
             self.close(p.End(class_name(error), public_text(error, self.performer.said)))
 
     def close(self, end: p.End) -> None:

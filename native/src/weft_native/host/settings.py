@@ -86,6 +86,10 @@ class Settings:
         " scope `admin`, or on this machine the one of `token`",
         "ADDRESS:PORT",
     )
+    log: str = _setting("text", "how entries of the log look: lines of text, or of JSON", choices=("text", "json"))
+    audit: str | None = _setting(
+        None, "a file to which each session, refusal and act of an administrator is appended, as lines of JSON", "FILE"
+    )
     log_level: str = _setting(
         "warning", "the least severe entries that are logged", choices=("debug", "info", "warning", "error")
     )
@@ -263,8 +267,8 @@ def load(options: argparse.Namespace, environment: Mapping[str, str]) -> Loaded:
                 problems.append(
                     f"the environment variable {s.variable}: {s.allowed}, not {text[:100]!r}.{_linked(text)}"
                 )
-        if hasattr(options, s.field):
-            given = getattr(options, s.field)
+        if s.field in vars(options):
+            given = vars(options)[s.field]
             values[s.name], sources[s.name] = tuple(given) if s.kind == "tuple" else given, COMMAND_LINE
     if problems:
         raise SettingsError(problems)

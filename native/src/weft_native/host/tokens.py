@@ -8,7 +8,11 @@ import pathlib
 import sys
 import time
 
+from . import settings
 from .access import ADMIN, METRICS, PROGRAMS, SESSIONS, AccessError, Grant, TokenFile
+from .audit import Audit
+from .logs import hiding, moment
+from .settings import SettingsError
 
 
 def parser() -> argparse.ArgumentParser:
@@ -16,13 +20,11 @@ def parser() -> argparse.ArgumentParser:
         "weft-host token",
         description="Keeps tokens for `weft-host --tokens FILE`. A running host follows the file.",
     )
-    default = os.environ.get("WEFT_HOST_TOKENS")
     file = argparse.ArgumentParser(add_help=False)
+    file.add_argument("--file", default=None, help="where the tokens are (default: the setting `tokens` of the host)")
+    file.add_argument("--config", default=None, metavar="FILE", help="the host's settings (default: WEFT_HOST_CONFIG)")
     file.add_argument(
-        "--file",
-        default=default,
-        required=default is None,
-        help="where the tokens are (default: the environment variable WEFT_HOST_TOKENS)",
+        "--audit", default=None, metavar="FILE", help="the host's audit log (default: the setting `audit` of the host)"
     )
     commands = made.add_subparsers(dest="command", required=True)
     new = commands.add_parser("new", parents=[file], help="make a token, and print it, once")
@@ -51,19 +53,45 @@ def _row(grant: Grant) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    options = parser().parse_args(arguments)
-    file = TokenFile(pathlib.Path(options.file))
+    made = parser()
+    options = made.parse_args(arguments)
+    place, audit = options.file, options.audit
+    if place is None or audit is None:
+        try:
+            found = settings.load(argparse.Namespace(config=options.config), os.environ).settings
+            place, audit = place or found.tokens, audit or found.audit
+        except SettingsError as e:
+            if place is None:
+                print(f"weft-host token: {e}", file=sys.stderr)
+                return 2
+            print(f"weft-host token: not in the audit log, since the host's settings are wrong: {e}", file=sys.stderr)
+    if place is None:
+        made.error("--file is missing: the host's settings name no file of tokens either")
+    file = TokenFile(pathlib.Path(place))
     try:
-        if options.command == "new":
-            scopes = tuple(options.scope or (SESSIONS, PROGRAMS))
-            print(file.add(options.name, scopes, options.days, options.sessions))
-        elif options.command == "list":
+        if options.command == "list":
             for grant in sorted(file.grants().values(), key=lambda g: g.created):
                 print(_row(grant))
+            return 0
+        if options.command == "new":
+            scopes = tuple(options.scope or (SESSIONS, PROGRAMS))
+            text = file.add(options.name, scopes, options.days, options.sessions)
+            print(text)
+            grant = file.grants()[text.split("_")[1]]
         else:
             grant = file.revoke(options.id)
             print(f"revoked {grant.id} {grant.name}")
     except (AccessError, OSError) as e:
         print(f"weft-host token: {e}", file=sys.stderr)
         return 1
+    if audit is not None:
+        until = None if grant.expires is None else moment(grant.expires)
+        Audit(audit, hiding([])).write(
+            "token-new" if options.command == "new" else "token-revoked",
+            token=grant.id,
+            token_name=grant.name,
+            scopes=" ".join(grant.scopes),
+            until=until,
+            user=os.getuid(),
+        )
     return 0

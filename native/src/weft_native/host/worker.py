@@ -241,7 +241,7 @@ class Worker:
         try:
             await asyncio.to_thread(run)
         except Exception as e:
-            log.exception("session %s", session.name)
+            log.exception("session %s", session.name, extra={"session": session.id})
             why = "the session could not go on in another process; its arrays are gone. Connect again."
             session.close(p.End("ConnectionLost", f"{why} ({type(e).__name__})"))
         session.left_at = time.monotonic()
@@ -342,7 +342,7 @@ class SaidHandler(logging.Handler):
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        self.worker.send(Said(record.levelno, self.format(record)[:8000]))
+        self.worker.send(Said(record.levelno, self.format(record)[:8000], str(vars(record).get("session", ""))))
 
 
 class ForkedWorker(Worker):

@@ -18,7 +18,7 @@ from weft.base.errors import BackendError, WeftError
 from weft.runtime.backend import Device
 from weft_remote.codec import Message
 
-from .control import Answered, Channel, Chosen, Closed, Exited, Fork, Forked, Said, Up
+from .control import Answered, Channel, Chosen, Closed, Exited, Fork, Forked, Up
 from .limits import Limits
 from .memory import of_host
 from .worker import Worker
@@ -271,8 +271,6 @@ class Pool:
                     self._up(peer, message)
                 elif isinstance(message, Answered):
                     peer.answered()
-                elif isinstance(message, Said):
-                    log.log(min(message.level, logging.ERROR), "%s", message.text)
                 else:
                     self.receive(peer, message)
         except Closed:
