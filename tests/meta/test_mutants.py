@@ -77,6 +77,10 @@ def test_too_long_is_what_takes_longer_than_without_the_fault(judging, tmp_path)
     "test, verdict",
     [
         ("def test_it():\n assert thing.N == 1", ("caught", "FAILED test_thing.py::test_it")),
+        (
+            "import logging\ndef test_it():\n logging.error('odd')\n assert thing.N == 1",
+            ("caught", "FAILED test_thing.py::test_it"),
+        ),
         ("def test_it():\n assert thing.N > 0", ("survived", None)),
         ("def test_another():\n assert thing.N == 1", ("unreached", None)),
         # fails once, whatever the number is

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
+import re
 from typing import Callable, Iterator, NamedTuple
 
 import tree
@@ -20,6 +21,7 @@ PASSED, NO_SUCH, NONE_RAN, TOO_LONG = (
 )  # pytest's exit codes, and what `tree` gives for a run that takes too long
 LONGER, ROUNDS = 3, 4  # where tests without a change do not end in time either
 ALONE = 600  # seconds for one test
+FAILED = re.compile(r"(FAILED|ERROR) \S")  # in pytest's summary; captured log entries have more room after the word
 Verdict = tuple[str, str | None]  # caught, survived or unreached; by which test
 Run = Callable[[float], int]  # runs tests for so many seconds at most, and gives how they ended
 
@@ -122,7 +124,7 @@ def chosen_run(copy: pathlib.Path, names: list[str], timeout: float, log: pathli
 def noticed_by(code: int, log: pathlib.Path) -> str:
     """The test that failed, or how pytest ended."""
     lines = log.read_text(errors="replace").splitlines()
-    failed = [line.split(" - ")[0] for line in lines if line.startswith(("FAILED", "ERROR"))]
+    failed = [line.split(" - ")[0] for line in lines if FAILED.match(line)]
     return "time" if code == TOO_LONG else failed[0] if failed else f"exit {code}"
 
 
