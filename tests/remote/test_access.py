@@ -41,6 +41,15 @@ def test_a_token_is_kept_as_a_hash(file):
     assert file.find(mixed.encode()) is None and file.find(other.encode()).name == "bob"
 
 
+def test_changes_of_its_own_are_seen_at_once(tmp_path):
+    """Not with the next look, as those of others are."""
+    file = TokenFile(tmp_path / "tokens")
+    for name in "ab":
+        assert file.find(file.add(name).encode()).name == name
+    file.revoke("a")
+    assert [grant.name for grant in file.grants().values()] == ["b"]
+
+
 def test_tokens_end(file):
     short, other = file.add("short", days=1e-6), file.add("other")
     gate = Gate(None, file.path)

@@ -382,6 +382,11 @@ def test_the_description(folder):
         assert body["required"] == ["args", "kwargs"]
         (x,) = body["properties"]["args"]["prefixItems"]
         assert (x["minItems"], x["maxItems"], x["description"]) == (3, 3, "float32[3]")
+        body = document["paths"]["/v1/programs/kinds"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        truths, whole, parts = body["properties"]["args"]["prefixItems"]
+        assert truths["items"] == {"type": "boolean"} and whole["type"] == "integer"
+        number = {"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
+        assert parts["items"] == {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
         json.dumps(document)
 
     run(folder, work)

@@ -204,14 +204,14 @@ def test_what_was_given_to_a_stopped_computation_is_gone(many):
         raw.until(p.Compiled)
         raw.send(p.Put, 1, F32, 0, ONES)
         raw.send(p.Put, 2, F32, 0, ONES)
-        raw.send(p.Execute, 101, (1,), (3,))
+        stopped = raw.send(p.Execute, 101, (1,), (3,))
         computes(many)
         raw.frame(p.encode(p.Cancel(raw.send(p.Ping))))
         with moved(raw) as again:
-            again.send(p.Fetch, 1)
-            assert "stopped by its client" in again.until(p.Error).message
-            again.send(p.Fetch, 3)
-            assert "stopped by its client" in again.until(p.Error).message
+            for handle, origin in ((1, 0), (3, stopped)):
+                again.send(p.Fetch, handle)
+                error = again.until(p.Error)
+                assert "stopped by its client" in error.message and error.origin == origin
             again.send(p.Fetch, 2)
             assert again.until(p.Data).data == ONES
 

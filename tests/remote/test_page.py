@@ -329,6 +329,28 @@ def test_a_stop_ends_the_wait_and_the_session_goes_on(page, host):
         float(z)
 
 
+def test_a_stop_is_seen_between_two_functions_of_a_program_that_reports(page, host):
+    session = opened(page, host.url)
+    x, said = weft.device_put(np.float32(1), session.devices()[0]), []
+
+    def hear(k):
+        said.append(float(k))
+        page.device.interrupted = True
+
+    @weft.jit
+    def telling(x):
+        for k in range(3):
+            weft.debug.callback(hear, x + k, ordered=True)
+        return x
+
+    y = telling(x)
+    page.loop.run_until_complete(session.transport.until(lambda: len(session._reports.complete) == 3))
+    with pytest.raises(KeyboardInterrupt):
+        float(y)
+    assert said == [1.0] and not page.device.interrupted and not session._reports.complete
+    assert float(x + 1) == 2.0
+
+
 def test_a_stop_ends_attempts_to_connect_again(page, host, monkeypatch):
     session = opened(page, host.url)
 

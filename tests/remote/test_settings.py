@@ -70,6 +70,13 @@ def test_truths_can_be_taken_back(tmp_path):
     assert not load(arguments=["--no-sandbox"]).settings.sandbox
 
 
+def test_the_help_tells_the_defaults():
+    """A truth has two options, of which one is the default; nothing is said of what has none."""
+    text = " ".join(parser().format_help().split())
+    assert "takes a free one (default 8765)" in text
+    assert not [word for word in ("True", "False", "None", "()") if f"(default {word})" in text]
+
+
 def test_paths_of_the_file_begin_in_its_folder(tmp_path):
     text = 'tokens = "t.json"\nserve = "/models"'
     found = load(text, {"WEFT_HOST_TLS_KEY": "k.pem"}, folder=tmp_path).settings

@@ -22,6 +22,7 @@ import argparse
 import json
 import pathlib
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -52,6 +53,8 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
     parser.add_argument("--only", nargs="*", type=int, help="numbers of faults")
     options = parser.parse_args()
+    # What is started in the background ignores Ctrl-C, and tests would wait for theirs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     BUILD.mkdir(parents=True, exist_ok=True)
     if options.action == "history":
         return history(options)
