@@ -57,6 +57,7 @@ ROOMS = {
         "desktop",
         "page",
         "backend",
+        "keep",
         "work",
         "line",
         "costs",

@@ -122,7 +122,7 @@ def test_no_host_but_a_server_that_is_silent():
         began = time.monotonic()
         with pytest.raises(errors.ConnectionLost, match="no connection to"):
             weft.remote.connect(f"ws://127.0.0.1:{server.getsockname()[1]}", token="x", timeout=0.5)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"SSH-2.0-OpenSSH\r\n", b""])

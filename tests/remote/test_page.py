@@ -124,7 +124,7 @@ def page(monkeypatch):
         stand_in.sessions.append(session)
         return stand_in.module.PageTransport(session)
 
-    monkeypatch.setattr(remote, "_carrier", lambda timeout: carrier)
+    monkeypatch.setattr(remote, "carrier", lambda timeout: carrier)
     yield stand_in
     for session in stand_in.sessions:
         session.close()

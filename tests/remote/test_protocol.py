@@ -57,6 +57,9 @@ EXAMPLES = [
     p.Report(3, 12, 0, True, b"abcd"),
     p.Text(10, "HloModule"),
     p.Compiled(5, 1 << 40),
+    p.Keep(15, 86_400),
+    p.Forget(16, b"h" * 32),
+    p.Kept(15, 3_600),
     p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
     p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"),
     p.Put(14, 10, shaped((2, 0), "bool"), 0, b""),
@@ -170,7 +173,7 @@ def test_another_version(host, offers, spoken):
     with Raw(host.url, offers=[*(offers or []), *login]) as raw:
         end = raw.end()
         assert raw.socket.subprotocol == (spoken if spoken != "none" else None)
-    assert end.error == "ProtocolError" and f"speaks {spoken} of weft's protocols, the host weft.4" in end.message
+    assert end.error == "ProtocolError" and f"speaks {spoken} of weft's protocols, the host weft.5" in end.message
 
 
 def test_no_frame_is_read_before_login(tmp_path):
@@ -292,6 +295,28 @@ def compiled(raw):
     raw.send(p.Compile, 1, HASH, 0, "f", (False,) * N_ARGS)
 
 
+def test_programs_are_forgotten_and_sent_again():
+    """As often as a client likes, with what it has compiled of them left alone."""
+    with host_here(programs=1) as made, Raw(made.url) as raw:
+        other = serialize(weft.make_jaxpr(lambda x: x * 3)(F32).jaxpr)
+        raw.send(p.Put, 10, F32, 0, ONES)
+        for k in range(3):
+            raw.send(p.Program, HASH, len(DATA), DATA[:5])
+            raw.send(p.ProgramPart, HASH, DATA[5:])
+            raw.send(p.Program, HASH, len(DATA), DATA)  # a client that comes back does not know what is here
+            raw.send(p.Forget, HASH)
+            raw.send(p.Program, content_hash(other), len(other), other)
+            raw.send(p.Compile, 20 + k, content_hash(other), 0, "f", (False,))
+            raw.send(p.Forget, content_hash(other))
+            raw.send(p.Execute, 20, (10,), (30 + k,))
+            raw.send(p.Fetch, 30 + k)
+            assert raw.until(p.Data).data == (3 * np.ones(3, np.float32)).tobytes()
+        raw.send(p.Program, HASH, len(DATA), DATA)
+        raw.send(p.Program, content_hash(other), len(other), other)
+        end = raw.end()
+        assert end.error == "LimitError" and "has 1 programs, and may have no more" in end.message
+
+
 def ill_typed():
     x, y = Var(shaped((3,), "float32")), Var(shaped((4,), "float32"))
     return serialize(Jaxpr([], [x], [y], [JaxprEqn([x], [y], registry["neg"], {})]))
@@ -320,11 +345,12 @@ CASES = {
         "DeserializationError",
         r"declares .*\[4\] where its primitive gives .*\[3\]",
     ),
-    "a program twice": (
-        lambda r: [r.send(p.Program, HASH, len(DATA), DATA) for _ in range(2)],
+    "the beginning of a program twice": (
+        lambda r: [r.send(p.Program, HASH, len(DATA), DATA[:1]) for _ in range(2)],
         "ProtocolError",
-        "comes once",
+        "come once",
     ),
+    "a program forgotten that was not sent": (lambda r: r.send(p.Forget, HASH), "ProtocolError", "of this hash"),
     "a program too many bytes": (lambda r: r.send(p.Program, HASH, 3, DATA), "ProtocolError", "where 3 were announced"),
     "a program without an end": (lambda r: r.send(p.Program, HASH, 1 << 50, b"x"), "LimitError", "exceeds the limit"),
     "a part of nothing": (lambda r: r.send(p.Part, 4, b"x"), "ProtocolError", "takes none"),

@@ -57,6 +57,8 @@ MESSAGES = [
     p.Result(11, 3, True, bytes(4)),
     p.Result(11, 3, False, b""),
     p.Raised(12, 2**40),
+    p.Keep(17, 86_400),
+    p.Forget(18, HASH),
     p.Fetch(11, 5),
     p.Wait(12, 5),
     p.Free(13, (1, 2, 3)),
@@ -67,6 +69,7 @@ MESSAGES = [
     p.Text(14, TEXT),
     p.Error(11, 8, "FloatingPointError", "a division by zero"),
     p.Report(1, 10, 0, True, bytes(4)),
+    p.Kept(17, 3_600),
     p.Compiled(7, 1_234_567),
 ]
 

@@ -71,7 +71,7 @@ test("numbers of every length come back", () => {
 class Host {
   readonly server = new WebSocketServer({
     port: 0,
-    handleProtocols: (offers) => (offers.has("weft.4") ? "weft.4" : false),
+    handleProtocols: (offers) => (offers.has("weft.5") ? "weft.5" : false),
   });
   readonly arrays = new Map<number, Uint8Array>();
   readonly seen: Message[] = [];
@@ -190,7 +190,7 @@ test("an exported program runs on a host in one round trip", async () =>
     assert.deepEqual([here.devices[0]!.platform, here.devices[0]!.kind], ["cpu", "tests"]);
     const [{ path, offers }] = host.connections as [{ path: string; offers: string[] }];
     assert.equal(path, "/session?name=a+test");
-    assert.deepEqual(offers, ["weft.4", `weft-token.${Buffer.from("größe").toString("base64url")}`]);
+    assert.deepEqual(offers, ["weft.5", `weft-token.${Buffer.from("größe").toString("base64url")}`]);
     const add = await here.load(exportedFile(3));
     assert.equal(add.name, "add");
     const sum = await add(Float32Array.of(1, 2, 3), Float32Array.of(10, 20, 30));

@@ -1,7 +1,7 @@
 /** The client against a host in a process of its own. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -167,6 +167,37 @@ test("a program without end ends its own session alone", async () =>
       await other.ping();
     }),
   ));
+
+test("a computation that is cancelled ends, and the session goes on", async () => {
+  const [child, address] = await start("--jobs", join(folder, "jobs"));
+  try {
+    const host = await connect(address, { token: TOKEN });
+    const [endless, step] = await Promise.all([host.load(file("endless")), host.load(file("step"))]);
+    const [state] = await step.put(Float64Array.of(1, 2, 3, 4), 0.5);
+    const [next] = await step.onDevice(state, 0.5);
+    await host.ping();
+    const stopped = assert.rejects(endless(Float32Array.of(1, 1)), /cancelled/);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    host.cancel();
+    await stopped;
+    assert.deepEqual(await next.read(), Float64Array.of(1.5, 2.5, 3.5, 4.5));
+    const [last, sum] = await step(next, 1);
+    assert.deepEqual([last, sum], [Float64Array.of(2.5, 3.5, 4.5, 5.5), 12]);
+
+    const kept = await host.keep({ step, next }, { seconds: 60 });
+    host.leave();
+    await assert.rejects(host.ping(), /left to whoever resumes it/);
+    while (!readdirSync(join(folder, "jobs")).length) await new Promise((resolve) => setTimeout(resolve, 50));
+    const { host: again, tree } = await resume(address, { token: TOKEN, kept });
+    assert.deepEqual((await tree.step(tree.next, 1))[1], 12);
+    await again.load(file("step")); // which the host still has
+    await assert.rejects(again.keep({}, { seconds: 1e9 }), /for 86400 s at most/);
+    again.close();
+  } finally {
+    child.kill();
+  }
+  await session(async (host) => assert.rejects(host.keep({}, { seconds: 1 }), /keeps no sessions/));
+});
 
 test("a session is taken up by the next page, with its arrays and programs", async () => {
   const first = await connect(url, { token: TOKEN });

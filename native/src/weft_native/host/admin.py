@@ -178,7 +178,7 @@ def _described(record: Record) -> dict[str, Any]:
         "address": record.address,
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.began_at)),
         "seconds": time.time() - record.began_at,
-        "process": record.peer.pid,
+        "process": None if record.peer is None else record.peer.pid,
         "memory": totals.held,
         "queued": totals.queued,
         "calls": totals.calls,

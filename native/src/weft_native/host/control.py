@@ -53,9 +53,12 @@ class Granted(Message):
 
 @message(_control, 4)
 class Save(Message):
-    """A session goes on in another process: what is left of it goes into the file that comes along."""
+    """A session goes on elsewhere: what is left of it goes into the file that comes along. The worker ends then, or
+    waits for `Moved`.
+    """
 
     session: str
+    wait: bool
 
 
 @message(_control, 5)
@@ -71,6 +74,14 @@ class Restore(Message):
 @message(_control, 6)
 class Ask(Message):
     """Does the device answer?"""
+
+
+@message(_control, 7)
+class Moved(Message):
+    """What was saved of a session is where it should be, or it is not, and the session goes on here."""
+
+    session: str
+    well: bool
 
 
 # from a worker to the front -------------------------------------------------------------------------------------------
@@ -150,6 +161,21 @@ class Returned(Message):
 @message(_control, 22)
 class Move(Message):
     """A session needs another process: what its client has stopped does not end in this one."""
+
+    session: str
+
+
+@message(_control, 23)
+class Rest(Message):
+    """A session has nothing to do, and its client is away, who wants it kept for so many seconds more."""
+
+    session: str
+    seconds: int
+
+
+@message(_control, 26)
+class Restored(Message):
+    """A session goes on here; what it was restored from is not needed any more."""
 
     session: str
 

@@ -7,7 +7,6 @@ the worker that has the session.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 import secrets
@@ -31,10 +30,12 @@ from weft_remote.errors import (
 )
 
 from .access import SESSIONS, AccessError, Denied, Gate, Grant
-from .control import Alive, Attach, Channel, Ended, Finish, Granted, Move, Need, Restore, Returned, Said, Save, Totals
+from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
 from .headers import bearer
+from .jobs import Jobs
 from .journal import Journal, fields
 from .limits import MIB, Limits
+from .moves import TAKE_SECONDS, Moves
 from .records import Record
 from .tls import Carrier
 from .worker import STUCK, unattended
@@ -42,15 +43,16 @@ from .workers import Launcher, Peer, Pool
 
 log = logging.getLogger("weft.host")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-WATCH_SECONDS, STOP_SECONDS, TAKE_SECONDS = 0.25, 1.0, 20.0
+WATCH_SECONDS, STOP_SECONDS = 0.25, 1.0
 LOGIN_SECONDS = 10.0  # in which a connection must have logged in
 SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
 TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one
-MOVE_SECONDS = 60.0  # in which it must have handed its session to another one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
 POLICY_VIOLATION = 1008
 NAME = 40  # characters of a client's name in the log
+REVOKED = "the session's token has expired or was revoked. Ask the host's operator for another one."
+LEFT = "the session was not taken up again in the time for which it was kept."
 MEMORY_WORDS = ("bad_alloc", "out of memory", "Out of memory", "Cannot allocate memory", "MemoryError", "mmap failed")
 
 
@@ -89,6 +91,7 @@ class Front:
         origins: web origins, beside those on loopback, whose pages may connect; programs that are no pages have none.
         broken: called when no more workers can be started.
         journal: of what happens.
+        jobs: where sessions rest whose clients want them kept; None keeps none.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Front:
         origins: tuple[str, ...] = (),
         broken: Callable[[], None] = lambda: None,
         journal: Journal | None = None,
+        jobs: Jobs | None = None,
     ):
         self.gate, self.limits = gate, limits
         self.origins = {o.rstrip("/") for o in origins}
@@ -107,6 +111,7 @@ class Front:
         metrics = self.journal.metrics
         self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken, metrics.started.inc)
         self.records: dict[str, Record] = {}
+        self.moves = Moves(self.pool, jobs)
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.numbers = 0
         self.draining = False  # takes no new sessions, because it is about to stop
@@ -122,12 +127,15 @@ class Front:
         metrics.workers.set_function(lambda: sum(peer.up for peer in self.pool.peers.values()))
 
     def living(self) -> list[Record]:
-        """The sessions that have not ended."""
-        return [r for r in self.records.values() if r.end is None]
+        """The sessions that a worker has."""
+        return [r for r in self.records.values() if r.end is None and r.peer is not None]
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Starts workers, then serves; where it listens."""
         await self.pool.start()
+        if self.moves.jobs is not None:
+            for job in self.moves.jobs.known():
+                self.records[job.id] = self.moves.resting(job)
         app = web.Application()
         app.router.add_get("/session", self._begin)
         app.router.add_get("/session/{id}", self._resume)
@@ -155,11 +163,10 @@ class Front:
         if self.watching is not None:
             self.watching.cancel()
         why = "the host is shutting down; its arrays are gone."
-        for id, record in self.records.items():
-            if record.end is None:
-                record.peer.send(Finish(id, "ConnectionLost", why))
+        for record in self.living():
+            self.finish(record, ConnectionLost(why))
         until = time.monotonic() + STOP_SECONDS
-        while any(r.end is None for r in self.records.values()) and time.monotonic() < until:
+        while self.living() and time.monotonic() < until:
             await asyncio.sleep(0.02)
         if self.runner is not None:
             await self.runner.cleanup()
@@ -168,8 +175,11 @@ class Front:
     def finish(self, record: Record, why: Exception) -> None:
         """Has a session end, and tells its client why. A worker that doesn't do so in a few seconds is killed."""
         if record.end is None and record.told is None:
-            record.told, record.told_at = why, time.monotonic()
-            record.peer.send(Finish(record.id, class_name(why), str(why)))
+            if record.peer is not None:
+                record.told, record.told_at = why, time.monotonic()
+                record.peer.send(Finish(record.id, class_name(why), str(why)))
+            elif not record.moving.locked():  # it rests on disk
+                self._end_record(record, p.End(class_name(why), str(why)))
 
     # connections ------------------------------------------------------------------------------------------------------
 
@@ -194,7 +204,7 @@ class Front:
             return await self._refuse(request, e)
         record = Record(id, secret, peer, name, client, request.remote or "", grant, Totals(id))
         self.records[id] = record
-        self.journal.began(record)
+        self.journal.began(record, peer.pid)
         return await self._hand(request, offers, peer, Attach(id, secret, name, True))
 
     async def _resume(self, request: web.Request) -> web.StreamResponse:
@@ -203,13 +213,23 @@ class Front:
             offers, grant = self._admit(request)
             id, (_, secret) = request.match_info["id"], p.credentials(offers)
             record = self.records.get(id)
-            if record is None or not hmac.compare_digest(record.secret, secret) or record.grant.id != grant.id:
+            if record is None or not record.is_of(secret) or record.grant.id != grant.id:
                 error = "the host does not know the session any more; its arrays are gone. Connect again."
                 raise Refused("session", ConnectionLost(error))
+            async with record.moving:
+                if record.end is None and record.peer is None:
+                    if len(self.living()) >= self.limits.sessions:
+                        raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
+                    try:
+                        await self.moves.wake(record, secret)
+                    except LimitError as e:
+                        raise _full(str(e)) from None
+                    except ConnectionLost as e:
+                        self._end_record(record, p.End("ConnectionLost", str(e)))
         except Refused as e:
             return await self._refuse(request, e)
-        if record.end is not None:
-            return await self._part(request, record.end)
+        if record.end is not None or record.peer is None:
+            return await self._part(request, record.end or p.End("ConnectionLost", "the session has just ended."))
         self.journal.resumed(record, request.remote or "")
         return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
 
@@ -310,7 +330,12 @@ class Front:
         elif isinstance(message, Totals) and message.session in peer.sessions:
             self.journal.worked(self.records[message.session], message)
         elif isinstance(message, Move) and message.session in peer.sessions:
-            self._run(self._move(peer, message.session))
+            self._run(self.moves.move(peer, self.records[message.session]))
+        elif isinstance(message, Rest) and message.session in peer.sessions:
+            seconds = min(message.seconds, self.limits.job_seconds)
+            self._run(self.moves.rest(peer, self.records[message.session], seconds))
+        elif isinstance(message, Restored) and message.session in peer.sessions:
+            self.moves.forget(self.records[message.session])
         elif isinstance(message, Said):
             level = min(message.level, logging.ERROR)
             log.log(level, "%s", message.text, extra=self._fields(peer, message.session))
@@ -331,35 +356,6 @@ class Front:
         peer.granted += given
         peer.send(Granted(given, used, self.limits.total_bytes))
 
-    async def _move(self, peer: Peer, id: str) -> None:
-        """Has a session go on in another worker; its client comes back for it."""
-        record = self.records[id]
-        if record.moves:
-            return
-        record.moves = True
-        try:
-            other = await self.pool.take(id, TAKE_SECONDS)
-        except TimeoutError:
-            why = "session %s can't leave its process, since no other one is there"
-            log.warning(why, record.name, extra=fields(record))
-            return
-        finally:
-            record.moves = False
-        if record.end is not None or id not in peer.sessions:  # it has ended meanwhile
-            self._end(other, id, p.End("", ""))
-            self.pool.kill(other)
-            return
-        log.info("session %s goes on in process %d", record.name, other.pid, extra=fields(record))
-        record.peer, granted, record.totals = other, peer.granted, Totals(id)
-        other.granted, peer.granted = other.granted + granted, 0
-        mine, its = Channel.pair()
-        peer.send(Save(id), mine.socket.fileno())
-        other.send(Restore(id, record.secret, record.name, granted), its.socket.fileno())
-        mine.close()
-        its.close()
-        peer.sessions.discard(id)
-        peer.finished_at, peer.patience = time.monotonic(), MOVE_SECONDS
-
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs something in the loop, which holds its tasks weakly."""
         task = asyncio.ensure_future(work)
@@ -368,13 +364,15 @@ class Front:
 
     def _end(self, peer: Peer, id: str, end: p.End, closed: bool = False) -> None:
         """A session has ended; why is remembered for its client."""
-        peer.sessions.discard(id)
+        self.pool.left(peer, id)
         record = self.records.get(id)
         if record is not None and record.end is None:
-            record.end, record.ended_at = end, time.monotonic()
-            self.journal.ended(record, end, closed)
-        if self.pool.alone and not peer.sessions:
-            peer.finished_at = time.monotonic()
+            self._end_record(record, end, closed)
+
+    def _end_record(self, record: Record, end: p.End, closed: bool = False) -> None:
+        record.end, record.ended_at = end, time.monotonic()
+        self.journal.ended(record, end, closed)
+        self.moves.forget(record)
 
     def _kill(self, peer: Peer, error: Exception) -> None:
         end = p.End(class_name(error), str(error))
@@ -436,10 +434,12 @@ class Front:
                     self.pool.kill(peer)
             for id, record in list(self.records.items()):
                 if record.end is None and not self._holds(record.grant):
-                    why = "the session's token has expired or was revoked. Ask the host's operator for another one."
-                    self.finish(record, AuthenticationError(why))
+                    self.finish(record, AuthenticationError(REVOKED))
+                if record.end is None and record.peer is None and record.job is not None:
+                    if time.time() > record.job.until:
+                        self.finish(record, ConnectionLost(LEFT))
                 if record.end is None and record.told is not None and now - record.told_at > TOLD_SECONDS:
-                    if self.pool.alone:
+                    if self.pool.alone and record.peer is not None:
                         self._kill(record.peer, record.told)
                 if record.end is not None and now - record.ended_at > self.limits.grace:
                     del self.records[id]

@@ -48,10 +48,10 @@ class Journal:
                 "refused", cause="many", message="more refusals in this minute are counted, but not written down."
             )
 
-    def began(self, record: Record) -> None:
+    def began(self, record: Record, process: int) -> None:
         self.metrics.begun.inc()
         extra = fields(record) | {"event": "session-begins"}
-        log.info("session %s begins in process %d", record.name, record.peer.pid, extra=extra)
+        log.info("session %s begins in process %d", record.name, process, extra=extra)
         self.note("session-begins", **named(record))
 
     def resumed(self, record: Record, address: str) -> None:

@@ -30,6 +30,11 @@ class Limits:
     replies: int = _limit(10_000, "replies that wait for a client to take them")
     grace: float = _limit(60.0, "seconds for which a session outlives its connection", 0)
     unattended: float = _limit(1.0, "seconds for which a session goes on computing without its connection", 0)
+    job_seconds: float = _limit(
+        86_400.0,
+        "seconds for which a session at most outlives its connection if its client asks for that; with `jobs`",
+        0,
+    )
     sessions: int = _limit(32, "sessions at one time, of all clients together")
     compile_bytes: int = _limit(
         GIB, "bytes that the process of a session may take beside what it holds, for compiling and for copies"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import logging
 import os
 import pathlib
@@ -24,6 +25,7 @@ from .front import Front
 from .health import Health
 from .inference.device import OwnDevice
 from .inference.routes import Inference
+from .jobs import Jobs
 from .journal import Journal
 from .options import Options
 from .settings import Settings, SettingsError
@@ -62,6 +64,8 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     """Serves until SIGINT or SIGTERM; the exit code."""
     stop = asyncio.Event()
     code = 0
+    if options.jobs is None:  # there is no place to keep a session
+        options = dataclasses.replace(options, limits=dataclasses.replace(options.limits, job_seconds=0.0))
 
     def broken() -> None:
         nonlocal code
@@ -72,7 +76,8 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     journal = Journal(audit=audit)
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
-    front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal)
+    jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
+    front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal, jobs)
     health = Health(front)
     front.parts.append(health.add_to)
     inference: Inference | None = None

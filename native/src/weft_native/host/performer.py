@@ -63,6 +63,9 @@ class Client(Protocol):
     def fail(self, error: Exception) -> None:
         """Ends the session, in the event loop."""
 
+    def keep(self, op: int, seconds: int) -> None:
+        """The session outlives its connection, in the event loop."""
+
     def proceed(self) -> None:
         """There is room in the queue again, in the event loop."""
 
@@ -110,7 +113,7 @@ class Performer:
         if self.queued != self.done or self.waiting:
             return False
         match m:
-            case p.Ping() | p.Free():
+            case p.Ping() | p.Free() | p.Keep() | p.Forget():
                 return True
             case p.Put():
                 return len(m.data) <= SHORT_BYTES and len(m.data) == nbytes(m.aval)
@@ -132,6 +135,11 @@ class Performer:
             self.queued_bytes - self.done_bytes > QUEUE_BYTES or self.queued - self.done > QUEUE_MESSAGES
         )
         return self.crowded
+
+    def is_busy(self) -> bool:
+        """Whether anything is under way, queued or computing."""
+        self.computations.drop_finished()
+        return bool(self.queued != self.done or self.waiting or self.computations.running)
 
     def is_cancelled_in_vain(self) -> bool:
         """Whether something goes on that the client has cancelled."""
@@ -161,6 +169,16 @@ class Performer:
                 lambda: self.current is None or isinstance(self.current, (p.Execute, p.ExecuteReporting, p.Compile)),
                 seconds,
             )
+            idle = self.current is None
+        if idle and self.thread is not None:
+            self.thread.join(seconds)
+
+    def stay(self) -> None:
+        """Goes on after `park`, which has found nothing to do."""
+        with self.changed:
+            self.moving = False
+        self.thread = None
+        self.start()
 
     # the session's thread ---------------------------------------------------------------------------------------------
 
@@ -227,7 +245,7 @@ class Performer:
             case p.Execute() | p.ExecuteReporting() | p.Fetch() | p.Wait() if m.op <= self.session.cancelled:
                 self._cancel(m)
             case p.Compile() if m.op <= self.session.cancelled and m.program in self.store.known:
-                self.store.define(m.handle, Compiled(m, None))  # when it is used, if it is
+                self.restore(m)  # it is compiled when it is used, if it is
             case p.Put():
                 self._put(m)
             case p.Part():
@@ -253,6 +271,10 @@ class Performer:
                 self._inspect(m)
             case p.Ping():
                 self._reply(m.op, Answer(p.Ready(m.op)))
+            case p.Keep():
+                self.session.tell(self.session.keep, m.op, m.seconds)
+            case p.Forget():
+                self.store.forget(m.hash)
             case _:
                 assert_never(m)
 
@@ -265,7 +287,7 @@ class Performer:
                 self._perform(m)
             case p.Compile() if m.program in self.store.known:
                 self._device(m.device)
-                self.store.define(m.handle, Compiled(m, None))
+                self.store.define(m.handle, Compiled(m, self.store.known[m.program], None))
             case _:
                 raise ProtocolError(f"a session does not move with {type(m).__name__}.")
 
@@ -343,12 +365,12 @@ class Performer:
 
     def _program(self, m: p.Program) -> None:
         store, limits = self.store, self.session.limits
-        if len(m.hash) != 32 or m.hash in store.known or m.hash in store.parts:
-            raise ProtocolError("a program's hash has 32 bytes, and a program comes once.")
+        if len(m.hash) != 32 or m.hash in store.parts:
+            raise ProtocolError("a program's hash has 32 bytes, and its parts come once.")
         if m.size > limits.program_bytes:
             raise LimitError(f"a program of {m.size} bytes exceeds the limit of {limits.program_bytes}.")
-        if len(store.known) >= limits.programs:
-            raise LimitError(f"the session has sent {limits.programs} programs, and may send no more.")
+        if len(store.known) >= limits.programs and m.hash not in store.known:
+            raise LimitError(f"the session has {limits.programs} programs, and may have no more. Forget some.")
         charge = Charge(store.program_bytes, store.memory, m.size, "a program", 0)
         self._take_program(m.hash, Incoming(m, m.size, charge), m.data)
 
@@ -365,6 +387,8 @@ class Performer:
             store.parts[digest] = incoming
             return
         store.parts.pop(digest, None)
+        if digest in store.known:  # from before the client came back, who does not know that
+            return
         if content_hash(incoming.data) != digest:
             raise DeserializationError("a program does not have the hash that it came with")
         charge = Charge(store.program_bytes, store.memory, incoming.size * PROGRAM_WEIGHT, "a program")
@@ -385,7 +409,7 @@ class Performer:
             raise ProtocolError(f"the program has {arguments} arguments; {len(m.donated)} were described.")
         self.computations.rest()  # other sessions' compilations have precedence
         try:
-            self.store.define(m.handle, Compiled(m, self._executable(m, known, device)))
+            self.store.define(m.handle, Compiled(m, known, self._executable(m, known, device)))
             began = self.computations.busy_since  # None if it was compiled already
             took = 0.0 if began is None else time.monotonic() - began
             if began is not None:
@@ -482,7 +506,7 @@ class Performer:
         if compiled.executable is None:
             m = compiled.message
             self.computations.rest()
-            compiled.executable = self._executable(m, self.store.known[m.program], self._device(m.device))
+            compiled.executable = self._executable(m, compiled.known, self._device(m.device))
             self.begin()
         return compiled.executable
 

@@ -70,6 +70,7 @@ class HostSession:
         self.end: p.End | None = None
         self.closed = False  # by its client
         self.counts = Counts()
+        self.kept = 0  # seconds for which the session outlives its connection, if its client has asked
         self.left_at: float | None = None  # when the connection was lost
         self.link: Link | None = None
         self.outbox: deque[p.Message] = deque()
@@ -169,6 +170,16 @@ class HostSession:
             self.outbox.append(reply.message)
         self.wake()
 
+    def keep(self, op: int, seconds: int) -> None:
+        """The client wants the session to outlive its connection."""
+        longest = int(self.limits.job_seconds)
+        if seconds and not longest:
+            why = "this host keeps no sessions; its operator lets it with `weft-host --jobs FOLDER`."
+            self.reply(op, Answer(p.Error(op, op, "LimitError", why)))
+            return
+        self.kept = min(seconds, longest)
+        self.reply(op, Answer(p.Kept(op, self.kept)))
+
     def attach(self, link: Link) -> None:
         """A connection, the first or a new one. Everything that is not settled is sent on it from the beginning."""
         if self.link is not None:  # the client is back before its old connection was seen to be dead
@@ -190,6 +201,11 @@ class HostSession:
         if self.link is not None:
             link, self.link = self.link, None
             link.abort()
+
+    def stay(self) -> None:
+        """Goes on here after all."""
+        self.moved = self.moving = False
+        self.performer.stay()
 
     def left(self, link: Link) -> None:
         """A connection is gone."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from weft.base.errors import BackendError
 
-from .limits import Limits
+from .limits import GIB, Limits
 
 PREFIX = "WEFT_HOST_"
 TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -79,6 +79,12 @@ class Settings:
         " /openapi.json describes them",
         "FOLDER",
     )
+    jobs: str | None = _setting(
+        None,
+        "keep sessions whose clients ask for that in this folder while they are away, for `job-seconds` at most",
+        "FOLDER",
+    )
+    job_bytes: int = _setting(16 * GIB, "bytes of all sessions in the folder of `jobs`", least=1)
     batch: int = _setting(32, "requests that one call answers at most", least=1, most=1 << 16)
     admin: str | None = _setting(
         None,

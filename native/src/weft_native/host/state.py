@@ -34,6 +34,7 @@ class Head(Message):
     received: int
     cancelled: int
     reports: int
+    kept: int  # seconds for which the session outlives its connection
 
 
 @message(_state, 2)
@@ -96,6 +97,9 @@ class Whole(Message):
     """The last message."""
 
 
+END = _LENGTH.pack(1) + encode(Whole())  # the last bytes of a session that is whole
+
+
 class _Stream(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
@@ -136,7 +140,7 @@ def save(session: HostSession) -> Iterator[Message]:
     """
     performer = session.performer
     current = performer.current
-    yield Head(session.received, session.cancelled, session.reports.last)
+    yield Head(session.received, session.cancelled, session.reports.last, session.kept)
     yield from _programs(performer)
     defined = set()
     for handle, value in list(performer.store.values.items()):
@@ -162,7 +166,9 @@ def save(session: HostSession) -> Iterator[Message]:
 
 
 def _programs(performer: Performer) -> Iterator[Message]:
-    for digest, known in list(performer.store.known.items()):
+    values = list(performer.store.values.values())
+    needed = {value.message.program: value.known for value in values if isinstance(value, Compiled)}
+    for digest, known in {**needed, **performer.store.known}.items():
         yield from _program(p.Program(0, digest, len(known.data), b""), memoryview(known.data))
     for incoming in list(performer.store.parts.values()):
         yield from _program(incoming.message, memoryview(incoming.data))
@@ -217,6 +223,7 @@ def restore(session: HostSession, messages: Iterator[Message]) -> None:
     if not isinstance(head, Head):
         raise ProtocolError("the state of a session begins with something else")
     session.received, session.cancelled, session.reports.last = head.received, head.cancelled, head.reports
+    session.kept = min(head.kept, int(session.limits.job_seconds))
     for said in messages:
         match said:
             case Said():

@@ -28,10 +28,10 @@ class Compiled:
     again; until then `executable` is None.
     """
 
-    __slots__ = ("message", "executable")
+    __slots__ = ("message", "known", "executable")
 
-    def __init__(self, message: p.Compile, executable: Executable | None):
-        self.message, self.executable = message, executable
+    def __init__(self, message: p.Compile, known: Known, executable: Executable | None):
+        self.message, self.known, self.executable = message, known, executable
 
 
 Value: TypeAlias = Stored | Compiled
@@ -80,6 +80,11 @@ class Store:
         at once.
         """
         return Charge(self.array_bytes, self.memory, size, what, present)
+
+    def forget(self, digest: bytes) -> None:
+        """The client does not name this program any more; what it has compiled of it stays."""
+        if self.known.pop(digest, None) is None:
+            raise ProtocolError("there is no program of this hash to forget.")
 
     def array(self, handle: int) -> Stored:
         value = self.value(handle)

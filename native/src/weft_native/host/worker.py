@@ -32,8 +32,11 @@ from .control import (
     Finish,
     Granted,
     Move,
+    Moved,
     Need,
+    Rest,
     Restore,
+    Restored,
     Returned,
     Said,
     Save,
@@ -41,7 +44,7 @@ from .control import (
     Up,
 )
 from .limits import MIB, Limits
-from .link import Link
+from .link import PARTING, Link
 from .memory import Tally, of_host
 from .programs import Programs
 from .session import HostSession
@@ -50,6 +53,7 @@ from .values import host_bytes
 
 WATCH_SECONDS = 0.25
 SPARE = 16 * MIB  # bytes that a worker may use and does not, above which it gives them back
+REST_SECONDS = 1.0  # for which a client has been away before its session is put on disk
 PARK_SECONDS = 5.0  # in which a short operation is done before its session moves
 STUCK_SECONDS = 10.0  # for which a session may compute after its end in a process that others share
 STUCK = 3  # the exit code then
@@ -107,7 +111,9 @@ class Worker:
 
     # the front --------------------------------------------------------------------------------------------------------
 
-    def send(self, message: Alive | Answered | Ended | Move | Need | Returned | Said | Totals | Up) -> None:
+    def send(
+        self, message: Alive | Answered | Ended | Move | Need | Rest | Restored | Returned | Said | Totals | Up
+    ) -> None:
         """From any thread. What can't be said any more is not said."""
         with self.sending:
             try:
@@ -126,6 +132,8 @@ class Worker:
                         self._call(self._save, message, open(self.channel.descriptors.pop(0), "wb"))
                     elif isinstance(message, Restore):
                         self._call(self._restore, message, open(self.channel.descriptors.pop(0), "rb"))
+                    elif isinstance(message, Moved):
+                        self._call(self._moved, message)
                     elif isinstance(message, Finish):
                         self._call(self._finish, message)
                     elif isinstance(message, Ask):
@@ -166,13 +174,16 @@ class Worker:
         if message.session in self.restoring:
             self.restoring[message.session].append((message, connection))
             return
-        connection.setblocking(False)
         session = self.sessions.get(message.session)
         if session is None and not message.fresh:  # it has just ended; the front knows why when its client asks again
             connection.close()
             return
         if session is None:
             session = self._session(message)
+        self._open(session, connection)
+
+    def _open(self, session: HostSession, connection: socket.socket) -> None:
+        connection.setblocking(False)
         self._keep(self._connect(Link(session, self.limits, self.loop), connection))
 
     def _session(self, message: Attach | Restore) -> HostSession:
@@ -215,17 +226,26 @@ class Worker:
             file.close()
             return
         session.leave()
-        self._keep(self._saved(session, file))
+        self._keep(self._saved(session, file, message.wait))
 
-    async def _saved(self, session: HostSession, file: BinaryIO) -> None:
+    async def _saved(self, session: HostSession, file: BinaryIO, wait: bool) -> None:
         def run() -> None:
             with contextlib.suppress(OSError), file:  # if nobody reads it, the client is told that the session is lost
                 session.performer.park(PARK_SECONDS)
                 state.write(state.save(session), file)
 
         await asyncio.to_thread(run)
-        self.sessions.pop(session.id, None)
-        self.done()
+        if not wait:
+            self._moved(Moved(session.id, True))
+
+    def _moved(self, message: Moved) -> None:
+        session = self.sessions.get(message.session)
+        if session is not None and message.well:
+            del self.sessions[message.session]
+            session.performer.close()
+            self.done()
+        elif session is not None:
+            session.stay()
 
     def _restore(self, message: Restore, file: BinaryIO) -> None:
         if isinstance(self.memory, Share):
@@ -243,11 +263,22 @@ class Worker:
         except Exception as e:
             log.exception("session %s", session.name, extra={"session": session.id})
             why = "the session could not go on in another process; its arrays are gone. Connect again."
-            session.close(p.End("ConnectionLost", f"{why} ({type(e).__name__})"))
+            self._not_restored(session, p.End("ConnectionLost", f"{why} ({type(e).__name__})"))
+            return
+        self.send(Restored(session.id))
         session.left_at = time.monotonic()
         session.performer.start()
         for message, connection in self.restoring.pop(session.id):
             self._attach(message, connection)
+
+    def _not_restored(self, session: HostSession, end: p.End) -> None:
+        """Tells those who wait for a session that it is lost."""
+        session.end = end
+        del self.sessions[session.id]
+        self.send(Ended(session.id, end.error, end.message, False))
+        for _, connection in self.restoring.pop(session.id):
+            self._open(session, connection)
+        self.loop.call_later(2 * PARTING, self.done)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs something in the loop, which holds its tasks weakly."""
@@ -277,11 +308,15 @@ class Worker:
                 if session.link is not None:
                     session.link.watch(instant)
                 away = 0.0 if session.left_at is None else now - session.left_at
-                if session.end is None and away > self.limits.grace:
+                patience = session.kept or self.limits.grace
+                if session.end is None and away > patience:
                     session.close(p.End("ConnectionLost", "the session was not taken up again in time."))
-                elif session.end is None and running and away > self.limits.unattended:
+                elif session.end is None and running and away > self.limits.unattended and not session.kept:
                     session.fail(unattended(self.limits))
-                self.send(Alive(session.id, int(running * 1000), int(away * 1000)))
+                elif session.kept and away > REST_SECONDS and not session.moving and not session.performer.is_busy():
+                    session.moving = True
+                    self.send(Rest(session.id, int(patience - away)))
+                self.send(Alive(session.id, int(running * 1000), 0 if session.kept else int(away * 1000)))
                 self.send(totals(session))
             self.abandoned = [
                 (s, at) for s, at in self.abandoned if (t := s.performer.thread) is not None and t.is_alive()

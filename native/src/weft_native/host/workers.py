@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -246,6 +247,18 @@ class Pool:
             peer.silent = 0
         self._replenish()
         return peer
+
+    def left(self, peer: Peer, session: str, patience: float = EXIT_SECONDS) -> None:
+        """A session is not in a worker any more, which ends within so many seconds if it was there for that one."""
+        peer.sessions.discard(session)
+        if self.alone and not peer.sessions:
+            peer.finished_at, peer.patience = time.monotonic(), patience
+
+    def give_up(self, peer: Peer, session: str) -> None:
+        """A worker is not needed for a session after all."""
+        self.left(peer, session)
+        if self.alone:
+            self.kill(peer)
 
     def kill(self, peer: Peer) -> None:
         peer.killed = True

@@ -336,7 +336,7 @@ def fetch(handle: Handle) -> Reply:
     return handle.session.request(lambda op: p.Fetch(op, handle.number))
 
 
-def _register(session: Session, default: bool) -> Session:
+def register(session: Session, default: bool) -> Session:
     backend = backend_for("remote")
     devices = iter(session.welcome.devices)
     session._devices = [
@@ -395,9 +395,9 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
         >>> with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:      # doctest: +SKIP
         ...     x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
     """
-    session = Session(url, token, name, _carrier(timeout))
+    session = Session(url, token, name, carrier(timeout))
     session.transport.open()
-    return _register(session, default)
+    return register(session, default)
 
 
 async def connect_async(
@@ -424,12 +424,12 @@ async def connect_async(
         >>> import weft
         >>> session = await weft.remote.connect_async("wss://example.org", token="…")   # doctest: +SKIP
     """
-    session = Session(url, token, name, _carrier(timeout))
+    session = Session(url, token, name, carrier(timeout))
     await session.transport.open_async()
-    return _register(session, default)
+    return register(session, default)
 
 
-def _carrier(timeout: float) -> Callable[[Session], Transport]:
+def carrier(timeout: float) -> Callable[[Session], Transport]:
     """The class that carries a session's frames in this process."""
     if sys.platform == "emscripten":
         return PageTransport

@@ -307,13 +307,12 @@ class ThreadTransport(Transport):
         self.poked.close()
 
     @override
-    def close(self) -> None:
-        """Says what there is to say, and waits a moment until the host has heard it."""
+    def close(self, at_once: bool = False) -> None:
         self.wake()
         if threading.current_thread() is self.thread:
             self._end()
             return
-        until = time.monotonic() + min(PARTING, self.timeout)
+        until = time.monotonic() + (0.0 if at_once else min(PARTING, self.timeout))
         while not self.ended and time.monotonic() < until:
             with self.changed:
                 if self.reader is not None:

@@ -225,7 +225,7 @@ class PageTransport(Transport):
             self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)
 
     @override
-    def close(self) -> None:
+    def close(self, at_once: bool = False) -> None:
         self.wake()
         if self.socket is not None:
             self.socket.close()

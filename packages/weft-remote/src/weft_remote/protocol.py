@@ -2,7 +2,7 @@
 
 **Login** is part of the websocket's HTTP handshake, so that a host reads no frame of a stranger. The path is `/session`
 for a new session (`?name=…` names the client in the host's log) or `/session/ID` to resume one. The client offers the
-subprotocols `weft.4` (this version of the protocol), `weft-token.T` and, to resume, `weft-resume.S`: T is the token and
+subprotocols `weft.5` (this version of the protocol), `weft-token.T` and, to resume, `weft-resume.S`: T is the token and
 S the session's secret, in base64url without padding. A client that can set headers may send `Authorization: Bearer`
 with the token instead. The host's first frame is a `Welcome`, or an `End` that says why not: a browser shows a page
 nothing of a handshake that is refused.
@@ -38,7 +38,7 @@ from .codec import Strings as Strings
 from .codec import encode as encode
 from .codec import message as message
 
-VERSION = 4
+VERSION = 5
 SUBPROTOCOL = f"weft.{VERSION}"
 CHUNK = 1 << 20  # bytes of bulk data in one message
 HEADER = 4096  # room in a frame beside bulk data
@@ -289,6 +289,22 @@ class Raised(Message):
     report: int
 
 
+@message(LANGUAGE, 30)
+class Keep(Message):
+    """The session outlives its connection for so many seconds, and computes on meanwhile; 0 takes that back."""
+
+    op: int
+    seconds: int
+
+
+@message(LANGUAGE, 31)
+class Forget(Message):
+    """The client names a program's hash no more, or sends the program again before it does."""
+
+    op: int
+    hash: bytes
+
+
 # replies --------------------------------------------------------------------------------------------------------------
 
 
@@ -349,8 +365,29 @@ class Compiled(Message):
     microseconds: int
 
 
+@message(LANGUAGE, 38)
+class Kept(Message):
+    """The session is kept for so many seconds, which may be fewer than were asked for."""
+
+    op: int
+    seconds: int
+
+
 Operation: TypeAlias = (
-    Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping | ExecuteReporting
+    Put
+    | Part
+    | Program
+    | ProgramPart
+    | Compile
+    | Execute
+    | Fetch
+    | Wait
+    | Free
+    | Inspect
+    | Ping
+    | ExecuteReporting
+    | Keep
+    | Forget
 )
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
 # numbered as operations, and not performed in their order

@@ -44,6 +44,7 @@ class Compilation(NamedTuple):
 FRAME = 256 << 10  # small messages travel together in frames of about this size
 LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
 SMALL = 64 << 10  # bytes of a reply that the host may keep for a while
+PROGRAMS = 1000  # that the host knows by their hashes
 LINES = 10_000  # operations whose line in the user's program is remembered
 
 
@@ -80,7 +81,8 @@ class Transport(Protocol):
     def relieve(self) -> None:
         """Lets the log of unconfirmed operations shrink below LOG, where waiting is possible."""
 
-    def close(self) -> None: ...
+    def close(self, at_once: bool = False) -> None:
+        """Says what there is to say, and waits a moment for the host to hear it; `at_once` leaves both out."""
 
 
 @dataclass
@@ -134,7 +136,8 @@ class Session:
         self._replies: dict[int, Reply] = {}
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
         self._compilations: dict[int, Compilation] = {}  # whose ends are reported without a request
-        self._programs: set[bytes] = set()
+        self._programs: OrderedDict[bytes, None] = OrderedDict()  # hashes of those that the host knows
+        self._kept: list[object] = []  # what others will find here: it is not freed
         self._reports = Reports()
         self.transport = carrier(self)
 
@@ -157,6 +160,17 @@ class Session:
             self._control.append(p.encode(p.Bye()))
             self.fail(ConnectionLost(f"the session on {self.url} is closed."))
             self.transport.close()
+            if self.on_close is not None:
+                self.on_close()
+
+    def leave(self) -> None:
+        """Closes the connection, and leaves the session on the host to whoever takes up what `weft.remote.keep` gave.
+        The arrays of this process can't be used any more.
+        """
+        if not self.closed:
+            self.closed = True
+            self.fail(ConnectionLost(f"the session on {self.url} was left to whoever resumes it."))
+            self.transport.close(at_once=True)
             if self.on_close is not None:
                 self.on_close()
 
@@ -332,6 +346,16 @@ class Session:
             self.cancel()
             raise
 
+    def keep(self, seconds: int) -> int:
+        """Has the host keep the session while no connection carries it; for how many seconds it does."""
+        granted = self.wait(self.request(lambda op: p.Keep(op, seconds)))
+        assert isinstance(granted, str)
+        return int(granted)
+
+    def hold(self, tree: object) -> None:
+        """Does not free these arrays."""
+        self._kept.append(tree)
+
     def new_handle(self) -> int:
         return next(self._handles)
 
@@ -347,8 +371,13 @@ class Session:
 
     def send_program(self, digest: bytes, data: bytes) -> None:
         """Sends a program, unless the host has it."""
-        if digest not in self._programs:
-            self._programs.add(digest)
+        if digest in self._programs:
+            self._programs.move_to_end(digest)
+        else:
+            self._programs[digest] = None
+            if len(self._programs) > PROGRAMS:
+                oldest, _ = self._programs.popitem(last=False)
+                self.operate(lambda op: p.Forget(op, oldest))
             chunk = self._chunk()
             self.operate(lambda op: p.Program(op, digest, len(data), data[:chunk]))
             for at in range(chunk, len(data), chunk):
@@ -387,6 +416,17 @@ class Session:
         return min(p.CHUNK, self.welcome.frame - p.HEADER)
 
     # for transports ---------------------------------------------------------------------------------------------------
+
+    def take_up(self, id: str, secret: bytes) -> None:
+        """The session is one that the host has, from another client; before the first connection."""
+        self.granted = p.Welcome(id, secret, 0, 0, 0, 0, ())
+
+    def go_on(self, handles: int) -> None:
+        """Operations follow those that the host has received, each of at most so many handles; after `take_up`, and the
+        first connection.
+        """
+        self._ops = self._sent
+        self._handles = itertools.count(self._ops * handles + 1)
 
     def address(self) -> str:
         """Where the next connection goes."""
@@ -499,6 +539,8 @@ class Session:
             self._settle(message.op, None)
         elif isinstance(message, p.Text):
             self._settle(message.op, message.text)
+        elif isinstance(message, p.Kept):
+            self._settle(message.op, str(message.seconds))
         elif isinstance(message, p.Error):
             self._error(message)
         elif isinstance(message, p.Report):

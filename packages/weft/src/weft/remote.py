@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-_NAMES = ("connect", "connect_async", "offload", "prefetch", "prefetch_async", "Session")
+_NAMES = (
+    "connect",
+    "connect_async",
+    "keep",
+    "offload",
+    "prefetch",
+    "prefetch_async",
+    "resume",
+    "resume_async",
+    "Session",
+)
 
 
 def __getattr__(name: str):

@@ -9,6 +9,7 @@
  */
 import type { AcceptedAll, OnDevice, Read, Signature } from "../../../src/weft_wasm/page/weft.js";
 import { fetched } from "../exported_files.js";
+import { WeftHostError } from "./errors.js";
 import { parseExported } from "./file.js";
 import { HostArray, HostDevice, HostProgram, read } from "./program.js";
 import { pack, unpack } from "./keep.js";
@@ -80,10 +81,17 @@ export class Host {
   /**
    * The session as a text, with arrays and programs on the host, lists, objects and plain values in a tree: for the
    * next page, which takes it up with `resume` within the time that the host grants (60 s, if its operator says nothing
-   * else). Who has the text has the session. Results that nobody has read are not part of it.
+   * else), or within `seconds` if it keeps sessions: then what it computes goes on without a page, and its results wait
+   * on disk. Who has the text has the session. Rejects with WeftHostError if the host keeps no sessions, or not for so
+   * long.
    */
-  async keep(tree: unknown): Promise<string> {
+  async keep(tree: unknown, { seconds = 0 }: { seconds?: number } = {}): Promise<string> {
     await this.ping(); // what has not reached the host would be lost with the page
+    if (seconds > 0) {
+      const granted = await this.session.keep(seconds);
+      if (granted < seconds)
+        throw new WeftHostError("LimitError", `the host keeps sessions for ${granted} s at most; ask for less`);
+    }
     return pack(this.session.ticket(), tree, (value) => programs.get(value as object));
   }
 
@@ -95,6 +103,11 @@ export class Host {
   /** Drops all work that is pending; whoever waits for a result gets an error. */
   cancel(): void {
     this.session.cancel();
+  }
+
+  /** Closes the connection. The session goes on without it, for whoever resumes what `keep` gave. */
+  leave(): void {
+    this.session.leave();
   }
 
   /** Ends the session; its arrays are freed on the host. */

@@ -2,7 +2,7 @@
 import { Reader, Writer } from "./bytes.js";
 
 /** The version of the protocol, as a websocket subprotocol. */
-export const SUBPROTOCOL = "weft.4";
+export const SUBPROTOCOL = "weft.5";
 
 /** The type of an array on the wire. */
 export interface Aval {
@@ -72,11 +72,14 @@ const MESSAGES = {
   ExecuteReporting: [27, { op: "int", program: "int", arguments: "ints", results: "ints" }],
   Result: [28, { op: "int", report: "int", last: "bool", data: "bytes" }],
   Raised: [29, { op: "int", report: "int" }],
+  Keep: [30, { op: "int", seconds: "int" }],
+  Forget: [31, { op: "int", hash: "bytes" }],
   Data: [32, { op: "int", size: "int", offset: "int", data: "bytes" }],
   Ready: [33, { op: "int" }],
   Text: [34, { op: "int", text: "str" }],
   Error: [35, { op: "int", origin: "int", error: "str", message: "str" }],
   Compiled: [37, { op: "int", microseconds: "int" }],
+  Kept: [38, { op: "int", seconds: "int" }],
   Report: [36, { number: "int", op: "int", function: "int", last: "bool", data: "bytes" }],
 } as const satisfies Record<string, readonly [number, Record<string, keyof typeof FIELDS>]>;
 

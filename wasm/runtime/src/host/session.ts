@@ -10,6 +10,7 @@ const HEADER = 4096; // room in a frame beside bulk data
 const FRAME = 256 << 10; // small messages travel together in frames of about this size
 const BUFFERED = 8 << 20; // bytes in the socket's own buffer, with which an upload waits
 const LOG = 64 << 20; // bytes that the host has not confirmed, with which it waits too
+const PROGRAMS = 1000; // that the host knows by their hashes
 const HANDLES = 2 ** 20; // that an operation takes at most
 const BEAT = 2500; // ms of silence after which the host is asked whether it is there
 const SILENCE = 10_000; // and after which it is taken for gone
@@ -36,7 +37,7 @@ export interface Ticket {
 
 type Operation = Extract<
   Kind,
-  "Put" | "Part" | "Program" | "ProgramPart" | "Compile" | "Execute" | "Fetch" | "Free" | "Ping"
+  "Put" | "Part" | "Program" | "ProgramPart" | "Forget" | "Compile" | "Execute" | "Fetch" | "Free" | "Ping" | "Keep"
 >;
 
 /** What an operation is answered. */
@@ -98,7 +99,8 @@ export class Session {
   private garbage: number[] = [];
   private flushing = false;
   private readonly replies = new Map<number, Reply>();
-  private readonly programs = new Set<string>(); // hashes of those that were sent
+  private readonly programs = new Map<string, Uint8Array>(); // hashes of those that were sent
+  private kept = 0; // seconds for which the host keeps the session
   private heard = 0; // when the last frame came
   private watch: ReturnType<typeof setInterval> | undefined;
 
@@ -188,8 +190,16 @@ export class Session {
   /** Sends a program, unless the session has done so. */
   async send(digest: Uint8Array, data: Uint8Array): Promise<void> {
     const key = base64url(digest);
-    if (this.programs.has(key)) return;
-    this.programs.add(key);
+    if (this.programs.delete(key)) {
+      this.programs.set(key, digest); // the last one used
+      return;
+    }
+    this.programs.set(key, digest);
+    if (this.programs.size > PROGRAMS) {
+      const [oldest, hash] = this.programs.entries().next().value!;
+      this.programs.delete(oldest);
+      this.operate("Forget", { hash });
+    }
     const chunk = this.chunk();
     this.operate("Program", { hash: digest, size: data.length, data: data.subarray(0, chunk) });
     for (let at = chunk; at < data.length; at += chunk) {
@@ -216,6 +226,20 @@ export class Session {
     this.replies.clear();
     this.cancelled = this.ops;
     this.say("Cancel", { through: this.cancelled });
+  }
+
+  /** Has the host keep the session while no connection carries it; resolves to the seconds for which it does. */
+  async keep(seconds: number): Promise<number> {
+    await this.request("Keep", { seconds: Math.ceil(seconds) });
+    return this.kept;
+  }
+
+  /** Closes the connection; the session goes on without it. */
+  leave(): void {
+    if (this.failure) return;
+    this.flush();
+    this.fail(new WeftConnectionLost(`the session on ${this.url} was left to whoever resumes it`));
+    this.socket?.close();
   }
 
   close(): void {
@@ -318,6 +342,9 @@ export class Session {
         return;
       }
       case "Ready":
+        return this.settle(message.op)?.resolve(new Uint8Array(0));
+      case "Kept":
+        this.kept = message.seconds;
         return this.settle(message.op)?.resolve(new Uint8Array(0));
       case "Error":
         return this.settle(message.op)?.reject(new WeftHostError(message.error, message.message));
