@@ -33,10 +33,11 @@ ALLOWED = {
 }
 
 
-def enclosed(line: str) -> str:
+def enclosed(line: str, before: str = "") -> str:
     code = f"""
 import os, resource, socket, sys, threading
 from weft_native.host import sandbox
+{before}
 sandbox.enclose(64 << 20)
 try:
     {line}
@@ -61,3 +62,9 @@ def test_what_is_allowed(case):
 
 def test_memory_has_a_limit():
     assert enclosed("bytearray(1 << 30)").startswith("refused MemoryError")
+
+
+def test_what_was_there_before_takes_nothing_of_the_limit():
+    before = "kept = bytearray(700 << 20)"
+    assert enclosed("bytearray(32 << 20)", before) == "done"
+    assert enclosed("bytearray(1 << 30)", before).startswith("refused MemoryError")
