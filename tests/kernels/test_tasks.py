@@ -14,7 +14,7 @@ import test_gemm
 import test_random_programs
 from kernel_harness import run_wasm
 from weft_wasm.ir import nodes
-from weft_wasm.passes import threads
+from weft_wasm.passes import polls, threads
 from weft_wasm.compile import compile_program
 from weft_wasm.binary.encode import shared_memory_flag
 from weft_wasm.ir.nodes import Assign, Buffer, Declare, For, HostCall, Kernel, Let, Local, Program, Store, Var
@@ -188,6 +188,18 @@ def row_sums(kind: str = "parallel", own: str = "private", outside: bool = False
 def test_each_thread_has_its_own_private_buffers(cut):
     x = np.arange(32, dtype=np.float32).reshape(8, 4)
     assert compile_program(row_sums()).metadata["tasks"]["private"] == 64
+    np.testing.assert_array_equal(run_wasm(row_sums(), x)[0], x.sum(1))
+
+
+def test_runs_of_rows_and_the_rest_have_private_buffers(cut, monkeypatch):
+    """A long loop of short iterations is cut into runs, with a poll in each, and 8 rows are no number of runs of 3."""
+    for name, value in (("LONG", 20), ("SHORT", 10_000), ("RUN", 1), ("UNIT", 3)):
+        monkeypatch.setattr(polls, name, value)
+    made = polls.place(row_sums())
+    verify(made)
+    kernel = made.body[0]
+    assert [(loop.extent, loop.tasks) for loop in kernel.body] == [(2, 1), (2, 1)]
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
     np.testing.assert_array_equal(run_wasm(row_sums(), x)[0], x.sum(1))
 
 

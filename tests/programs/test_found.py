@@ -598,3 +598,19 @@ def test_operations_on_all_numbers_of_few_bits(name):
     got = weft.jit(f)(narrow(x, name), narrow(y, name), narrow(some, name))
     for g, a, want in zip(operations, got, operations.values(), strict=True):
         np.testing.assert_array_equal(np.asarray(a).astype(int), cut(want), err_msg=g.__name__)
+
+
+def test_the_bits_of_no_numbers():
+    x = narrow(np.zeros((2, 0)), "uint2")
+    got = weft.jit(lambda x: lax.bitcast_convert_type(x, "uint2"))(x)
+    assert np.asarray(got).shape == (2, 0)
+
+
+@pytest.mark.parametrize("zero, head", [(0.0, -5.0), (-0.0, 5.0)])
+def test_reflections_of_columns_that_begin_with_zero(zero, head):
+    """LAPACK's sign: a zero has one too."""
+    column = np.array([[zero], [3], [4]], np.float32)
+    np.testing.assert_allclose(np.asarray(jnp.linalg.qr(column)[1]), [[head]], rtol=1e-6)
+    h = np.zeros((4, 4), np.float32)
+    h[1:, :1] = column
+    np.testing.assert_allclose(np.asarray(lax.linalg.hessenberg(h)[0])[1, 0], head, rtol=1e-6)

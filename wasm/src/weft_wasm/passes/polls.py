@@ -146,6 +146,6 @@ def _runs(s: For, size: int) -> list[Stmt]:
     kind = "parallel" if s.kind == "parallel" else "sequential"
     body = replace(s, var=inner, extent=size, body=fresh(s.body, {s.var: run * size + inner}), tasks=0)
     out: list[Stmt] = [For(run, extent // size, [Poll(), body], kind, tasks=-(-s.tasks // size))]
-    if left := extent % size:
-        out.append(replace(s, var=rest, extent=left, body=fresh(s.body, {s.var: rest + (extent - left)}), tasks=0))
+    if left := extent % size:  # shared by threads as well, for these may have values of their own
+        out.append(replace(s, var=rest, extent=left, body=fresh(s.body, {s.var: rest + (extent - left)})))
     return out

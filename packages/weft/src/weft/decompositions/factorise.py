@@ -283,7 +283,8 @@ def _reflection(column: Value, k: Value) -> tuple[Value, Value, Value, Value]:
     length = sqrt(add(rest, size_alpha))
     head = real_part(alpha)
     zero, one = full(shape_of(length), 0, dtype_of(length)), full(shape_of(length), 1, dtype_of(length))
-    beta = select(gt(head, zero), neg(length), length)
+    sign = select(eq(head, zero), div(one, head), head)  # as LAPACK's SIGN, which tells zeros apart
+    beta = select(gt(sign, zero), neg(length), length)
     still = eq(rest, zero)
     if dtypes.is_complex(dtype_of(column)):
         still = and_(still, eq(size_alpha, mul(head, head)))

@@ -192,7 +192,7 @@ def _bitcast_reference(x: Value, *, new_dtype: ElementType) -> Any:
 
 def _to_bits(x: Value) -> Any:
     """All bits of an array, the lowest of each element first."""
-    return np.unpackbits(np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, -1), axis=1, bitorder="little")[
+    return np.unpackbits(np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, x.itemsize), axis=1, bitorder="little")[
         :, : dtypes.bits(x.dtype)
     ].ravel()
 
