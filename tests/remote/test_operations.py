@@ -27,6 +27,7 @@ from weft_native.host.access import Gate, TokenFile
 from weft_native.host.admin import Admin
 from weft_native.host.check import contradictions
 from weft_native.host.control import Answered, Ask, Totals, Up
+from weft_native.host.drain import Drain
 from weft_native.host.front import Front
 from weft_native.host.health import Health
 from weft_native.host.limits import Limits
@@ -232,7 +233,7 @@ def test_a_listener_for_others_takes_no_token_of_the_command_line():
     async def go():
         gate = Gate(TOKEN)
         front = Front(gate, ThreadLauncher([], Limits()))
-        admin = Admin(front, gate, Health(front))
+        admin = Admin(front, gate, Health(front), Drain(front, None, 0))
         url = await admin.start("0.0.0.0", 0)
         page = Page(url.replace("0.0.0.0", "127.0.0.1"))
         found = await asyncio.to_thread(page.ask, "/metrics")

@@ -21,6 +21,7 @@ from weft.version import __version__
 from weft_remote.errors import ConnectionLost
 
 from .access import ADMIN, METRICS, Denied, Gate, Grant
+from .drain import Drain
 from .front import LOGIN_SECONDS, LOOPBACK, STOP_SECONDS, Front
 from .headers import bearer
 from .health import Health
@@ -47,11 +48,12 @@ class Admin:
         front: of the host.
         gate: who may come.
         health: of the host.
+        drain: its end.
         inference: the programs that it publishes, if it does.
     """
 
-    def __init__(self, front: Front, gate: Gate, health: Health, inference: Inference | None = None):
-        self.front, self.gate, self.health, self.inference = front, gate, health, inference
+    def __init__(self, front: Front, gate: Gate, health: Health, drain: Drain, inference: Inference | None = None):
+        self.front, self.gate, self.health, self.drain, self.inference = front, gate, health, drain, inference
         self.began_at = time.time()
         self.here = True  # reached from this machine alone
         self.runner: web.AppRunner | None = None
@@ -77,6 +79,7 @@ class Admin:
         app.router.add_get("/api/host", self._for(ADMIN, self._host))
         app.router.add_get("/api/programs", self._for(ADMIN, self._programs))
         app.router.add_get("/api/sessions", self._for(ADMIN, self._sessions))
+        app.router.add_post("/api/drain", self._for(ADMIN, self._drain))
         app.router.add_delete("/api/sessions/{id}", self._for(ADMIN, self._end))
 
     async def stop(self) -> None:
@@ -156,6 +159,11 @@ class Admin:
 
     async def _sessions(self, request: web.Request, grant: Grant) -> web.StreamResponse:
         return web.json_response({"sessions": [_described(r) for r in self.front.living()]})
+
+    async def _drain(self, request: web.Request, grant: Grant) -> web.StreamResponse:
+        self.front.journal.acted(grant, request.remote or "", "stops the host")
+        self.drain.ask()
+        return web.json_response({"draining": True, "seconds": self.drain.seconds}, status=202)
 
     async def _end(self, request: web.Request, grant: Grant) -> web.StreamResponse:
         record = self.front.records.get(request.match_info["id"])

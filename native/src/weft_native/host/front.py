@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import secrets
 import signal
@@ -29,7 +30,7 @@ from weft_remote.errors import (
     class_name,
 )
 
-from .access import SESSIONS, AccessError, Denied, Gate, Grant
+from .access import INNER, SESSIONS, AccessError, Denied, Gate, Grant
 from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
 from .headers import bearer
 from .jobs import Jobs
@@ -114,12 +115,14 @@ class Front:
         self.moves = Moves(self.pool, jobs)
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.numbers = 0
-        self.draining = False  # takes no new sessions, because it is about to stop
+        self.draining, self.stops_at = False, 0.0  # takes no new sessions, because it is about to stop
+        self.doors: web.TCPSite | None = None
         self.runner: web.AppRunner | None = None
         self.watching: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         metrics.sessions_allowed.set(limits.sessions)
         metrics.memory_allowed.set(limits.total_bytes)
+        metrics.draining.set_function(lambda: self.draining)
         metrics.sessions.set_function(lambda: len(self.living()))
         metrics.memory.set_function(lambda: sum(r.totals.held for r in self.living()))
         metrics.queued.set_function(lambda: sum(r.totals.queued for r in self.living()))
@@ -129,6 +132,14 @@ class Front:
     def living(self) -> list[Record]:
         """The sessions that a worker has."""
         return [r for r in self.records.values() if r.end is None and r.peer is not None]
+
+    def guests(self) -> list[Record]:
+        """Those of clients, without that of the host itself."""
+        return [r for r in self.living() if r.grant is not INNER]
+
+    def drain(self, until: float) -> None:
+        """Takes no new sessions from now on; the host will stop at `until`, or before."""
+        self.draining, self.stops_at = True, until
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Starts workers, then serves; where it listens."""
@@ -145,13 +156,19 @@ class Front:
             app, access_log=None, handle_signals=False, shutdown_timeout=STOP_SECONDS, keepalive_timeout=LOGIN_SECONDS
         )
         await self.runner.setup()
-        await web.TCPSite(self.runner, address, port, ssl_context=tls).start()
+        self.doors = web.TCPSite(self.runner, address, port, ssl_context=tls)
+        await self.doors.start()
         self.watching = asyncio.ensure_future(self._watch())
         host, number = self.runner.addresses[0][:2]
         return host, number
 
+    async def close_doors(self) -> None:
+        """Takes no new connections from now on, but for those of the host itself."""
+        if self.doors is not None:
+            await self.doors.stop()
+
     async def listen_here(self) -> tuple[str, int]:
-        """Serves programs of this machine too, without TLS; where it listens for them."""
+        """Listens for the host itself too, without TLS and until it stops; where."""
         assert self.runner is not None
         known = set(self.runner.addresses)
         await web.TCPSite(self.runner, "127.0.0.1", 0).start()
@@ -187,6 +204,8 @@ class Front:
         """A new session."""
         try:
             offers, grant = self._admit(request)
+            if self.draining and grant is not INNER:
+                raise Refused("draining", LimitError(self._stopping()))
             living = [r.grant.id for r in self.living()]
             if len(living) >= self.limits.sessions:
                 raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
@@ -218,6 +237,8 @@ class Front:
                 raise Refused("session", ConnectionLost(error))
             async with record.moving:
                 if record.end is None and record.peer is None:
+                    if self.draining:  # the next host finds it where it rests
+                        raise Refused("draining", LimitError(self._stopping()))
                     if len(self.living()) >= self.limits.sessions:
                         raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
                     try:
@@ -312,6 +333,11 @@ class Front:
         # The reason travels again in the closing frame, which has room for 123 bytes.
         await response.close(code=POLICY_VIOLATION, message=end.message.encode("ascii", "replace")[:120])
         return response
+
+    def _stopping(self) -> str:
+        left = max(0, math.ceil(self.stops_at - time.monotonic()))
+        hint = f"Try again in {left + 1} s, or connect to another host."
+        return f"the host is about to stop, and takes no new sessions. {hint}"
 
     # workers ----------------------------------------------------------------------------------------------------------
 

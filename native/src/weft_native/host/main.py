@@ -21,6 +21,7 @@ from . import check, logs, settings, tokens
 from .access import Gate
 from .admin import Admin
 from .audit import Audit
+from .drain import Drain
 from .front import Front
 from .health import Health
 from .inference.device import OwnDevice
@@ -62,7 +63,6 @@ def launcher(options: Settings) -> Launcher:
 
 async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     """Serves until SIGINT or SIGTERM; the exit code."""
-    stop = asyncio.Event()
     code = 0
     if options.jobs is None:  # there is no place to keep a session
         options = dataclasses.replace(options, limits=dataclasses.replace(options.limits, job_seconds=0.0))
@@ -70,10 +70,8 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     def broken() -> None:
         nonlocal code
         code = 1
-        stop.set()
+        drain.stop()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     journal = Journal(audit=audit)
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
     jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
@@ -81,15 +79,19 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     health = Health(front)
     front.parts.append(health.add_to)
     inference: Inference | None = None
-    own = OwnDevice(token)
+    own = OwnDevice(gate.inner)
     if options.serve is not None:
         inference = Inference(pathlib.Path(options.serve), gate, own, front.is_allowed, options.batch, journal=journal)
         front.parts.append(inference.add_to)
-    admin = Admin(front, gate, health, inference)
+        inference.closing = lambda: front.draining
+    drain = Drain(front, inference, options.drain)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, drain.ask)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, drain.stop)  # by somebody who waits for it
+    admin = Admin(front, gate, health, drain, inference)
     secure = None if options.tls_cert is None else context(options.tls_cert, options.tls_key)
     address, port = await front.start(options.host, options.port, secure)
     if inference is not None:
-        own.listen(*(await front.listen_here() if secure is not None else (address, port)))
+        own.listen(*(await front.listen_here()))
     platform, count = front.pool.devices[0], len(front.pool.devices) // 2
     scheme, place = "ws" if secure is None else "wss", f"[{address}]" if ":" in address else address
     print(
@@ -101,12 +103,16 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     if inference is not None:
         print(f"serving {', '.join(sorted(inference.repository.programs)) or 'no programs yet'}", flush=True)
     if options.admin is not None:
-        print(f"admin {await admin.start(*settings.place(options.admin), secure)}", flush=True)
+        try:
+            print(f"admin {await admin.start(*settings.place(options.admin), secure)}", flush=True)
+        except OSError as e:
+            await front.stop()
+            raise BackendError(f"can't listen on {options.admin}: {e.strerror or e}. Choose another --admin.") from None
     journal.note("host-starts", address=f"{address}:{port}", user=os.getuid())
-    await stop.wait()
-    await admin.stop()
+    await drain.run()
     await asyncio.to_thread(own.close)
     await front.stop()
+    await admin.stop()
     journal.note("host-stops", code=code)
     if code:
         print("weft-host: the process that starts workers has ended. Start the host again.", file=sys.stderr)

@@ -39,6 +39,7 @@ class Metrics:
         self.memory_allowed = gauge("memory_allowed_bytes", "Bytes that all sessions together may use")
         self.queued = gauge("operations_queued", "Operations that came and have not begun")
         self.workers = gauge("workers", "Processes that have sessions or wait for one")
+        self.draining = gauge("draining", "1 while the host takes no new sessions because it is about to stop")
         self.begun: Counter = counter("sessions_begun", "Sessions that have begun")
         self.ended: Counter = counter("sessions_ended", "Sessions that have ended, by the class of the error", "reason")
         self.refusals: Counter = counter("refusals", "Clients that were refused before they were let in", "cause")

@@ -86,6 +86,9 @@ class Settings:
     )
     job_bytes: int = _setting(16 * GIB, "bytes of all sessions in the folder of `jobs`", least=1)
     batch: int = _setting(32, "requests that one call answers at most", least=1, most=1 << 16)
+    drain: float = _setting(
+        0.0, "seconds for which, after SIGTERM, sessions may end by themselves while no new ones begin", least=0
+    )
     admin: str | None = _setting(
         None,
         "where administrators see sessions and metrics; a port alone is one of this machine. Needs a token with the"

@@ -58,6 +58,9 @@ class Inference:
         self.batch, self.body_bytes = batch, body_bytes
         self.journal = Journal() if journal is None else journal
         self.threads = ThreadPoolExecutor(CALLS, "inference")
+        self.active = 0  # requests that are not answered yet
+        self.asked_at = 0.0  # when the last one came
+        self.closing = lambda: False  # whether connections end with their answers
         self.batchers: dict[tuple[str, int], Batcher] = {}
 
     def add_to(self, app: web.Application) -> None:
@@ -100,6 +103,13 @@ class Inference:
         """A handler whose errors are answers."""
 
         async def answer(request: web.Request) -> web.StreamResponse:
+            self.active, self.asked_at = self.active + 1, time.monotonic()
+            try:
+                return await answered(request)
+            finally:
+                self.active -= 1
+
+        async def answered(request: web.Request) -> web.StreamResponse:
             began = time.perf_counter()
             try:
                 self._admit(request)
@@ -114,6 +124,8 @@ class Inference:
             self._for_pages(request, response)
             if request.method == "POST":
                 self._count(request, response.status, time.perf_counter() - began)
+            if self.closing():  # so that its client takes another connection, to another host if there is one
+                response.force_close()
             return response
 
         return answer
