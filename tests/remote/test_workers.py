@@ -6,8 +6,9 @@ import logging
 import pytest
 from hosts import TOKEN
 from weft_native.host.access import Gate
-from weft_native.host.control import Channel, Ended, Up
-from weft_native.host.front import Front, Record
+from weft_native.host.control import Channel, Ended, Totals, Up
+from weft_native.host.front import Front
+from weft_native.host.records import Record
 from weft_native.host.workers import SPARES, Pool
 
 
@@ -89,9 +90,10 @@ def test_the_name_of_an_error_from_a_worker_is_short(length, kept):
         peer = front.pool.peers[1]
         peer.sessions.add("a")
         for id in "ab":
-            front.records[id] = Record(b"", peer, id, front.gate.admit(TOKEN.encode(), ""))
+            grant = front.gate.admit(TOKEN.encode(), "")
+            front.records[id] = Record(id, b"", peer, id, id, "", grant, Totals(id))
         for id in "ab":
-            front.pool.receive(peer, Ended(id, "E" * length, "why"))
+            front.pool.receive(peer, Ended(id, "E" * length, "why", False))
         await front.pool.stop()
         return front.records["a"].end, front.records["b"].end
 
