@@ -56,6 +56,7 @@ ROOMS = {
         "wire",
         "desktop",
         "page",
+        "spread",
         "backend",
         "keep",
         "work",

@@ -524,6 +524,8 @@ class FileJudge(Judge):
             p.Execute(7, 5, (2, 3), (8,)),
             p.ExecuteReporting(8, 5, (2, 3), (8,)),
             p.Reported(3),
+            p.CompileSpread(9, 5, bytes(32), (0, 1), (1, 2), (1, 1, 1, 0, 0), "f", (True,)),
+            p.Copy(9, 8, 2, 1),
             p.Result(9, 1, True, b"\0\0\0\0"),
             p.Raised(9, 1),
             p.Fetch(8, 2),

@@ -37,6 +37,7 @@ from weft_remote.errors import LimitError, ProtocolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes for sessions are Linux's")
 MIB = 1 << 20
+ONES_HERE = np.ones(3, np.float32)
 LONG = shaped((3 * MIB // 4 + 5,), "float32")  # comes and goes in several messages
 
 
@@ -96,6 +97,24 @@ def interrupted(host):
     with pytest.raises(KeyboardInterrupt):
         yield
     thread.join(20)
+
+
+def test_parts_on_several_devices_move_too(many):
+    """And a program over them is compiled again."""
+    with many.connect(default=True) as session:
+        mesh = weft.make_mesh((4,), ("x",), devices=session.devices()[:4])
+        where = weft.NamedSharding(mesh, weft.P("x"))
+        x = weft.device_put(np.arange(8, dtype=np.float32), where)
+        f = weft.jit(lambda x: x * 2 + x.sum())
+        want = np.asarray(f(x))
+        y = f(x)
+        y.block_until_ready()
+        with interrupted(many):
+            np.asarray(weft.jit(forever)(weft.device_put(ONES_HERE, session.devices()[1])))
+        np.testing.assert_array_equal(y, want)
+        assert f(y).sharding.is_equivalent_to(where, 1) and session.stats.connections == 2
+        assert [s.data.device for s in y.addressable_shards] == session.devices()[:4]
+        np.testing.assert_array_equal(f(y), want * 2 + want.sum())
 
 
 def moved(raw, count: int = 1) -> Raw:

@@ -50,6 +50,8 @@ EXAMPLES = [
     p.Inspect(10, 6, "text", ""),
     p.Ping(11),
     p.ExecuteReporting(12, 6, (2,), (9,)),
+    p.CompileSpread(13, 7, b"h" * 32, (0, 1), (1, 2), (1, 1, 1, 0, 0), "f", (True,)),
+    p.Copy(14, 8, 2, 1),
     p.Result(13, 3, False, b"abcd"),
     p.Raised(14, 3),
     p.Data(7, 12, 4, b"abcd"),

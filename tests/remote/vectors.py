@@ -59,6 +59,8 @@ MESSAGES = [
     p.Raised(12, 2**40),
     p.Keep(17, 86_400),
     p.Forget(18, HASH),
+    p.CompileSpread(13, 4, HASH, (0, 1, 2, 3), (1, 4, 2, 2, 2), (1, 1, 1, 0, 2, 2, 0, 2, 1, 0, 0), TEXT, (False,)),
+    p.Copy(14, 9, 5, 1),
     p.Fetch(11, 5),
     p.Wait(12, 5),
     p.Free(13, (1, 2, 3)),

@@ -44,6 +44,7 @@ class Limits:
     )
 
 
+MOST_DEVICES = 4096  # of one program
 QUEUE_BYTES = 32 * MIB  # received and not yet performed; at this number, the client's socket is no longer read
 QUEUE_MESSAGES = 20_000
 WINDOW = 8 * MIB  # bytes of a download under way without a credit

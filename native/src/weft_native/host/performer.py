@@ -16,6 +16,7 @@ from weft.core.trace import is_array
 from weft.runtime.backend import Device
 from weft.runtime.device import backend_of
 from weft.runtime.effects import effects_barrier
+from weft.runtime.partition import Partition
 from weft.serialization.binary import DeserializationError
 from weft.serialization.programs import content_hash
 from weft_remote import protocol as p
@@ -28,12 +29,14 @@ from .memory import Charge, Tally
 from .messages import public_text
 from .programs import Executable, Programs, nbytes
 from .reports import Reports
+from .spread import Spread, partition
 from .store import Compiled, Inherited, Known, Store
 from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
 log = logging.getLogger("weft.host")
 LOOK = 0.01  # seconds between two looks whether what was cancelled has ended
 STOPPED = "this was stopped by its client before the host began with it."
+COMPUTING = (p.Execute, p.ExecuteReporting, p.Compile, p.CompileSpread)
 
 
 class Client(Protocol):
@@ -146,9 +149,7 @@ class Performer:
         with self.changed:
             current = self.current
         through = self.session.cancelled
-        return self.computations.are_running(through) or (
-            isinstance(current, (p.Execute, p.ExecuteReporting, p.Compile)) and current.op <= through
-        )
+        return self.computations.are_running(through) or (isinstance(current, COMPUTING) and current.op <= through)
 
     def close(self) -> None:
         """Ends the thread after the operation that it performs."""
@@ -166,7 +167,7 @@ class Performer:
             self.moving = True
             self.changed.notify_all()
             self.changed.wait_for(
-                lambda: self.current is None or isinstance(self.current, (p.Execute, p.ExecuteReporting, p.Compile)),
+                lambda: self.current is None or isinstance(self.current, COMPUTING),
                 seconds,
             )
             idle = self.current is None
@@ -242,9 +243,9 @@ class Performer:
 
     def _perform(self, m: p.Operation) -> None:
         match m:
-            case p.Execute() | p.ExecuteReporting() | p.Fetch() | p.Wait() if m.op <= self.session.cancelled:
+            case p.Execute() | p.ExecuteReporting() | p.Copy() | p.Fetch() | p.Wait() if m.op <= self.session.cancelled:
                 self._cancel(m)
-            case p.Compile() if m.op <= self.session.cancelled and m.program in self.store.known:
+            case p.Compile() | p.CompileSpread() if m.op <= self.session.cancelled and m.program in self.store.known:
                 self.restore(m)  # it is compiled when it is used, if it is
             case p.Put():
                 self._put(m)
@@ -254,8 +255,10 @@ class Performer:
                 self._program(m)
             case p.ProgramPart():
                 self._program_part(m)
-            case p.Compile():
+            case p.Compile() | p.CompileSpread():
                 self._compile(m)
+            case p.Copy():
+                self._copy(m)
             case p.Execute():
                 self._execute(m)
             case p.ExecuteReporting():
@@ -285,8 +288,8 @@ class Performer:
         match m:
             case p.Put() | p.Part() | p.Program() | p.ProgramPart():
                 self._perform(m)
-            case p.Compile() if m.program in self.store.known:
-                self._device(m.device)
+            case p.Compile() | p.CompileSpread() if m.program in self.store.known:
+                self._place(m, self.store.known[m.program])
                 self.store.define(m.handle, Compiled(m, self.store.known[m.program], None))
             case _:
                 raise ProtocolError(f"a session does not move with {type(m).__name__}.")
@@ -400,10 +403,37 @@ class Performer:
 
     # computations -----------------------------------------------------------------------------------------------------
 
-    def _compile(self, m: p.Compile) -> None:
-        device, known = self._device(m.device), self.store.known.get(m.program)
+    def _copy(self, m: p.Copy) -> None:
+        device = self._device(m.device)
+        try:
+            source = self.store.array(m.source)
+            charge = self.store.charge(nbytes(source.aval), "a copy on another device")
+            backend = backend_of(device)
+            transfer = backend.capabilities.transfer
+            array = (
+                backend.put(source.array._host(), source.aval, device, True)
+                if transfer is None
+                else transfer(source.array, source.aval, device, True)
+            )
+            value: Stored | Failed = Stored(array, source.aval, device, m.device, charge)
+        except ProtocolError:
+            raise
+        except Inherited as e:
+            value = e.failed
+        except Exception as e:
+            value = self.failed(m.op, e)
+        self.store.define(m.handle, value)
+
+    def _place(self, m: p.Compile | p.CompileSpread, known: Known) -> Device | Partition:
+        if isinstance(m, p.Compile):
+            return self._device(m.device)
+        return partition(m, known.program.jaxpr, self.devices)
+
+    def _compile(self, m: p.Compile | p.CompileSpread) -> None:
+        known = self.store.known.get(m.program)
         if known is None:
             raise ProtocolError("a program must come before it is compiled.")
+        device = self._place(m, known)
         arguments = len(known.program.jaxpr.invars)
         if len(m.donated) != arguments:
             raise ProtocolError(f"the program has {arguments} arguments; {len(m.donated)} were described.")
@@ -422,7 +452,7 @@ class Performer:
             self.store.define(m.handle, failed)
             self._fail(m.op, failed)
 
-    def _executable(self, m: p.Compile, known: Known, device: Device) -> Executable:
+    def _executable(self, m: p.Compile | p.CompileSpread, known: Known, device: Device | Partition) -> Executable:
         size, reporting = len(known.data), self.session.reports.program
         return self.programs.compile(
             m.program, known.program, size, device, m.name[:200], m.donated, self.begin, reporting
@@ -455,13 +485,15 @@ class Performer:
         else:
             self._fail(m.op, failed)
 
-    def _cancel(self, m: p.Execute | p.ExecuteReporting | p.Fetch | p.Wait) -> None:
+    def _cancel(self, m: p.Execute | p.ExecuteReporting | p.Copy | p.Fetch | p.Wait) -> None:
         """An operation that the client did not want any more before it began."""
         failed = Failed(m.op, "BackendError", STOPPED)
         if isinstance(m, (p.Execute, p.ExecuteReporting)):
             for handle in m.results:
                 self.store.define(handle, failed)
-        if not isinstance(m, p.Execute):
+        if isinstance(m, p.Copy):
+            self.store.define(m.handle, failed)
+        elif not isinstance(m, p.Execute):
             self._fail(m.op, failed)
 
     def _results(self, m: p.Execute | p.ExecuteReporting) -> list[Stored]:
@@ -482,8 +514,9 @@ class Performer:
                 raise ProtocolError(
                     f"argument {i} is {x.aval.str_short()} where the program takes {dtypes.name(dtype)}{list(shape)}."
                 )
-            if x.device is not executable.device:
-                raise ProtocolError(f"argument {i} is on {x.device}, the program on {executable.device}.")
+            here = executable.devices[i % len(executable.devices)]
+            if x.device is not here:
+                raise ProtocolError(f"argument {i} is on {x.device}, the program on {here}.")
         self.computations.make_place()
         *charges, temporary = self._room_for(executable)
         before = self.computations.give([x for x, given in zip(stored, executable.donated) if given])
@@ -498,15 +531,18 @@ class Performer:
                 x.charge.release()
         if outs:
             self.computations.add(m.op, outs[0], temporary, before)
-        device, index = executable.device, self.devices.index(executable.device)
-        return [Stored(x, a, device, index, c) for x, a, c in zip(outs, executable.out_avals, charges)]
+        places = [(d, self.devices.index(d)) for d in executable.devices]
+        return [
+            Stored(x, a, *places[k % len(places)], c)
+            for k, (x, a, c) in enumerate(zip(outs, executable.out_avals, charges))
+        ]
 
     def _ready(self, compiled: Compiled) -> Executable:
         """The executable of a program, which is compiled again if the session has moved."""
         if compiled.executable is None:
             m = compiled.message
             self.computations.rest()
-            compiled.executable = self._executable(m, compiled.known, self._device(m.device))
+            compiled.executable = self._executable(m, compiled.known, self._place(m, compiled.known))
             self.begin()
         return compiled.executable
 
@@ -603,6 +639,8 @@ class Performer:
             elif m.what in ("cost", "memory"):
                 found = compiled.cost_analysis() if m.what == "cost" else compiled.memory_analysis()
                 text = json.dumps({str(k): float(v) for k, v in found.items()})
+            elif m.what == "shardings" and isinstance(compiled, Spread):
+                text = compiled.shardings()
             else:
                 raise ProtocolError(f"nothing is known as {m.what[:40]!r} about a program.")
             answer = Answer(

@@ -24,10 +24,12 @@ from weft.export import (  # noqa: F401
 from weft.runtime import backend
 from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
+from weft.runtime.partition import Partition
 from weft.transforms.platforms import for_platform
 from weft_remote.errors import LimitError
 
 from .limits import MIB, Limits
+from .spread import Spread
 
 SHORT_RUNS, SHORT_SECONDS = 3, 0.0005  # a program that takes less so many times is taken to do so again
 log = logging.getLogger("weft.host")
@@ -58,16 +60,24 @@ class Executable:
         self,
         compiled: backend.Executable,
         jaxpr: Jaxpr,
-        device: Device,
+        place: Device | Partition,
         x64: bool,
         donated: tuple[bool, ...] = (),
         name: str = "",
     ):
         self.name = name
-        self.compiled, self.device, self.x64, self.donated = compiled, device, x64, donated
+        self.compiled, self.x64, self.donated = compiled, x64, donated
         self.reports = bool(jaxpr.effects)
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
+        self.devices: Sequence[Device]  # by turns those of the arguments, and of the results
+        if not isinstance(place, Partition):
+            self.devices = (place,)
+        else:
+            assert isinstance(compiled, Spread)
+            self.devices = place.devices
+            self.in_types, self.out_avals = compiled.in_types(), compiled.out_types()
+            self.donated = tuple([d for d in donated for _ in place.devices])
         self.unbounded = _loops(jaxpr)
         self.short_runs = 0
         self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)
@@ -157,13 +167,13 @@ class Programs:
         digest: bytes,
         program: programs.Program,
         size: int,
-        device: Device,
+        device: Device | Partition,
         name: str = "",
         donated: tuple[bool, ...] = (),
         begin: Callable[[], None] = lambda: None,
         reporting: Callable[[Jaxpr], Jaxpr] = lambda jaxpr: jaxpr,
     ) -> Executable:
-        """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come. A program that
+        """A program of `size` bytes compiled for a device, or for several; `begin()` is called when its turn has come. A program that
         reports is compiled for its session alone, which `reporting` puts into it.
         """
         if program.jaxpr.effects:
@@ -183,10 +193,17 @@ class Programs:
             return found
 
     def _compiled(
-        self, program: programs.Program, jaxpr: Jaxpr, device: Device, name: str, donated: tuple[bool, ...]
+        self,
+        program: programs.Program,
+        jaxpr: Jaxpr,
+        device: Device | Partition,
+        name: str,
+        donated: tuple[bool, ...],
     ) -> Executable:
         log.info("compiling %s (%d equations)", name, len(jaxpr.eqns))
         with enable_x64(program.x64):
             chosen = for_platform(ClosedJaxpr(jaxpr, []), device.platform).jaxpr
             compiled = backend_of(device).compile(chosen, device, CompileOptions(name, donated))
+            if isinstance(device, Partition):
+                compiled = Spread(compiled, jaxpr, device)
         return Executable(compiled, program.jaxpr, device, program.x64, donated, name)

@@ -154,7 +154,7 @@ def save(session: HostSession) -> Iterator[Message]:
         yield from [Failure(h, current.op, "BackendError", STOPPED) for h in current.results if h not in defined]
         if isinstance(current, p.ExecuteReporting) and current.op not in session.replies:
             yield Owed(current.op, p.encode(p.Error(current.op, current.op, "BackendError", STOPPED)))
-    elif isinstance(current, p.Compile) and current.handle not in defined:
+    elif isinstance(current, (p.Compile, p.CompileSpread)) and current.handle not in defined:
         yield Said(p.encode(current))
     for op, reply in list(session.replies.items()):
         yield from _owed(op, reply)

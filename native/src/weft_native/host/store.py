@@ -30,7 +30,7 @@ class Compiled:
 
     __slots__ = ("message", "known", "executable")
 
-    def __init__(self, message: p.Compile, known: Known, executable: Executable | None):
+    def __init__(self, message: p.Compile | p.CompileSpread, known: Known, executable: Executable | None):
         self.message, self.known, self.executable = message, known, executable
 
 

@@ -33,7 +33,7 @@ def totals(session: HostSession) -> Totals:
 
 def _doing(session: HostSession) -> str:
     current = session.performer.current
-    if isinstance(current, p.Compile):
+    if isinstance(current, (p.Compile, p.CompileSpread)):
         return f"compiles {current.name}"
     if session.performer.computations.running or isinstance(current, (p.Execute, p.ExecuteReporting)):
         return f"runs {session.counts.program}"

@@ -21,19 +21,23 @@ from weft.core.memo import Memo
 from weft.serialization.binary import DeserializationError
 from weft.serialization.programs import content_hash, serialize
 from weft.core.trace import get_aval
-from weft.base.errors import BackendError
+from weft.base.errors import BackendError, at_user_line
+from weft.base.mesh import Sharding
 from weft.base.host import from_bytes, to_bytes
 from weft.runtime.array import BufferArray
 from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
-from weft.runtime.dispatch import to_backend
+from weft.runtime.dispatch import compile_place, host_array, to_backend
+from weft.runtime.partition import Partition
 from weft.runtime.effects import call_host, effects_barrier, host_results, started, wait_for_ordered
 from weft.transforms.portable import reporting
 
 from . import protocol as p
+from . import spread
 from .errors import ProtocolError
 from .reports import Reporter
 from .session import Compilation, Reply, Session
+from .spread import Parts, SpreadArray
 
 if sys.platform == "emscripten":
     from .page import PageTransport
@@ -103,6 +107,8 @@ class RemoteBackend:
         self.ids = itertools.count()
         self.capabilities = Capabilities(
             dtypes=DTYPES,
+            spread=SpreadArray,
+            transfer=self.moved,
             prefetch=prefetch,
             host_platform=lambda device: device.host_platform,
             facts=_facts,
@@ -122,17 +128,36 @@ class RemoteBackend:
             )
         return [d for s in reversed(self.sessions) for d in s._devices]
 
-    def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
+    def put(self, value: Any, aval: ShapedArray, where: RemoteDevice | Sharding, committed: bool) -> BufferArray:
+        session: Session = _session_of(where)
+        if isinstance(where, Sharding) and where.num_devices > 1:
+            return spread.put(self, value, aval, where)
+        device: RemoteDevice = where._devices()[0] if isinstance(where, Sharding) else where
         data: bytes | memoryview = to_bytes(value)
         small = len(data) <= KEEP
         if small:
             data = bytes(data)
-        array = BufferArray(
-            aval, Handle(device.session, device.session.put(data, aval, device.index)), device, committed
-        )
+        array = BufferArray(aval, Handle(session, session.put(data, aval, device.index)), device, committed)
         if small:
             array._cache = from_bytes(data, aval.shape, aval.dtype)
         return array
+
+    def moved(self, x: BufferArray, aval: ShapedArray, where: RemoteDevice | Sharding, committed: bool) -> BufferArray:
+        """An array on another device, or as a sharding says: without this process, if both are of one session."""
+        if isinstance(where, Sharding) and where.num_devices == 1:
+            (where,) = where._devices()
+        session = _session_of(where)
+        if _session_of(x.device) is session:
+            return spread.moved(self, x, aval, where, committed)
+        return self.put(host_array(x._host(), aval), aval, where, committed)
+
+    def copied(self, x: BufferArray, device: RemoteDevice, committed: bool) -> BufferArray:
+        """An array on another device of its session."""
+        if x.device is device:
+            return x
+        source, number = x._live(), device.session.new_handle()
+        device.session.operate(lambda op: p.Copy(op, number, source.number, device.index), line=True)
+        return BufferArray(x.aval, Handle(device.session, number), device, committed)
 
     def read(self, handle: Handle, nbytes: int) -> memoryview:
         return self.taken(lambda: fetch(handle), handle, nbytes)
@@ -157,10 +182,20 @@ class RemoteBackend:
             raise BackendError(f"the host sent {len(data)} bytes for an array of {nbytes}.")
         return memoryview(data).toreadonly()
 
-    def release(self, handle: Handle) -> None:
-        handle.session.release(handle.number)
+    def release(self, handle: Handle | Parts) -> None:
+        if isinstance(handle, Parts):
+            for part in handle.arrays:
+                part.delete()
+        else:
+            handle.session.release(handle.number)
 
-    def wait(self, handle: Handle) -> None:
+    def wait(self, handle: Handle | Parts) -> None:
+        if isinstance(handle, Parts):
+            for asked in [part._live() for part in handle.arrays]:
+                self.ask(asked)
+            for part in handle.arrays:
+                self.wait(part._live())
+            return
         try:
             handle.session.wait(self.ask(handle))
         except (BackendError, DeserializationError) as e:
@@ -168,7 +203,9 @@ class RemoteBackend:
                 raise
             handle.rescue(e)
 
-    def is_ready(self, handle: Handle) -> bool:
+    def is_ready(self, handle: Handle | Parts) -> bool:
+        if isinstance(handle, Parts):
+            return all([self.is_ready(part._live()) for part in handle.arrays])
         return self.ask(handle).done
 
     def ask(self, handle: Handle) -> Reply:
@@ -181,20 +218,25 @@ class RemoteBackend:
     # -----------------------------------------------------------------------------------------------------------
 
     def compile(
-        self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()
+        self, jaxpr: Jaxpr, device: RemoteDevice | Partition, options: CompileOptions = CompileOptions()
     ) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled. Does not wait."""
+        if isinstance(device, Partition) and len(device.devices) == 1:
+            (device,) = device.devices
+        session = _session_of(device)
         program, consts, callbacks = reporting(jaxpr)
         serialized = _SERIALIZED.of(program)
         if config.enable_x64 not in serialized:
             data = serialize(program)
             serialized[config.enable_x64] = content_hash(data), data
         digest, data = serialized[config.enable_x64]
-        device.session.send_program(digest, data)
-        values = [to_backend(c, get_aval(c), device) for c in consts]
+        session.send_program(digest, data)
+        place, places = compile_place(device, consts)
+        values = [to_backend(c, get_aval(c), where) for c, where in zip(consts, places)]
         donated = (*[False] * len(values), *map(bool, options.donated))
         donated += (False,) * (len(program.invars) - len(donated))
-        return RemoteExecutable(device, jaxpr, digest, values, options.name, donated, callbacks)
+        make = SpreadExecutable if isinstance(device, Partition) else RemoteExecutable
+        return make(place, jaxpr, digest, values, options.name, donated, callbacks)
 
 
 class RemoteExecutable:
@@ -202,7 +244,7 @@ class RemoteExecutable:
 
     def __init__(
         self,
-        device: RemoteDevice,
+        device: Any,  # a Partition, for a program over several
         jaxpr: Jaxpr,
         digest: bytes,
         consts: list[BufferArray],
@@ -212,10 +254,11 @@ class RemoteExecutable:
     ):
         self.reporter = _reporter(callbacks)
         self.device, self.jaxpr, self.consts, self.name = device, jaxpr, consts, name
-        self.session = device.session
+        self.session: Session = _session_of(device)
         self.failure: Exception | None = None
+        self.in_avals = [*map(get_aval, consts), *jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
-        self.lead = tuple([c._live().number for c in consts])
+        self.lead = self._numbers(consts)
         this = weakref.ref(self)
 
         def failed(error: Exception) -> None:
@@ -229,15 +272,30 @@ class RemoteExecutable:
             monitoring.record_event_time_span(monitoring.ON_HOST, now - seconds, now, fun_name=name)
 
         told = Compilation(failed, done)
-        self.handle = self.session.compile(digest, device.index, name, donated, told)
+        self.handle = self._compile(digest, name, donated, told)
+
+    def _compile(self, digest: bytes, name: str, donated: tuple[bool, ...], told: Compilation) -> int:
+        return self.session.compile(digest, self.device.index, name, donated, told)
+
+    def _numbers(self, arrays: Sequence[BufferArray]) -> tuple[int, ...]:
+        """The handles of arguments."""
+        return tuple([a._live().number for a in arrays])
+
+    def _new_numbers(self) -> list[int]:
+        """Handles for the results."""
+        return [self.session.new_handle() for _ in self.out_avals]
+
+    def _results(self, numbers: list[int], committed: bool) -> list[BufferArray]:
+        return [
+            BufferArray(a, Handle(self.session, n), self.device, committed) for a, n in zip(self.out_avals, numbers)
+        ]
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         """Runs on arrays of this host. The results are handles; errors are raised when the first of them is read."""
         if self.failure is not None:
             raise self.failure.with_traceback(None)
-        session, device = self.session, self.device
-        numbers = [session.new_handle() for _ in self.out_avals]
-        given = self.lead + tuple([a._live().number for a in args])
+        session, numbers = self.session, self._new_numbers()
+        given = self.lead + self._numbers(args)
         if self.reporter is None:
             session.execute(self.handle, given, tuple(numbers))
         else:
@@ -247,8 +305,7 @@ class RemoteExecutable:
                 self._wait(reply, numbers)  # the program needs this thread
             else:
                 started(Running(session, reply))
-        committed = any([a.committed for a in args])
-        return [BufferArray(a, Handle(session, n), device, committed) for a, n in zip(self.out_avals, numbers)]
+        return self._results(numbers, any([a.committed for a in args]))
 
     def _wait(self, reply: Reply, results: list[int]) -> None:
         try:
@@ -281,6 +338,39 @@ class RemoteExecutable:
             self.session.release(self.handle)
         except Exception:  # the interpreter is shutting down, or compilation never began
             pass
+
+
+class SpreadExecutable(RemoteExecutable):
+    """A program over several devices of a host. Its arguments and results are known there as their parts."""
+
+    shardings: list[Sharding] | None = None  # of the results, once they are known
+
+    @override
+    def _compile(self, digest: bytes, name: str, donated: tuple[bool, ...], told: Compilation) -> int:
+        handle, place = self.session.new_handle(), self.device
+        said = spread.layout(place, [array_type(a) for a in self.in_avals], self.out_avals)
+        make = lambda op: p.CompileSpread(op, handle, digest, *said, name, donated)
+        self.session.operate(make, line=True, compilation=told)
+        return handle
+
+    @override
+    def _numbers(self, arrays: Sequence[BufferArray]) -> tuple[int, ...]:
+        return tuple([part._live().number for a in arrays for part in a._live().arrays])
+
+    @override
+    def _new_numbers(self) -> list[int]:
+        return [self.session.new_handle() for _ in range(len(self.out_avals) * len(self.device.devices))]
+
+    @override
+    def _results(self, numbers: list[int], committed: bool) -> list[BufferArray]:
+        if self.shardings is None:
+            self.shardings = spread.chosen(self.device, self.out_avals, lambda: self.inspect("shardings"))
+        rest, made = iter(numbers), []
+        for aval, sharding in zip(self.out_avals, self.shardings):
+            part = spread.part_type(aval, sharding)
+            parts = [BufferArray(part, Handle(self.session, next(rest)), d, True) for d in self.device.devices]
+            made.append(SpreadArray(aval, sharding, parts))
+        return list(made)
 
 
 class Running:
@@ -329,6 +419,20 @@ def device_here() -> Device:
         except BackendError as e:
             reasons.append(f"{platform}: {e}")
     raise BackendError("no backend of this process can hold what a program prints. " + " | ".join(reasons))
+
+
+def _session_of(where: Any) -> Any:
+    """The session of a device, or of those of a sharding or a program; None for those of another backend."""
+    devices = (
+        where._devices() if isinstance(where, Sharding) else where.devices if isinstance(where, Partition) else (where,)
+    )
+    sessions = {d.session if isinstance(d, RemoteDevice) else None for d in devices}
+    if len(sessions) > 1:
+        raise BackendError(
+            at_user_line("a mesh of devices of several hosts: arrays and programs are spread over those of one host.")
+        )
+    (session,) = sessions
+    return session
 
 
 def fetch(handle: Handle) -> Reply:
@@ -438,9 +542,14 @@ def carrier(timeout: float) -> Callable[[Session], Transport]:
 
 def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Reply]]:
     """The requests for the arrays of hosts that are there."""
+    single = [
+        part
+        for x in arrays
+        for part in (x.handle.arrays if isinstance(x, BufferArray) and isinstance(x.handle, Parts) else [x])
+    ]
     return [
         (x, fetch(x.handle))
-        for x in arrays
+        for x in single
         if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None and _may_be_asked(x.handle)
     ]
 

@@ -242,7 +242,9 @@ class Free(Message):
 
 @message(LANGUAGE, 25)
 class Inspect(Message):
-    """Requests a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost" or "memory" (as JSON)."""
+    """Requests a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost", "memory" or
+    "shardings" (as JSON).
+    """
 
     op: int
     program: int
@@ -303,6 +305,34 @@ class Forget(Message):
 
     op: int
     hash: bytes
+
+
+@message(LANGUAGE, 40)
+class CompileSpread(Message):
+    """`Compile` for several devices. `grids` has the number of axes and the sizes of each grid that the devices make;
+    `specs` has for each argument and then for each result 0, if the host chooses how a result is divided, or 1 + the
+    number of a grid, the number of entries, and for each entry the number of axes of the grid that cut this axis of the
+    array, and these. Arguments and results of the program are their parts, one for each device in turn.
+    """
+
+    op: int
+    handle: int
+    program: bytes
+    devices: Ints
+    grids: Ints
+    specs: Ints
+    name: str
+    donated: Bools
+
+
+@message(LANGUAGE, 41)
+class Copy(Message):
+    """Copies an array to another device; `handle` names the copy."""
+
+    op: int
+    handle: int
+    source: int
+    device: int
 
 
 # replies --------------------------------------------------------------------------------------------------------------
@@ -388,6 +418,8 @@ Operation: TypeAlias = (
     | ExecuteReporting
     | Keep
     | Forget
+    | CompileSpread
+    | Copy
 )
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
 # numbered as operations, and not performed in their order
