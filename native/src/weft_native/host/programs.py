@@ -173,8 +173,8 @@ class Programs:
         begin: Callable[[], None] = lambda: None,
         reporting: Callable[[Jaxpr], Jaxpr] = lambda jaxpr: jaxpr,
     ) -> Executable:
-        """A program of `size` bytes compiled for a device, or for several; `begin()` is called when its turn has come. A program that
-        reports is compiled for its session alone, which `reporting` puts into it.
+        """A program of `size` bytes compiled for a device, or for several; `begin()` is called when its turn has come.
+        A program that reports is compiled for its session alone, which `reporting` puts into it.
         """
         if program.jaxpr.effects:
             with self.compiling:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any, NamedTuple, Protocol
 
 from weft.base.annotations import override
