@@ -147,6 +147,29 @@ def test_ctrl_c_ends_a_computation_and_keeps_the_session(many):
     assert becomes(lambda: not lives(second))
 
 
+def test_clients_hear_of_what_takes_long(many):
+    def slow_to_compile(x):
+        for k in range(3000):
+            x = jnp.sin(x) * (1 + k)
+        return x
+
+    heard = []
+    with many.connect() as session:
+        session.on_progress = heard.append
+        device = session.devices()[0]
+        x = weft.device_put(np.ones(3, np.float32), device)
+        weft.jit(slow_to_compile, device=device)(x).block_until_ready()
+        stages = {(h.name, h.stage) for h in heard}
+        assert ("slow_to_compile", "compiling") in stages, heard
+        with interrupted(many):
+            y = weft.jit(forever, device=device)(x)
+            z = y + 1
+            np.asarray(z)
+        assert becomes(lambda: session.progress.stage == "running")
+        assert session.progress.name == "forever" and session.progress.seconds >= 0.2
+        np.testing.assert_array_equal(x + 1, 2 * np.ones(3))
+
+
 def test_a_compilation_that_is_stopped_does_not_delay_what_follows(many):
     def bomb(x):
         for k in range(6000):

@@ -62,6 +62,7 @@ EXAMPLES = [
     p.Keep(15, 86_400),
     p.Forget(16, b"h" * 32),
     p.Kept(15, 3_600),
+    p.Progress(6, "f", "compiling", 1500, 2),
     p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
     p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"),
     p.Put(14, 10, shaped((2, 0), "bool"), 0, b""),

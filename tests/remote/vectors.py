@@ -72,6 +72,7 @@ MESSAGES = [
     p.Error(11, 8, "FloatingPointError", "a division by zero"),
     p.Report(1, 10, 0, True, bytes(4)),
     p.Kept(17, 3_600),
+    p.Progress(8, TEXT, "running", 70_000, 300),
     p.Compiled(7, 1_234_567),
 ]
 

@@ -16,6 +16,7 @@ import {
   WeftHostError,
   type Host,
   type Model,
+  type Progress,
 } from "../src/host/index.js";
 
 const ROOT = fileURLToPath(new URL("../../../..", import.meta.url)); // from dist/test
@@ -176,8 +177,12 @@ test("a computation that is cancelled ends, and the session goes on", async () =
     const [state] = await step.put(Float64Array.of(1, 2, 3, 4), 0.5);
     const [next] = await step.onDevice(state, 0.5);
     await host.ping();
+    const progress = new Promise<Progress>((resolve) => {
+      host.onProgress = (now) => void (now.stage === "running" && resolve(now));
+    });
     const stopped = assert.rejects(endless(Float32Array.of(1, 1)), /cancelled/);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { name, stage, seconds, waiting } = await progress;
+    assert.deepEqual([name, stage, seconds > 0.1, waiting <= 2], ["endless", "running", true, true]);
     host.cancel();
     await stopped;
     assert.deepEqual(await next.read(), Float64Array.of(1.5, 2.5, 3.5, 4.5));

@@ -20,6 +20,7 @@ class Running(NamedTuple):
     """
 
     op: int  # that began it
+    name: str  # of its program
     array: Any
     charges: list[Charge]
     calls: int
@@ -69,15 +70,15 @@ class Computations:
             self.running.popleft()
             self.head_since = time.monotonic()
 
-    def add(self, op: int, result: Any, charge: Charge, before: int | None) -> None:
+    def add(self, op: int, name: str, result: Any, charge: Charge, before: int | None) -> None:
         """A computation has begun; `before` is what `give` returned for it."""
         if before is not None and is_gone(self.running[before].array):
-            _, _, taken, calls = self.running[before]
-            self.running[before] = Running(op, result, [*taken, charge], calls + 1)
+            _, _, _, taken, calls = self.running[before]
+            self.running[before] = Running(op, name, result, [*taken, charge], calls + 1)
             return
         if not self.running:
             self.head_since = time.monotonic()
-        self.running.append(Running(op, result, [charge], 1))
+        self.running.append(Running(op, name, result, [charge], 1))
 
     def make_place(self) -> None:
         """Waits until one more may be under way."""

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, assert_never
+from typing import Any, NamedTuple, Protocol, assert_never
 
 from weft.base import dtypes
 from weft.core.trace import is_array
@@ -34,9 +34,19 @@ from .store import Compiled, Inherited, Known, Store
 from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
 log = logging.getLogger("weft.host")
+LONG = 0.2  # seconds after which clients are told of what is under way
 LOOK = 0.01  # seconds between two looks whether what was cancelled has ended
 STOPPED = "this was stopped by its client before the host began with it."
 COMPUTING = (p.Execute, p.ExecuteReporting, p.Compile, p.CompileSpread)
+
+
+class Doing(NamedTuple):
+    """What the thread does that may take long."""
+
+    op: int
+    name: str
+    stage: str
+    since: float
 
 
 class Client(Protocol):
@@ -90,6 +100,7 @@ class Performer:
         self.done_bytes = self.done = 0  # that the thread has performed
         self.changed = threading.Condition()  # the queue, `current`, `moving` or `closed`
         self.current: p.Operation | None = None  # what the thread performs
+        self.doing: Doing | None = None
         self.moving = self.closed = self.crowded = False
         self.thread: threading.Thread | None = None
         self.waiter: ThreadPoolExecutor | None = None
@@ -143,6 +154,19 @@ class Performer:
         """Whether anything is under way, queued or computing."""
         self.computations.drop_finished()
         return bool(self.queued != self.done or self.waiting or self.computations.running)
+
+    def progress(self) -> p.Progress | None:
+        """What has been under way for some time."""
+        now, doing = time.monotonic(), self.doing
+        if doing is None or doing.stage == "running" and self.computations.running:
+            self.computations.drop_finished()
+            running, since = list(self.computations.running), self.computations.head_since
+            if running and since is not None:
+                doing = Doing(running[0].op, running[0].name, "running", since)
+        if doing is None or now - doing.since < LONG:
+            return None
+        waiting = max(0, self.queued - self.done - (self.current is not None))
+        return p.Progress(doing.op, doing.name, doing.stage, int(1000 * (now - doing.since)), waiting)
 
     def is_cancelled_in_vain(self) -> bool:
         """Whether something goes on that the client has cancelled."""
@@ -453,10 +477,17 @@ class Performer:
             self._fail(m.op, failed)
 
     def _executable(self, m: p.Compile | p.CompileSpread, known: Known, device: Device | Partition) -> Executable:
-        size, reporting = len(known.data), self.session.reports.program
-        return self.programs.compile(
-            m.program, known.program, size, device, m.name[:200], m.donated, self.begin, reporting
-        )
+        size, reporting, name = len(known.data), self.session.reports.program, m.name[:200]
+
+        def begin() -> None:
+            self.doing = Doing(m.op, name, "compiling", time.monotonic())
+            self.begin()
+
+        self.doing = Doing(m.op, name, "queued", time.monotonic())
+        try:
+            return self.programs.compile(m.program, known.program, size, device, name, m.donated, begin, reporting)
+        finally:
+            self.doing = None
 
     def _say_compiled(self, op: int, seconds: float) -> None:
         self.session.outbox.append(p.Compiled(op, round(1e6 * seconds)))
@@ -497,7 +528,15 @@ class Performer:
             self._fail(m.op, failed)
 
     def _results(self, m: p.Execute | p.ExecuteReporting) -> list[Stored]:
-        executable = self._ready(self.store.compiled(m.program))
+        compiled = self.store.compiled(m.program)
+        executable, name = self._ready(compiled), compiled.message.name[:200]
+        self.doing = Doing(m.op, name, "running", time.monotonic())
+        try:
+            return self._computed(m, executable, name)
+        finally:
+            self.doing = None
+
+    def _computed(self, m: p.Execute | p.ExecuteReporting, executable: Executable, name: str) -> list[Stored]:
         if len(m.arguments) != len(executable.in_types) or len(m.results) != len(executable.out_avals):
             raise ProtocolError(
                 f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results;"
@@ -530,7 +569,7 @@ class Performer:
             if is_gone(x.array):  # given away: a result has its memory, and has been counted
                 x.charge.release()
         if outs:
-            self.computations.add(m.op, outs[0], temporary, before)
+            self.computations.add(m.op, name, outs[0], temporary, before)
         places = [(d, self.devices.index(d)) for d in executable.devices]
         return [
             Stored(x, a, *places[k % len(places)], c)

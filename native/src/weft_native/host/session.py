@@ -142,6 +142,13 @@ class HostSession:
         if self.link is not None:
             self.link.proceed()
 
+    def tell_progress(self) -> None:
+        """Tells the client what takes long, from time to time."""
+        message = self.performer.progress()
+        if message is not None:
+            self.outbox.append(message)
+            self.wake()
+
     def acknowledge(self, size: int) -> None:
         """After each frame: acknowledges received operations from time to time."""
         self.unacknowledged += size

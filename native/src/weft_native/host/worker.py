@@ -307,6 +307,7 @@ class Worker:
                     running = 0.0
                 if session.link is not None:
                     session.link.watch(instant)
+                    session.tell_progress()
                 away = 0.0 if session.left_at is None else now - session.left_at
                 patience = session.kept or self.limits.grace
                 if session.end is None and away > patience:

@@ -395,6 +395,20 @@ class Compiled(Message):
     microseconds: int
 
 
+@message(LANGUAGE, 39)
+class Progress(Message):
+    """What the host does for the session at the moment, told a few times a second if it takes long: operation `op`, of
+    a program called `name`, is `stage` ("queued" behind other sessions, "compiling" or "running") for some time, and so
+    many operations wait behind it.
+    """
+
+    op: int
+    name: str
+    stage: str
+    milliseconds: int
+    waiting: int
+
+
 @message(LANGUAGE, 38)
 class Kept(Message):
     """The session is kept for so many seconds, which may be fewer than were asked for."""

@@ -48,6 +48,15 @@ PROGRAMS = 1000  # that the host knows by their hashes
 LINES = 10_000  # operations whose line in the user's program is remembered
 
 
+class Progress(NamedTuple):
+    """What a host does that takes long."""
+
+    name: str  # of a function
+    stage: str  # "queued" behind other sessions, "compiling" or "running"
+    seconds: float
+    waiting: int  # operations that follow it
+
+
 class Transport(Protocol):
     """The interface that a session needs from its transport."""
 
@@ -113,7 +122,8 @@ class Session:
     """A session on a host: made by `weft.remote.connect`, closed by `close()` or at the end of a `with` block.
 
     Its arrays exist on the host until they are freed or the session ends. A lost connection is resumed within the time
-    that the host grants; unfinished messages are sent again.
+    that the host grants; unfinished messages are sent again. `on_progress`, if it is set, is called with a `Progress` a
+    few times a second while the host computes or compiles something that takes long, in whichever thread hears of it.
     """
 
     def __init__(self, url: str, token: str, name: str, carrier: Callable[[Session], Transport]):
@@ -123,6 +133,8 @@ class Session:
         self.failure: Exception | None = None
         self.closed = False
         self.on_close: Callable[[], None] | None = None
+        self.progress: Progress | None = None  # the last that the host has told
+        self.on_progress: Callable[[Progress], None] | None = None
         self._devices: list[Any] = []
         self._lock = threading.Lock()
         self._ops = 0
@@ -539,6 +551,8 @@ class Session:
             self._settle(message.op, None)
         elif isinstance(message, p.Text):
             self._settle(message.op, message.text)
+        elif isinstance(message, p.Progress):
+            self._progress(message)
         elif isinstance(message, p.Kept):
             self._settle(message.op, str(message.seconds))
         elif isinstance(message, p.Error):
@@ -557,6 +571,12 @@ class Session:
             raise rebuild(message.error, message.message)
         else:
             raise ProtocolError(f"the host sent a {type(message).__name__}, which only clients send.")
+
+    def _progress(self, message: p.Progress) -> None:
+        seconds = message.milliseconds / 1000
+        self.progress = Progress(message.name, message.stage, seconds, message.waiting)
+        if self.on_progress is not None:
+            self.on_progress(self.progress)
 
     def _settle(self, op: int, value: bytearray | str | None, error: Exception | None = None) -> None:
         with self._lock:

@@ -13,7 +13,7 @@ import { WeftHostError } from "./errors.js";
 import { parseExported } from "./file.js";
 import { HostArray, HostDevice, HostProgram, read } from "./program.js";
 import { pack, unpack } from "./keep.js";
-import { Session, type Ticket, type WebSocketClass } from "./session.js";
+import { Session, type Progress, type Ticket, type WebSocketClass } from "./session.js";
 
 export interface ConnectOptions {
   /** The token that `weft-host` prints. */
@@ -58,6 +58,11 @@ export class Host {
     const { devices } = session;
     const at = (i: number): HostDevice => new HostDevice(session, i, devices[2 * i]!, devices[2 * i + 1]!);
     this.devices = Array.from({ length: devices.length / 2 }, (_, i) => at(i));
+  }
+
+  /** Is told a few times a second what the host does for this session, while it takes long. */
+  set onProgress(listener: ((progress: Progress) => void) | null) {
+    this.session.onProgress = listener;
   }
 
   /** Why the session is over, or null. */
@@ -185,5 +190,6 @@ function download(source: URL | string): Promise<Uint8Array> {
 export { WeftFormatError } from "./bytes.js";
 export { WeftConnectionLost, WeftHostError } from "./errors.js";
 export { HostArray, HostDevice };
+export type { Progress };
 export { WeftRuntimeError } from "../errors.js";
 export { place, run, type Model, type PlacedProgram, type PlaceOptions } from "./place.js";

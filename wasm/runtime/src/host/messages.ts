@@ -93,6 +93,7 @@ const MESSAGES = {
   Text: [34, { op: "int", text: "str" }],
   Error: [35, { op: "int", origin: "int", error: "str", message: "str" }],
   Compiled: [37, { op: "int", microseconds: "int" }],
+  Progress: [39, { op: "int", name: "str", stage: "str", milliseconds: "int", waiting: "int" }],
   Kept: [38, { op: "int", seconds: "int" }],
   Report: [36, { number: "int", op: "int", function: "int", last: "bool", data: "bytes" }],
 } as const satisfies Record<string, readonly [number, Record<string, keyof typeof FIELDS>]>;

@@ -29,6 +29,17 @@ export interface WebSocketLike {
 }
 export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
 
+/** What a host does that takes long. */
+export interface Progress {
+  /** Of the program. */
+  readonly name: string;
+  /** It waits behind other sessions, or is compiled, or runs. */
+  readonly stage: "queued" | "compiling" | "running";
+  readonly seconds: number;
+  /** Operations that follow it. */
+  readonly waiting: number;
+}
+
 /** A session as another page takes it up. Who has it has the session. */
 export interface Ticket {
   readonly id: string;
@@ -84,6 +95,7 @@ const fromBase64url = (text: string): Uint8Array =>
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Session {
+  onProgress: ((progress: Progress) => void) | null = null;
   /** Why the session is over, if it is. */
   failure: Error | null = null;
   private welcome: Fields<"Welcome"> | null = null;
@@ -348,6 +360,11 @@ export class Session {
         return this.settle(message.op)?.resolve(new Uint8Array(0));
       case "Error":
         return this.settle(message.op)?.reject(new WeftHostError(message.error, message.message));
+      case "Progress": {
+        const { name, stage, milliseconds, waiting } = message;
+        this.onProgress?.({ name, stage: stage as Progress["stage"], seconds: milliseconds / 1000, waiting });
+        return;
+      }
       case "Beat":
       case "Compiled":
         return;
