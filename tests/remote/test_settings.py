@@ -201,6 +201,7 @@ def test_the_command_checks_settings(tmp_path):
     (tmp_path / "models").mkdir()
     file.write_text(
         f'port = 0\nplatform = "reference"\ntokens = "tokens.json"\nserve = "models"\ntoken = "sesame"\n'
+        'audit = "audit.log"\n'
         f'tls-cert = "{FIXED / "certificate.pem"}"\ntls-key = "{FIXED / "key.pem"}"'
     )
     done = command("check", "--config", str(file), "--batch", "3", WEFT_HOST_SESSIONS="4", WEFT_HOST_COLOUR="red")
@@ -214,6 +215,7 @@ def test_the_command_checks_settings(tmp_path):
         "tokens.json has 1 tokens that are good, and 0 that have expired",
         "is a certificate, and",
         "publishes no program yet",
+        f"ok     {tmp_path / 'audit.log'} can be written",
         "127.0.0.1 has free ports",
         "a worker has started, with 1 device: reference",
         "would listen on wss://127.0.0.1:0",
@@ -233,14 +235,20 @@ def test_the_command_names_what_is_wrong(tmp_path):
             (tmp_path / name).write_text("nothing")
         (tmp_path / "models").mkdir()
         (tmp_path / "models" / "f.weft").write_text("nothing")
-        options = {"tls-cert": "cert", "tls-key": "key", "tokens": "tokens", "serve": "models"}
+        options = {"tls-cert": "cert", "tls-key": "key", "tokens": "tokens", "serve": "models", "audit": "none/log"}
         flags = [x for k, v in options.items() for x in (f"--{k}", str(tmp_path / v))]
         done = command("check", "--port", str(port), "--platform", "nonsense", *flags)
     assert done.returncode == 1
     wrong = [line for line in done.stdout.split("\n") if line.startswith("WRONG")]
     for line, words in zip(
         wrong,
-        ("is no file of tokens", "are not a certificate", f"127.0.0.1:{port}: Address", "unknown platform"),
+        (
+            "is no file of tokens",
+            "are not a certificate",
+            f"{tmp_path / 'none' / 'log'} can't be written: its folder must be there",
+            f"127.0.0.1:{port}: Address",
+            "unknown platform",
+        ),
         strict=True,
     ):
         assert words in line

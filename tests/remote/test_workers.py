@@ -17,7 +17,7 @@ class Held:
 
     def __init__(self):
         self.ends: list[Channel] = []
-        self.silent = False
+        self.silent = self.stopped = False
 
     async def start(self, exited, forked, broken) -> str:
         self.exited = exited
@@ -29,6 +29,7 @@ class Held:
             end.send(Up(("cpu", "CPU")))
 
     def stop(self) -> None:
+        self.stopped = True
         for end in self.ends:
             end.close()
 
@@ -100,3 +101,15 @@ def test_the_name_of_an_error_from_a_worker_is_short(length, kept):
     end, other = asyncio.run(run())
     assert (end.error, end.message) == ("E" * kept, "why")
     assert other is None
+
+
+def test_a_front_that_stops_ends_its_workers():
+    async def run():
+        held = Held()
+        front = Front(Gate(TOKEN), held, "session")
+        await front.start("127.0.0.1", 0)
+        assert not held.stopped
+        await front.stop()
+        assert held.stopped and front.pool.stopping
+
+    asyncio.run(run())
