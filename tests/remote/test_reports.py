@@ -1,7 +1,9 @@
 """debug.print and debug.callback in programs of a host: the operands travel, the functions stay with the client."""
 
 import hashlib
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -479,3 +481,36 @@ def test_what_was_reported_before_the_session_closes_is_not_lost(host):
 def test_literals_are_reported_too(session, capsys):
     weft.jit(lambda: weft.debug.print("{} {}", 1, 2.5))()
     assert lines(capsys) == ["1 2.5"]
+
+
+def test_ctrl_c_within_a_frame_loses_none_of_its_messages(host):
+    """The interrupt comes while a report is taken, and more reports are in the same frame."""
+    seen = []
+
+    def tell(x):
+        for _ in range(50):
+            weft.debug.callback(lambda v: seen.append(int(v)), x, ordered=True)
+            x = x + 1
+        return x
+
+    with host.connect() as session:
+        device = session.devices()[0]
+        f = weft.jit(tell, device=device)
+        take, struck = session._handle, []
+
+        def strike(message):
+            if isinstance(message, p.Report) and not struck:
+                struck.append(message.number)
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.01)
+            take(message)
+
+        session._handle = strike
+        with pytest.raises(KeyboardInterrupt):
+            np.asarray(f(weft.device_put(np.int32(0), device)))
+        assert struck == [1]
+        seen.clear()
+        assert int(f(weft.device_put(np.int32(100), device))) == 150
+        weft.effects_barrier()
+        assert seen == list(range(100, 150))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -5,10 +5,14 @@ by itself: a call crosses to no other thread. A thread of the transport reads wh
 from __future__ import annotations
 
 import asyncio
+import inspect
+import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
 
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 from weft.base.annotations import override
@@ -26,6 +30,12 @@ TICK = 0.002  # seconds that an operation waits at most for the next one
 IDLE = 0.02  # seconds without a waiting thread after which the transport's own reads
 PARTING = 1.0  # seconds in which a host answers the end of a session
 _PAUSES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
+
+
+MAIN, SIGINT = threading.main_thread().ident, int(signal.SIGINT)
+# `signal.signal` without its look for an enum, which takes longer than all else that is done for a small call.
+set_handler: Callable[[int, Any], Any] = inspect.unwrap(signal.signal)
+get_handler: Callable[[int], Any] = inspect.unwrap(signal.getsignal)
 
 
 class ThreadTransport(Transport):
@@ -128,6 +138,10 @@ class ThreadTransport(Transport):
                     self._poke()
         except Exception:  # the connection is lost; who reads notices that and resumes it
             self._poke()
+        except BaseException:  # Ctrl-C: what of the frame is sent, nobody knows; the next connection sends it again
+            wire.close()
+            self._poke()
+            raise
 
     @override
     def wake_later(self) -> None:
@@ -146,6 +160,26 @@ class ThreadTransport(Transport):
 
     @override
     def wait(self, done: Callable[[], bool]) -> None:
+        """Ctrl-C ends it between two frames: an exception within one would lose the messages in it."""
+        if threading.get_ident() != MAIN or get_handler(SIGINT) is None:  # or a handler that is not Python's
+            self._wait(done)
+            return
+        caught: list[tuple[int, FrameType | None]] = []
+
+        def note(number: int, frame: FrameType | None) -> None:
+            caught.append((number, frame))
+            self._poke()
+
+        handler = set_handler(SIGINT, note)
+        try:
+            self._wait(lambda: bool(caught) or done())
+        finally:
+            set_handler(SIGINT, handler)
+            for number, frame in caught:
+                if callable(handler):
+                    handler(number, frame)
+
+    def _wait(self, done: Callable[[], bool]) -> None:
         with self.changed:
             self.waiting += 1
         if self.awake:
