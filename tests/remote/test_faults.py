@@ -219,6 +219,7 @@ class World:
 KINDS = ("cut", "worker", "client", "stopped", "rest", "all_of_it")
 
 
+@pytest.mark.timeout(120 + 20 * ROUNDS)
 def test_whatever_dies_the_others_go_on_and_nothing_is_wrong(tmp_path):
     need("cpu")
     world = World(tmp_path, ROUNDS)
