@@ -1,5 +1,6 @@
 """Sessions that go on without their clients, and rest on disk: nothing is lost, also when the host starts again."""
 
+import io
 import json
 import re
 import sys
@@ -13,7 +14,9 @@ from hosts import TOKEN, becomes, run_host
 from platforms import need
 from weft import lax
 from weft_native.host.access import TokenFile
+from weft_native.host.jobs import _PIECE as PIECE
 from weft_native.host.jobs import Job, Jobs
+from weft_native.host.state import END
 from weft_remote import errors
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes for sessions are Linux's")
@@ -203,3 +206,18 @@ def test_a_folder_of_jobs_is_put_in_order(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     assert jobs.known() == [job] and jobs.bytes.used == 5
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"{ids[0]}.json", f"{ids[0]}.session", "notes.txt"]
+
+
+@pytest.mark.parametrize("beyond", [*range(2 * len(END) + 2), PIECE])
+def test_the_end_of_a_session_is_seen_wherever_its_pieces_end(tmp_path, beyond):
+    """It is read in pieces, and the last may be shorter than the mark of the end."""
+    jobs, job = Jobs(tmp_path, 4 * PIECE), Job("0" * 16, "0" * 64, "a", "", "", "", 4e9)
+    data = bytes(PIECE + beyond - len(END)) + END
+    jobs.write(job, io.BytesIO(data))
+    assert jobs.known() == [job] and jobs.bytes.used == len(data)
+    with jobs.open(job.id) as file:
+        assert file.read() == data
+    for short in (data[:-1], data[:-1] + b"?", b""):
+        with pytest.raises(EOFError):
+            jobs.write(job._replace(id="1" * 16), io.BytesIO(short))
+    assert jobs.bytes.used == len(data)

@@ -115,6 +115,16 @@ def test_the_rank_of_an_array_has_a_limit():
     assert e.value.offset == put(0).index(b"float32") + len("float32") + 1  # after the dtype and whether it is weak
 
 
+@pytest.mark.parametrize("name", ["<f4", "f4", "f,f4", "O", "(2,)f4", "float33", " float32", ""])
+def test_dtypes_have_one_name(name):
+    """NumPy has a language of its own for them, and understands some of these."""
+    data = p.encode(p.Put(1, 2, shaped((), "float32"), 0, b"abcd"))
+    known = bytes([7]) + b"float32"
+    assert known in data and next(iter(p.decode(data))).aval.dtype == "float32"
+    with pytest.raises(DeserializationError, match=re.escape(f"there is no dtype {name!r}")):
+        list(p.decode(data.replace(known, bytes([len(name)]) + name.encode())))
+
+
 def test_exceptions_keep_their_class():
     class Own(KeyError):
         pass
