@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -14,7 +16,8 @@ import numpy as np
 import pytest
 import weft
 import weft.remote
-from hosts import TOKEN, run_host
+from hosts import TOKEN, becomes, run_host
+from platforms import need
 from weft import export
 from weft_native.host import access
 from weft_native.host.access import AccessError, Gate, TokenFile
@@ -207,3 +210,34 @@ def test_commands_that_can_not_be_carried_out(tmp_path):
     command = [sys.executable, "-m", "weft_native.host", "--tokens", str(file)]
     none = subprocess.run(command, capture_output=True, text=True)
     assert none.returncode == 2 and "there is no such file. Make a token with `weft-host token new" in none.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes for sessions are Linux's")
+def test_sessions_of_a_token_yield_to_others(tmp_path):
+    """Whatever process they are in, with all its threads."""
+    need("cpu")
+    file = tmp_path / "tokens.json"
+    slow = token("new", "batch", "--nice", "7", file=file).stdout.strip()
+    assert "nice 7" in token("list", file=file).stdout
+    assert "from 0 to 19" in token("new", "x", "--nice", "20", file=file).stderr
+    options = ("--platform", "cpu", "--tokens", str(file), "--log-level", "info", "--jobs", str(tmp_path / "jobs"))
+
+    def nices(name: str) -> set[int]:
+        process = re.findall(rf"'{name}'[^\n]* (?:begins|goes on) in process (\d+)", host.log.read_text())[-1]
+        threads = pathlib.Path(f"/proc/{process}/task")
+        return {int((t / "stat").read_text().rsplit(")", 1)[1].split()[16]) for t in threads.iterdir()}
+
+    with run_host(tmp_path, *options) as host:
+        with weft.remote.connect(host.url, token=TOKEN, name="first"):
+            assert nices("first") == {0}
+        session = weft.remote.connect(host.url, token=slow, name="second")
+        x = weft.device_put(np.ones(3, np.float32), session.devices()[0]) + 1
+        session.ping()
+        assert nices("second") == {7}
+        text = weft.remote.keep([x], seconds=60)
+        session.leave()
+        assert becomes(lambda: list((tmp_path / "jobs").glob("*.json")))
+        session, (x,) = weft.remote.resume(host.url, text, token=slow)
+        np.testing.assert_array_equal(x + 1, [3, 3, 3])
+        assert nices("second") == {7}
+        session.close()

@@ -59,6 +59,7 @@ class Grant(NamedTuple):
     created: float = 0.0
     expires: float | None = None  # seconds since 1970
     sessions: int | None = None  # at one time; None leaves it to the host's limits
+    nice: int = 0  # of the processes of its sessions: from 1 to 19 they yield to others
 
     def may(self, scope: str) -> bool:
         """Whether it is for a scope: "sessions", or "programs:NAME"."""
@@ -151,6 +152,7 @@ class TokenFile:
         scopes: tuple[str, ...] = (SESSIONS, PROGRAMS),
         days: float | None = None,
         sessions: int | None = None,
+        nice: int = 0,
     ) -> str:
         """Makes a token, and returns its text, which is kept nowhere."""
         if not NAME.fullmatch(name):
@@ -161,10 +163,12 @@ class TokenFile:
             raise AccessError(f"a scope is {known}; got {', '.join(wrong) or 'none'}.")
         if days is not None and not 0 < days < 36525 or sessions is not None and sessions < 1:
             raise AccessError("a token lasts for more than 0 and less than 36525 days, and is for 1 session or more.")
+        if not 0 <= nice <= 19:
+            raise AccessError("how far the sessions of a token yield to others is a number from 0 to 19.")
         id = secrets.token_hex(4)
         text = f"weft_{id}_{secrets.token_urlsafe(32)}"
         now = time.time()
-        grant = Grant(id, name, scopes, now, None if days is None else now + 86400 * days, sessions)
+        grant = Grant(id, name, scopes, now, None if days is None else now + 86400 * days, sessions, nice)
         with self._changing() as entries:
             entries[id] = grant, hashlib.sha256(text.encode()).digest()
         return text
@@ -241,4 +245,5 @@ def _grant(entry: dict[str, Any]) -> Grant:
     sessions = None if entry["sessions"] is None else int(entry["sessions"])
     if not all(isinstance(s, str) and SCOPE.fullmatch(s) for s in scopes):
         raise ValueError("a scope is none")
-    return Grant(str(entry["id"]), str(entry["name"]), scopes, made, expires, sessions)
+    nice = int(entry.get("nice", 0))  # the file may be older
+    return Grant(str(entry["id"]), str(entry["name"]), scopes, made, expires, sessions, nice)

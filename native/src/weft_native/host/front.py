@@ -216,7 +216,7 @@ class Front:
             name = f"{self.numbers}{' ' + repr(client) if client else ''}{f' of {grant.name!r}' if grant.name else ''}"
             id, secret = secrets.token_hex(8), secrets.token_bytes(32)
             try:
-                peer = await self.pool.take(id, TAKE_SECONDS)
+                peer = await self.pool.take(id, TAKE_SECONDS, grant.nice)
             except TimeoutError:
                 raise _full("the host can't start a process for the session now. Try again later.") from None
         except Refused as e:
@@ -235,6 +235,7 @@ class Front:
             if record is None or not record.is_of(secret) or record.grant.id != grant.id:
                 error = "the host does not know the session any more; its arrays are gone. Connect again."
                 raise Refused("session", ConnectionLost(error))
+            record.grant = grant  # what the token is for may have changed, and a session from disk did not know it
             async with record.moving:
                 if record.end is None and record.peer is None:
                     if self.draining:  # the next host finds it where it rests

@@ -42,7 +42,7 @@ class Moves:
             return
         async with record.moving:
             try:
-                other = await self.pool.take(id, TAKE_SECONDS)
+                other = await self.pool.take(id, TAKE_SECONDS, record.grant.nice)
             except TimeoutError:
                 why = "session %s can't leave its process, since no other one is there"
                 log.warning(why, record.name, extra=fields(record))
@@ -101,7 +101,7 @@ class Moves:
             raise ConnectionLost("the host can't read the session any more; its arrays are gone.") from None
         with file:
             try:
-                peer = await self.pool.take(id, TAKE_SECONDS)
+                peer = await self.pool.take(id, TAKE_SECONDS, record.grant.nice)
             except TimeoutError:
                 raise LimitError("the host can't start a process for the session now. Try again later.") from None
             log.info("session %s goes on in process %d", record.name, peer.pid, extra=fields(record))

@@ -32,6 +32,13 @@ def parser() -> argparse.ArgumentParser:
     new.add_argument("--days", type=float, default=None, help="how long it is good (default: until it is revoked)")
     new.add_argument("--sessions", type=int, default=None, help="sessions that it may have at one time")
     new.add_argument(
+        "--nice",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how far its sessions yield the processors to others, from 0 (default) to 19, as `nice` has it",
+    )
+    new.add_argument(
         "--scope",
         action="append",
         default=None,
@@ -49,6 +56,7 @@ def _row(grant: Grant) -> str:
     day = lambda t: time.strftime("%Y-%m-%d", time.gmtime(t))
     until = "until revoked" if grant.expires is None else f"until {day(grant.expires)}{' (expired)' * grant.expired}"
     limit = "" if grant.sessions is None else f", {grant.sessions} sessions"
+    limit += f", nice {grant.nice}" * (grant.nice != 0)
     return f"{grant.id}  {day(grant.created)}  {until:<28}  {' '.join(grant.scopes)}{limit}  {grant.name}"
 
 
@@ -75,7 +83,7 @@ def main(arguments: list[str]) -> int:
             return 0
         if options.command == "new":
             scopes = tuple(options.scope or (SESSIONS, PROGRAMS))
-            text = file.add(options.name, scopes, options.days, options.sessions)
+            text = file.add(options.name, scopes, options.days, options.sessions, options.nice)
             print(text)
             grant = file.grants()[text.split("_")[1]]
         else:

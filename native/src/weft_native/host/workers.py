@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
@@ -70,6 +71,13 @@ class Peer:
         if self.answer is not None and not self.answer.done():
             self.answer.set_exception(BackendError(f"worker {self.number} has ended"))
             self.answer.exception()  # nobody may be waiting
+
+
+def yield_to_others(process: int, nice: int) -> None:
+    """Gives all threads of a process, and those that they start, this much less of the processors than others."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        for thread in os.listdir(f"/proc/{process}/task"):
+            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
 
 
 class Launcher(Protocol):
@@ -238,13 +246,15 @@ class Pool:
             await self.changed.wait_for(lambda: self.spares)
             return self.spares[0]
 
-    async def take(self, session: str, seconds: float) -> Peer:
+    async def take(self, session: str, seconds: float, nice: int = 0) -> Peer:
         """A worker for a session. Raises TimeoutError if there is none in time."""
         async with asyncio.timeout(seconds), self.changed:
             await self.changed.wait_for(lambda: self.spares)
             peer = self.spares.popleft() if self.alone else self.spares[0]
             peer.sessions.add(session)
             peer.silent = 0
+        if nice and self.alone and peer.pid:
+            yield_to_others(peer.pid, nice)
         self._replenish()
         return peer
 
