@@ -445,3 +445,17 @@ def test_the_page_runs_nothing_but_its_own(host):
         (inside,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.S)
         assert policy[kind] == f"'sha256-{base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()}'"
     assert not re.search(r"\son\w+=|style=|src=|https?://|innerHTML", text), "nothing that the policy would refuse"
+
+
+def test_an_administrator_sees_and_ends_a_session_that_rests(tmp_path):
+    options = ["--platform", "cpu", "--jobs", str(tmp_path / "jobs"), "--unattended", "0.1", "--grace", "0.1"]
+    with operated(tmp_path, *options) as (host, page):
+        session = host.connect(name="kept")
+        weft.remote.keep([weft.device_put(np.float32(1), session.devices()[0])], seconds=100)
+        session.leave()
+        listed = lambda: {s["name"]: s for s in page.json("/api/sessions")[1]["sessions"]}
+        assert becomes(lambda: listed()["kept"]["doing"] == "rests on disk")
+        found = listed()["kept"]
+        assert found["process"] is None and page.metrics()["weft_host_sessions"] == 0
+        assert page.json(f"/api/sessions/{found['id']}", "DELETE")[0] == 202
+        assert becomes(lambda: not listed() and not list((tmp_path / "jobs").iterdir()))

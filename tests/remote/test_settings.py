@@ -201,7 +201,7 @@ def test_the_command_checks_settings(tmp_path):
     (tmp_path / "models").mkdir()
     file.write_text(
         f'port = 0\nplatform = "reference"\ntokens = "tokens.json"\nserve = "models"\ntoken = "sesame"\n'
-        'audit = "audit.log"\n'
+        f'jobs = "kept"\naudit = "audit.log"\n'
         f'tls-cert = "{FIXED / "certificate.pem"}"\ntls-key = "{FIXED / "key.pem"}"'
     )
     done = command("check", "--config", str(file), "--batch", "3", WEFT_HOST_SESSIONS="4", WEFT_HOST_COLOUR="red")
@@ -215,6 +215,7 @@ def test_the_command_checks_settings(tmp_path):
         "tokens.json has 1 tokens that are good, and 0 that have expired",
         "is a certificate, and",
         "publishes no program yet",
+        f"sessions can be kept in {tmp_path / 'kept'}",
         f"ok     {tmp_path / 'audit.log'} can be written",
         "127.0.0.1 has free ports",
         "a worker has started, with 1 device: reference",
@@ -231,11 +232,12 @@ def test_the_command_names_what_is_wrong(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        for name in ("cert", "key", "tokens"):
+        for name in ("cert", "key", "tokens", "none"):
             (tmp_path / name).write_text("nothing")
         (tmp_path / "models").mkdir()
         (tmp_path / "models" / "f.weft").write_text("nothing")
-        options = {"tls-cert": "cert", "tls-key": "key", "tokens": "tokens", "serve": "models", "audit": "none/log"}
+        options = {"tls-cert": "cert", "tls-key": "key", "tokens": "tokens", "serve": "models"}
+        options |= {"jobs": "none/jobs", "audit": "none/audit.log"}
         flags = [x for k, v in options.items() for x in (f"--{k}", str(tmp_path / v))]
         done = command("check", "--port", str(port), "--platform", "nonsense", *flags)
     assert done.returncode == 1
@@ -245,7 +247,8 @@ def test_the_command_names_what_is_wrong(tmp_path):
         (
             "is no file of tokens",
             "are not a certificate",
-            f"{tmp_path / 'none' / 'log'} can't be written: its folder must be there",
+            "none/jobs can't be written",
+            "none/audit.log can't be written: its folder must be there",
             f"127.0.0.1:{port}: Address",
             "unknown platform",
         ),

@@ -217,8 +217,16 @@ class TokenFile:
             descriptor, name = tempfile.mkstemp(dir=self.path.parent)  # which only its owner may read
             with open(descriptor, "w") as file:
                 json.dump({"tokens": made}, file, indent=1)
+                belong_to_the_folder(file.fileno(), self.path)
             os.replace(name, self.path)
         self._looked = 0.0
+
+
+def belong_to_the_folder(descriptor: int, path: pathlib.Path) -> None:
+    """Gives a file that root has made to the owner of its folder, who is to read it: the host's user."""
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 @contextlib.contextmanager

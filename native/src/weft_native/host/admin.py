@@ -158,7 +158,7 @@ class Admin:
         return web.json_response({"programs": [] if self.inference is None else self.inference.counts()})
 
     async def _sessions(self, request: web.Request, grant: Grant) -> web.StreamResponse:
-        return web.json_response({"sessions": [_described(r) for r in self.front.living()]})
+        return web.json_response({"sessions": [_described(r) for r in self.front.records.values() if r.end is None]})
 
     async def _drain(self, request: web.Request, grant: Grant) -> web.StreamResponse:
         self.front.journal.acted(grant, request.remote or "", "stops the host")
@@ -193,7 +193,7 @@ def _described(record: Record) -> dict[str, Any]:
         "compilations": totals.compilations,
         "received": totals.received,
         "sent": totals.sent,
-        "doing": printable(totals.doing[:80]),
+        "doing": "rests on disk" if record.peer is None else printable(totals.doing[:80]),
         "ending": record.told is not None,
     }
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .access import belong_to_the_folder
 from .logs import moment
 
 log = logging.getLogger("weft.host")
@@ -24,7 +25,7 @@ class Audit:
     """
 
     def __init__(self, path: str | pathlib.Path, hide: Callable[[str], str]):
-        self.path, self.hide = path, hide
+        self.path, self.hide = pathlib.Path(path), hide
 
     def write(self, event: str, **fields: Any) -> None:
         """Adds an entry. The host goes on if that fails, and says so in its log."""
@@ -32,8 +33,11 @@ class Audit:
         entry |= {k: self.hide(v) if isinstance(v, str) else v for k, v in fields.items() if v is not None and v != ""}
         line = json.dumps(entry) + "\n"
         try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            # Root follows no link that the host's user may have put there.
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
+                if not os.fstat(descriptor).st_size:
+                    belong_to_the_folder(descriptor, self.path)
                 os.write(descriptor, line.encode())  # at once: other processes append to it too
             finally:
                 os.close(descriptor)

@@ -106,6 +106,8 @@ def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[F
             yield Finding(False, str(e))
     if settings.serve is not None:
         yield _programs(pathlib.Path(settings.serve))
+    if settings.jobs is not None:
+        yield _folder(pathlib.Path(settings.jobs))
     if settings.audit is not None:
         yield _writable(pathlib.Path(settings.audit))
     yield _port(settings.host, settings.port)
@@ -140,6 +142,13 @@ def _writable(path: pathlib.Path) -> Finding:
     if (path.is_file() or not path.exists() and place.is_dir()) and os.access(place, os.W_OK):
         return Finding(True, f"{path} can be written")
     return Finding(False, f"{path} can't be written: its folder must be there, and writable")
+
+
+def _folder(path: pathlib.Path) -> Finding:
+    place = path if path.exists() else path.parent  # the host makes it
+    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+        return Finding(True, f"sessions can be kept in {path}")
+    return Finding(False, f"{path} can't be written, nor made")
 
 
 def _port(host: str, port: int) -> Finding:

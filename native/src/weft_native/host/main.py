@@ -28,6 +28,7 @@ from .inference.device import OwnDevice
 from .inference.routes import Inference
 from .jobs import Jobs
 from .journal import Journal
+from .notify import Manager
 from .options import Options
 from .settings import Settings, SettingsError
 from .tls import context
@@ -63,6 +64,7 @@ def launcher(options: Settings) -> Launcher:
 
 async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     """Serves until SIGINT or SIGTERM; the exit code."""
+    manager = Manager()
     code = 0
     if options.jobs is None:  # there is no place to keep a session
         options = dataclasses.replace(options, limits=dataclasses.replace(options.limits, job_seconds=0.0))
@@ -108,7 +110,10 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
         except OSError as e:
             await front.stop()
             raise BackendError(f"can't listen on {options.admin}: {e.strerror or e}. Choose another --admin.") from None
+    manager.tell(f"READY=1\nSTATUS=serving on {address}:{port}")
     journal.note("host-starts", address=f"{address}:{port}", user=os.getuid())
+    await drain.asked.wait()
+    manager.tell("STOPPING=1\nSTATUS=about to stop")
     await drain.run()
     await asyncio.to_thread(own.close)
     await front.stop()
