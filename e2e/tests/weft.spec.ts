@@ -301,6 +301,28 @@ test("a function is offloaded from a page where that takes less time", async ({ 
   expect(text).toMatch(/True the host is lost: the session on .* is closed/);
 });
 
+test("a program on a host calls functions of the page", async ({ playground, page, host }) => {
+  await playground.open();
+  await chooseHost(page, host.url, host.token);
+  const program = [
+    "import weft, weft.numpy as jnp",
+    "from weft.experimental import io_callback",
+    "seen = []",
+    "def look(v):",
+    "    seen.append(float(v))",
+    "    if v > 50: raise KeyError('too much')",
+    "    return v * 2",
+    "f = weft.jit(lambda x: weft.lax.fori_loop(0, 4, lambda i, c: io_callback(look, jnp.float32(0), c, ordered=True), x))",
+    "print(float(f(1.0)), seen)",
+    "try:",
+    "    f(10.0)",
+    "except KeyError as e:",
+    "    print(e, float(f(2.0)))",
+  ];
+  const text = await playground.runToEnd(program.join("\n"), "Done on host");
+  expect(text).toBe("16.0 [1.0, 2.0, 4.0, 8.0]\n'too much' 32.0\n");
+});
+
 test("the address that make play prints holds the host, and lets go of the token", async ({
   playground,
   page,

@@ -215,6 +215,7 @@ def test_what_a_host_grants_where_nothing_is_said():
         "replies": 10_000,
         "grace": 60,
         "unattended": 1,
+        "job_seconds": 86_400,
         "compile_bytes": 1 << 30,
         "sessions": 32,
         "total_bytes": 8 << 30,

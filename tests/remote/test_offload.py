@@ -11,6 +11,7 @@ import weft.numpy as jnp
 import weft.remote
 from hosts import TOKEN, becomes, run_host
 from proxy import Proxy
+from weft.runtime.device import backend_for
 from weft_remote import costs, errors, line, offloading
 from weft_remote.line import Speed
 from weft_remote.work import work_of
@@ -387,7 +388,8 @@ def test_the_newest_session_is_used(host):
 # errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_host():
+def test_without_a_host(monkeypatch):
+    monkeypatch.setattr(backend_for("remote"), "sessions", [])  # whatever other tests have left open
     f = weft.remote.offload(scale)
     with pytest.raises(
         weft.errors.BackendError, match=r"scale is offloaded, and no .*weft.remote.connect(.|\n)*test_off"

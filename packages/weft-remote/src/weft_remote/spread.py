@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray, shaped
 from weft.base.errors import BackendError
-from weft.base.host import np
+from weft.base.host import np, require_numpy
 from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, axes_of
 from weft.core.trace import get_aval
 from weft.primitives.dynamic_slice import dynamic_slice_p
@@ -104,6 +104,7 @@ def part_type(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def put(backend: Devices, value: Any, aval: ShapedArray, sharding: Sharding) -> SpreadArray:
     """A host array over the devices of a sharding; each part crosses the line once."""
+    require_numpy("an array over several devices of a host")
     made: dict[Any, BufferArray] = {}
     parts, whole = [], np.asarray(value)
     for device, index in zip(sharding._devices(), indices(sharding, aval)):
