@@ -219,7 +219,6 @@ def test_what_a_host_grants_where_nothing_is_said():
         "compile_bytes": 1 << 30,
         "sessions": 32,
         "total_bytes": 8 << 30,
-        "job_seconds": 24 * 3600.0,
     }
 
 
