@@ -197,3 +197,15 @@ def test_a_sink_that_stays_is_a_call_with_the_layouts_of_its_operands():
         "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<> : tensor<0xindex>], result_layouts = []"
         in text(True)
     )
+
+
+@pytest.mark.parametrize("over", ["reduce", "reduce_window"])
+def test_a_function_that_combines_elements_calls_no_python(over):
+    """XLA ends the process where one does, so the program is refused."""
+    add = lambda a, b: weft.pure_callback(lambda v, w: np.asarray(v) + np.asarray(w), a, a, b)
+    f = {
+        "reduce": lambda x: lax.reduce(x, np.float32(0), add, (0,)),
+        "reduce_window": lambda x: lax.reduce_window(x, np.float32(0), add, (2,), (1,), "VALID"),
+    }[over]
+    with pytest.raises(BackendError, match=rf"the function given to {over}\. Compute it (.|\n)*test_xla_control"):
+        weft.jit(f)(np.ones(3, np.float32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.base import dtypes, limits
 from weft.base.avals import shaped
+from weft.base.errors import BackendError
 from weft.base.limits import highest, lowest
 from weft.primitives.window import dilated
 
@@ -59,6 +60,18 @@ for _name, _monoid in _MONOIDS.items():
     rule("reduce_" + _name)(_reduction(*_monoid))
 
 
+def combined(b, name: str, jaxpr, args) -> list:
+    """The program that combines two elements. XLA would end the process if it called a Python function."""
+    before = len(b.callbacks)
+    made = b.inline(jaxpr, args)
+    if len(b.callbacks) > before:
+        raise BackendError(
+            f"XLA can't call a Python function from the function given to {name}. Compute it with weft's operations,"
+            f" or take the elements one by one (weft.lax.scan).\n  at {b.loc}"
+        )
+    return made
+
+
 @rule("reduce")
 def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
     n = len(operands) // 2
@@ -78,7 +91,7 @@ def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
             (
                 [b.tensor((), dt) for dt in inside] * 2,
                 lambda *args: to(
-                    b.inline(jaxpr, to(args, [()] * 2 * n, inside * 2, kinds * 2)), [()] * n, kinds, inside
+                    combined(b, "reduce", jaxpr, to(args, [()] * 2 * n, inside * 2, kinds * 2)), [()] * n, kinds, inside
                 ),
             )
         ],
@@ -227,7 +240,7 @@ def _reduce_window(b, ins, outs, *operands, jaxpr, consts=(), **window):
         ins[:n],
         operands[n:],
         [b.type(a) for a in outs],
-        lambda *args: b.inline(jaxpr, args),
+        lambda *args: combined(b, "reduce_window", jaxpr, args),
         **window,
         counted=True,
     )
