@@ -21,6 +21,7 @@ from weft.serialization.binary import DeserializationError
 from weft_native.host.limits import Limits
 from weft_remote import errors
 from weft_remote import protocol as p
+from weft_remote.session import FRAME, Session, Transport
 
 DATA, HASH, N_ARGS, N_OUTS = program()
 
@@ -63,6 +64,24 @@ def test_an_oversized_frame(tight):
     with tight.connect() as session:  # arrays larger than a frame come in parts
         x = np.arange(90_000, dtype=np.float32)
         np.testing.assert_array_equal(np.asarray(weft.device_put(x, session.devices()[0]) + 1), x + 1)
+
+
+class Waiting(Transport):
+    """Sends nothing by itself."""
+
+
+@pytest.mark.parametrize("frame", [5000, 100_000, 1 << 30])
+def test_messages_that_wait_travel_in_frames_that_the_host_takes(frame):
+    session = Session("ws://127.0.0.1:1", TOKEN, "", lambda session: Waiting())
+    session.start(p.encode(p.Welcome("a", b"secret", 0, 1000, frame, 1 << 20, ("reference", "Reference"))))
+    ops = [session.operate(lambda op: p.Execute(op, 1, (2, 3), (4,))) for _ in range(20_000)]
+    session._control.extend([p.encode(p.Credit(op, 1 << 20)) for op in ops])
+    read = []
+    while (data := session.outgoing()) is not None:
+        assert len(data) <= min(frame, FRAME)
+        read += p.decode(data)
+    assert [m.op for m in read if isinstance(m, p.Execute)] == ops
+    assert [m.fetch for m in read if isinstance(m, p.Credit)] == ops
 
 
 def test_a_client_hears_of_an_oversized_frame(tight):
