@@ -17,10 +17,10 @@ INTRODUCTION = """# Injected faults, and how many the tests detect
 `make test-mutants` measures how many mistakes in the code the tests detect. It injects one fault at a time into a copy
 of the code: operands swapped, a comparison or a sign turned, off by one, a condition or a statement left out, a wrong
 dtype or axis, an override renamed, an early return. Then it runs the tests that reach the fault, the quickest first,
-until one fails. The sample has equally many faults of each part, spread evenly over kinds of faults and files. A hash
-of what a fault changes selects it, so the same code has the same sample, and a change of the code changes few faults.
-The table counts all faults judged so far that the code still has, from the current sample and from earlier ones.
-`python tools/mutants report` writes this page.
+until one fails that passes without it. The sample has equally many faults of each part, spread evenly over kinds of
+faults and files. A hash of what a fault changes selects it, so the same code has the same sample, and a change of the
+code changes few faults. The table counts all faults judged so far that the code still has, from the current sample and
+from earlier ones. `python tools/mutants report` writes this page.
 
 *The same program*: faults that do not change what the program does, so that no test can detect them. The reasons are
 below, and the last column leaves these faults out.
