@@ -3,7 +3,9 @@
 import io
 import json
 import re
+import socket
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -83,6 +85,25 @@ def test_a_job_can_be_taken_up_while_it_computes(keeping):
         session, tree = weft.remote.resume(host.url, begun(host), token=TOKEN)
         with session:
             np.testing.assert_allclose(tree["y"], WANTED, rtol=1e-6)
+
+
+def test_sessions_go_on_when_the_host_starts_again(keeping):
+    """Also those whose clients are there, and have asked for nothing: they wait for the host as long as it takes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    with keeping("--port", port) as host:
+        session = host.connect()
+        device = session.devices()[0]
+        f = weft.jit(long, device=device)
+        x = weft.device_put(np.arange(5, dtype=np.float32), device)
+        np.testing.assert_allclose(f(x), WANTED, rtol=1e-6)
+        y = f(x + 0)  # it computes while the host stops
+    time.sleep(2)  # longer than clients wait for a host that was killed
+    with keeping("--port", port):
+        np.testing.assert_allclose(y, WANTED, rtol=1e-6)
+        np.testing.assert_allclose(f(x), WANTED, rtol=1e-6)
+        assert session.stats.connections == 2
+        session.close()
 
 
 def test_a_job_ends_when_its_time_is_over(keeping, tmp_path):

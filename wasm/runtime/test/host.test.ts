@@ -71,6 +71,7 @@ test("numbers of every length come back", () => {
 class Host {
   readonly server = new WebSocketServer({
     port: 0,
+    verifyClient: () => !this.away,
     handleProtocols: (offers) => (offers.has("weft.5") ? "weft.5" : false),
   });
   readonly arrays = new Map<number, Uint8Array>();
@@ -78,6 +79,8 @@ class Host {
   readonly connections: { path: string; offers: string[] }[] = [];
   received = 0;
   silent = false;
+  /** It takes no connection. */
+  away = false;
   /** What it does instead of greeting. */
   refuses: string | null = null;
   peer!: Peer;
@@ -239,6 +242,19 @@ test("a program with callbacks is refused before anything is sent", async () =>
       if (operation === "add") await loaded;
       else await assert.rejects(loaded, /add prints or calls Python functions .* export it without debug.print and/);
     }
+    here.close();
+  }));
+
+test("a host that starts again is asked for longer than one that is gone", async () =>
+  hosted(async (host) => {
+    const here = await connect(host.url, { token: "t" });
+    const add = await here.load(exportedFile(2));
+    await here.ping();
+    host.away = true;
+    host.peer.close(1012);
+    setTimeout(() => (host.away = false), 2500);
+    await new Promise((resolve) => setTimeout(resolve, 500)); // what comes before the close is lost: this host keeps no replies
+    assert.deepEqual(await add(Float32Array.of(1, 2), Float32Array.of(3, 4)), Float32Array.of(104, 106));
     here.close();
   }));
 

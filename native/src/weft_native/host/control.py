@@ -84,6 +84,13 @@ class Moved(Message):
     well: bool
 
 
+@message(_control, 8)
+class Leave(Message):
+    """The host is about to stop: a session goes on disk as soon as it has nothing to do."""
+
+    session: str
+
+
 # from a worker to the front -------------------------------------------------------------------------------------------
 
 
@@ -167,7 +174,9 @@ class Move(Message):
 
 @message(_control, 23)
 class Rest(Message):
-    """A session has nothing to do, and its client is away, who wants it kept for so many seconds more."""
+    """A session has nothing to do, and its client is away, who wants it kept for so many seconds more, or the host is
+    about to stop.
+    """
 
     session: str
     seconds: int

@@ -179,6 +179,8 @@ class Front:
         """Tells all clients that the host is shutting down, and waits a moment so that the message arrives."""
         if self.watching is not None:
             self.watching.cancel()
+        if self.moves.jobs is not None:
+            await self.moves.leave(self.living)
         why = "the host is shutting down; its arrays are gone."
         for record in self.living():
             self.finish(record, ConnectionLost(why))
@@ -359,7 +361,7 @@ class Front:
         elif isinstance(message, Move) and message.session in peer.sessions:
             self._run(self.moves.move(peer, self.records[message.session]))
         elif isinstance(message, Rest) and message.session in peer.sessions:
-            seconds = min(message.seconds, self.limits.job_seconds)
+            seconds = min(message.seconds, max(self.limits.job_seconds, self.limits.grace))
             self._run(self.moves.rest(peer, self.records[message.session], seconds))
         elif isinstance(message, Restored) and message.session in peer.sessions:
             self.moves.forget(self.records[message.session])

@@ -25,7 +25,7 @@ PING, SILENCE = 10.0, 30.0  # seconds without a byte after which a client is ask
 STALL = 30.0  # seconds for which a client may leave the bytes unread that are sent
 PARTING = 1.0  # seconds in which a client closes a connection that the host has ended
 BUFFER = 256 << 10  # bytes that wait for the system to send them
-POLICY_VIOLATION = 1008
+POLICY_VIOLATION, SERVICE_RESTART = 1008, 1012
 
 
 class Carried(Protocol):
@@ -195,6 +195,15 @@ class Link(asyncio.Protocol):
         """Ends the connection without a word: the client will ask again."""
         self.parting = True
         self.transport.abort()
+
+    def say_restart(self) -> None:
+        """Ends the connection since the host starts again: the client may ask for longer than it usually does."""
+        if not (self.parting or self.lost):
+            self.parting = True
+            self.frames.clear()
+            self.protocol.send_close(SERVICE_RESTART)
+            self._flush()
+            self.loop.call_later(PARTING, self.transport.abort)
 
     def watch(self, now: float) -> None:
         """Asks a silent client whether it is there, and gives up one that does not answer or does not read."""

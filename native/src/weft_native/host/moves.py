@@ -7,12 +7,13 @@ import hashlib
 import logging
 import socket
 import time
+from collections.abc import Callable
 from typing import BinaryIO
 
 from weft_remote.errors import ConnectionLost, LimitError
 
 from .access import Grant
-from .control import Channel, Moved, Restore, Save, Totals
+from .control import Channel, Leave, Moved, Restore, Save, Totals
 from .jobs import Job, Jobs
 from .journal import fields
 from .records import Record
@@ -21,6 +22,7 @@ from .workers import Peer, Pool
 log = logging.getLogger("weft.host")
 MOVE_SECONDS = 60.0  # in which a worker must have handed its session to another one
 TAKE_SECONDS = 20.0  # in which there must be another one
+LEAVE_SECONDS = 5.0  # in which sessions must be on disk when the host stops
 QUIET_SECONDS = 20.0  # in which a worker that saves its session must say more of it
 
 
@@ -87,6 +89,17 @@ class Moves:
             record.job, record.peer = job, None
             peer.send(Moved(id, True))
             self.pool.left(peer, id)
+
+    async def leave(self, living: Callable[[], list[Record]]) -> None:
+        """Puts all sessions on disk that have nothing to do, or soon; the next host has them. Their clients ask for it
+        as long as a lost connection may last.
+        """
+        for record in living():
+            if record.peer is not None:
+                record.peer.send(Leave(record.id))
+        until = time.monotonic() + LEAVE_SECONDS
+        while living() and time.monotonic() < until:
+            await asyncio.sleep(0.02)
 
     async def wake(self, record: Record, secret: bytes) -> None:
         """Has a session that rests go on in a worker; `record.moving` is held. Raises LimitError if there is no worker

@@ -61,6 +61,7 @@ class HostSession:
         self.devices, self.limits, self.memory, self.name, self.ended = devices, limits, memory, name, ended
         self.id, self.secret, self.move = id, secret, move
         self.can_move, self.moving, self.moved = move is not None, False, False
+        self.leaving = False  # the host is about to stop
         self.loop, self.loop_thread = asyncio.get_running_loop(), threading.get_ident()
         self.received = 0  # the last operation that came
         self.cancelled = 0  # the last that the client does not want any more
@@ -130,7 +131,7 @@ class HostSession:
 
     def is_full(self) -> bool:
         """Whether no more messages can be taken now; the link is told when that has changed."""
-        return self.end is None and self.performer.is_full()
+        return self.end is None and (self.leaving or self.performer.is_full())
 
     def wake(self) -> None:
         """There is something to send."""
@@ -207,7 +208,10 @@ class HostSession:
         self.moved = True
         if self.link is not None:
             link, self.link = self.link, None
-            link.abort()
+            if self.leaving:
+                link.say_restart()
+            else:
+                link.abort()
 
     def stay(self) -> None:
         """Goes on here after all."""

@@ -31,6 +31,7 @@ from .control import (
     Ended,
     Finish,
     Granted,
+    Leave,
     Move,
     Moved,
     Need,
@@ -132,6 +133,8 @@ class Worker:
                         self._call(self._save, message, open(self.channel.descriptors.pop(0), "wb"))
                     elif isinstance(message, Restore):
                         self._call(self._restore, message, open(self.channel.descriptors.pop(0), "rb"))
+                    elif isinstance(message, Leave):
+                        self._call(self._leave, message)
                     elif isinstance(message, Moved):
                         self._call(self._moved, message)
                     elif isinstance(message, Finish):
@@ -247,6 +250,18 @@ class Worker:
         elif session is not None:
             session.stay()
 
+    def _leave(self, message: Leave) -> None:
+        session = self.sessions.get(message.session)
+        if session is not None:
+            session.leaving = True
+            self._rest(session, session.kept or self.limits.grace)
+
+    def _rest(self, session: HostSession, seconds: float) -> None:
+        """Has a session go on disk if it has nothing to do."""
+        if session.end is None and not session.moving and not session.performer.is_busy():
+            session.moving = True
+            self.send(Rest(session.id, int(seconds)))
+
     def _restore(self, message: Restore, file: BinaryIO) -> None:
         if isinstance(self.memory, Share):
             self.memory.give(-message.granted)
@@ -314,9 +329,8 @@ class Worker:
                     session.close(p.End("ConnectionLost", "the session was not taken up again in time."))
                 elif session.end is None and running and away > self.limits.unattended and not session.kept:
                     session.fail(unattended(self.limits))
-                elif session.kept and away > REST_SECONDS and not session.moving and not session.performer.is_busy():
-                    session.moving = True
-                    self.send(Rest(session.id, int(patience - away)))
+                elif session.leaving or session.kept and away > REST_SECONDS:
+                    self._rest(session, patience - away)
                 self.send(Alive(session.id, int(running * 1000), 0 if session.kept else int(away * 1000)))
                 self.send(totals(session))
             self.abandoned = [

@@ -25,6 +25,7 @@ from .wire import Wire
 
 BEAT, SILENCE = 5.0, 15.0  # seconds without a byte after which a host is asked whether it is there, and taken for gone
 REFUSED = 1.0  # seconds after which a host at whose address nothing listens is taken for gone
+RESTART = 1012  # with which a host closes a connection that starts again
 TIDY = 0.1  # seconds that freed arrays wait for company
 TICK = 0.002  # seconds that an operation waits at most for the next one
 IDLE = 0.02  # seconds without a waiting thread after which the transport's own reads
@@ -54,7 +55,7 @@ class ThreadTransport(Transport):
         # of a lost connection: since when, why, and when to try again
         self.gone: float | None = None
         self.why = ""
-        self.patience = 0.0
+        self.patience = self.refused = 0.0
         self.pauses: Iterator[float] = iter(_PAUSES)
         self.poked, self.poker = socket.socketpair()
         for end in (self.poked, self.poker):
@@ -277,6 +278,8 @@ class ThreadTransport(Transport):
             self.why = str(error)
             self.gone = time.monotonic()
             self.patience = self.session.welcome.grace_ms / 1000
+            # a host that starts again listens to nobody meanwhile
+            self.refused = self.patience if wire is not None and wire.code == RESTART else REFUSED
             self.pauses = iter(_PAUSES)
 
     def _again(self) -> None:
@@ -290,7 +293,7 @@ class ThreadTransport(Transport):
             return
         except (OSError, InvalidHandshake, EOFError) as e:
             final = self._final(e)
-            patience = min(self.patience, REFUSED) if isinstance(e, ConnectionRefusedError) else self.patience
+            patience = min(self.patience, self.refused) if isinstance(e, ConnectionRefusedError) else self.patience
             if final is not None or time.monotonic() - began > patience:
                 self._fail(final or lost(self.session.url, str(e) or self.why))
                 return

@@ -16,6 +16,7 @@ const BEAT = 2500; // ms of silence after which the host is asked whether it is 
 const SILENCE = 10_000; // and after which it is taken for gone
 const PAUSES = [50, 100, 200, 500, 1000, 2000]; // ms between attempts to take a connection up again
 const REFUSED = 1000; // ms after which a host that can't be reached is taken for gone, while there is a network
+const RESTART = 1012; // with which a host closes a connection that starts again
 const ANSWER = 4000; // ms within which a host answers a login
 
 /** What the session needs of a websocket; browsers, Node 22 and the package ws have it. */
@@ -470,7 +471,7 @@ export class Session {
         return await this.connect();
       } catch (error) {
         if (error instanceof WeftHostError) return this.fail(error); // such as that it does not know the session
-        const patience = online() ? REFUSED : this.welcome!.grace_ms;
+        const patience = online() && code !== RESTART ? REFUSED : this.welcome!.grace_ms;
         if (Date.now() - began > Math.min(patience, this.welcome!.grace_ms)) {
           const text = `the connection to ${this.url} is lost (${why}), and nothing answers there any more`;
           return this.fail(new WeftConnectionLost(`${text}; connect again, and compute anew what you need`));
