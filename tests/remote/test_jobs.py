@@ -75,7 +75,7 @@ def test_a_job_goes_on_without_its_client_and_waits_on_disk(keeping, tmp_path):
         session, (y,) = weft.remote.resume(host.url, again, token=TOKEN)
         with session:
             np.testing.assert_allclose(y, WANTED, rtol=1e-6)
-        assert becomes(lambda: not files(tmp_path))
+        assert becomes(lambda: not files(tmp_path) and " has ended: closed: " in host.log.read_text())
         with pytest.raises(errors.ConnectionLost, match="ended the session"):
             weft.remote.resume(host.url, again, token=TOKEN)
 
