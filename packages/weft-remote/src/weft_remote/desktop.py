@@ -65,7 +65,7 @@ class ThreadTransport(Transport):
     @override
     def open(self) -> None:
         try:
-            self._connect()
+            self._begin()
         except InvalidURI as e:
             raise ConnectionLost(f"{self.session.url!r} is not a websocket address: {e}. Use ws://host:port.") from None
         except (OSError, InvalidHandshake, EOFError) as e:
@@ -74,6 +74,18 @@ class ThreadTransport(Transport):
                 " right?"
             ) from None
         self.thread.start()
+
+    def _begin(self) -> None:
+        """The first connection. A session that is taken up may end at this moment, and its process with the connection
+        that it was given; asked again, the host says why.
+        """
+        for pause in _PAUSES[:3] if self.session.granted is not None else ():
+            try:
+                self._connect()
+                return
+            except EOFError:
+                time.sleep(pause)
+        self._connect()
 
     @override
     async def open_async(self) -> None:
