@@ -301,8 +301,10 @@ def test_a_silent_host_is_taken_for_gone(page, host, monkeypatch):
     x = weft.device_put(np.float32(1), session.devices()[0]) + 1
     first = session.transport.socket
     first.recv = page.loop.create_future  # what comes is never seen
+    closed, close = [], first.close
+    first.close = lambda: (closed.append(True), close())
     assert float(x) == 2.0
-    assert session.transport.socket is not first and session.stats.connections == 2
+    assert closed and session.transport.socket is not first and session.stats.connections == 2
 
 
 def test_a_host_that_computes_for_long_is_not_silent(page, host, monkeypatch):

@@ -44,6 +44,11 @@ def test_random(dtype, tolerance, shape):
         assert max(np.abs(want - x).min() for x in got) < 100 * tolerance
 
 
+@pytest.mark.parametrize("size", [1e25, 1e-25])
+def test_squares_of_float32_neither_overflow_nor_vanish(size):
+    check((size * rng.normal(size=(6, 6))).astype("float32"), 1e-4)
+
+
 @pytest.mark.parametrize(
     "name,a",
     [
