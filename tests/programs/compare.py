@@ -167,14 +167,18 @@ def spread(closed: ClosedJaxpr, args: list[np.ndarray], want: list[np.ndarray]) 
     return most
 
 
-def nudge(rng: np.random.Generator, a: np.ndarray, amount: float) -> np.ndarray:
-    """Rounded a little otherwise."""
+def nudge(rng: np.random.Generator, a: np.ndarray, amount: float, mixed: bool = False) -> np.ndarray:
+    """Rounded a little otherwise. mixed: each element is computed from all, so it is off by a share of the largest."""
     epsilon = EPSILON.get(a.dtype.name)
     if epsilon is None or not a.size:
         return a
     with np.errstate(all="ignore"):
         if a.dtype.kind == "c":
-            noise = np.abs(a) * (rng.normal(size=a.shape) + 1j * rng.normal(size=a.shape))
+            of = np.broadcast_to(np.abs(a).max(), a.shape) if mixed else np.abs(a)
+            noise = of * (rng.normal(size=a.shape) + 1j * rng.normal(size=a.shape))
+            return np.asarray(a + np.where(np.isfinite(noise), noise, 0) * epsilon * amount).astype(a.dtype)
+        if mixed:
+            noise = np.abs(a).max().astype(np.float64) * rng.normal(size=a.shape)
             return np.asarray(a + np.where(np.isfinite(noise), noise, 0) * epsilon * amount).astype(a.dtype)
         return np.asarray(a.astype(np.float64) * (1 + epsilon * amount * rng.normal(size=a.shape))).astype(a.dtype)
 
@@ -190,13 +194,13 @@ class RoundingTrace(ReferenceTrace):
         if primitive.name not in ROUNDED:
             return out
         plain = primitive.name in IN_PART
-        change: Any = functools.partial(self.changed, plain, primitive.name in SUMS)
+        change: Any = functools.partial(self.changed, plain, primitive.name in SUMS, primitive.name == "fft")
         return [change(o) for o in out] if primitive.multiple_results else change(out)
 
-    def changed(self, plain: bool, is_sum: bool, o: Any) -> Any:
+    def changed(self, plain: bool, is_sum: bool, mixed: bool, o: Any) -> Any:
         o = np.asarray(o)
         if is_sum and o.dtype.name in ("float16", "bfloat16", "float32", "float64"):
             o = np.where(o == 0, np.copysign(np.zeros((), o.dtype), np.asarray(self.amount, o.dtype)), o)
         if plain and o.dtype.name in ("float32", "float64"):
             return o
-        return nudge(self.rng, o, self.amount)
+        return nudge(self.rng, o, self.amount, mixed)
