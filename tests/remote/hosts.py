@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +114,16 @@ def host_here(platform: str = "reference", **limits):
         loop.call_soon_threadsafe(stop.set)
         thread.join(20)
         loop.close()
+
+
+@contextlib.contextmanager
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also in a process that was started in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def becomes(true, seconds: float = 20) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
-from hosts import becomes, run_host
+from hosts import becomes, interruptible, run_host
 from platforms import need
 from raw import F32, ONES, Raw
 from weft import lax
@@ -93,10 +93,11 @@ def interrupted(host):
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=run)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        yield
-    thread.join(20)
+    with interruptible():
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        thread.join(20)
 
 
 def test_parts_on_several_devices_move_too(many):
