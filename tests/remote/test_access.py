@@ -228,16 +228,17 @@ def test_sessions_of_a_token_yield_to_others(tmp_path):
         return {int((t / "stat").read_text().rsplit(")", 1)[1].split()[16]) for t in threads.iterdir()}
 
     with run_host(tmp_path, *options) as host:
+        own = os.getpriority(os.PRIO_PROCESS, 0)
         with weft.remote.connect(host.url, token=TOKEN, name="first"):
-            assert nices("first") == {0}
+            assert nices("first") == {own}
         session = weft.remote.connect(host.url, token=slow, name="second")
         x = weft.device_put(np.ones(3, np.float32), session.devices()[0]) + 1
         session.ping()
-        assert nices("second") == {7}
+        assert nices("second") == {min(own + 7, 19)}
         text = weft.remote.keep([x], seconds=60)
         session.leave()
         assert becomes(lambda: list((tmp_path / "jobs").glob("*.json")))
         session, (x,) = weft.remote.resume(host.url, text, token=slow)
         np.testing.assert_array_equal(x + 1, [3, 3, 3])
-        assert nices("second") == {7}
+        assert nices("second") == {min(own + 7, 19)}
         session.close()

@@ -74,10 +74,11 @@ class Peer:
 
 
 def yield_to_others(process: int, nice: int) -> None:
-    """Gives all threads of a process, and those that they start, this much less of the processors than others."""
+    """Gives all threads of a process, and those that they start, less of the processors than this process has."""
+    least = os.getpriority(os.PRIO_PROCESS, 0) + nice  # 19 at most, as the system has it
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
         for thread in os.listdir(f"/proc/{process}/task"):
-            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+            os.setpriority(os.PRIO_PROCESS, int(thread), least)
 
 
 class Launcher(Protocol):
