@@ -26,8 +26,8 @@ export default defineConfig({
     {
       name: "weft",
       testMatch: [
-        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language|intelligence|everybody|media)\.spec/,
-        /\/(offline|inspector|docs|host-sites|admin)\.spec/,
+        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language)\.spec/,
+        /\/(intelligence|everybody|media|offline|inspector|docs|host-sites|admin)\.spec/,
       ],
       use: launch(),
     },

@@ -116,6 +116,15 @@ def host_here(platform: str = "reference", **limits):
         loop.close()
 
 
+def lives(process: int) -> bool:
+    """Whether a process has not ended."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @contextlib.contextmanager
 def interruptible():
     """SIGINT raises KeyboardInterrupt, also in a process that was started in the background, where it is ignored."""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import dis
 import pathlib
+import random
+
+from weft.core.jaxpr import Jaxpr
+from weft.serialization.binary import DeserializationError
+from weft.serialization.programs import deserialize
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -39,3 +44,16 @@ def unclear(e: Exception, placed: bool = True) -> str | None:
     if str(ROOT) in text or "Traceback" in text or "site-packages" in text or text.count("\n") > 10 or len(text) > 4000:
         return "it shows the process, or too much"
     return None
+
+
+def read_changed(program: bytes, rng: random.Random) -> Jaxpr | None:
+    """What is read of a program of which some bytes are changed, if it is accepted; a refusal must be deliberate."""
+    mutant = bytearray(program)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        at = rng.randrange(len(mutant))
+        mutant[at] = rng.choice((mutant[at] ^ 1 << rng.randrange(8), rng.randrange(256)))
+    try:
+        return deserialize(bytes(mutant)).jaxpr
+    except DeserializationError as e:
+        assert deliberate(origin(e)), origin(e)
+        return None

@@ -18,7 +18,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 import weft.remote
-from hosts import TOKEN, becomes
+from hosts import TOKEN, becomes, lives
 from platforms import need
 from proxy import Proxy
 from weft import lax
@@ -38,14 +38,6 @@ while True:
     x = f(x)
     x.block_until_ready()
 """
-
-
-def lives(process: int) -> bool:
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 class World:

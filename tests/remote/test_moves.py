@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
-from hosts import becomes, interruptible, run_host
+from hosts import becomes, interruptible, lives, run_host
 from platforms import need
 from raw import F32, ONES, Raw
 from weft import lax
@@ -74,14 +74,6 @@ def computes(host, seconds: float = 0.1) -> None:
 
     before = ticks()
     assert becomes(lambda: ticks() >= before + 100 * seconds)
-
-
-def lives(process: int) -> bool:
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @contextlib.contextmanager

@@ -253,7 +253,8 @@ test("a host that starts again is asked for longer than one that is gone", async
     host.away = true;
     host.peer.close(1012);
     setTimeout(() => (host.away = false), 2500);
-    await new Promise((resolve) => setTimeout(resolve, 500)); // what comes before the close is lost: this host keeps no replies
+    // what comes before the close would be lost, for this host keeps no replies
+    await new Promise((resolve) => setTimeout(resolve, 500));
     assert.deepEqual(await add(Float32Array.of(1, 2), Float32Array.of(3, 4)), Float32Array.of(104, 106));
     here.close();
   }));
