@@ -223,6 +223,7 @@ def test_a_folder_of_jobs_is_put_in_order(tmp_path):
     (tmp_path / f"{ids[0]}.json").write_text(json.dumps(job._asdict()))
     (tmp_path / f"{ids[1]}.json").write_text(json.dumps(job._replace(id=ids[1], until=1.0)._asdict()))
     (tmp_path / f"{ids[2]}.json").write_text("{")
+    (tmp_path / f"{ids[3]}.json").write_text(json.dumps(job._replace(id=ids[3], until="soon")._asdict()))
     (tmp_path / f"{ids[4]}.json").write_text(json.dumps(job._replace(id=ids[4])._asdict()))
     (tmp_path / "notes.txt").write_text("mine")
     assert jobs.known() == [job] and jobs.bytes.used == 5

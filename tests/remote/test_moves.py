@@ -3,6 +3,7 @@ there before is lost, and what was asked for afterwards is done.
 """
 
 import asyncio
+import collections
 import contextlib
 import io
 import itertools
@@ -369,7 +370,12 @@ def test_damaged_sessions_are_refused():
                 damaged[at] = random_.choice((0, 1, 127, 255, damaged[at] ^ (1 << random_.randrange(8))))
             if random_.random() < 0.2:
                 del damaged[random_.randrange(len(damaged)) :]
-            with contextlib.suppress(ProtocolError, LimitError, DeserializationError, EOFError):
+            try:
                 state.restore(fresh(), state.read(io.BytesIO(damaged)))
+                outcomes["accepted"] += 1
+            except (ProtocolError, LimitError, DeserializationError, EOFError) as e:
+                outcomes[type(e).__name__] += 1
 
+    outcomes = collections.Counter[str]()
     asyncio.run(run())
+    assert set(outcomes) >= {"accepted", "ProtocolError", "DeserializationError", "EOFError"}, outcomes

@@ -55,8 +55,10 @@ class Jobs:
         for path in self.folder.iterdir():
             job = None
             if path.suffix == ".json" and _ID.fullmatch(path.stem):
-                with contextlib.suppress(OSError, ValueError, TypeError):
-                    job = Job(**json.loads(path.read_text()))
+                with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+                    about = json.loads(path.read_text())
+                    texts = {name: str(about[name]) for name in Job._fields if name != "until"}
+                    job = Job(**texts, until=float(about["until"]))
             if job is not None and job.id == path.stem and job.until > time.time() and self._state(job.id).is_file():
                 found.append(job)
         ids = {job.id for job in found}

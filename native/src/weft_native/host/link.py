@@ -201,8 +201,9 @@ class Link(asyncio.Protocol):
         if not (self.parting or self.lost):
             self.parting = True
             self.frames.clear()
-            self.protocol.send_close(SERVICE_RESTART)
-            self._flush()
+            if self.protocol.state is State.OPEN:
+                self.protocol.send_close(SERVICE_RESTART)
+                self._flush()
             self.loop.call_later(PARTING, self.transport.abort)
 
     def watch(self, now: float) -> None:

@@ -48,6 +48,7 @@ class Moves:
             except TimeoutError:
                 why = "session %s can't leave its process, since no other one is there"
                 log.warning(why, record.name, extra=fields(record))
+                peer.send(Moved(id, False))
                 return
             if record.end is not None or record.peer is not peer:  # it has ended meanwhile
                 self.pool.give_up(other, id)
@@ -84,6 +85,9 @@ class Moves:
                 log.warning("session %s can't be put on disk: %s", record.name, e, extra=fields(record))
                 if told:
                     peer.send(Moved(id, False))
+                return
+            if record.end is not None:  # its process has ended just then, and its client was told
+                self.jobs.remove(id)
                 return
             log.info("session %s rests on disk for %.0f s", record.name, seconds, extra=fields(record))
             record.job, record.peer = job, None

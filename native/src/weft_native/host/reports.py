@@ -36,6 +36,7 @@ class Client(Protocol):
     """What reports need of a session."""
 
     end: p.End | None
+    moved: bool  # it goes on elsewhere
     cancelled: int
     limits: Limits
     outbox: deque[p.Message]
@@ -168,7 +169,7 @@ class Reports:
             del self.questions[number]
 
     def _send(self, op: int, function: int, last: bool, data: bytes, charge: Charge, question: Question | None) -> None:
-        if self.session.end is not None:
+        if self.session.end is not None or self.session.moved:
             return
         self.last += 1
         if question is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict, deque
@@ -61,6 +62,7 @@ class HostSession:
         self.devices, self.limits, self.memory, self.name, self.ended = devices, limits, memory, name, ended
         self.id, self.secret, self.move = id, secret, move
         self.can_move, self.moving, self.moved = move is not None, False, False
+        self.stayed_at = -math.inf  # when it should have gone on elsewhere, and could not
         self.leaving = False  # the host is about to stop
         self.loop, self.loop_thread = asyncio.get_running_loop(), threading.get_ident()
         self.received = 0  # the last operation that came
@@ -215,8 +217,10 @@ class HostSession:
 
     def stay(self) -> None:
         """Goes on here after all."""
+        self.stayed_at = time.monotonic()
+        if self.moved:
+            self.performer.stay()
         self.moved = self.moving = False
-        self.performer.stay()
 
     def left(self, link: Link) -> None:
         """A connection is gone."""

@@ -55,6 +55,7 @@ from .values import host_bytes
 WATCH_SECONDS = 0.25
 SPARE = 16 * MIB  # bytes that a worker may use and does not, above which it gives them back
 REST_SECONDS = 1.0  # for which a client has been away before its session is put on disk
+RETRY_SECONDS = 30.0  # after which a session is put on disk for which there was no room
 PARK_SECONDS = 5.0  # in which a short operation is done before its session moves
 STUCK_SECONDS = 10.0  # for which a session may compute after its end in a process that others share
 STUCK = 3  # the exit code then
@@ -258,7 +259,8 @@ class Worker:
 
     def _rest(self, session: HostSession, seconds: float) -> None:
         """Has a session go on disk if it has nothing to do."""
-        if session.end is None and not session.moving and not session.performer.is_busy():
+        tried = time.monotonic() - session.stayed_at < RETRY_SECONDS
+        if session.end is None and not (session.moving or tried or session.performer.is_busy()):
             session.moving = True
             self.send(Rest(session.id, int(seconds)))
 

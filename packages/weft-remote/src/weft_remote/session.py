@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -576,7 +577,10 @@ class Session:
         seconds = message.milliseconds / 1000
         self.progress = Progress(message.name, message.stage, seconds, message.waiting)
         if self.on_progress is not None:
-            self.on_progress(self.progress)
+            try:
+                self.on_progress(self.progress)
+            except Exception as e:  # in the midst of a frame, whose other messages must not be lost
+                warnings.warn(f"on_progress raised {type(e).__name__}: {e}", RuntimeWarning, stacklevel=2)
 
     def _settle(self, op: int, value: bytearray | str | None, error: Exception | None = None) -> None:
         with self._lock:

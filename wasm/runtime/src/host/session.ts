@@ -363,7 +363,8 @@ export class Session {
         return this.settle(message.op)?.reject(new WeftHostError(message.error, message.message));
       case "Progress": {
         const { name, stage, milliseconds, waiting } = message;
-        this.onProgress?.({ name, stage: stage as Progress["stage"], seconds: milliseconds / 1000, waiting });
+        const now = { name, stage: stage as Progress["stage"], seconds: milliseconds / 1000, waiting };
+        queueMicrotask(() => this.onProgress?.(now)); // an error of the listener's is not one of the session
         return;
       }
       case "Beat":
