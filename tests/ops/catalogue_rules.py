@@ -16,11 +16,6 @@ from weft.primitives.random_bits import threefry2x32_p
 from weft.runtime.device import default_device
 from weft.sharding import Mesh, NamedSharding, P
 
-# Rows that a platform refuses, and what it says.
-_IN_PROCESS = "can't leave the process|outside of its process|only a backend of this process"
-REFUSED = {
-    **{("remote", name): _IN_PROCESS for name in ("pure_callback", "io_callback")},
-}
 # Rows whose vmap is not the loop, and why.
 NO_LOOP = {"rng_bit_generator": "one generator makes the numbers of all, that of the first key, as in JAX"}
 

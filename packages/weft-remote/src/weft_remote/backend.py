@@ -153,7 +153,7 @@ class RemoteBackend:
 
     def copied(self, x: BufferArray, device: RemoteDevice, committed: bool) -> BufferArray:
         """An array on another device of its session."""
-        if x.device is device:
+        if x.device is device and x.committed == committed:
             return x
         source, number = x._live(), device.session.new_handle()
         device.session.operate(lambda op: p.Copy(op, number, source.number, device.index), line=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +20,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from weft.base import source_info
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray
-from weft.base.errors import BackendError, at_user_line
+from weft.base.errors import BackendError, at_user_line, warn
 
 from . import protocol as p
 from .errors import ConnectionLost, ProtocolError, rebuild
@@ -580,7 +579,7 @@ class Session:
             try:
                 self.on_progress(self.progress)
             except Exception as e:  # in the midst of a frame, whose other messages must not be lost
-                warnings.warn(f"on_progress raised {type(e).__name__}: {e}", RuntimeWarning, stacklevel=2)
+                warn(f"on_progress raised {type(e).__name__}: {e}", RuntimeWarning)
 
     def _settle(self, op: int, value: bytearray | str | None, error: Exception | None = None) -> None:
         with self._lock:

@@ -66,8 +66,8 @@ def result_types(shapes: Sequence[Sequence[int]], dtypes: Sequence[Any]) -> list
 
 @memoized
 def without_inspections(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Callable[[Any], None]]]:
-    """The same program without inspections, and their callbacks in order: for a backend whose programs run on one
-    device each, so that all values are on that device.
+    """The same program without inspections, and their callbacks in order: for a program that runs on one
+    device, where all its values are.
     """
     callbacks: list[Callable[[Any], None]] = []
 

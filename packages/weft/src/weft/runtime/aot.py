@@ -193,7 +193,7 @@ class Lowered(Stage):
                     raise ValueError(at_user_line(f"the dialect {dialect!r} is XLA's: {e}")) from e
         closed, where, donated = runnable(self.closed, where, self.donated)
         jaxpr, consts = program_for(closed, where.platform, backend.capabilities.branches_of)
-        if backend.capabilities.spread is None:
+        if type(where) is not Partition:
             jaxpr, _ = without_inspections(jaxpr)
         if type(where) is not Place:
             where = compile_place(where, consts)[0]

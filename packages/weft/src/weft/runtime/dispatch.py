@@ -240,7 +240,7 @@ def executable_for(
                     " Pass them as arguments, or raise jax_captured_constants_warn_bytes."
                 )
             )
-        if backend.capabilities.spread is None:
+        if type(device) is not Partition:
             jaxpr, callbacks = without_inspections(jaxpr)
             for callback in callbacks:
                 callback(SingleDeviceSharding(device))
