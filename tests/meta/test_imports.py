@@ -51,6 +51,7 @@ ROOMS = {
         "errors",
         "codec",
         "protocol",
+        "turn",
         "reports",
         "session",
         "wire",

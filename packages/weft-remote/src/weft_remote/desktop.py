@@ -21,6 +21,7 @@ from weft.serialization.binary import DeserializationError
 
 from .errors import ConnectionLost, LimitError, ProtocolError, lost
 from .session import LOG, Session, Transport
+from .turn import Turn
 from .wire import Wire
 
 BEAT, SILENCE = 5.0, 15.0  # seconds without a byte after which a host is asked whether it is there, and taken for gone
@@ -49,7 +50,7 @@ class ThreadTransport(Transport):
         self.reader: int | None = None  # the thread that reads the socket
         self.waiting = 0  # threads of the program that want to
         self.left = 0.0  # when the last of them was done
-        self.sending = threading.Lock()
+        self.sending = Turn()
         self.awake = self.tidying = self.ended = False
         self.held = False  # the system took no more bytes; whoever reads sends the rest
         # of a lost connection: since when, why, and when to try again
@@ -121,12 +122,16 @@ class ThreadTransport(Transport):
     @override
     def wake(self) -> None:
         self.awake = True
-        while self.awake and self.sending.acquire(blocking=False):  # else the thread that sends looks again
+        token = object()
+        while self.awake:
             try:
+                if not self.sending.take(token):  # the thread that sends looks again
+                    return
                 self.awake = False
                 self._send()
             finally:
-                self.sending.release()
+                if self.sending.holder is token:
+                    self.sending.holder = None
 
     @override
     def wake_soon(self) -> None:

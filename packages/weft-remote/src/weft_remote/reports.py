@@ -15,6 +15,7 @@ from weft.base.avals import ShapedArray
 
 from . import protocol as p
 from .errors import ProtocolError
+from .turn import Turn
 
 ROOM = 64 << 20  # bytes of reports that wait for the program here; the host waits with more
 
@@ -74,7 +75,7 @@ class Reports:
         self.complete: deque[Report] = deque()
         self.size = 0  # of the complete ones
         self.lock = threading.Lock()
-        self.calling = threading.Lock()
+        self.calling = Turn()
         self.answering: int | None = None  # the thread that calls a function for whose result a program waits
         self.raised: OrderedDict[int, Exception] = OrderedDict()  # by a function of the program of an operation
 
@@ -111,15 +112,18 @@ class Reports:
     @property
     def ready(self) -> bool:
         """Whether there are reports and nobody is at work on them."""
-        return bool(self.complete) and not self.calling.locked()
+        return bool(self.complete) and self.calling.holder is None
 
     def deliver(self, look: Callable[[], None], send: Send) -> None:
         """Calls the functions of all complete reports, unless a function that is being called waits for the host.
         `look()` raises if the program must stop.
         """
-        if not self.complete or not self.calling.acquire(blocking=False):
+        if not self.complete:
             return
+        token = object()
         try:
+            if not self.calling.take(token):
+                return
             while (report := self._next()) is not None:
                 if report.is_asked:
                     self._answer(report, send)
@@ -127,7 +131,8 @@ class Reports:
                     report.call()
                 look()
         finally:
-            self.calling.release()
+            if self.calling.holder is token:
+                self.calling.holder = None
 
     def _answer(self, report: Report, send: Send) -> None:
         self.answering = threading.get_ident()
