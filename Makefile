@@ -12,7 +12,7 @@ PYTEST := $(PY) -m pytest
 PYTESTS := $(PYTEST) -n 2 --max-worker-restart=0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup vulkan clean demo format lint types test test-quick test-python test-oracle test-random test-passes test-hostile test-mutants wheels coverage accuracy test-random-coverage test-math
+.PHONY: help setup vulkan haproxy clean demo format lint types test test-quick test-python test-oracle test-random test-passes test-hostile test-mutants wheels coverage accuracy test-random-coverage test-math
 
 help:
 	@awk 'BEGIN { count = split("set up,run,check,test,test at length,build,measure", headings, ",") } \
@@ -54,6 +54,10 @@ web: $(DIGITS)
 vulkan: $(VENV_STAMP)
 	@sh tools/find-vulkan.sh $(PY)
 
+## haproxy: find HAProxy, which some tests put before hosts, or install Debian's
+haproxy:
+	@sh tools/find-haproxy.sh
+
 ##@ test
 ## test: everything, as CI runs it: lint, test-python, test-web
 test: lint test-python test-web
@@ -66,7 +70,7 @@ RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist loadgroup $(1) test
   $(PYTESTS) --dist loadgroup $(1) $(OPTIMISED)
 
 ## test-python: the Python tests, with every platform that the machine has
-test-python: setup vulkan $(DIGITS)
+test-python: setup vulkan haproxy $(DIGITS)
 	@$(call RUN_TESTS,)
 	@ACCEPT_BACKEND=webgpu $(PYTESTS) -q tests/acceptance
 

@@ -24,8 +24,9 @@ import pytest
 
 import weft
 
+SERVERS = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])  # where programs of servers are
 ALL = ("cpu", "reference", "wasm", "webgpu", "remote")
-REQUIRED_IN_CI = ("cpu", "wasm", "webgpu", "remote", "node", "cc")
+REQUIRED_IN_CI = ("cpu", "wasm", "webgpu", "remote", "node", "cc", "haproxy")
 # starts the reason of every test that is skipped here; the summary is made of them
 LACKING = "not on this machine: "
 
@@ -94,6 +95,11 @@ _NEEDS = {
     "remote": lambda: _module("jaxlib", "jaxlib (the host runs on it)") or _module("websockets", "websockets"),
     "node": lambda: _program("node"),
     "cc": lambda: _program("cc", "gcc", "clang"),
+    "haproxy": lambda: (
+        None
+        if shutil.which("haproxy", path=SERVERS)
+        else "there is no program haproxy; `make haproxy` installs Debian's"
+    ),
     "oracle": lambda: (
         None
         if os.environ.get("WEFT_ORACLE_PYTHON")

@@ -155,6 +155,28 @@ def test_the_container_has_what_it_copies_and_starts():
     assert float(grace) > found.drain + ANSWER_SECONDS and f"terminationGracePeriodSeconds: {grace}" in README
 
 
+# several hosts --------------------------------------------------------------------------------------------------------
+
+
+def test_each_line_of_the_proxys_configuration_has_its_reason():
+    sections = ("global", "defaults", "frontend ", "backend ", "mode ", "log global", "server ", "#")
+    lines = [line.strip() for line in (DEPLOY / "haproxy.cfg").read_text().split("\n") if line.strip()]
+    told = re.findall(r"`([^`]+)`", README.split("## Several hosts")[1])
+    known = (*sections, *told)
+    assert len(told) > 20 and [line for line in lines if not line.startswith(known)] == []
+
+
+def test_the_proxys_hosts_can_have_their_names():
+    text = (DEPLOY / "haproxy.cfg").read_text()
+    names = re.findall(r"^ +server (\S+) (\S+)", text, re.M)
+    assert names and names[: len(names) // 2] == names[len(names) // 2 :], "both backends have the same hosts"
+    (line,) = re.findall(r"weft-host --config .* --name .*", README)
+    given = settings.load(parser().parse_args(shlex.split(line)[3:]), {}).settings
+    assert contradictions(given) == [] and (given.name, f"{given.host}:{given.port}") in names
+    wrong = settings.Settings(name="a_b", trusted_proxy=("everywhere",))
+    assert [p.partition(":")[0] for p in contradictions(wrong)] == ["--name a_b", "--trusted-proxy"]
+
+
 # what root writes, and what the service manager is told ---------------------------------------------------------------
 
 

@@ -365,6 +365,25 @@ def test_a_stop_ends_attempts_to_connect_again(page, host, monkeypatch):
     assert session.failure is None
 
 
+def test_a_host_that_starts_again_is_waited_for(page, host, monkeypatch):
+    """For as long as it keeps the session, also by a page that is online."""
+    session = opened(page, host.url)
+    connect, attempts = session.transport._connect, []
+
+    async def later():
+        attempts.append(None)
+        if len(attempts) < 4:
+            raise page.module.Unreachable("nothing answers")
+        await connect()
+
+    monkeypatch.setattr(page.module, "REFUSED", 0.0)
+    monkeypatch.setattr(page.module, "_PAUSES", (0.01,))
+    monkeypatch.setattr(session.transport, "_connect", later)
+    page.loop.run_until_complete(session.transport._again("1012 it starts again"))
+    assert len(attempts) == 4 and session.failure is None
+    session.close()
+
+
 @pytest.mark.parametrize(
     "code,tried",
     [("1001", 1), ("1002", 0), ("1003", 0), ("1006", 1), ("1007", 0), ("1008", 0), ("1009", 0), ("1011", 1)],

@@ -13,7 +13,9 @@ from typing import NamedTuple
 from weft.base.errors import BackendError
 
 from .access import AccessError, TokenFile
+from .ids import HOST_NAME
 from .inference.repository import Repository
+from .proxies import Proxies
 from .settings import Loaded, Settings, is_loopback, place
 from .tls import context
 from .workers import Launcher, Pool
@@ -33,6 +35,12 @@ def contradictions(settings: Settings) -> list[str]:
                 wrong += _remote_admin(settings)
         except ValueError as e:
             wrong.append(f"--admin: {e}.")
+    if settings.name is not None and not HOST_NAME.fullmatch(settings.name):
+        wrong.append(f"--name {settings.name}: a name has 1 to 63 letters, digits and hyphens, such as host-1.")
+    try:
+        Proxies(settings.trusted_proxy)
+    except ValueError as e:
+        wrong.append(f"--trusted-proxy: {e}. Give an address, or a network such as 10.0.0.0/8.")
     if (settings.tls_cert is None) != (settings.tls_key is None):
         wrong.append("--tls-cert and --tls-key belong together.")
     if settings.token == "":

@@ -33,6 +33,7 @@ from weft_remote.errors import (
 from .access import INNER, SESSIONS, AccessError, Denied, Gate, Grant
 from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
 from .headers import bearer
+from .ids import new_id
 from .jobs import Jobs
 from .journal import Journal, fields
 from .limits import MIB, Limits
@@ -114,6 +115,7 @@ class Front:
         self.records: dict[str, Record] = {}
         self.moves = Moves(self.pool, jobs)
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
+        self.name: str | None = None  # of the host among several; its sessions' ids begin with it
         self.numbers = 0
         self.draining, self.stops_at = False, 0.0  # takes no new sessions, because it is about to stop
         self.doors: web.TCPSite | None = None
@@ -216,7 +218,7 @@ class Front:
             self.numbers += 1
             client = request.query.get("name", "")[:NAME]
             name = f"{self.numbers}{' ' + repr(client) if client else ''}{f' of {grant.name!r}' if grant.name else ''}"
-            id, secret = secrets.token_hex(8), secrets.token_bytes(32)
+            id, secret = new_id(self.name), secrets.token_bytes(32)
             try:
                 peer = await self.pool.take(id, TAKE_SECONDS, grant.nice)
             except TimeoutError:

@@ -8,14 +8,13 @@ import hmac
 import json
 import os
 import pathlib
-import re
 import time
 from typing import BinaryIO, NamedTuple
 
+from .ids import ID
 from .memory import Tally
 from .state import END
 
-_ID = re.compile(r"[0-9a-f]{16}")
 _PIECE = 1 << 20
 
 
@@ -54,7 +53,7 @@ class Jobs:
         found = []
         for path in self.folder.iterdir():
             job = None
-            if path.suffix == ".json" and _ID.fullmatch(path.stem):
+            if path.suffix == ".json" and ID.fullmatch(path.stem):
                 with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
                     about = json.loads(path.read_text())
                     texts = {name: str(about[name]) for name in Job._fields if name != "until"}
@@ -63,7 +62,7 @@ class Jobs:
                 found.append(job)
         ids = {job.id for job in found}
         for path in self.folder.iterdir():
-            if _ID.fullmatch(path.name.partition(".")[0]) and path.name.partition(".")[0] not in ids:
+            if ID.fullmatch(path.name.partition(".")[0]) and path.name.partition(".")[0] not in ids:
                 path.unlink(missing_ok=True)
         self.bytes.count = sum(self._state(job.id).stat().st_size for job in found)
         return found

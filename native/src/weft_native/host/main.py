@@ -30,6 +30,7 @@ from .jobs import Jobs
 from .journal import Journal
 from .notify import Manager
 from .options import Options
+from .proxies import Proxies
 from .settings import Settings, SettingsError
 from .tls import context
 from .workers import ForkLauncher, Launcher, ThreadLauncher
@@ -46,7 +47,7 @@ def parser(command: str = "weft-host") -> argparse.ArgumentParser:
         " 1, something that they name is not as it must be; 2, the settings themselves are wrong.",
         epilog="Clients connect with weft.remote.connect('ws://host:port', token='…'). `weft-host token --help` tells"
         " how to keep several tokens, `weft-host check` tries settings. Each option may stand in the file of --config,"
-        " by its name, and in the environment, as WEFT_HOST_NAME.",
+        " by its name, and in the environment, as WEFT_HOST_PORT is for --port.",
     )
     settings.add_to(made)
     return made
@@ -78,6 +79,8 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
     jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal, jobs)
+    front.name = options.name
+    front.parts.append(Proxies(options.trusted_proxy).add_to)
     health = Health(front)
     front.parts.append(health.add_to)
     inference: Inference | None = None

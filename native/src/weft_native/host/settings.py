@@ -51,11 +51,22 @@ class Settings:
     allow_origin: tuple[str, ...] = _setting(
         (), "pages of this origin may connect, such as https://example.org; pages on loopback always may", "ORIGIN"
     )
+    name: str | None = _setting(
+        None,
+        "the name of this host among several behind one proxy, letters, digits and hyphens: the ids of its sessions"
+        " begin with it, so that the proxy finds the host of a session that is resumed",
+    )
+    trusted_proxy: tuple[str, ...] = _setting(
+        (),
+        "a proxy's address, or a network such as 10.0.0.0/8: what it says in X-Forwarded-For is where a client is",
+        "ADDRESS",
+    )
     token: str | None = _setting(None, "what clients must know; without it and `tokens`, one is made and printed")
     tokens: str | None = _setting(None, "a file of tokens, as `weft-host token` keeps it", "FILE")
     guesses: int = _setting(
         10,
-        "wrong tokens that one address may send in a minute; behind a proxy all clients have its address",
+        "wrong tokens that one address may send in a minute; behind a proxy that is not in `trusted-proxy`, all clients"
+        " have its address",
         least=1,
         most=10**9,
     )

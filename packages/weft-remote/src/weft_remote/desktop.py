@@ -26,6 +26,7 @@ from .wire import Wire
 
 BEAT, SILENCE = 5.0, 15.0  # seconds without a byte after which a host is asked whether it is there, and taken for gone
 REFUSED = 1.0  # seconds after which a host at whose address nothing listens is taken for gone
+AWAY = (502, 503, 504)  # with which a proxy says that it can't reach the host
 RESTART = 1012  # with which a host closes a connection that starts again
 TIDY = 0.1  # seconds that freed arrays wait for company
 TICK = 0.002  # seconds that an operation waits at most for the next one
@@ -113,7 +114,7 @@ class ThreadTransport(Transport):
 
     def _final(self, error: Exception) -> Exception | None:
         """The error of the session if it is of no use to try again."""
-        if isinstance(error, InvalidStatus):
+        if isinstance(error, InvalidStatus) and error.response.status_code not in AWAY:
             return ConnectionLost(f"{self.session.url} refused the connection: {error}.")
         return None
 
@@ -310,7 +311,11 @@ class ThreadTransport(Transport):
             return
         except (OSError, InvalidHandshake, EOFError) as e:
             final = self._final(e)
-            patience = min(self.patience, self.refused) if isinstance(e, ConnectionRefusedError) else self.patience
+            patience = (
+                min(self.patience, self.refused)
+                if isinstance(e, (ConnectionRefusedError, InvalidStatus))
+                else self.patience
+            )
             if final is not None or time.monotonic() - began > patience:
                 self._fail(final or lost(self.session.url, str(e) or self.why))
                 return

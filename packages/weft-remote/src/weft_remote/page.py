@@ -22,6 +22,7 @@ TIDY = 64  # freed arrays that wait for the next operation
 _PAUSES = (0.05, 0.2, 0.3, 0.5, 1.0, 2.0)
 REFUSED = 1.0  # seconds after which a host that can't be reached is taken for gone, while the page is online
 SILENT = 4.0  # and one that does not answer at all
+RESTART = "1012"  # with which a host closes a connection that starts again
 LOOK = 0.1  # seconds between two checks whether the program must stop
 BEAT, SILENCE = 2.5, 10.0  # seconds of silence after which the host is asked whether it is there, and taken for gone
 
@@ -197,7 +198,7 @@ class PageTransport(Transport):
                 return True
             except (Unreachable, EOFError, JsException, TimeoutError) as e:
                 patience = REFUSED if isinstance(e, Unreachable) else SILENT
-                if online() and time.monotonic() - began > patience:
+                if online() and code != RESTART and time.monotonic() - began > patience:
                     break
             except Exception as e:  # the host's own word, such as that it does not know the session
                 self.session.fail(e)
