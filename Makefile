@@ -73,6 +73,7 @@ RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist loadgroup $(1) test
 test-python: setup vulkan haproxy $(DIGITS)
 	@$(call RUN_TESTS,)
 	@ACCEPT_BACKEND=webgpu $(PYTESTS) -q tests/acceptance
+	@ACCEPT_BACKEND=remote $(PYTESTS) -q tests/acceptance
 
 ## test-quick: what a change is likely to break, in under five minutes
 test-quick: setup $(DIGITS)

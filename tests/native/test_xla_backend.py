@@ -83,7 +83,9 @@ def test_values_come_back(backend, dt, shape):
     assert (
         array.ndim == len(shape) and array.nbytes == value.size * dtypes.itemsize(value.dtype) and not array.weak_type
     )
-    assert np.array_equal(array._host(), value) and array._host() is array._host() and not array._host().flags.writeable
+    first, again = array._host(), array._host()
+    assert np.array_equal(first, value) and not first.flags.writeable
+    assert first.ctypes.data == again.ctypes.data or not value.size  # no copies
     assert np.array_equal(np.asarray(array), value)
 
 
@@ -100,6 +102,17 @@ def test_reading_a_value_runs_no_python_of_others(backend):
             sys.setprofile(None)
         assert value == np.full(3, 2, dt).tolist()
     assert seen and not [f for f in seen if "importlib" in f]
+
+
+@pytest.mark.parametrize("dt", ["float32", "bool", "bfloat16", "int4"])
+def test_a_value_that_was_read_keeps_no_array(backend, dt):
+    x = weft.numpy.ones(3, dt)
+    value, read, gone = x._host(), x.tolist(), weakref.ref(x)
+    del x
+    if dt in ("float32", "bool"):  # the value is a view of the array
+        assert gone() is not None
+    del value
+    assert gone() is None and read == [1, 1, 1]
 
 
 def test_host_memory_may_change_after_put(backend):

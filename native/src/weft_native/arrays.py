@@ -49,12 +49,18 @@ OWN = (
 
 
 def _host(self) -> np.ndarray:
-    """The value as a read-only NumPy array, fetched once; on the CPU it shares the array's memory."""
+    """The value as a read-only NumPy array; on the CPU it shares the array's memory, elsewhere it is fetched once."""
     if self.is_deleted():
         raise deleted(self)
     value = self._npy_value
     if value is None:
-        value = compat.to_numpy(self) if type(self._sharding) is _SINGLE else placing.assemble(self)
+        single = type(self._sharding) is _SINGLE
+        if single:
+            try:
+                return np.asarray(memoryview(self))  # it refers to this array, which must not keep it
+            except BufferError:  # on another device than the CPU, or of a dtype that Python's buffers do not have
+                pass
+        value = compat.to_numpy(self) if single else placing.assemble(self)
         value.flags.writeable = False
         self._npy_value = value
     return value

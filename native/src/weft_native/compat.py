@@ -9,7 +9,6 @@ import importlib
 from typing import Any, Sequence
 
 import jaxlib._jax as _jax
-import numpy as np
 from jaxlib import version as _release
 from jaxlib import xla_client
 from weft.base.errors import BackendError
@@ -39,12 +38,10 @@ def result_handler(aval, sharding, committed: bool):
 
 
 def to_numpy(array):
-    """A single-device array's value as a NumPy array, which may share its memory."""
-    try:
-        return np.asarray(memoryview(array))
-    except BufferError:  # on another device than the CPU, or of a dtype that is not Python's
-        # this way takes eight times as long: it tries an import for each array, in which Ctrl-C is lost
-        return array._single_device_array_to_np_array_did_copy()[0]
+    """A single-device array's value as a NumPy array that does not refer to the array, but may share its memory. (It
+    tries an import for each array, which takes time, and in which Ctrl-C is lost.)
+    """
+    return array._single_device_array_to_np_array_did_copy()[0]
 
 
 def to_dlpack(array, stream=None):
