@@ -103,6 +103,30 @@ def test_the_name_of_an_error_from_a_worker_is_short(length, kept):
     assert other is None
 
 
+def test_a_worker_that_says_what_no_worker_says_is_ended():
+    """Its client is told that, and not that the host is out of memory, for which the system would kill it as well."""
+
+    async def run():
+        held = Held()
+        front = Front(Gate(TOKEN), held, "session")
+        await front.pool.start()
+        await there(front.pool, SPARES)
+        peer = front.pool.peers[1]
+        peer.sessions.add("a")
+        grant = front.gate.admit(TOKEN.encode(), "")
+        front.records["a"] = Record("a", b"", peer, "a", "a", "", grant, Totals("a"))
+        held.ends[0].socket.send(b"\xff" * 64)
+        async with asyncio.timeout(20):
+            while not peer.killed:
+                await asyncio.sleep(0.01)
+        held.exited(1, 0, 9, "")
+        await front.pool.stop()
+        return front.records["a"].end
+
+    end = asyncio.run(run())
+    assert end.error == "ConnectionLost" and "told the host what no such process tells" in end.message
+
+
 def test_a_front_that_stops_ends_its_workers():
     async def run():
         held = Held()

@@ -48,6 +48,10 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 WATCH_SECONDS, STOP_SECONDS = 0.25, 1.0
 LOGIN_SECONDS = 10.0  # in which a connection must have logged in
 SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
+TAKEN_OVER = ConnectionLost(
+    "the session's process was ended, since it told the host what no such process tells; its arrays are gone. The host and"
+    " its other sessions go on. Connect again; if the program does it again, report it."
+)
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
 TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
@@ -418,7 +422,7 @@ class Front:
             self.journal.metrics.died.labels("killed" if peer.killed else "crashed").inc()
         if not peer.sessions:
             return
-        error = self._why(code, by, words)
+        error = TAKEN_OVER if peer.broke else self._why(code, by, words)
         extra = self._fields(peer)
         log.warning("worker %d has ended: %s\n%s", peer.number, error, words.strip(), extra=extra)
         for id in list(peer.sessions):

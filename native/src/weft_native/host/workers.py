@@ -49,6 +49,7 @@ class Peer:
         self.silent = 0  # looks of the front since the worker spoke
         self.granted = 0  # bytes that its sessions may use
         self.up = self.killed = False
+        self.broke = False  # it said what no worker says
         self.finished_at: float | None = None  # when its last session ended
         self.answer: asyncio.Future[None] | None = None  # of its device, if it was asked
         self.patience = EXIT_SECONDS  # in which its process must end after that
@@ -302,6 +303,7 @@ class Pool:
         except WeftError as e:  # a worker that has been taken over, or is out of its mind
             log.warning("worker %d is ended: %s", peer.number, e)
             self.loop.remove_reader(peer.channel.socket)
+            peer.broke = True
             self.kill(peer)
 
     def _up(self, peer: Peer, message: Up) -> None:
