@@ -103,7 +103,8 @@ def test_the_name_of_an_error_from_a_worker_is_short(length, kept):
     assert other is None
 
 
-def test_a_worker_that_says_what_no_worker_says_is_ended():
+@pytest.mark.parametrize("words", [b"\xff" * 64, b"\x04\0\0\0" + b"\xff" * 4], ids=["length", "message"])
+def test_a_worker_that_says_what_no_worker_says_is_ended(words):
     """Its client is told that, and not that the host is out of memory, for which the system would kill it as well."""
 
     async def run():
@@ -115,7 +116,7 @@ def test_a_worker_that_says_what_no_worker_says_is_ended():
         peer.sessions.add("a")
         grant = front.gate.admit(TOKEN.encode(), "")
         front.records["a"] = Record("a", b"", peer, "a", "a", "", grant, Totals("a"))
-        held.ends[0].socket.send(b"\xff" * 64)
+        held.ends[0].socket.send(words)
         async with asyncio.timeout(20):
             while not peer.killed:
                 await asyncio.sleep(0.01)

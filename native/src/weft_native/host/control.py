@@ -12,7 +12,7 @@ import socket
 import struct
 from collections.abc import Iterable
 
-from weft.base.errors import BackendError
+from weft.serialization.binary import DeserializationError
 from weft_remote.codec import Language, Message, Strings, encode, message
 
 LONGEST = 64 << 10  # bytes of a message
@@ -259,7 +259,7 @@ class Channel:
 
     def receive(self, take_descriptors: bool = False) -> Iterable[Message]:
         """The messages that are there, after waiting for one if this side waits. Descriptors that came with them are in
-        `descriptors` if they are taken. Raises Closed at the end, BackendError for what is no message.
+        `descriptors` if they are taken. Raises Closed at the end, DeserializationError for what is no message.
         """
         try:
             if take_descriptors:
@@ -277,7 +277,7 @@ class Channel:
         while len(self.received) >= _LENGTH.size:
             (size,) = _LENGTH.unpack_from(self.received)
             if size > LONGEST:
-                raise BackendError(f"a control message of {size} bytes")
+                raise DeserializationError(f"a control message of {size} bytes")
             if len(self.received) < _LENGTH.size + size:
                 return
             body = bytes(self.received[_LENGTH.size : _LENGTH.size + size])

@@ -49,8 +49,8 @@ WATCH_SECONDS, STOP_SECONDS = 0.25, 1.0
 LOGIN_SECONDS = 10.0  # in which a connection must have logged in
 SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
 TAKEN_OVER = ConnectionLost(
-    "the session's process was ended, since it told the host what no such process tells; its arrays are gone. The host and"
-    " its other sessions go on. Connect again; if the program does it again, report it."
+    "the session's process was ended, since it told the host what no such process tells; its arrays are gone. The host"
+    " and its other sessions go on. Connect again; if the program does it again, report it."
 )
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
 TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one

@@ -300,8 +300,9 @@ class Pool:
                     self.receive(peer, message)
         except Closed:
             self.loop.remove_reader(peer.channel.socket)
-        except WeftError as e:  # a worker that has been taken over, or is out of its mind
-            log.warning("worker %d is ended: %s", peer.number, e)
+        except Exception as e:  # a worker that has been taken over, or is out of its mind; it must not harm the others
+            expected = isinstance(e, WeftError)
+            log.warning("worker %d is ended: %s", peer.number, e, exc_info=None if expected else e)
             self.loop.remove_reader(peer.channel.socket)
             peer.broke = True
             self.kill(peer)
