@@ -99,9 +99,11 @@ test-passes: setup
 	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
 	@WEFT_COMPARE_PASSES=all PYTHONPATH=tests $(PY) -m programs --platform wasm --count 2000
 
-## test-hostile: 100,000 changed programs, files, loops and artifacts each: refused in clear words, or right (over an hour); and 200 processes that are killed
+## test-hostile: 100,000 changed programs, files, loops and artifacts each, and 1,000,000 frames: refused in clear words, or right (over an hour); and 200 processes that are killed
 test-hostile: setup $(NPM_STAMP)
 	@WEFT_FAULT_ROUNDS=200 $(PYTEST) -q tests/remote/test_faults.py
+	@WEFT_HOSTILE_FRAMES=1000000 WEFT_HOSTILE_LIVE_FRAMES=100000 $(PYTEST) -q tests/remote/test_protocol.py tests/remote/test_fuzz.py
+	@WEFT_HOSTILE_FRAMES=1000000 npm test --silent -w @weft/runtime
 	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTESTS) -q tests/remote/test_mutations.py
 	@WEFT_HOSTILE_LOOPS=100000 WEFT_HOSTILE_ARTIFACTS=100000 $(PYTESTS) -q tests/kernels/test_loop_mutations.py tests/wasm/test_artifact_mutations.py tools/web/test_readers.py
 

@@ -43,7 +43,7 @@ test("changed frames are read or refused, and nothing else", () => {
   let seed = 1;
   const random = (n: number): number => (seed = (seed * 48271) % 2147483647) % n;
   const frames = VECTORS.messages.map(({ frame }) => bytes(frame));
-  for (let i = 0; i < 20_000; i++) {
+  for (let i = Number(process.env.WEFT_HOSTILE_FRAMES ?? 20_000); i > 0; i--) {
     const frame = frames[random(frames.length)]!.slice();
     for (let k = random(3); k >= 0; k--) frame[random(frame.length)] = random(256);
     try {
