@@ -228,6 +228,13 @@ def test_constants_inside_become_arguments():
         np.testing.assert_allclose(a, b)
 
 
+def test_what_holds_no_constants_stays_the_object_that_it_was():
+    """What is known of a jaxpr, its compiled program for one, is known by the object."""
+    inner = weft.jit(lambda v: jnp.sin(v) + 1)
+    jaxpr = weft.make_jaxpr(lambda x: lax.fori_loop(0, 3, lambda i, v: inner(v) * 2, x))(np.ones(4, np.float32)).jaxpr
+    assert portable(jaxpr)[0] is jaxpr
+
+
 # what is refused ------------------------------------------------------------------------------------------------------
 
 
