@@ -241,6 +241,20 @@ def test_a_terabyte_of_intermediate_results(strict):
             float(weft.jit(f, device=session.devices()[0])(np.float32(1)))
 
 
+def test_the_processor_time_of_a_session_has_a_limit(tmp_path):
+    """In all its computations together, each of which may be short, and in all the processes that it has had."""
+    with run_host(tmp_path, "--platform", "cpu", "--cpu-seconds", "3") as host, beside(host):
+        with host.connect(name="long") as session:
+            device = session.devices()[0]
+            step = weft.jit(lambda x: lax.fori_loop(0, 200_000, lambda i, v: jnp.sin(v) + 1, x), device=device)
+            x = weft.device_put(np.ones(64, np.float32), device)
+            with pytest.raises(errors.LimitError, match=r"taken \d\.\d s of processor time, and 3 s are allowed"):
+                until = time.monotonic() + 120
+                while time.monotonic() < until:
+                    x = step(x)
+                    x.block_until_ready()
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
 def test_a_worker_that_dies(strict, number):
     said = "out of memory" if number == signal.SIGKILL else f"crashed by signal {int(number)}"

@@ -230,6 +230,7 @@ def test_what_a_host_grants_where_nothing_is_said():
         "equations": 100_000,
         "programs": 2000,
         "seconds": 300,
+        "cpu_seconds": 0,
         "answer": 60,
         "replies": 10_000,
         "grace": 60,

@@ -30,6 +30,7 @@ from weft_remote.errors import (
     class_name,
 )
 
+from . import processor
 from .access import INNER, SESSIONS, AccessError, Denied, Gate, Grant
 from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
 from .headers import bearer
@@ -465,6 +466,8 @@ class Front:
                             f" process gave no sign for {silent:.1f} s."
                         ),
                     )
+                elif self.pool.alone and peer.sessions:
+                    self._charge(peer)
                 elif peer.finished_at is not None and now - peer.finished_at > peer.patience and not peer.killed:
                     self.pool.kill(peer)
             for id, record in list(self.records.items()):
@@ -478,6 +481,20 @@ class Front:
                         self._kill(record.peer, record.told)
                 if record.end is not None and now - record.ended_at > self.limits.grace:
                     del self.records[id]
+
+    def _charge(self, peer: Peer) -> None:
+        """Counts the processor time of a session's process, and ends a session that has taken too much."""
+        now = processor.seconds(peer.pid)
+        if now is None:
+            return
+        taken, peer.processor = 0.0 if peer.processor is None else now - peer.processor, now
+        self.journal.metrics.processor.inc(taken)
+        most = self.limits.cpu_seconds
+        for record in [self.records[id] for id in peer.sessions]:
+            record.processor += taken
+            if 0 < most < record.processor and record.told is None:
+                why = f"the session has taken {record.processor:.1f} s of processor time, and {most:g} s are allowed."
+                self.finish(record, LimitError(why + " Compute less in one session, or ask the host's operator for more."))
 
     def _holds(self, grant: Grant) -> bool:
         try:

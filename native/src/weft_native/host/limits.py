@@ -26,6 +26,9 @@ class Limits:
     equations: int = _limit(100_000, "equations of one program, those of a called function counted for each call")
     programs: int = _limit(2_000, "programs that a session sends")
     seconds: float = _limit(300.0, "seconds that one compilation or computation may take", 0.1)
+    cpu_seconds: float = _limit(
+        0.0, "seconds of processor time that a session with a process of its own takes in all; 0 for no limit", 0
+    )
     answer: float = _limit(60.0, "seconds for which a program waits for what a callback of its client returns", 0.1)
     replies: int = _limit(10_000, "replies that wait for a client to take them")
     grace: float = _limit(60.0, "seconds for which a session outlives its connection", 0)

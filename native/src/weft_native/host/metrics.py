@@ -48,6 +48,7 @@ class Metrics:
         self.calls: Counter = counter("calls", "Calls of compiled programs in sessions")
         self.compilations: Counter = counter("compilations", "Compilations in sessions")
         self.compiling: Counter = counter("compilation_seconds", "Seconds that compilations took")
+        self.processor: Counter = counter("processor_seconds", "Seconds of processor time of the processes of sessions")
         self.received: Counter = counter("received_bytes", "Bytes from clients of sessions")
         self.sent: Counter = counter("sent_bytes", "Bytes to clients of sessions")
         self.requests: Counter = counter("requests", "Requests for programs by name", "program", "version", "status")

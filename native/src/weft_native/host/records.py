@@ -33,6 +33,7 @@ class Record:
     began_at: float = field(default_factory=time.time)
     told: Exception | None = None  # why it must end
     told_at: float = 0.0
+    processor: float = 0.0  # seconds of processor time, in all of its processes
     moving: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while it goes from one place to another
 
     def is_of(self, secret: bytes) -> bool:

@@ -48,6 +48,7 @@ class Peer:
         self.sessions: set[str] = set()
         self.silent = 0  # looks of the front since the worker spoke
         self.granted = 0  # bytes that its sessions may use
+        self.processor: float | None = None  # seconds of processor time that were counted
         self.up = self.killed = False
         self.broke = False  # it said what no worker says
         self.finished_at: float | None = None  # when its last session ended
