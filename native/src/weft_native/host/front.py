@@ -494,7 +494,9 @@ class Front:
             record.processor += taken
             if 0 < most < record.processor and record.told is None:
                 why = f"the session has taken {record.processor:.1f} s of processor time, and {most:g} s are allowed."
-                self.finish(record, LimitError(why + " Compute less in one session, or ask the host's operator for more."))
+                self.finish(
+                    record, LimitError(why + " Compute less in one session, or ask the host's operator for more.")
+                )
 
     def _holds(self, grant: Grant) -> bool:
         try:
