@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import threading
 import zipfile
 
 import aiohttp
@@ -359,6 +360,45 @@ def test_a_client_that_leaves_is_not_computed_for(folder):
         assert (batcher.calls, batcher.running) == (1, False)
 
     asyncio.run(go())
+
+
+def test_requests_have_deadlines(folder):
+    """What nobody waits for any more is not computed, and of those that wait the most urgent comes first."""
+    started, go_on = threading.Event(), threading.Event()
+
+    def place():
+        started.set()
+        assert go_on.wait(60)
+        return weft.devices("cpu")[0]
+
+    async def work(client, inference):
+        async def ask(x: float, seconds: str | None = None):
+            headers = {} if seconds is None else {"Request-Timeout": seconds}
+            body = {"args": [[x, 1.0, 1.0]]}
+            async with client.post("/v1/programs/until", json=body, headers=headers) as response:
+                answered.append(x)
+                return response.status, (await response.json()).get("error", "")
+
+        answered: list[float] = []
+        first = asyncio.ensure_future(ask(1.0))
+        await asyncio.to_thread(started.wait, 60)
+        (batcher,) = [b for b in inference.batchers.values() if b.calls]
+        late = asyncio.ensure_future(ask(2.0))
+        while len(batcher.waiting) < 1:
+            await asyncio.sleep(0.01)
+        urgent = asyncio.ensure_future(ask(3.0, "1e3"))
+        while len(batcher.waiting) < 2:
+            await asyncio.sleep(0.01)
+        status, error = await ask(4.0, "0.05")
+        assert status == 504 and "until has no result within the 0.0" in error
+        go_on.set()
+        assert [(await x)[0] for x in (first, late, urgent)] == [200] * 3
+        assert answered == [4.0, 1.0, 3.0, 2.0] and batcher.calls == 3
+        for word in ("0", "-1", "nan", "soon"):
+            status, error = await ask(1.0, word)
+            assert status == 400 and f"Request-Timeout: '{word}' is no number of seconds above 0" in error
+
+    run(folder, work, place=place, batch=1)
 
 
 def test_the_description(folder):

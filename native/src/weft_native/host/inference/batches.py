@@ -1,13 +1,14 @@
 """Concurrent requests as one call.
 
 A program is exported for one request, and `vmap` makes it one for many: their results don't depend on each other, by
-construction. While a call runs, the requests that come are gathered; the next call takes them. So a request that comes
-alone waits for nobody.
+construction. While a call runs, the requests that come are gathered; the next call takes them, those first whose
+deadline comes first. So a request that comes alone waits for nobody. What nobody waits for any more is not computed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ QUEUED = 1024  # requests of a program that wait
 class _Request(NamedTuple):
     arrays: Sequence[Array]
     result: asyncio.Future[list[Array]]
+    deadline: float = math.inf  # of the event loop's clock
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -59,16 +61,23 @@ class Batcher:
         self._one = weft.jit(lambda *leaves: _call(exported, leaves))
         self._many = weft.jit(weft.vmap(lambda *leaves: _call(exported, leaves)))
 
-    async def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        """The results for a request's arrays. Raises RequestError."""
+    async def __call__(self, arrays: Sequence[Array], seconds: float = math.inf) -> list[Array]:
+        """The results for a request's arrays. Raises RequestError, also if they are not there in so many seconds."""
         if len(self.waiting) >= QUEUED:
             raise RequestError(503, f"{self.program.name} has {QUEUED} requests waiting. Try again later.")
-        request = _Request(arrays, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        request = _Request(arrays, loop.create_future(), loop.time() + seconds)
         self.waiting.append(request)
         if not self.running:
             self.running = True
-            asyncio.get_running_loop().call_soon(self._next)
-        return await request.result
+            loop.call_soon(self._next)
+        try:
+            async with asyncio.timeout(None if math.isinf(seconds) else seconds):
+                return await request.result
+        except TimeoutError:
+            raise RequestError(
+                504, f"{self.program.name} has no result within the {max(0.0, seconds):.3g} s of the request."
+            ) from None
 
     def _next(self) -> None:
         """Begins a call for those that wait, as far as they have the shapes of the first."""
@@ -76,6 +85,7 @@ class Batcher:
         if not self.waiting:
             self.running = False
             return
+        self.waiting.sort(key=lambda r: r.deadline)  # in the order in which they came where it is the same
         shapes = self.waiting[0].shapes
         batch = [r for r in self.waiting if r.shapes == shapes][: max(self.most, 1)]
         chosen = set(map(id, batch))

@@ -11,6 +11,7 @@ from .repository import Published
 from .values import Leaf
 
 NPZ = "application/x-npz"
+TIMEOUT = "Request-Timeout"
 
 
 def described(program: Published) -> dict[str, Any]:
@@ -62,6 +63,14 @@ def _operation(program: Published) -> dict[str, Any]:
     return {
         "summary": f"Runs {program.name}, version {program.version}",
         "operationId": program.name,
+        "parameters": [
+            {
+                "name": TIMEOUT,
+                "in": "header",
+                "description": "seconds after which nobody waits for the result any more",
+                "schema": {"type": "number", "exclusiveMinimum": 0},
+            }
+        ],
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}, NPZ: files}},
         "responses": {
             "200": {"description": "the result", "content": {"application/json": {"schema": result}, NPZ: files}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import pathlib
 import time
 from collections.abc import Awaitable, Callable
@@ -19,7 +20,7 @@ from ..access import PROGRAMS, Denied, Gate
 from ..headers import bearer
 from ..journal import Journal
 from .batches import Batcher
-from .description import NPZ, described, openapi
+from .description import NPZ, TIMEOUT, described, openapi
 from .errors import RequestError
 from .repository import Published, Repository
 
@@ -142,7 +143,7 @@ class Inference:
         response = web.Response(status=204)
         if self.allowed(request.headers.get("Origin")):
             response.headers["Access-Control-Allow-Methods"] = "GET, POST"
-            response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, Accept"
+            response.headers["Access-Control-Allow-Headers"] = f"Authorization, Content-Type, Accept, {TIMEOUT}"
             response.headers["Access-Control-Max-Age"] = "600"
         self._for_pages(request, response)
         return response
@@ -200,6 +201,7 @@ class Inference:
     async def _run(self, request: web.Request) -> web.StreamResponse:
         program = self._program(request)
         signature, loop = program.signature, asyncio.get_running_loop()
+        until = loop.time() + _seconds(request)
         body = await self._body(request)
         if request.content_type in OCTETS:
             arrays = await loop.run_in_executor(self.threads, signature.from_npz, body, self.body_bytes)
@@ -207,7 +209,7 @@ class Inference:
             arrays = await loop.run_in_executor(self.threads, lambda: signature.from_json(_parsed(body)))
         else:
             raise RequestError(415, f"the body is application/json or {NPZ}, not {request.content_type[:60]}.")
-        results = await self.batchers[program.name, program.version](arrays)
+        results = await self.batchers[program.name, program.version](arrays, until - loop.time())
         if any(kind in request.headers.get("Accept", "") for kind in OCTETS):
             made = await loop.run_in_executor(self.threads, signature.to_npz, results)
             return web.Response(body=made, content_type=NPZ)
@@ -222,6 +224,18 @@ class Inference:
             if len(data) > self.body_bytes:
                 raise RequestError(413, f"the body has more than {self.body_bytes} bytes.")
         return bytes(data)
+
+
+def _seconds(request: web.Request) -> float:
+    """The time that a request gives its answer."""
+    word = request.headers.get(TIMEOUT)
+    try:
+        seconds = math.inf if word is None else float(word)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise RequestError(400, f"{TIMEOUT}: {str(word)[:60]!r} is no number of seconds above 0.")
+    return seconds
 
 
 def _parsed(body: bytes) -> Any:
