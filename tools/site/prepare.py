@@ -65,6 +65,7 @@ PAGES = {
     "docs/ecosystem.md": "about/libraries.md",
     "docs/mutants.md": "about/mutants.md",
     "docs/random-coverage.md": "about/random-coverage.md",
+    "docs/scaling.md": "about/scaling.md",
     "docs/backends.md": "internals/backends.md",
     "docs/loop-ir.md": "internals/loop-ir.md",
     "docs/artifact.md": "internals/artifact.md",
