@@ -16,8 +16,9 @@ from operated import operated
 from raw import Raw
 from test_access import request, token
 from test_settings import command
-from weft_native.host.access import Denied, TokenFile
+from weft_native.host.access import TokenFile
 from weft_native.host.audit import Audit
+from weft_native.host.grants import Denied
 from weft_native.host.journal import REFUSALS, Journal
 from weft_native.host.logs import JsonFormatter, TextFormatter, hiding, moment
 from weft_remote.errors import AuthenticationError, ConnectionLost

@@ -78,8 +78,10 @@ def test_the_help_tells_the_defaults():
 
 
 def test_paths_of_the_file_begin_in_its_folder(tmp_path):
-    text = 'tokens = "t.json"\nserve = "/models"'
+    text = 'tokens = "t.json"\nserve = "/models"\njwt-keys = "keys.json"'
     found = load(text, {"WEFT_HOST_TLS_KEY": "k.pem"}, folder=tmp_path).settings
+    assert found.jwt_keys == str(tmp_path / "keys.json")
+    assert load('jwt-keys = "https://a.example/keys"', folder=tmp_path).settings.jwt_keys == "https://a.example/keys"
     assert (found.tokens, found.serve, found.tls_key) == (str(tmp_path / "t.json"), "/models", "k.pem")
 
 
@@ -91,6 +93,7 @@ def test_each_setting_has_three_sources(setting, tmp_path):
     value, text = EXAMPLES.get(setting.kind, ("/x", "/x"))
     if setting.choices:
         value = text = setting.choices[-1]
+        value = (value,) if setting.kind == "tuple" else value
     written = json.dumps(list(value) if isinstance(value, tuple) else value)
     option = [f"--{setting.name}"] if value is True else [f"--{setting.name}={p}" for p in text.split()]
     for found in (

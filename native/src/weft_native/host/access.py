@@ -18,59 +18,22 @@ import secrets
 import tempfile
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import limits
 from weft.base.errors import BackendError
-from weft_remote.errors import AuthenticationError
+
+from .grants import INNER, NAME, PROGRAMS, SESSIONS, Denied, Grant, check
+from .issuer import GUESSES, Issuer
 
 log = logging.getLogger("weft.host")
 LOOK_SECONDS = 0.5  # between two looks at the file
 LOCK_SECONDS = 5.0  # for which a command waits for another one that changes it
-SESSIONS, PROGRAMS, ADMIN, METRICS = "sessions", "programs", "admin", "metrics"
-SCOPE = re.compile(rf"{SESSIONS}|{ADMIN}|{METRICS}|{PROGRAMS}(:[A-Za-z0-9][A-Za-z0-9_.-]{{0,63}})?")
-NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
 _TOKEN = re.compile(rb"weft_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 
 
 class AccessError(BackendError):
     """The file of tokens is not one, or the command for it can't be carried out."""
-
-
-class Denied(AuthenticationError):
-    """A token does not let its client in.
-
-    Args:
-        cause: str, as metrics count it.
-        message: str.
-    """
-
-    def __init__(self, cause: str, message: str):
-        super().__init__(message)
-        self.cause = cause
-
-
-class Grant(NamedTuple):
-    """What a token is for."""
-
-    id: str
-    name: str  # shows in logs
-    scopes: tuple[str, ...] = (SESSIONS, PROGRAMS)
-    created: float = 0.0
-    expires: float | None = None  # seconds since 1970
-    sessions: int | None = None  # at one time; None leaves it to the host's limits
-    nice: int = 0  # of the processes of its sessions: from 1 to 19 they yield to others
-
-    def may(self, scope: str) -> bool:
-        """Whether it is for a scope: "sessions", or "programs:NAME"."""
-        return scope in self.scopes or scope.partition(":")[0] in self.scopes
-
-    @property
-    def expired(self) -> bool:
-        return self.expires is not None and time.time() >= self.expires
-
-
-INNER = Grant("", "this host", (SESSIONS,))
 
 
 class Gate:
@@ -80,16 +43,30 @@ class Gate:
         token: one that is for everything; None if only those of the file count.
         file: where `weft-host token` keeps tokens.
         guesses: wrong tokens that one address may send in a minute.
+        issuer: signs tokens that count too.
     """
 
-    def __init__(self, token: str | None = None, file: pathlib.Path | None = None, guesses: int = 10):
-        if not token and file is None:
-            raise ValueError("a host needs a token, or a file of tokens")
+    def __init__(
+        self,
+        token: str | None = None,
+        file: pathlib.Path | None = None,
+        guesses: int = 10,
+        issuer: Issuer | None = None,
+    ):
+        if not token and file is None and issuer is None:
+            raise ValueError("a host needs a token, a file of tokens, or somebody who signs them")
+        self.issuer = issuer
         self.own = None if token is None else token.encode()
         self.inner = secrets.token_urlsafe(32)  # the host's, for the session in which it runs programs by name
         self.file = None if file is None else TokenFile(file)
         self.allowed = limits.RateLimitItemPerMinute(guesses)
         self.guesses = limits.strategies.MovingWindowRateLimiter(limits.storage.MemoryStorage())
+
+    async def enter(self, token: bytes | None, address: str) -> Grant:
+        """What a token is for, as `admit` says; the issuer's keys are read first if that needs it."""
+        if self.issuer is not None and token is not None and self.guesses.test(self.allowed, address):
+            await self.issuer.prepare(token)
+        return self.admit(token, address)
 
     def admit(self, token: bytes | None, address: str) -> Grant:
         """What a token is for. Raises Denied for one that is unknown, expired or revoked, and for every
@@ -102,6 +79,13 @@ class Gate:
                 return Grant("", "")
             if hmac.compare_digest(token, self.inner.encode()):
                 return INNER
+            if self.issuer is not None and self.issuer.is_meant(token):
+                try:
+                    return self.issuer.admit(token)
+                except Denied as e:
+                    if e.cause in GUESSES:
+                        self.guesses.hit(self.allowed, address)
+                    raise
             try:
                 found = None if self.file is None else self.file.find(token)
             except AccessError as e:
@@ -121,6 +105,8 @@ class Gate:
         """Whether a grant is still good: not expired, and not revoked."""
         if not grant.id:
             return True
+        if grant.signed:
+            return self.issuer is not None and not grant.expired
         return self.file is not None and not grant.expired and grant.id in self.file.grants()
 
 
@@ -157,14 +143,14 @@ class TokenFile:
         """Makes a token, and returns its text, which is kept nowhere."""
         if not NAME.fullmatch(name):
             raise AccessError("the name of a token is a text of 1 to 60 printable characters.")
-        wrong = [s for s in scopes if not SCOPE.fullmatch(s)]
-        if wrong or not scopes:
-            known = f"{SESSIONS}, {PROGRAMS}, {PROGRAMS}:NAME, {ADMIN} or {METRICS}"
-            raise AccessError(f"a scope is {known}; got {', '.join(wrong) or 'none'}.")
-        if days is not None and not 0 < days < 36525 or sessions is not None and sessions < 1:
-            raise AccessError("a token lasts for more than 0 and less than 36525 days, and is for 1 session or more.")
-        if not 0 <= nice <= 19:
-            raise AccessError("how far the sessions of a token yield to others is a number from 0 to 19.")
+        if not scopes:
+            raise AccessError("a token has a scope at least.")
+        if days is not None and not 0 < days < 36525:
+            raise AccessError("a token lasts for more than 0 and less than 36525 days.")
+        try:
+            check(scopes, sessions, nice)
+        except ValueError as e:
+            raise AccessError(str(e)) from None
         id = secrets.token_hex(4)
         text = f"weft_{id}_{secrets.token_urlsafe(32)}"
         now = time.time()
@@ -251,7 +237,6 @@ def _grant(entry: dict[str, Any]) -> Grant:
     scopes, made = tuple(entry["scopes"]), float(entry["created"])
     expires = None if entry["expires"] is None else float(entry["expires"])
     sessions = None if entry["sessions"] is None else int(entry["sessions"])
-    if not all(isinstance(s, str) and SCOPE.fullmatch(s) for s in scopes):
-        raise ValueError("a scope is none")
     nice = int(entry.get("nice", 0))  # the file may be older
+    check(scopes, sessions, nice)
     return Grant(str(entry["id"]), str(entry["name"]), scopes, made, expires, sessions, nice)

@@ -20,9 +20,10 @@ from weft.serialization.binary import printable
 from weft.version import __version__
 from weft_remote.errors import ConnectionLost
 
-from .access import ADMIN, METRICS, Denied, Gate, Grant
+from .access import Gate
 from .drain import Drain
 from .front import LOGIN_SECONDS, LOOPBACK, STOP_SECONDS, Front
+from .grants import ADMIN, METRICS, Denied, Grant
 from .headers import bearer
 from .health import Health
 from .inference.routes import Inference
@@ -119,9 +120,9 @@ class Admin:
         async def answer(request: web.Request) -> web.StreamResponse:
             address = request.remote or ""
             try:
-                grant = self.gate.admit(bearer(request), address)
+                grant = await self.gate.enter(bearer(request), address)
             except Denied as e:
-                self.front.journal.refused(address, e.cause, e)
+                self.front.journal.refused(address, e.cause, e, e.reason)
                 response = _failed(401, f"{e} It is sent as `Authorization: Bearer TOKEN`.")
                 response.headers["WWW-Authenticate"] = "Bearer"
                 return response

@@ -15,6 +15,7 @@ from weft.base.errors import BackendError
 from .access import AccessError, TokenFile
 from .ids import HOST_NAME
 from .inference.repository import Repository
+from .issuer import Issuer, Keys, KeysError, is_url
 from .proxies import Proxies
 from .settings import Loaded, Settings, is_loopback, place
 from .tls import context
@@ -50,9 +51,42 @@ def contradictions(settings: Settings) -> list[str]:
             f"--tokens {settings.tokens}: there is no such file. Make a token with `weft-host token new NAME --file"
             f" {settings.tokens}`."
         )
+    wrong += _jwt(settings)
     if settings.serve is not None and not os.path.isdir(settings.serve):
         wrong.append(f"--serve {settings.serve}: there is no such folder.")
     return wrong
+
+
+def _jwt(settings: Settings) -> list[str]:
+    wrong = []
+    needed = {"--jwt-issuer": settings.jwt_issuer, "--jwt-audience": settings.jwt_audience}
+    needed["--jwt-keys"] = source = settings.jwt_keys
+    missing = [name for name, value in needed.items() if not value]
+    if 0 < len(missing) < len(needed):
+        wrong.append(f"{', '.join(needed)} belong together; missing: {', '.join(missing)}.")
+    if source is not None and "://" in source:
+        if not is_url(source):
+            wrong.append(f"--jwt-keys {source}: whoever is on the way could give other keys. Take a URL with https.")
+    elif source is not None and not os.path.isfile(source):
+        wrong.append(f"--jwt-keys {source}: there is no such file. The issuer publishes its keys (`jwks_uri`).")
+    if not settings.jwt_algorithms:
+        wrong.append("--jwt-algorithms is empty. Leave it out for those that most issuers use.")
+    return wrong
+
+
+def issuer(settings: Settings) -> Issuer | None:
+    """Who signs tokens for a host with these settings, which do not contradict each other."""
+    if settings.jwt_issuer is None or settings.jwt_keys is None:
+        return None
+    return Issuer(
+        settings.jwt_issuer,
+        settings.jwt_audience,
+        Keys(settings.jwt_keys, settings.jwt_refresh),
+        settings.jwt_algorithms,
+        settings.jwt_leeway,
+        {"name": settings.jwt_name, "scope": settings.jwt_scope, "quotas": settings.jwt_quotas},
+        settings.jwt_prefix,
+    )
 
 
 def _remote_admin(settings: Settings) -> list[str]:
@@ -61,7 +95,7 @@ def _remote_admin(settings: Settings) -> list[str]:
         wrong.append(
             f"--admin {settings.admin} is not this machine alone; add --allow-remote if that is what you want."
         )
-    if settings.tokens is None:
+    if settings.tokens is None and settings.jwt_issuer is None:
         wrong.append(
             f"--admin {settings.admin}: administrators from elsewhere need a token of their own. Make one with"
             " `weft-host token new NAME --scope admin --file FILE`, and add --tokens FILE."
@@ -106,6 +140,8 @@ def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[F
     """What the machine says of settings, one by one; the last starts a worker."""
     if settings.tokens is not None:
         yield _tokens(pathlib.Path(settings.tokens))
+    if (found := issuer(settings)) is not None:
+        yield _issuer(found)
     if settings.tls_cert is not None and settings.tls_key is not None:
         try:
             context(settings.tls_cert, settings.tls_key)
@@ -170,6 +206,19 @@ def _port(host: str, port: int) -> Finding:
     return Finding(True, f"{host}:{port} is free" if port else f"{host} has free ports")
 
 
+def _issuer(issuer: Issuer) -> Finding:
+    """Reads the keys, as the host does for the first token."""
+    keys = issuer.keys
+    try:
+        keys.read()
+    except KeysError as e:
+        return Finding(False, str(e))
+    fit = sum(any(a in issuer.algorithms for a in key.algorithms) for key in keys.found)
+    more = "".join(f"; {why}" for why in keys.useless)
+    algorithms = " or ".join(issuer.algorithms)
+    return Finding(fit > 0, f"{keys.source} has {fit} keys of {issuer.name} for {algorithms}{more}")
+
+
 def _device(settings: Settings, launcher: Callable[[], Launcher]) -> Finding:
     """Starts a worker, enclosed as those of sessions are."""
 
@@ -196,7 +245,9 @@ def plan(settings: Settings) -> Iterator[str]:
     secure = settings.tls_cert is not None
     yield f"The host would listen on {'wss' if secure else 'ws'}://{settings.host}:{settings.port},"
     ways = [f"the tokens of {settings.tokens}"] if settings.tokens is not None else []
-    if settings.token is not None or settings.tokens is None:
+    if settings.jwt_issuer is not None:
+        ways.append(f"one that {settings.jwt_issuer} has signed for {' or '.join(settings.jwt_audience)}")
+    if settings.token is not None or not ways:
         ways.append("one token" if settings.token is not None else "a token that it makes and prints")
     origins = "".join(f", of {origin}" for origin in settings.allow_origin)
     yield f"  let in who has {' or '.join(ways)}, and pages on loopback{origins},"

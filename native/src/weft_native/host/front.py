@@ -31,8 +31,9 @@ from weft_remote.errors import (
 )
 
 from . import processor
-from .access import INNER, SESSIONS, AccessError, Denied, Gate, Grant
+from .access import AccessError, Gate
 from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
+from .grants import INNER, SESSIONS, Denied, Grant
 from .headers import bearer
 from .ids import new_id
 from .jobs import Jobs
@@ -69,11 +70,12 @@ class Refused(Exception):
     Args:
         cause: str, as metrics count it.
         error: the one that the client is told.
+        reason: what the operator is told beside it.
     """
 
-    def __init__(self, cause: str, error: Exception):
+    def __init__(self, cause: str, error: Exception, reason: str = ""):
         super().__init__(str(error))
-        self.cause, self.error = cause, error
+        self.cause, self.error, self.reason = cause, error, reason
 
 
 class _Handed(web.WebSocketResponse):
@@ -212,7 +214,7 @@ class Front:
     async def _begin(self, request: web.Request) -> web.StreamResponse:
         """A new session."""
         try:
-            offers, grant = self._admit(request)
+            offers, grant = await self._admit(request)
             if self.draining and grant is not INNER:
                 raise Refused("draining", LimitError(self._stopping()))
             living = [r.grant.id for r in self.living()]
@@ -238,7 +240,7 @@ class Front:
     async def _resume(self, request: web.Request) -> web.StreamResponse:
         """The next connection of a session."""
         try:
-            offers, grant = self._admit(request)
+            offers, grant = await self._admit(request)
             id, (_, secret) = request.match_info["id"], p.credentials(offers)
             record = self.records.get(id)
             if record is None or not record.is_of(secret) or record.grant.id != grant.id:
@@ -264,7 +266,7 @@ class Front:
         self.journal.resumed(record, request.remote or "")
         return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
 
-    def _admit(self, request: web.Request) -> tuple[list[str], Grant]:
+    async def _admit(self, request: web.Request) -> tuple[list[str], Grant]:
         """The subprotocols that a client offers, and what its token is for. Raises Refused if it may not connect."""
         origin = request.headers.get("Origin")
         if not self.is_allowed(origin):
@@ -283,9 +285,9 @@ class Front:
             raise Refused("protocol", ProtocolError(error))
         token, _ = p.credentials(offers)
         try:
-            grant = self.gate.admit(bearer(request) if token is None else token, request.remote or "")
+            grant = await self.gate.enter(bearer(request) if token is None else token, request.remote or "")
         except Denied as e:
-            raise Refused(e.cause, e) from None
+            raise Refused(e.cause, e, e.reason) from None
         if not grant.may(SESSIONS):
             error = "this token is not for sessions. Ask the host's operator for one that is."
             raise Refused("scope", AuthenticationError(error))
@@ -329,7 +331,7 @@ class Front:
         return response
 
     async def _refuse(self, request: web.Request, refused: Refused) -> web.StreamResponse:
-        self.journal.refused(request.remote or "", refused.cause, refused.error)
+        self.journal.refused(request.remote or "", refused.cause, refused.error, refused.reason)
         return await self._part(request, p.End(class_name(refused.error), str(refused.error)))
 
     async def _part(self, request: web.Request, end: p.End) -> web.StreamResponse:

@@ -9,9 +9,9 @@ from typing import Any
 from weft_remote import protocol as p
 from weft_remote.errors import class_name
 
-from .access import Grant
 from .audit import Audit
 from .control import Totals
+from .grants import Grant
 from .metrics import Metrics
 from .records import Record
 
@@ -32,16 +32,17 @@ class Journal:
         if self.audit is not None:
             self.audit.write(event, **fields)
 
-    def refused(self, address: str, cause: str, error: Exception) -> None:
-        """A client was not let in."""
+    def refused(self, address: str, cause: str, error: Exception, reason: str = "") -> None:
+        """A client was not let in; the reason is for the operator, who knows more than the client is told."""
         self.metrics.refusals.labels(cause).inc()
         minute = int(time.monotonic() / 60)
         self.minute, self.refusals = minute, self.refusals + 1 if minute == self.minute else 1
         if self.refusals > REFUSALS:
             return
         extra = {"event": "refused", "address": address}
-        log.warning("%s refused: %s: %s", address, class_name(error), str(error), extra=extra)
-        self.note("refused", address=address, cause=cause, message=str(error))
+        why = f" ({cause}: {reason})" if reason else ""
+        log.warning("%s refused: %s: %s%s", address, class_name(error), str(error), why, extra=extra)
+        self.note("refused", address=address, cause=cause, message=str(error), reason=reason)
         if self.refusals == REFUSALS:
             log.warning("%d clients were refused in a minute; more of them are counted, but not logged", REFUSALS)
             self.note(

@@ -17,16 +17,17 @@ from .settings import Settings
 FIELDS = ("event", "session", "client", "token", "address")  # that an entry may have beside its message
 SHORTEST = 6  # characters of a token of the command line that is looked for: a shorter one is part of other words
 _TOKEN = re.compile(r"weft_([0-9a-f]{8})_[A-Za-z0-9_-]+")  # a name may have cut it
+_SIGNED = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*){0,2}")  # so does a header in JSON begin in base64
 
 
 def hiding(tokens: Iterable[str]) -> Callable[[str], str]:
-    """A function that takes tokens out of a text: those of files by their form, and the given ones."""
+    """A function that takes tokens out of a text: those of files and signed ones by their form, and the given ones."""
     given = [t for t in tokens if len(t) >= SHORTEST]
 
     def hide(text: str) -> str:
         for token in given:
             text = text.replace(token, "[token]")
-        return _TOKEN.sub(r"[token \1]", text)
+        return _SIGNED.sub("[token]", _TOKEN.sub(r"[token \1]", text))
 
     return hide
 

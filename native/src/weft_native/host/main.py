@@ -76,7 +76,8 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
         drain.stop()
 
     journal = Journal(audit=audit)
-    gate = Gate(token, None if options.tokens is None else pathlib.Path(options.tokens), options.guesses)
+    file = None if options.tokens is None else pathlib.Path(options.tokens)
+    gate = Gate(token, file, options.guesses, check.issuer(options))
     jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal, jobs)
     front.name = options.name
@@ -103,7 +104,7 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
         f"weft-host {scheme}://{place}:{port} ({platform}: {count} device{'s' if count > 1 else ''})",
         flush=True,
     )
-    if options.token is None and options.tokens is None:
+    if options.token is None and options.tokens is None and options.jwt_issuer is None:
         print(f"token {token}", flush=True)
     if inference is not None:
         print(f"serving {', '.join(sorted(inference.repository.programs)) or 'no programs yet'}", flush=True)

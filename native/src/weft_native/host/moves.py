@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 from weft_remote.errors import ConnectionLost, LimitError
 
-from .access import Grant
 from .control import Channel, Leave, Moved, Restore, Save, Totals
+from .grants import Grant
 from .jobs import Job, Jobs
 from .journal import fields
 from .records import Record

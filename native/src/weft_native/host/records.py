@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from weft_remote import protocol as p
 
-from .access import Grant
 from .control import Totals
+from .grants import Grant
 from .jobs import Job
 from .workers import Peer
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from weft.base.errors import BackendError
 
+from .issuer import ALGORITHMS
 from .limits import GIB, Limits
 
 PREFIX = "WEFT_HOST_"
@@ -69,6 +70,32 @@ class Settings:
         " have its address",
         least=1,
         most=10**9,
+    )
+    jwt_issuer: str | None = _setting(
+        None, "let in who has a JSON Web Token of this issuer: the claim `iss`, word for word", "URL"
+    )
+    jwt_audience: tuple[str, ...] = _setting((), "one of these must be in the claim `aud` of a JSON Web Token", "NAME")
+    jwt_keys: str | None = _setting(
+        None, "the issuer's public keys, as a JSON Web Key Set: a file, or a URL that begins with https", "FILE|URL"
+    )
+    jwt_refresh: float = _setting(
+        30.0, "seconds between two fetches of the keys from a URL at least, whatever tokens come", least=1, most=86400
+    )
+    jwt_algorithms: tuple[str, ...] = _setting(
+        ("RS256", "ES256"), "algorithms by which JSON Web Tokens may be signed", "NAME", choices=ALGORITHMS
+    )
+    jwt_leeway: float = _setting(
+        30.0, "seconds by which the issuer's clock and the host's may differ", least=0, most=600
+    )
+    jwt_name: str = _setting("sub", "the claim with the name that logs show", "CLAIM")
+    jwt_scope: str = _setting("scope", "the claim with the scopes: a list, or a text with spaces between them", "CLAIM")
+    jwt_prefix: str = _setting(
+        "weft:", "what scopes for this host begin with, such as `weft:sessions`; others do not count here", "TEXT"
+    )
+    jwt_quotas: str = _setting(
+        "weft",
+        "the claim with the limits of a token: an object with `sessions` and `nice`, as tokens have them",
+        "CLAIM",
     )
     tls_cert: str | None = _setting(None, "speak TLS with this certificate (PEM)", "FILE")
     tls_key: str | None = _setting(None, "the key of the certificate", "FILE")
@@ -164,11 +191,12 @@ class Setting(NamedTuple):
             case "bool":
                 return "true or false"
             case "tuple":
-                return "a list of texts"
+                return f"a list of {', '.join(self.choices)}" if self.choices else "a list of texts"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         words = {
             "FILE": "the path of a file",
+            "FILE|URL": "the path of a file, or a URL",
             "FOLDER": "the path of a folder",
             "ADDRESS:PORT": "a text such as 127.0.0.1:9100",
         }
@@ -181,7 +209,7 @@ class Setting(NamedTuple):
             raise ValueError
         found: Any = value
         if self.kind == "tuple":
-            if not all(isinstance(v, str) and v for v in found):
+            if not all(isinstance(v, str) and v and (not self.choices or v in self.choices) for v in found):
                 raise ValueError
             return tuple(found)
         if self.kind in ("int", "float") and not self.least <= found <= self.most:  # NaN is neither
@@ -250,7 +278,7 @@ def _option(s: Setting) -> dict[str, Any]:
 
     def read(given: str) -> Any:
         try:
-            return given if s.kind == "tuple" and given else s.parsed(given)
+            return s.checked([given])[0] if s.kind == "tuple" else s.parsed(given)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{s.allowed}, not {given[:100]!r}") from None
 
@@ -263,7 +291,7 @@ def _option(s: Setting) -> dict[str, Any]:
 
 
 def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else " ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def load(options: argparse.Namespace, environment: Mapping[str, str]) -> Loaded:
@@ -325,7 +353,8 @@ def _from_file(path: pathlib.Path, problems: list[str]) -> Iterable[tuple[str, A
         except ValueError:
             problems.append(f"{path}: {key}: {s.allowed}, not {str(value)[:100]!r}.")
             continue
-        if s.shown in ("FILE", "FOLDER"):  # beside the file, whatever folder the host is started in
+        # Beside the file, whatever folder the host is started in.
+        if s.shown in ("FILE", "FOLDER") or s.shown == "FILE|URL" and "://" not in checked:
             checked = str(path.parent / checked)
         yield key, checked
 

@@ -9,8 +9,9 @@ import sys
 import time
 
 from . import settings
-from .access import ADMIN, METRICS, PROGRAMS, SESSIONS, AccessError, Grant, TokenFile
+from .access import AccessError, TokenFile
 from .audit import Audit
+from .grants import ADMIN, METRICS, PROGRAMS, SESSIONS, Grant
 from .logs import hiding, moment
 from .settings import SettingsError
 

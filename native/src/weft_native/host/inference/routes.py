@@ -16,7 +16,8 @@ from aiohttp import web
 from weft.base.errors import BackendError, WeftError
 from weft.version import __version__
 
-from ..access import PROGRAMS, Denied, Gate
+from ..access import Gate
+from ..grants import PROGRAMS, Denied
 from ..headers import bearer
 from ..journal import Journal
 from .batches import Batcher
@@ -113,7 +114,7 @@ class Inference:
         async def answered(request: web.Request) -> web.StreamResponse:
             began = time.perf_counter()
             try:
-                self._admit(request)
+                await self._admit(request)
                 response = await handle(request)
             except RequestError as e:
                 response = _failed(e.status, str(e))
@@ -155,14 +156,15 @@ class Inference:
         if origin is not None and self.allowed(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
 
-    def _admit(self, request: web.Request) -> None:
+    async def _admit(self, request: web.Request) -> None:
         if not self.allowed(request.headers.get("Origin")):
             error = "pages of this origin may not ask; the operator allows them with --allow-origin."
             raise self._refused(request, "origin", 403, error)
         try:
-            grant = self.gate.admit(bearer(request), request.remote or "")
+            grant = await self.gate.enter(bearer(request), request.remote or "")
         except Denied as e:
-            raise self._refused(request, e.cause, 401, f"{e} It is sent as `Authorization: Bearer TOKEN`.") from None
+            message = f"{e} It is sent as `Authorization: Bearer TOKEN`."
+            raise self._refused(request, e.cause, 401, message, e.reason) from None
         name = request.match_info.get("name")
         if not grant.may(PROGRAMS if name is None else f"{PROGRAMS}:{name}") and not (
             name is None and any(s.startswith(f"{PROGRAMS}:") for s in grant.scopes)
@@ -170,9 +172,9 @@ class Inference:
             what = "programs" if name is None else f"the program {name!r}"
             raise self._refused(request, "scope", 403, f"this token is not for {what}.")
 
-    def _refused(self, request: web.Request, cause: str, status: int, message: str) -> RequestError:
+    def _refused(self, request: web.Request, cause: str, status: int, message: str, reason: str = "") -> RequestError:
         error = RequestError(status, message)
-        self.journal.refused(request.remote or "", cause, error)
+        self.journal.refused(request.remote or "", cause, error, reason)
         return error
 
     def _program(self, request: web.Request) -> Published:
