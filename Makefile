@@ -70,7 +70,7 @@ RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist loadgroup $(1) test
   $(PYTESTS) --dist loadgroup $(1) $(OPTIMISED)
 
 ## test-python: the Python tests, with every platform that the machine has
-test-python: setup vulkan haproxy $(DIGITS)
+test-python: setup vulkan haproxy $(DIGITS) $(if $(shell command -v $(NODE)),$(NPM_STAMP))
 	@$(call RUN_TESTS,)
 	@ACCEPT_BACKEND=webgpu $(PYTESTS) -q tests/acceptance
 	@ACCEPT_BACKEND=remote $(PYTESTS) -q tests/acceptance

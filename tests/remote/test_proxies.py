@@ -4,6 +4,7 @@ import collections
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import re
 import signal
@@ -18,7 +19,7 @@ import pytest
 import weft
 import weft.remote
 from balanced import NAMES, TLS, Balanced, answered, free_port
-from hosts import becomes
+from hosts import TOKEN, becomes
 from operated import operated
 from platforms import need
 from proxy import Proxy
@@ -113,6 +114,56 @@ def test_a_connection_that_breaks_is_taken_up_by_its_host(pair):
                 assert session.stats.connections >= round + 1
         assert sum(s.stats.connections for s in sessions) > 4
         assert {host_of(s) for s in sessions} == set(NAMES)
+
+
+CLIENT = """
+import { createRequire } from "node:module";
+import readline from "node:readline";
+import { connect } from "./client.mjs";
+
+const [root, url, token, program] = process.argv.slice(2);
+const { WebSocket } = createRequire(root + "/package.json")("ws");
+const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const hosts = [];
+for (let k = 0; k < 4; k++) hosts.push(await connect(url, { token, WebSocket }));
+const steps = await Promise.all(hosts.map((host) => host.load(new URL("file://" + program))));
+const states = await Promise.all(steps.map((step, k) => step.onDevice(k + 1)));
+console.log("ready");
+await lines.next(); // the connections are cut meanwhile
+const found = [];
+for (const [k, step] of steps.entries()) found.push(await (await step.onDevice(states[k])).read());
+console.log(JSON.stringify(found));
+for (const host of hosts) host.close();
+process.exit();
+"""
+
+
+def test_clients_in_javascript_come_back_to_their_hosts(pair, tmp_path):
+    need("node")
+    balanced, hosts = pair
+    root = pathlib.Path(__file__).resolve().parents[2]
+    bundler, client = root / "node_modules/.bin/esbuild", root / "wasm/runtime/src/host/index.ts"
+    assert bundler.exists(), "it comes with `make test-python`, or `npm ci`"
+    options = ("--bundle", "--platform=node", "--format=esm", "--log-level=warning")
+    subprocess.run([bundler, client, f"--outfile={tmp_path}/client.mjs", *options], check=True)
+    (tmp_path / "main.mjs").write_text(CLIENT)
+    before = [len(events(host, "session-resumes")) for host in hosts]
+    with Proxy(balanced.port) as cut:
+        given = [root, cut.url.replace("ws:", "wss:"), TOKEN, hosts[0].audit.parent / "models/twice.weft"]
+        with subprocess.Popen(
+            ["node", tmp_path / "main.mjs", *given],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NODE_EXTRA_CA_CERTS": str(TLS / "certificate.pem")},
+        ) as process:
+            assert process.stdout.readline() == "ready\n"
+            cut.cut()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == [4, 8, 12, 16]
+            assert process.wait(20) == 0
+    assert all(len(events(host, "session-resumes")) >= b + 2 for host, b in zip(hosts, before))
 
 
 def test_requests_for_programs_reach_both(pair):
