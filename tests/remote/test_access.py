@@ -89,6 +89,9 @@ WRONG = [
     dict(name="a", days=-1),
     dict(name="a", days=float("nan")),
     dict(name="a", sessions=0),
+    dict(name="a", rate=0),
+    dict(name="a", connections=0),
+    dict(name="a", rate=10**9),
 ]
 
 

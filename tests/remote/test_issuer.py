@@ -160,9 +160,11 @@ def test_claims_say_what_a_token_is_for(tmp_path):
     claims = {"name": "email", "scope": "roles", "quotas": "https://example.org/weft"}
     checked = issuer(tmp_path, "rsa", claims=claims, prefix="gpu.")
     given = {"email": "bob@example.org", "roles": ["gpu.programs:f", "admin", "weft:admin", "gpu.metrics"]}
-    grant = enter(checked, signed(sub="7", **given, **{"https://example.org/weft": {"sessions": 2, "nice": 5}}))
+    grant = enter(
+        checked, signed(sub="7", **given, **{"https://example.org/weft": {"sessions": 2, "nice": 5, "rate": 9}})
+    )
     assert (grant.name, grant.scopes) == ("bob@example.org", ("programs:f", "metrics"))
-    assert (grant.sessions, grant.nice) == (2, 5) and grant.signed
+    assert (grant.sessions, grant.nice, grant.rate, grant.connections) == (2, 5, 9, None) and grant.signed
     assert cause(checked, signed(**(given | {"email": None}))) == "jwt-claims"
     assert cause(checked, signed(**(given | {"email": "a\nb"}))) == "jwt-claims"
     usual = issuer(tmp_path, "rsa")

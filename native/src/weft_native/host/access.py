@@ -25,6 +25,7 @@ from weft.base.errors import BackendError
 
 from .grants import INNER, NAME, PROGRAMS, SESSIONS, Denied, Grant, check
 from .issuer import GUESSES, Issuer
+from .rates import Rates
 
 log = logging.getLogger("weft.host")
 LOOK_SECONDS = 0.5  # between two looks at the file
@@ -44,6 +45,7 @@ class Gate:
         file: where `weft-host token` keeps tokens.
         guesses: wrong tokens that one address may send in a minute.
         issuer: signs tokens that count too.
+        rates: how often a token may be used.
     """
 
     def __init__(
@@ -52,10 +54,12 @@ class Gate:
         file: pathlib.Path | None = None,
         guesses: int = 10,
         issuer: Issuer | None = None,
+        rates: Rates | None = None,
     ):
         if not token and file is None and issuer is None:
             raise ValueError("a host needs a token, a file of tokens, or somebody who signs them")
         self.issuer = issuer
+        self.rates = Rates() if rates is None else rates
         self.own = None if token is None else token.encode()
         self.inner = secrets.token_urlsafe(32)  # the host's, for the session in which it runs programs by name
         self.file = None if file is None else TokenFile(file)
@@ -139,6 +143,8 @@ class TokenFile:
         days: float | None = None,
         sessions: int | None = None,
         nice: int = 0,
+        rate: int | None = None,
+        connections: int | None = None,
     ) -> str:
         """Makes a token, and returns its text, which is kept nowhere."""
         if not NAME.fullmatch(name):
@@ -148,13 +154,14 @@ class TokenFile:
         if days is not None and not 0 < days < 36525:
             raise AccessError("a token lasts for more than 0 and less than 36525 days.")
         try:
-            check(scopes, sessions, nice)
+            check(scopes, sessions, nice, rate, connections)
         except ValueError as e:
             raise AccessError(str(e)) from None
         id = secrets.token_hex(4)
         text = f"weft_{id}_{secrets.token_urlsafe(32)}"
         now = time.time()
-        grant = Grant(id, name, scopes, now, None if days is None else now + 86400 * days, sessions, nice)
+        expires = None if days is None else now + 86400 * days
+        grant = Grant(id, name, scopes, now, expires, sessions, nice, rate, connections)
         with self._changing() as entries:
             entries[id] = grant, hashlib.sha256(text.encode()).digest()
         return text
@@ -238,5 +245,6 @@ def _grant(entry: dict[str, Any]) -> Grant:
     expires = None if entry["expires"] is None else float(entry["expires"])
     sessions = None if entry["sessions"] is None else int(entry["sessions"])
     nice = int(entry.get("nice", 0))  # the file may be older
-    check(scopes, sessions, nice)
-    return Grant(str(entry["id"]), str(entry["name"]), scopes, made, expires, sessions, nice)
+    rate, connections = (None if entry.get(k) is None else int(entry[k]) for k in ("rate", "connections"))
+    check(scopes, sessions, nice, rate, connections)
+    return Grant(str(entry["id"]), str(entry["name"]), scopes, made, expires, sessions, nice, rate, connections)

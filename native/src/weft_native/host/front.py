@@ -57,7 +57,7 @@ TAKEN_OVER = ConnectionLost(
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
 TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
-POLICY_VIOLATION = 1008
+POLICY_VIOLATION, TRY_AGAIN_LATER = 1008, 1013
 NAME = 40  # characters of a client's name in the log
 REVOKED = "the session's token has expired or was revoked. Ask the host's operator for another one."
 LEFT = "the session was not taken up again in the time for which it was kept."
@@ -217,6 +217,8 @@ class Front:
             offers, grant = await self._admit(request)
             if self.draining and grant is not INNER:
                 raise Refused("draining", LimitError(self._stopping()))
+            if wait := self.gate.rates.connect(grant):
+                raise Refused("rate", LimitError(_often(wait)), grant.whose)
             living = [r.grant.id for r in self.living()]
             if len(living) >= self.limits.sessions:
                 raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
@@ -246,6 +248,9 @@ class Front:
             if record is None or not record.is_of(secret) or record.grant.id != grant.id:
                 error = "the host does not know the session any more; its arrays are gone. Connect again."
                 raise Refused("session", ConnectionLost(error))
+            if wait := self.gate.rates.connect(grant):
+                self.journal.refused(request.remote or "", "rate", LimitError(_often(wait)), grant.whose)
+                return await self._later(request, _often(wait))
             record.grant = grant  # what the token is for may have changed, and a session from disk did not know it
             async with record.moving:
                 if record.end is None and record.peer is None:
@@ -344,6 +349,15 @@ class Front:
         await response.send_bytes(p.encode(end))
         # The reason travels again in the closing frame, which has room for 123 bytes.
         await response.close(code=POLICY_VIOLATION, message=end.message.encode("ascii", "replace")[:120])
+        return response
+
+    async def _later(self, request: web.Request, why: str) -> web.StreamResponse:
+        """Closes a connection in the way that clients take for a lost one, so that they try again: the session lives
+        on.
+        """
+        response = web.WebSocketResponse(protocols=(p.SUBPROTOCOL,), compress=False, timeout=STOP_SECONDS)
+        await response.prepare(request)
+        await response.close(code=TRY_AGAIN_LATER, message=why.encode("ascii", "replace")[:120])
         return response
 
     def _stopping(self) -> str:
@@ -506,6 +520,10 @@ class Front:
         except AccessError as e:  # the file is damaged: nobody comes in, and those who are in stay until it is mended
             log.error("%s", e)
             return True
+
+
+def _often(wait: int) -> str:
+    return f"this token has opened as many connections in a minute as it may. Try again in {wait} s."
 
 
 def _full(message: str) -> Refused:

@@ -33,7 +33,7 @@ MESSAGE = (
 RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 CURVES = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
 ALGORITHMS = (*RSA, *CURVES.values())  # all of them have a public key: with a shared secret the host could sign too
-QUOTAS = ("sessions", "nice")
+QUOTAS = ("sessions", "nice", "rate", "connections")
 # What a stranger can send too; the others had a token that was once good, or did nothing wrong.
 GUESSES = ("jwt-size", "jwt-form", "jwt-algorithm", "jwt-key", "jwt-signature", "jwt-issuer", "jwt-audience")
 
@@ -206,9 +206,10 @@ class Issuer:
             raise ValueError(f"the claim {self.claims['quotas']!r} has {_shown(min(unknown))}; known are {QUOTAS}")
         scopes = self._scopes(claims.get(self.claims["scope"], ""))
         sessions, nice = quotas.get("sessions"), quotas.get("nice", 0)
-        check(scopes, sessions, nice)
+        rate, connections = quotas.get("rate"), quotas.get("connections")
+        check(scopes, sessions, nice, rate, connections)
         id = SIGNED + hashlib.sha256(f"{self.name}\0{subject}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return Grant(id, name[:60], scopes, 0.0, expires + self.leeway, sessions, nice)
+        return Grant(id, name[:60], scopes, 0.0, expires + self.leeway, sessions, nice, rate, connections)
 
     def _scopes(self, claim: Any) -> tuple[str, ...]:
         found = claim.split() if isinstance(claim, str) else claim

@@ -30,6 +30,7 @@ from .jobs import Jobs
 from .journal import Journal
 from .notify import Manager
 from .options import Options
+from .rates import Rates
 from .proxies import Proxies
 from .settings import Settings, SettingsError
 from .tls import context
@@ -77,7 +78,8 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
 
     journal = Journal(audit=audit)
     file = None if options.tokens is None else pathlib.Path(options.tokens)
-    gate = Gate(token, file, options.guesses, check.issuer(options))
+    rates = Rates(options.token_connections, options.token_rate)
+    gate = Gate(token, file, options.guesses, check.issuer(options), rates)
     jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal, jobs)
     front.name = options.name

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from weft.base.errors import BackendError
 
+from .grants import MOST
 from .issuer import ALGORITHMS
 from .limits import GIB, Limits
 
@@ -71,6 +72,12 @@ class Settings:
         least=1,
         most=10**9,
     )
+    token_connections: int = _setting(
+        0, "connections that one token may open in a minute; 0 does not limit them", least=0, most=MOST
+    )
+    token_rate: int = _setting(
+        0, "requests for programs that one token may send in a second; 0 does not limit them", least=0, most=MOST
+    )
     jwt_issuer: str | None = _setting(
         None, "let in who has a JSON Web Token of this issuer: the claim `iss`, word for word", "URL"
     )
@@ -94,7 +101,7 @@ class Settings:
     )
     jwt_quotas: str = _setting(
         "weft",
-        "the claim with the limits of a token: an object with `sessions` and `nice`, as tokens have them",
+        "the claim with a token's limits: an object with `sessions`, `nice`, `rate` and `connections`",
         "CLAIM",
     )
     tls_cert: str | None = _setting(None, "speak TLS with this certificate (PEM)", "FILE")

@@ -40,6 +40,12 @@ def parser() -> argparse.ArgumentParser:
         help="how far its sessions yield the processors to others, from 0 (default) to 19, as `nice` has it",
     )
     new.add_argument(
+        "--rate", type=int, metavar="N", help="requests for programs that it may send in a second, as `token-rate`"
+    )
+    new.add_argument(
+        "--connections", type=int, metavar="N", help="connections that it may open in a minute, as `token-connections`"
+    )
+    new.add_argument(
         "--scope",
         action="append",
         default=None,
@@ -57,6 +63,8 @@ def _row(grant: Grant) -> str:
     day = lambda t: time.strftime("%Y-%m-%d", time.gmtime(t))
     until = "until revoked" if grant.expires is None else f"until {day(grant.expires)}{' (expired)' * grant.expired}"
     limit = "" if grant.sessions is None else f", {grant.sessions} sessions"
+    limit += "" if grant.rate is None else f", {grant.rate} requests/s"
+    limit += "" if grant.connections is None else f", {grant.connections} connections/min"
     limit += f", nice {grant.nice}" * (grant.nice != 0)
     return f"{grant.id}  {day(grant.created)}  {until:<28}  {' '.join(grant.scopes)}{limit}  {grant.name}"
 
@@ -84,7 +92,8 @@ def main(arguments: list[str]) -> int:
             return 0
         if options.command == "new":
             scopes = tuple(options.scope or (SESSIONS, PROGRAMS))
-            text = file.add(options.name, scopes, options.days, options.sessions, options.nice)
+            quotas = options.sessions, options.nice, options.rate, options.connections
+            text = file.add(options.name, scopes, options.days, *quotas)
             print(text)
             grant = file.grants()[text.split("_")[1]]
         else:

@@ -16,3 +16,4 @@ class RequestError(WeftError):
     def __init__(self, status: int, message: str):
         super().__init__(message)
         self.status = status
+        self.retry_after: int | None = None  # seconds

@@ -118,6 +118,8 @@ class Inference:
                 response = await handle(request)
             except RequestError as e:
                 response = _failed(e.status, str(e))
+                if e.retry_after is not None:
+                    response.headers["Retry-After"] = str(e.retry_after)
             except BackendError as e:
                 log.error("%s: %s", request.path, e)
                 response = _failed(503, str(e))
@@ -155,6 +157,7 @@ class Inference:
         response.headers["Vary"] = "Origin"
         if origin is not None and self.allowed(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = "Retry-After"
 
     async def _admit(self, request: web.Request) -> None:
         if not self.allowed(request.headers.get("Origin")):
@@ -171,6 +174,11 @@ class Inference:
         ):
             what = "programs" if name is None else f"the program {name!r}"
             raise self._refused(request, "scope", 403, f"this token is not for {what}.")
+        if wait := self.gate.rates.request(grant):
+            message = f"this token has sent as many requests in a second as it may. Try again in {wait} s."
+            error = self._refused(request, "rate", 429, message, grant.whose)
+            error.retry_after = wait
+            raise error
 
     def _refused(self, request: web.Request, cause: str, status: int, message: str, reason: str = "") -> RequestError:
         error = RequestError(status, message)
