@@ -176,9 +176,9 @@ class Inference:
             raise self._refused(request, "scope", 403, f"this token is not for {what}.")
         if wait := self.gate.rates.request(grant):
             message = f"this token has sent as many requests in a second as it may. Try again in {wait} s."
-            error = self._refused(request, "rate", 429, message, grant.whose)
-            error.retry_after = wait
-            raise error
+            late = self._refused(request, "rate", 429, message, grant.whose)
+            late.retry_after = wait
+            raise late
 
     def _refused(self, request: web.Request, cause: str, status: int, message: str, reason: str = "") -> RequestError:
         error = RequestError(status, message)
