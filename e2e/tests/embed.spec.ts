@@ -38,7 +38,14 @@ test("a script runs in a frame; Python starts with Run, and nothing is kept", as
   // A page that is not isolated itself isolates no frame: Stop starts Python again.
   await frame.getByRole("button", { name: "Stop" }).click();
   await expect(frame.locator("#state")).toContainText("Stopped");
-  await run.isEnabled();
+  await page.waitForTimeout(1000); // Python starts again meanwhile, of which nothing is said
+  await expect(frame.locator("#state")).toContainText("Stopped");
+  await frame.locator(".cm-content").click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.insertText("print(6 * 8)");
+  await run.click();
+  await expect(frame.locator(".output")).toHaveText("48\n");
+  await expect(frame.locator("#state")).toHaveText("Done on Wasm");
   const databases = await page.evaluate(async () => (await indexedDB.databases()).map(({ name }) => name));
   expect(databases).not.toContain("weft-library");
 });

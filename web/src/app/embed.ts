@@ -59,7 +59,10 @@ function python(): Python {
       started?.dispose();
       started = null;
     },
-    progress: (what, loaded, total) => status.progress(what, loaded, total),
+    progress(what, loaded, total) {
+      // Python that starts again after a stop does so for nobody: "Stopped" stays.
+      if (started?.busy) status.progress(what, loaded, total);
+    },
     file: () => undefined,
     restarted(why) {
       if (view instanceof NotebookView) view.forget();
