@@ -2,6 +2,10 @@
 
 import hashlib
 import io
+import json
+import os
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -613,6 +617,25 @@ def test_arrays_without_elements_have_sizes_that_can_be_counted(shape):
     with pytest.raises(BackendError, match=r"XLA has no arrays of shape \(.*more than 2.63 bytes"):
         weft.jit(lambda: lax.full(shape, 0.0, "float32").T.reshape(-1))()
     assert s.deserialize(one_equation("neg", [shaped((0, 1 << 40), "float32")] * 1, [shaped((0, 1 << 40), "float32")]))
+
+
+def test_column_major_files_of_arrays_keep_all_bits():
+    """A signalling NaN of a file came back as a quiet one where NumPy did not read it."""
+    code = """
+import json, sys
+from weft.base import host
+from weft.numpy.files import _parse
+print(json.dumps(host.to_bytes(_parse(sys.stdin.buffer.read())).tolist()))
+"""
+    values = np.arange(24, dtype=np.uint32).reshape(2, 3, 4) + np.uint32(0x7FA00001)
+    for kind in ("<f4", "<u4", "<i2"):
+        array = np.asfortranarray(values.astype(kind) if kind == "<i2" else values.view(kind))
+        file = io.BytesIO()
+        np.save(file, array)
+        done = subprocess.run(
+            [sys.executable, "-c", code], input=file.getvalue(), env={**os.environ, "WEFT_NUMPY": "0"}, stdout=-1
+        )
+        assert bytes(json.loads(done.stdout)) == np.ascontiguousarray(array).tobytes(), kind
 
 
 def test_files_of_arrays_that_are_too_large_without_elements():

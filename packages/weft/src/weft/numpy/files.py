@@ -15,7 +15,7 @@ from ..base import dtypes
 from ..base.avals import countable
 from ..core.trace import Tracer
 from ..base.errors import TracerArrayConversionError
-from ..base.host import CODES, HostArray, foreign, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
+from ..base.host import CODES, HostArray, foreign, from_bytes, has_numpy, is_host_array, np, to_bytes
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
@@ -162,20 +162,27 @@ def _parse(data: bytes) -> HostArray:
         )
     if not countable(shape, dtypes.dtype(name)):
         _refuse(f"an array of shape {str(shape)[:80]} is too large, though it has no elements")
-    wrong = foreign(data[start : start + n * size], dtypes.dtype(name))
+    values = data[start : start + n * size]
+    wrong = foreign(values, dtypes.dtype(name))
     if wrong is not None:
         _refuse(f"an element of dtype {name} has the bits {wrong:#x}")
-    host = from_bytes(data[start : start + n * size], shape, dtypes.dtype(name))
-    if not fortran or len(shape) < 2:
-        return host
-    flat, rows = unpack(host.data, name), []
+    if fortran and len(shape) > 1:
+        values = _row_major(values, shape, size)
+    return from_bytes(values, shape, dtypes.dtype(name))
+
+
+def _row_major(values: bytes, shape: tuple[int, ...], size: int) -> bytes:
+    """The elements of a column-major array, in row-major order; as bytes, since a NaN that becomes a number of Python's
+    has other bits afterwards.
+    """
+    n, rows = math.prod(shape), bytearray()
     for k in range(n):  # the k-th element in row-major order lies at the place of its indices in reverse order
         at, stride, rest = 0, n, k
-        for size in reversed(shape):
-            stride //= size
-            at, rest = at + rest % size * stride, rest // size
-        rows.append(flat[at])
-    return from_flat(rows, shape, host.dtype)
+        for length in reversed(shape):
+            stride //= length
+            at, rest = at + rest % length * stride, rest // length
+        rows += values[at * size : (at + 1) * size]
+    return bytes(rows)
 
 
 def _host(name: str, x: Value) -> Any:
