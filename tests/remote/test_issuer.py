@@ -30,7 +30,10 @@ from weft_native.host.issuer import ALGORITHMS, LONGEST, MESSAGE, Issuer, Keys, 
 from weft_native.host.settings import Settings
 from weft_remote.errors import AuthenticationError, LimitError
 
-NOW = int(time.time())
+
+def now() -> int:
+    """Asked for in each test: a run of all of them takes longer than these tokens live."""
+    return int(time.time())
 
 
 def issuer(folder, *names, algorithms=ALGORITHMS, body=None, **options):
@@ -74,15 +77,15 @@ def hmac_with_the_public_key():
         .public_key()
         .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     )
-    claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "eve", "exp": NOW + 600}
+    claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "eve", "exp": now() + 600}
     unsigned = by_hand({"alg": "HS256", "kid": "rsa"}, claims).rpartition(".")[0]
     return by_hand({"alg": "HS256", "kid": "rsa"}, claims, hmac.digest(pem, unsigned.encode(), hashlib.sha256))
 
 
 REFUSED = {
-    "expired": ("jwt-expired", lambda: signed(exp=NOW - 40)),
-    "not valid yet": ("jwt-early", lambda: signed(nbf=NOW + 600)),
-    "issued in the future": ("jwt-early", lambda: signed(iat=NOW + 600)),
+    "expired": ("jwt-expired", lambda: signed(exp=now() - 40)),
+    "not valid yet": ("jwt-early", lambda: signed(nbf=now() + 600)),
+    "issued in the future": ("jwt-early", lambda: signed(iat=now() + 600)),
     "another issuer": ("jwt-issuer", lambda: signed(iss=ISSUER + "/")),
     "no text as issuer": ("jwt-issuer", lambda: signed_with({"iss": 3})),
     "another audience": ("jwt-audience", lambda: signed(aud="another")),
@@ -122,7 +125,7 @@ REFUSED = {
 def signed_with(claims):
     """Whatever the library thinks of the claims."""
     header = {"alg": "RS256", "kid": "rsa"}
-    usual = {"iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "exp": NOW + 600}
+    usual = {"iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "exp": now() + 600}
     unsigned = by_hand(header, usual | claims).rpartition(".")[0]
     algorithm = RSAAlgorithm(RSAAlgorithm.SHA256)
     return by_hand(header, usual | claims, algorithm.sign(unsigned.encode(), PRIVATE["rsa"]))
@@ -151,9 +154,10 @@ def test_damaged_tokens_are_refused_and_nothing_else(tmp_path):
 
 
 def test_clocks_may_differ_a_little(tmp_path):
-    grant = enter(issuer(tmp_path, "rsa"), signed(exp=NOW - 5, nbf=NOW + 20))
-    assert not grant.expired and grant.expires == NOW + 25
-    assert cause(issuer(tmp_path, "rsa", leeway=1.0), signed(exp=NOW - 5)) == "jwt-expired"
+    moment = now()
+    grant = enter(issuer(tmp_path, "rsa"), signed(exp=moment - 5, nbf=moment + 20))
+    assert not grant.expired and grant.expires == moment + 25
+    assert cause(issuer(tmp_path, "rsa", leeway=1.0), signed(exp=now() - 5)) == "jwt-expired"
 
 
 def test_claims_say_what_a_token_is_for(tmp_path):
@@ -175,10 +179,10 @@ def test_claims_say_what_a_token_is_for(tmp_path):
 
 def test_a_subject_is_one_whatever_token_it_comes_with(tmp_path):
     checked = issuer(tmp_path, "rsa", "p256")
-    first, second = enter(checked, signed()), enter(checked, signed("p256", exp=NOW + 900, aud=["x", AUDIENCE]))
+    first, second = enter(checked, signed()), enter(checked, signed("p256", exp=now() + 900, aud=["x", AUDIENCE]))
     assert first.id == second.id != enter(checked, signed(sub="bob")).id
     gate = Gate(None, issuer=checked)
-    assert gate.holds(first) and not gate.holds(first._replace(expires=NOW - 1.0))
+    assert gate.holds(first) and not gate.holds(first._replace(expires=now() - 1.0))
     assert not Gate(TOKEN).holds(first)
 
 
@@ -350,7 +354,7 @@ def test_a_session_and_its_quota(host):
     with weft.remote.connect(host.url, token=token, name="issued") as session:
         session.ping()
         with pytest.raises(LimitError, match="for 1 sessions at one time"):
-            weft.remote.connect(host.url, token=signed(sub="carol", exp=NOW + 900, weft={"sessions": 1}))
+            weft.remote.connect(host.url, token=signed(sub="carol", exp=now() + 900, weft={"sessions": 1}))
         weft.remote.connect(host.url, token=signed(sub="dave", weft={"sessions": 1})).close()
     (began,) = [e for e in entries(host.audit) if e["event"] == "session-begins" and e.get("client") == "issued"]
     assert began["token_name"] == "carol" and began["token"].startswith("jwt-")
