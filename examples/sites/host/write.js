@@ -5,7 +5,7 @@ const [start, heat, go, stop, text, speed] = ["start", "heat", "go", "stop", "te
   document.getElementById(id),
 );
 const AHEAD = 8; // letters under way: the host draws the next ones while the last travel
-const MOST = 400;
+const MOST = 5000;
 
 const { letters, units } = await (await fetch("program/letters.json")).json();
 let following = null;
