@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import importlib
 import sys
 import threading
 import types
@@ -117,7 +116,9 @@ def page(monkeypatch):
     }.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.delitem(sys.modules, "weft_remote.page", raising=False)
-    stand_in.module, stand_in.loop = importlib.import_module("weft_remote.page"), loop
+    import weft_remote.page as module  # over the stand-ins
+
+    stand_in.module, stand_in.loop = module, loop
     stand_in.sessions = []
 
     def carrier(session):

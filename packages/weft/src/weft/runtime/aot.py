@@ -1,4 +1,4 @@
-"""Ahead-of-time compilation: the stages between a jitted function and its results. trace → lower → compile → call."""
+"""Ahead-of-time compilation: the stages between a jitted function and its results: trace, lower, compile, call."""
 
 from __future__ import annotations
 
