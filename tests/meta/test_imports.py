@@ -67,7 +67,9 @@ ROOMS = {
         "",
     ],
     "weft_native": [
+        "run",
         "compat",
+        "watch",
         "cluster",
         "cache",
         "bootstrap",

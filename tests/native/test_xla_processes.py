@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 import weft
+from weft.base.errors import BackendError
 from weft_native import cluster
 
 PROGRAM = textwrap.dedent("""
@@ -71,14 +72,38 @@ def test_two_processes_see_each_other():
         (dict(coordinator_address="localhost:1"), "num_processes should be defined"),
         (dict(coordinator_address="localhost:1", num_processes=2, process_id=5), "process_id=5, num_processes=2"),
         (dict(coordinator_address="localhost", num_processes=2, process_id=0), "must be 'host:port'"),
-        (dict(cluster_detection_method="slurm"), "detects no 'slurm' cluster"),
+        (dict(cluster_detection_method="slurm"), "not started by srun of Slurm"),
+        (dict(cluster_detection_method="torque"), "'torque' is unknown; weft knows"),
         (dict(slice_index=0), "TPU slices"),
     ],
 )
 def test_wrong_arguments(arguments, match, monkeypatch):
-    monkeypatch.delenv("JAX_COORDINATOR_ADDRESS", raising=False)
+    for name in ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(ValueError, match=match):
         weft.distributed.initialize(**arguments)
+
+
+@pytest.mark.parametrize("wrong", (dict(num_processes="2"), dict(process_id=True), dict(process_id=0.0)))
+def test_arguments_that_are_no_numbers(wrong):
+    with pytest.raises(TypeError, match=f"{next(iter(wrong))} must be an int; got"):
+        weft.distributed.initialize(
+            **{"coordinator_address": "localhost:1", "num_processes": 2, "process_id": 0, **wrong}
+        )
+
+
+@pytest.mark.parametrize(
+    "chosen, match", (("mpi", "MPITRAMPOLINE_LIB names no library"), ("megascale", "'gloo' or 'mpi'"))
+)
+def test_collectives_that_are_not_there(monkeypatch, chosen, match):
+    monkeypatch.delenv("MPITRAMPOLINE_LIB", raising=False)
+    monkeypatch.setattr(cluster, "joined", cluster.Cluster(None, None, 1, 4, None))
+    with pytest.raises(BackendError, match=match):
+        weft.config.update("jax_cpu_collectives_implementation", chosen)
+        try:
+            cluster.cpu_options()
+        finally:
+            weft.config.update("jax_cpu_collectives_implementation", "gloo")
 
 
 def test_too_late():

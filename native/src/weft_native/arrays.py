@@ -7,13 +7,14 @@ from __future__ import annotations
 from operator import attrgetter
 
 import numpy as np
+import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft.base import dtypes, source_info
 from weft.base.avals import ShapedArray
 from weft.runtime.array import register_array_class
 from weft.runtime.guards import DELETED, deleted
 
-from . import compat
+from . import cluster, compat
 from . import sharding as placing
 
 ArrayImpl = xc.ArrayImpl
@@ -37,6 +38,7 @@ OWN = (
     "global_shards",
     "is_fully_addressable",
     "is_fully_replicated",
+    "_is_readable",
     "block_until_ready",
     "is_ready",
     "is_deleted",
@@ -55,12 +57,15 @@ def _host(self) -> np.ndarray:
     value = self._npy_value
     if value is None:
         single = type(self._sharding) is _SINGLE
-        if single:
-            try:
-                return np.asarray(memoryview(self))  # it refers to this array, which must not keep it
-            except BufferError:  # on another device than the CPU, or of a dtype that Python's buffers do not have
-                pass
-        value = compat.to_numpy(self) if single else placing.assemble(self)
+        try:
+            if single:
+                try:
+                    return np.asarray(memoryview(self))  # it refers to this array, which must not keep it
+                except BufferError:  # on another device than the CPU, or of a dtype that Python's buffers do not have
+                    pass
+            value = compat.to_numpy(self) if single else placing.assemble(self)
+        except _jax.JaxRuntimeError as e:
+            raise cluster.explained(e) from None
         value.flags.writeable = False
         self._npy_value = value
     return value
@@ -77,7 +82,10 @@ def _block_until_ready(self):
     """Waits until the array has been computed; the array."""
     if self.is_deleted():
         raise deleted(self)
-    return _wait(self)
+    try:
+        return _wait(self)
+    except _jax.JaxRuntimeError as e:
+        raise cluster.explained(e) from None
 
 
 def _array(self, dtype=None, copy=None):
@@ -142,8 +150,11 @@ def install() -> None:
     cls.sharding = property(lambda self: placing.from_xla(self._sharding))
     cls.committed = property(attrgetter("_committed"))
     cls.device, cls.devices = property(_device), _devices
-    cls.addressable_shards = cls.global_shards = property(placing.shards)
-    cls.is_fully_addressable = property(lambda self: True)
+    cls.addressable_shards, cls.global_shards = property(placing.shards), property(placing.global_shards)
+    cls.is_fully_addressable = property(
+        lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_addressable
+    )
+    cls._is_readable = property(lambda self: type(self._sharding) is _SINGLE or placing.readable(self))
     cls.is_fully_replicated = property(
         lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_replicated
     )

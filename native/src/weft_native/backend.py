@@ -117,9 +117,10 @@ class XlaBackend:
         raise BackendError("XLA has no device. " + " | ".join(reasons))
 
     def _devices(self, platform: str) -> list:
-        found = list(client_for(platform).devices())
-        if config.compilation_cache_dir and found:
-            cache.read_ahead_for_script(found[0], compile_options)
+        client = client_for(platform)
+        found = list(client.devices())
+        if config.compilation_cache_dir and client.local_devices():
+            cache.read_ahead_for_script(client.local_devices()[0], compile_options)
         return found
 
     def process_index(self, platform: str) -> int:
@@ -197,6 +198,8 @@ class XlaBackend:
         """
         if isinstance(device, Sharding):
             return self._spread(value, aval, device, committed)
+        if cluster.joined is not None:
+            cluster.check_mine(device)
         if type(value) is ArrayImpl:
             return self._move(value, device, committed)
         host = np.asarray(value.val if type(value) is TypedScalar else value, dtype=aval.dtype)

@@ -9,6 +9,7 @@ import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft.base.avals import array_type
 from weft.core.jaxpr import Jaxpr
+from weft.base.devices import addressable
 from weft.base.errors import BackendError, at_user_line, warn
 from weft.runtime.effects import started, wait_for_ordered
 from weft.runtime.partition import Partition
@@ -138,8 +139,8 @@ def _bound(callbacks: Sequence, device) -> list:
     """Host functions in the form that XLA calls; the arrays that they pass to users are on the CPU."""
     if not callbacks:
         return []
-    device = device.devices[0] if type(device) is Partition else device
-    cpu = device if device.platform == "cpu" else client_for("cpu").devices()[0]
+    device = addressable(device.devices)[0] if type(device) is Partition else device
+    cpu = device if device.platform == "cpu" else client_for("cpu").local_devices()[0]
     return [functools.partial(function, cpu) for function in callbacks]
 
 

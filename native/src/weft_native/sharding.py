@@ -8,11 +8,12 @@ import numpy as np
 from jaxlib import xla_client as xc
 from weft.base.annotations import override
 from weft.core.trace import is_array
-from weft.base.errors import BackendError
+from weft.base.devices import addressable
+from weft.base.errors import BackendError, at_user_line
 from weft.primitives.shape import slice_p
 from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
 
-from . import compat
+from . import cluster, compat
 
 ArrayImpl = xc.ArrayImpl
 _REPLICATED = xc.HloSharding.replicate()
@@ -127,16 +128,25 @@ def _trimmed(spec: list) -> list:
 
 
 def put(value: Any, aval, sharding: Sharding, committed: bool = True):
-    """A host array, or an array on one device or several, as an array on the devices of a sharding."""
-    made, devices = to_xla(sharding), sharding._devices()
-    indices = list(sharding.devices_indices_map(aval.shape).values())
+    """A host array, or an array on one device or several, as an array on the devices of a sharding. Of devices in other
+    processes, those processes fill theirs.
+    """
+    made, places = to_xla(sharding), sharding.addressable_devices_indices_map(aval.shape)
+    devices, indices = list(places), list(places.values())
+    if not devices:
+        raise BackendError(
+            at_user_line(
+                f"no device of {sharding} belongs to this process ({cluster.me()}), so it can't put a value there."
+                " Let the processes do it that have the devices."
+            )
+        )
     if (
         type(value) is ArrayImpl
         and type(value._sharding) is xc.SingleDeviceSharding
         and value._sharding._device.client is devices[0].client
     ):
         shards = [_part(value, index) for index in indices]
-        return xc.batched_device_put(aval, made, shards, list(devices), committed, enable_x64=True)
+        return xc.batched_device_put(aval, made, shards, devices, committed, enable_x64=True)
     host = value._host() if is_array(value) else np.asarray(value, dtype=aval.dtype)
     copies: dict = {}  # private copies: devices may use the memory itself from now on
     for index in indices:
@@ -144,7 +154,7 @@ def put(value: Any, aval, sharding: Sharding, committed: bool = True):
         if key not in copies:
             copies[key] = np.array(host[index], order="C")
     parts = [copies[tuple((s.start, s.stop) for s in index)] for index in indices]
-    return xc.batched_device_put(aval, made, parts, list(devices), committed, enable_x64=True)
+    return xc.batched_device_put(aval, made, parts, devices, committed, enable_x64=True)
 
 
 def _part(array, index: tuple):
@@ -159,11 +169,20 @@ def _part(array, index: tuple):
 def assemble(array) -> np.ndarray:
     """The whole value of an array over several devices, on the host."""
     sharding = from_xla(array._sharding)
+    if not readable(array):
+        raise RuntimeError(
+            at_user_line(
+                f"an array of type {array.aval.str_short(short_dtypes=False)} can't be read here: parts of it are on"
+                f" devices of other processes than this one ({cluster.me()}). Gather it first, in all processes:"
+                " weft.experimental.multihost_utils.process_allgather(x, tiled=True); or read the parts that are here:"
+                " x.addressable_shards."
+            )
+        )
     if sharding.is_fully_replicated:
         return compat.to_numpy(array._fully_replicated_shard())
     out = np.empty(array.aval.shape, array.aval.dtype)
     done = set()
-    for part, index in zip(array._arrays, sharding.devices_indices_map(array.aval.shape).values()):
+    for part, index in zip(array._arrays, sharding.addressable_devices_indices_map(array.aval.shape).values()):
         key = tuple((s.start, s.stop) for s in index)
         if key not in done:  # copies are read once
             done.add(key)
@@ -171,12 +190,38 @@ def assemble(array) -> np.ndarray:
     return out
 
 
+def readable(array) -> bool:
+    """Whether this process has all parts of an array, or a copy of each."""
+    sharding = from_xla(array._sharding)
+    if sharding.is_fully_addressable:
+        return True
+    everywhere, here = (
+        {tuple((s.start, s.stop) for s in index) for index in places.values()}
+        for places in (
+            sharding.devices_indices_map(array.aval.shape),
+            sharding.addressable_devices_indices_map(array.aval.shape),
+        )
+    )
+    return everywhere == here
+
+
 def shards(array) -> list:
-    """The parts of an array, in the order of its devices."""
+    """The parts of an array that this process has, in the order of its devices."""
     sharding = from_xla(array._sharding)
     if isinstance(sharding, SingleDeviceSharding):
         return [Shard(sharding._device, sharding, array.aval.shape, array)]
-    return [Shard(d, sharding, array.aval.shape, part) for d, part in zip(sharding._devices(), array._arrays)]
+    devices = addressable(sharding._devices())
+    return [Shard(d, sharding, array.aval.shape, part) for d, part in zip(devices, array._arrays)]
+
+
+def global_shards(array) -> list:
+    """All parts of an array; those of other processes have no data."""
+    mine = shards(array)
+    if len(mine) == array.sharding.num_devices:
+        return mine
+    here = {shard.device: shard for shard in mine}
+    sharding = from_xla(array._sharding)
+    return [here[d] if d in here else Shard(d, sharding, array.aval.shape) for d in sharding._devices()]
 
 
 def join(aval, sharding: Sharding, parts: Sequence):

@@ -145,14 +145,16 @@ if TYPE_CHECKING:  # loaded on first use
     from .api.parallel import (
         device_put_replicated as device_put_replicated,
         device_put_sharded as device_put_sharded,
-        make_array_from_callback as make_array_from_callback,
-        make_array_from_process_local_data as make_array_from_process_local_data,
-        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
         make_mesh as make_mesh,
         pmap as pmap,
         reshard as reshard,
         shard_map as shard_map,
         smap as smap,
+    )
+    from .api.parts import (
+        make_array_from_callback as make_array_from_callback,
+        make_array_from_process_local_data as make_array_from_process_local_data,
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
     from .api.refs import (
         Ref as Ref,
@@ -175,9 +177,9 @@ _lazy = _LazyNames(
     globals(),
     {
         "api.refs": "Ref new_ref empty_ref free_ref freeze ds",
-        "api.parallel": (
-            "pmap shard_map smap make_mesh reshard device_put_sharded device_put_replicated make_array_from_callback"
-            " make_array_from_single_device_arrays make_array_from_process_local_data"
+        "api.parallel": ("pmap shard_map smap make_mesh reshard device_put_sharded device_put_replicated"),
+        "api.parts": (
+            "make_array_from_callback make_array_from_single_device_arrays make_array_from_process_local_data"
         ),
         "base.mesh": "P NamedSharding Shard set_mesh",
         "api.computation": "xla_computation",

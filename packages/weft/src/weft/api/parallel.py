@@ -9,23 +9,19 @@ from functools import wraps
 from typing import Any, Callable, Hashable, Iterable, Sequence, overload
 
 from ..runtime.backend import Device
-from ..typing import Array, ArrayLike, AxisName, DTypeLike, Shape, Tree
+from ..typing import AxisName, Tree
 from ..base.annotations import Args, Decorator, Function, PyTree, Result, override
-from ..base import dtypes
-from ..base.avals import physical, shaped
 from ..base.config import config
 from ..higher_order.shard_map import bind_shard_map, global_aval, inside, local_aval, manual_axes, nested_sizes
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import get_aval, is_array, is_array_like, mapped_axes
-from ..base.errors import at_user_line
-from ..lax.common import canonical_shape
 from ..lax.placement import with_sharding_constraint
 from ..primitives.linear import expand_dims, squeeze
-from ..runtime.array import KeyArray
 from ..runtime.device import devices as all_devices
 from ..runtime.dispatch import host_array, move, put
 from ..runtime.jit import JitFunction, abstractify
-from ..runtime.partition import own_place, spread_of
+from .parts import make_array_from_single_device_arrays
+from ..runtime.partition import spread_of
 from ..runtime.processes import local_devices
 from ..base.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
 from ..base.source_info import api_boundary
@@ -648,153 +644,3 @@ def _stacked_over(parts: Sequence, aval, devices: Sequence):
     sharding = NamedSharding(Mesh(list(devices), (_PMAP_AXIS,)), P(_PMAP_AXIS))
     rows = [move(expand_dims(x, (0,)), d) for x, d in zip(parts, devices)]
     return make_array_from_single_device_arrays((len(devices), *aval.shape), sharding, rows)
-
-
-def make_array_from_single_device_arrays(
-    shape: Shape, sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
-) -> Array:
-    """An array from parts that are on the devices of a sharding already, one on each.
-
-    Args:
-        shape: int or sequence of ints, the shape of the whole.
-        sharding: `weft.sharding.Sharding`: how the whole lies over devices.
-        arrays: sequence of arrays of one dtype, one on each device.
-        dtype: dtype of the whole; None for that of the parts.
-
-    Returns:
-        array of that dtype and shape.
-
-    Raises:
-        ValueError: if there is not one array of the right shape on each device.
-        TypeError: for a value that is not an array on a device.
-        BackendError: for a sharding over several devices of a backend whose arrays lie on one device (Wasm, WebGPU).
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> where = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
-        >>> weft.make_array_from_single_device_arrays((2,), where, [weft.device_put(jnp.ones(2), weft.devices()[0])])
-        Array([1., 1.], dtype=float32)
-    """
-    shape, devices = canonical_shape(shape), sharding._devices()
-    if len(arrays) != len(devices):
-        raise ValueError(
-            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), but"
-            f" got {len(arrays)}."
-        )
-    for x in arrays:
-        if not is_array(x):
-            raise TypeError(
-                at_user_line(
-                    "make_array_from_single_device_arrays takes arrays that lie on devices; one is a"
-                    f" {type(x).__module__}.{type(x).__qualname__}. Put it on its device first: weft.device_put(x,"
-                    " device)."
-                )
-            )
-    part, dt = sharding.shard_shape(shape), arrays[0].dtype if dtype is None else dtypes.canonicalize(dtype)
-    by_device = {where: x for x in arrays for where in x.devices()}
-    if set(by_device) != set(devices):
-        raise ValueError(
-            "the arrays must lie on the devices of the sharding, one on each: they lie on"
-            f" {sorted(map(str, by_device))}, the sharding is {sharding}."
-        )
-    for x in arrays:
-        if x.shape != part or x.dtype != dt:
-            raise ValueError(
-                f"Expected shard shape {part} and dtype {dtypes.name(dt)}, got a single-device array"
-                f" {get_aval(x).str_short()}: the array is to have shape {shape} with {sharding}."
-            )
-    return _spread(shaped(shape, dt), sharding, [by_device[d] for d in devices])
-
-
-def _spread(aval, sharding: Sharding, parts: Sequence):
-    if isinstance(parts[0], KeyArray):
-        return KeyArray(aval, _spread(physical(aval), sharding, [x.raw for x in parts]))
-    where = own_place(sharding)
-    return (
-        sharding.backend.capabilities.spread(aval, sharding, parts)
-        if isinstance(where, Sharding)
-        else move(parts[0], where)
-    )
-
-
-def make_array_from_callback(
-    shape: Shape,
-    sharding: Sharding,
-    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
-    dtype: DTypeLike | None = None,
-) -> Array:
-    """Makes an array from its parts. `data_callback(index)` returns the part at an index, a tuple of slices.
-
-    Args:
-        shape: int or sequence of ints, the shape of the whole.
-        sharding: `weft.sharding.Sharding`: how the whole lies over devices.
-        data_callback: function of a tuple of slices that returns an array.
-        dtype: dtype of the whole; None for that of the parts.
-
-    Returns:
-        array of that dtype and shape.
-
-    Raises:
-        ValueError: if a part has another shape than its index.
-
-    Example:
-        >>> import weft, numpy as np
-        >>> where = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
-        >>> weft.make_array_from_callback((2,), where, lambda index: np.arange(2.)[index])
-        Array([0., 1.], dtype=float32)
-    """
-    own_place(sharding)  # fails here if its backend does not support it
-    shape = canonical_shape(shape)
-    part, known, parts = sharding.shard_shape(shape), {}, []
-    for device, index in sharding.devices_indices_map(shape).items():
-        key = tuple((s.start, s.stop) for s in index)
-        if key not in known:
-            known[key] = data_callback(index)
-        value = known[key]
-        aval = get_aval(value)
-        if dtype is not None and aval.dtype != dtypes.canonicalize(dtype):
-            value = put(value)
-            value = value.astype(dtype)
-            aval = get_aval(value)
-        if aval.shape != part:
-            raise ValueError(
-                f"make_array_from_callback: data_callback gave shape {aval.shape} for the index {index}, where the part"
-                f" has shape {part}."
-            )
-        parts.append(move(value, device))
-    return make_array_from_single_device_arrays(shape, sharding, parts)
-
-
-def make_array_from_process_local_data(
-    sharding: Sharding, local_data: PyTree, global_shape: Shape | None = None
-) -> Any:
-    """Makes an array from the data of this process, which must have all devices.
-
-    Args:
-        sharding: `weft.sharding.Sharding`: how the whole lies over devices.
-        local_data: pytree of host arrays, of any dtype.
-        global_shape: shape of the whole; None for that of the data.
-
-    Returns:
-        pytree of arrays of the same dtypes, laid out over devices.
-
-    Raises:
-        ValueError: if the data do not have the shape `global_shape`.
-
-    Example:
-        >>> import weft, numpy as np
-        >>> where = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
-        >>> weft.make_array_from_process_local_data(where, np.arange(2.))
-        Array([0., 1.], dtype=float32)
-    """
-
-    def one(x):
-        shape = tuple(x.shape)
-        if global_shape is not None and tuple(n if m is None else m for n, m in zip(shape, global_shape)) != shape:
-            raise ValueError(
-                "make_array_from_process_local_data: this process has all devices, so its data must have the global"
-                f" shape {tuple(global_shape)}; got {shape}."
-            )
-        return move(x, sharding)
-
-    return tree_map(one, local_data)

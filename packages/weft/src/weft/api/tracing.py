@@ -30,6 +30,7 @@ from .functions import check_callable, name_of
 from ..primitives.placement import constrain, transfer_p
 from ..runtime.device import backend_of
 from ..runtime.dispatch import move
+from ..runtime.gather import check_same, spans_processes
 from ..runtime.jit import abstractify, check_result
 from ..base.mesh import P, PartitionSpec, canonical_sharding, has_several_devices
 from ..runtime.guards import explicit
@@ -210,7 +211,8 @@ def device_put(
         pytree like x, its arrays of the same dtypes and shapes on `device`.
 
     Raises:
-        ValueError: if an axis can't be cut evenly, or if both `donate` and `may_alias` are True.
+        ValueError: if an axis can't be cut evenly, if both `donate` and `may_alias` are True, or if processes pass
+            different values for devices of all of them.
 
     Example:
         >>> import weft
@@ -250,6 +252,8 @@ def _put(v, where, src, donate, may_alias):
         if has_several_devices(where):
             return constrain(v, where)
         return v if where is None else transfer_p.bind(v, devices=(where,), srcs=(src,))[0]
+    if spans_processes(where):
+        check_same(v, where)
     return move(v, where, may_alias is False, bool(donate))
 
 

@@ -313,7 +313,7 @@ class Config:
 
 # Options about machinery that weft does not have: default, choices, and why nothing follows from them.
 _PALLAS, _PGLE = "weft has no Pallas", "profile-guided latency estimation is not used"
-_CLUSTER, _PART = "one process has all devices", "weft's traces have one form of this"
+_CLUSTER, _PART = "jaxlib's own default holds between processes", "weft's traces have one form of this"
 _ALWAYS = "weft always does it"
 NO_EFFECT: dict[str, tuple] = {
     "check_vma": (False, None, _PART),
@@ -328,9 +328,6 @@ NO_EFFECT: dict[str, tuple] = {
     "compilation_cache_expect_pgle": (False, None, _PGLE),
     "compiler_enable_remat_pass": (True, None, "set XLA_FLAGS for XLA's passes"),
     "compiler_detailed_logging_min_ops": (10, None, "XLA's own logging is set by TF_CPP_VMODULE"),
-    "cpu_collectives_implementation": ("gloo", ("gloo", "mpi", "megascale"), _CLUSTER),
-    "cpu_get_global_topology_timeout_minutes": (5, None, _CLUSTER),
-    "cpu_get_local_topology_timeout_minutes": (2, None, _CLUSTER),
     "cross_host_transfer_socket_address": ("", None, _CLUSTER),
     "cross_host_transfer_timeout_seconds": (None, None, _CLUSTER),
     "cross_host_transfer_transfer_size": (None, None, _CLUSTER),
@@ -345,8 +342,7 @@ NO_EFFECT: dict[str, tuple] = {
     "distributed_debug": (False, None, _CLUSTER),
     "embedded_constants_max_bytes": (32, None, "captured arrays are arguments of the compiled program"),
     "enable_pgle": (False, None, _PGLE),
-    "enable_preemption_service": (True, None, _CLUSTER),
-    "enable_recoverability": (False, None, _CLUSTER),
+    "enable_preemption_service": (True, None, "it starts when reached_preemption_sync_point is first called"),
     "error_checking_behavior_divide": ("ignore", ("ignore", "raise"), "checkify finds such errors"),
     "error_checking_behavior_nan": ("ignore", ("ignore", "raise"), "checkify and jax_debug_nans find such errors"),
     "error_checking_behavior_oob": ("ignore", ("ignore", "raise"), "checkify finds such errors"),
@@ -476,6 +472,22 @@ num_cpu_devices = _define(
     "num_cpu_devices", -1, doc="How many virtual CPU devices XLA offers; -1: one, or what XLA_FLAGS asks."
 )
 cpu_enable_async_dispatch = _define("cpu_enable_async_dispatch", True, doc="XLA's CPU runs ahead of Python.")
+# several processes
+cpu_collectives_implementation = _define(
+    "cpu_collectives_implementation",
+    "gloo",
+    ("gloo", "mpi", "megascale"),
+    doc="How the CPUs of several processes exchange data: over TCP (gloo), or by MPI.",
+)
+cpu_get_local_topology_timeout_minutes = _define(
+    "cpu_get_local_topology_timeout_minutes", 2, doc="How long a process waits for its own CPU devices."
+)
+cpu_get_global_topology_timeout_minutes = _define(
+    "cpu_get_global_topology_timeout_minutes", 5, doc="How long a process waits for the CPU devices of the others."
+)
+enable_recoverability = _define(
+    "enable_recoverability", False, doc="A process does not end where another one has ended."
+)
 # finding mistakes
 check_tracer_leaks = _define("check_tracer_leaks", False, traced=True, doc="Leaked tracers raise at once.")
 debug_nans = _define("debug_nans", False, doc="A result with a NaN raises, naming the operation.")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Hashable, Iterable, NoReturn, Sequence
 
 from .annotations import override
 from .config import config
+from .devices import addressable, flatten_devices, local_grid
 from .host import np, require_numpy
 
 if TYPE_CHECKING:
@@ -267,22 +268,6 @@ class AbstractMesh(_MeshAxes):
     __repr__ = _MeshAxes.__str__
 
 
-def _flatten_devices(devices) -> tuple[list, tuple]:
-    """(devices in row-major order, shape) of an array or nested sequence of devices."""
-    if hasattr(devices, "shape") and hasattr(devices, "flat"):
-        return list(devices.flat), tuple(devices.shape)
-    if isinstance(devices, (list, tuple)):
-        if devices and isinstance(devices[0], (list, tuple)):
-            parts = [_flatten_devices(d) for d in devices]
-            if len({shape for _, shape in parts}) != 1:
-                raise ValueError(
-                    "the devices of a mesh must make a full grid; the nested sequences have different lengths."
-                )
-            return [d for flat, _ in parts for d in flat], (len(parts), *parts[0][1])
-        return list(devices), (len(devices),)
-    return [devices], ()
-
-
 class Mesh(_MeshAxes):
     """A grid of devices whose axes have names.
 
@@ -304,7 +289,7 @@ class Mesh(_MeshAxes):
     """
 
     def __init__(self, devices, axis_names: Any, axis_types=None):
-        flat, shape = _flatten_devices(devices)
+        flat, shape = flatten_devices(devices)
         self._init_axes(shape, axis_names, axis_types)
         if len(set(map(id, flat))) != len(flat):
             raise ValueError("a device may stand in a mesh only once.")
@@ -328,9 +313,9 @@ class Mesh(_MeshAxes):
         return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
 
     abstract_mesh = property(lambda self: AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types))
-    local_mesh = property(lambda self: self)
-    local_devices = property(lambda self: list(self.flat_devices))
-    is_multi_process = property(lambda self: False)
+    local_mesh = property(lambda self: self.update(local_grid(self.flat_devices, self.axis_sizes)))
+    local_devices = property(lambda self: list(addressable(self.flat_devices)))
+    is_multi_process = property(lambda self: len({d.process_index for d in self.flat_devices}) > 1)
     is_scalar = property(lambda self: self.axis_sizes == () and len(self.flat_devices) == 1)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
@@ -466,6 +451,7 @@ class _EmptyMesh(Mesh):
         self._hash = hash(self._key)
 
     size = property(lambda self: 0)
+    local_mesh = property(lambda self: self)
 
 
 _EMPTY, _EMPTY_AXES = _EmptyMesh(), AbstractMesh((), ())
@@ -498,8 +484,9 @@ class Sharding:
     device_set = property(lambda self: set(self._devices()))
     num_devices = property(lambda self: len(self._devices()))
     memory_kind = property(lambda self: self._memory_kind or "device")
-    is_fully_addressable = has_addressable_devices = property(lambda self: True)
-    addressable_devices = property(lambda self: set(self._devices()))
+    is_fully_addressable = property(lambda self: len(addressable(self._devices())) == self.num_devices)
+    has_addressable_devices = property(lambda self: bool(addressable(self._devices())))
+    addressable_devices = property(lambda self: set(addressable(self._devices())))
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -532,7 +519,10 @@ class Sharding:
             for d, place in zip(self._devices(), places)
         }
 
-    addressable_devices_indices_map = devices_indices_map
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict:
+        """The same for the devices of this process."""
+        parts = self.devices_indices_map(global_shape)
+        return {d: parts[d] for d in addressable(self._devices())}
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
         """Whether both put the same parts of an array of `ndim` axes on the same devices."""

@@ -255,11 +255,17 @@ def __repr__(self: Value) -> str:
         return f"Tracer({self.aval.str_short(short_dtypes=False)})"
     if self.is_deleted():
         return f"Array(<deleted>, shape={self.shape}, dtype={dtypes.name(self.dtype)})"
+    if not self._is_readable:
+        return f"Array(shape={self.shape}, dtype={dtypes.name(self.dtype)})"
     return repr_text(self._host().tolist(), self.shape, self.dtype, self.weak_type)
 
 
 def __str__(self: Value) -> str:
-    return repr(self) if isinstance(self, Tracer) else str_text(self._host().tolist(), self.shape, self.dtype)
+    return (
+        repr(self)
+        if isinstance(self, Tracer) or not self._is_readable
+        else str_text(self._host().tolist(), self.shape, self.dtype)
+    )
 
 
 def __format__(self: Value, spec: str) -> str:

@@ -89,7 +89,7 @@ class BufferArray:
     addressable_shards = global_shards = property(
         lambda self: [Shard(self.device_, self.sharding, self.aval.shape, self)]
     )
-    is_fully_replicated = is_fully_addressable = property(lambda self: True)
+    is_fully_replicated = is_fully_addressable = _is_readable = property(lambda self: True)
 
     def devices(self) -> set[Any]:
         return {self.device_}
@@ -174,7 +174,7 @@ class KeyArray:
     device = property(lambda self: self.raw.device)
     is_fully_replicated = property(lambda self: self.raw.is_fully_replicated)
     is_fully_addressable = property(lambda self: self.raw.is_fully_addressable)
-    global_shards = property(lambda self: self.addressable_shards)
+    _is_readable = property(lambda self: self.raw._is_readable)
 
     @property
     def sharding(self) -> Any:
@@ -182,14 +182,13 @@ class KeyArray:
         found = self.raw.sharding
         return found.update(spec=P(*found.spec.partitions[: self.ndim])) if isinstance(found, NamedSharding) else found
 
-    @property
-    def addressable_shards(self) -> list[Any]:
-        words = self.raw.ndim - self.ndim
-        parts = [
-            (s.device, KeyArray(self.aval.update(shape=s.data.shape[:-words]), s.data))
-            for s in self.raw.addressable_shards
-        ]
-        return [Shard(device, self.sharding, self.shape, part) for device, part in parts]
+    addressable_shards = property(lambda self: self._shards(self.raw.addressable_shards))
+    global_shards = property(lambda self: self._shards(self.raw.global_shards))
+
+    def _shards(self, raw: list[Any]) -> list[Any]:
+        words, sharding = self.raw.ndim - self.ndim, self.sharding
+        keys = lambda x: None if x is None else KeyArray(self.aval.update(shape=x.shape[:-words]), x)
+        return [Shard(s.device, sharding, self.shape, keys(s.data)) for s in raw]
 
     committed = property(lambda self: self.raw.committed)
 

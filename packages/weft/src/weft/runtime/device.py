@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..base.config import config
+from ..base.devices import addressable
 from ..base.errors import BackendError, at_user_line, load_runtime_with
 from ..base.source_info import register_exclusion
 from .backend import Device, MEMBERS
@@ -239,7 +240,7 @@ def default_device() -> Device:
     chosen = config.default_device
     if chosen is None:
         return first_device()
-    return devices(chosen)[0] if isinstance(chosen, str) else chosen
+    return addressable(devices(chosen))[0] if isinstance(chosen, str) else chosen
 
 
 def backend_of(device: Where) -> Backend:

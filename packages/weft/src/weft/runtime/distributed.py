@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Sequence
 
+from .clusters import Found, detected
 from .device import backend_for
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -25,18 +26,24 @@ def initialize(
 ) -> None:
     """Joins this process with others. Each process calls it once, before anything that uses a device.
 
+    Under weft-run, Slurm (srun), Open MPI (mpirun), in an indexed Job of Kubernetes and in TPU slices of Kubernetes
+    Engine, no argument is necessary: the environment has what they say.
+
     Args:
         coordinator_address: str: "host:port" of process 0, the same in all processes; None for the environment variable
-            JAX_COORDINATOR_ADDRESS.
-        num_processes: int: how many processes there are.
-        process_id: int: the number of this process, from 0.
-        local_device_ids: int or sequence of ints: which of its host's GPUs this process uses; None for all.
-        cluster_detection_method: None or "deactivate". Clusters are not detected, so the first three arguments are
-            necessary.
+            JAX_COORDINATOR_ADDRESS, or for what the cluster says.
+        num_processes: int: how many processes there are; None for JAX_NUM_PROCESSES, or for what the cluster says.
+        process_id: int: the number of this process, from 0; None for JAX_PROCESS_ID, or for what the cluster says.
+        local_device_ids: int or sequence of ints: which of its host's GPUs this process uses; None for
+            JAX_LOCAL_DEVICE_IDS, or for all. Under Slurm and Open MPI it is one for each process.
+        cluster_detection_method: the cluster to ask: "variables" (the three above), "ompi", "slurm", "gketpu", "k8s" or
+            "mpi4py"; None for the first of those that is there, without "mpi4py"; "deactivate" for none.
         initialization_timeout: int: how long to wait for the other processes to join, in seconds.
-        heartbeat_timeout_seconds: int: after how many seconds a silent process is taken for dead.
+        heartbeat_timeout_seconds: int: after how many seconds a silent process is taken for dead. A process that ends
+            is noticed at once.
         shutdown_timeout_seconds: int: how long to wait for the other processes to leave, in seconds.
-        coordinator_bind_address: str: where process 0 listens; None for the coordinator's port on all interfaces.
+        coordinator_bind_address: str: where process 0 listens; None for JAX_COORDINATOR_BIND_ADDRESS, or for the
+            coordinator's port on all interfaces.
         slice_index: None, the only value that is taken: weft does not join slices of TPUs.
         partition_index: None, the only value that is taken.
 
@@ -45,22 +52,28 @@ def initialize(
 
     Raises:
         ValueError: for arguments that are missing or don't fit.
-        RuntimeError: if a device was used before, or this function was called before.
+        RuntimeError: if a device was used before, this function was called before, or the others don't come in time.
 
     Example:
         >>> import weft
         >>> weft.distributed.initialize("localhost:1234", num_processes=2, process_id=0)    # doctest: +SKIP
     """
-    coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS")
-    if cluster_detection_method not in (None, "deactivate"):
-        raise ValueError(
-            f"weft detects no {cluster_detection_method!r} cluster. Pass coordinator_address, num_processes and"
-            " process_id."
-        )
     if slice_index is not None or partition_index is not None:
         raise ValueError(
             "slice_index and partition_index are for TPU slices, which weft does not join yet; leave them out."
         )
+    found = Found()
+    if cluster_detection_method is not None or None in (coordinator_address, num_processes, process_id):
+        given = {
+            "JAX_COORDINATOR_ADDRESS": coordinator_address,
+            "JAX_NUM_PROCESSES": num_processes,
+            "JAX_PROCESS_ID": process_id,
+        }
+        said = {name: str(value) for name, value in given.items() if value is not None}
+        found = detected(cluster_detection_method, {**os.environ, **said})
+    coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS") or found.address
+    num_processes = found.processes if num_processes is None else num_processes
+    process_id = found.process if process_id is None else process_id
     if coordinator_address is None or num_processes is None or process_id is None:
         name = (
             "coordinator_address"
@@ -70,8 +83,12 @@ def initialize(
             else "process_id"
         )
         raise ValueError(
-            f"{name} should be defined: weft.distributed.initialize('host:port', num_processes=2, process_id=0)."
+            f"{name} should be defined: weft.distributed.initialize('host:port', num_processes=2, process_id=0). Or"
+            " start the processes with weft-run, srun or mpirun, which define it."
         )
+    for name, number in (("num_processes", num_processes), ("process_id", process_id)):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"{name} must be an int; got {number!r}.")
     if not 0 <= process_id < num_processes:
         raise ValueError(
             f"process_id must be in 0..num_processes-1. Got process_id={process_id}, num_processes={num_processes}."
@@ -79,23 +96,23 @@ def initialize(
     host, colon, port = coordinator_address.rpartition(":")
     if not colon or not host or not port.isdigit():
         raise ValueError(f"coordinator_address must be 'host:port'; got {coordinator_address!r}.")
-    ids = (
-        None
-        if local_device_ids is None
-        else [local_device_ids]
-        if isinstance(local_device_ids, int)
-        else list(local_device_ids)
-    )
     backend_for("cpu").capabilities.xla.cluster.join(
         coordinator_address,
         num_processes,
         process_id,
-        coordinator_bind_address or f"[::]:{port}",
-        ids,
+        coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or f"[::]:{port}",
+        _gpus(local_device_ids, found),
         initialization_timeout,
         heartbeat_timeout_seconds,
         shutdown_timeout_seconds,
     )
+
+
+def _gpus(given: int | Sequence[int] | None, found: Found) -> list[int] | None:
+    if given is not None:
+        return [given] if isinstance(given, int) else list(given)
+    named = os.environ.get("JAX_LOCAL_DEVICE_IDS")
+    return [int(i) for i in named.split(",")] if named else found.gpus
 
 
 def is_initialized() -> bool:

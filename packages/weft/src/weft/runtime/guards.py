@@ -28,6 +28,7 @@ _each = {
 _no_execution, _no_tracing = options.no_execution.option.get, options.no_tracing.option.get
 _explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
 _watchers: list[Callable[..., Any]] = []
+_explainers: list[Callable[[Exception], Exception]] = []
 _NOTHING = nullcontext()
 _OBJECTS = r", (?:dst_)?sharding=<[^>]*>"  # in the runtime's messages; of no use to a reader
 _HINT = (
@@ -98,10 +99,19 @@ def deleted(x: Value, name: str = "an array") -> RuntimeError:
     )
 
 
+def explain_with(explainer: Callable[[Exception], Exception]) -> None:
+    """Has a function look at errors of a runtime first; it returns the error, or one that says more."""
+    _explainers.append(explainer)
+
+
 def explained(error: Exception, arguments: Callable[..., Any] = tuple) -> Exception:
     """An error of a runtime. If a user can do something about it, the line and the remedy are added. `arguments`
     returns (name, array) pairs.
     """
+    for explainer in _explainers:
+        told = explainer(error)
+        if told is not error:
+            return told
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:
         return type(error)(at_user_line(f"{re.sub(_OBJECTS, '', text)}\n{_HINT}"))

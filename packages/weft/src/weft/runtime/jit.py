@@ -23,6 +23,7 @@ from ..base.annotations import Args, PyTree, Result, override
 from ..base import dtypes
 from ..base.avals import AbstractValue, check_range, shaped
 from ..base.config import config
+from ..base.devices import addressable
 from ..higher_order.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
@@ -310,7 +311,7 @@ class JitFunction(Generic[Args, Result]):
         if self.device is not None:
             return self.device
         if self.backend is not None:
-            return devices(self.backend)[0]
+            return addressable(devices(self.backend))[0]
         return device_of(leaves)
 
     def split(
