@@ -24,6 +24,7 @@ import numpy as np
 import weft
 import weft.numpy as jnp
 from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
 from weft.base.avals import shaped
 from weft.serialization.programs import content_hash, serialize
 from weft.transforms.portable import portable
@@ -69,7 +70,7 @@ class Client:
         while True:
             for message in p.decode(await self.socket.recv()):
                 if isinstance(message, (p.End, p.Error)):
-                    raise SystemExit(f"the host says: {message}")
+                    raise ConnectionError(f"the host says: {message}")
                 if getattr(message, "op", None) == op and isinstance(message, (p.Data, p.Ready)):
                     await self.socket.send(p.encode(p.Settled((op,))))
                     return
@@ -110,8 +111,8 @@ async def hostile(url: str) -> None:
     """A session that computes without end in many calls, and compiles large programs."""
     endless = program(lambda x: weft.lax.while_loop(lambda v: v[0] > -1, lambda v: jnp.sin(v) ** 2 + 1, x))
     while True:
-        with contextlib.suppress(Exception):  # the host ends it: the next one
-            client = Client(url, endless)
+        client = Client(url, endless)
+        with contextlib.suppress(OSError, WebSocketException):  # the host ends it: the next one
             await client.begin(asyncio.Semaphore(1))
         await asyncio.sleep(0.1)
 
