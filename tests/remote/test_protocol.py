@@ -45,6 +45,7 @@ EXAMPLES = [
     p.ProgramPart(4, b"h" * 32, b"6"),
     p.Compile(5, 6, b"h" * 32, 0, "f", (True, False)),
     p.Execute(6, 6, (2,), (7, 8)),
+    p.ExecuteFetching(6, 6, (2,), (7, 8), (1,)),
     p.Fetch(7, 8),
     p.Wait(8, 8),
     p.Free(9, (7, 8)),
@@ -187,7 +188,7 @@ def test_another_version(host, offers, spoken):
     with Raw(host.url, offers=[*(offers or []), *login]) as raw:
         end = raw.end()
         assert raw.socket.subprotocol == (spoken if spoken != "none" else None)
-    assert end.error == "ProtocolError" and f"speaks {spoken} of weft's protocols, the host weft.5" in end.message
+    assert end.error == "ProtocolError" and f"speaks {spoken} of weft's protocols, the host weft.6" in end.message
 
 
 def test_no_frame_is_read_before_login(tmp_path):

@@ -54,6 +54,7 @@ MESSAGES = [
     p.Execute(8, 4, (1, 2), (5, 6)),
     p.Execute(9, 4, (), ()),
     p.ExecuteReporting(10, 4, (1,), (7,)),
+    p.ExecuteFetching(10, 4, (1,), (7, 8, 9), (0, 2)),
     p.Result(11, 3, True, bytes(4)),
     p.Result(11, 3, False, b""),
     p.Raised(12, 2**40),

@@ -72,7 +72,7 @@ class Host {
   readonly server = new WebSocketServer({
     port: 0,
     verifyClient: () => !this.away,
-    handleProtocols: (offers) => (offers.has("weft.5") ? "weft.5" : false),
+    handleProtocols: (offers) => (offers.has("weft.6") ? "weft.6" : false),
   });
   readonly arrays = new Map<number, Uint8Array>();
   readonly seen: Message[] = [];
@@ -193,7 +193,7 @@ test("an exported program runs on a host in one round trip", async () =>
     assert.deepEqual([here.devices[0]!.platform, here.devices[0]!.kind], ["cpu", "tests"]);
     const [{ path, offers }] = host.connections as [{ path: string; offers: string[] }];
     assert.equal(path, "/session?name=a+test");
-    assert.deepEqual(offers, ["weft.5", `weft-token.${Buffer.from("größe").toString("base64url")}`]);
+    assert.deepEqual(offers, ["weft.6", `weft-token.${Buffer.from("größe").toString("base64url")}`]);
     const add = await here.load(exportedFile(3));
     assert.equal(add.name, "add");
     const sum = await add(Float32Array.of(1, 2, 3), Float32Array.of(10, 20, 30));

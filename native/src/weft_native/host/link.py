@@ -59,6 +59,7 @@ class Link(asyncio.Protocol):
         self.heard = self.asked = loop.time()
         self.held_since: float | None = None  # when the client stopped to take what is sent
         self.parting = self.lost = self.awake = False
+        self.taking = False  # messages that have come, after which what they are answered is sent
 
     # the socket -------------------------------------------------------------------------------------------------------
 
@@ -81,7 +82,13 @@ class Link(asyncio.Protocol):
             self._take(frame)
         if isinstance(self.protocol.parser_exc, PayloadTooBig):
             self.session.fail(LimitError(f"a frame exceeds {self.limits.frame_bytes} bytes."))
-        self.proceed()
+        self.taking = True
+        try:
+            self.proceed()
+        finally:
+            self.taking = False
+        if self.awake:
+            self._send()
         self._flush()
 
     def _take(self, frame: Frame) -> None:
@@ -147,7 +154,8 @@ class Link(asyncio.Protocol):
         """The session has something to say."""
         if not self.awake:
             self.awake = True
-            self.loop.call_soon(self._send)
+            if not self.taking:
+                self.loop.call_soon(self._send)
 
     def _send(self) -> None:
         self.awake = False

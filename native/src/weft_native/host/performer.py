@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, assert_never
+from typing import Any, NamedTuple, Protocol, assert_never, get_args
 
 from weft.base import dtypes
 from weft.core.trace import is_array
@@ -37,7 +37,7 @@ log = logging.getLogger("weft.host")
 LONG = 0.2  # seconds after which clients are told of what is under way
 LOOK = 0.01  # seconds between two looks whether what was cancelled has ended
 STOPPED = "this was stopped by its client before the host began with it."
-COMPUTING = (p.Execute, p.ExecuteReporting, p.Compile, p.CompileSpread)
+COMPUTING = (*get_args(p.Execution), p.Compile, p.CompileSpread)
 
 
 class Doing(NamedTuple):
@@ -104,7 +104,7 @@ class Performer:
         self.moving = self.closed = self.crowded = False
         self.thread: threading.Thread | None = None
         self.waiter: ThreadPoolExecutor | None = None
-        self.waiting: dict[int, int] = {}  # replies that the waiter has not read yet: the operation, and its handle
+        self.waiting: set[int] = set()  # operations whose replies the waiter has not read yet
 
     # the event loop ---------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Performer:
             case p.Fetch():
                 value = self.store.values.get(m.handle)
                 return isinstance(value, Stored) and nbytes(value.aval) <= SHORT_BYTES and finished(value.array)
-            case p.Execute():
+            case p.Execute() | p.ExecuteFetching():
                 program = self.store.values.get(m.program)
                 if not isinstance(program, Compiled) or program.executable is None or not program.executable.is_short:
                     return False
@@ -267,7 +267,9 @@ class Performer:
 
     def _perform(self, m: p.Operation) -> None:
         match m:
-            case p.Execute() | p.ExecuteReporting() | p.Copy() | p.Fetch() | p.Wait() if m.op <= self.session.cancelled:
+            case p.Execute() | p.ExecuteReporting() | p.ExecuteFetching() | p.Copy() | p.Fetch() | p.Wait() if (
+                m.op <= self.session.cancelled
+            ):
                 self._cancel(m)
             case p.Compile() | p.CompileSpread() if m.op <= self.session.cancelled and m.program in self.store.known:
                 self.restore(m)  # it is compiled when it is used, if it is
@@ -285,6 +287,8 @@ class Performer:
                 self._copy(m)
             case p.Execute():
                 self._execute(m)
+            case p.ExecuteFetching():
+                self._execute_fetching(m)
             case p.ExecuteReporting():
                 self._execute_reporting(m)
             case p.Free():
@@ -493,7 +497,7 @@ class Performer:
         self.session.outbox.append(p.Compiled(op, round(1e6 * seconds)))
         self.session.wake()
 
-    def _execute(self, m: p.Execute | p.ExecuteReporting) -> Failed | None:
+    def _execute(self, m: p.Execution) -> Failed | None:
         """The failure, if it failed."""
         failed = None
         try:
@@ -508,6 +512,15 @@ class Performer:
             self.store.define(handle, value)
         return failed
 
+    def _execute_fetching(self, m: p.ExecuteFetching) -> None:
+        if any(k >= len(m.results) for k in m.fetched):
+            raise ProtocolError(f"result {max(m.fetched)} of {len(m.results)} is fetched.")
+        failed = self._execute(m)
+        if failed is None:
+            self._send(m.op, [self.store.array(m.results[k]) for k in m.fetched])
+        else:
+            self._fail(m.op, failed)
+
     def _execute_reporting(self, m: p.ExecuteReporting) -> None:
         self.session.reports.op = m.op
         failed = self._execute(m)
@@ -516,10 +529,10 @@ class Performer:
         else:
             self._fail(m.op, failed)
 
-    def _cancel(self, m: p.Execute | p.ExecuteReporting | p.Copy | p.Fetch | p.Wait) -> None:
+    def _cancel(self, m: p.Execution | p.Copy | p.Fetch | p.Wait) -> None:
         """An operation that the client did not want any more before it began."""
         failed = Failed(m.op, "BackendError", STOPPED)
-        if isinstance(m, (p.Execute, p.ExecuteReporting)):
+        if isinstance(m, p.Execution):
             for handle in m.results:
                 self.store.define(handle, failed)
         if isinstance(m, p.Copy):
@@ -527,7 +540,7 @@ class Performer:
         elif not isinstance(m, p.Execute):
             self._fail(m.op, failed)
 
-    def _results(self, m: p.Execute | p.ExecuteReporting) -> list[Stored]:
+    def _results(self, m: p.Execution) -> list[Stored]:
         compiled = self.store.compiled(m.program)
         executable, name = self._ready(compiled), compiled.message.name[:200]
         self.doing = Doing(m.op, name, "running", time.monotonic())
@@ -536,7 +549,7 @@ class Performer:
         finally:
             self.doing = None
 
-    def _computed(self, m: p.Execute | p.ExecuteReporting, executable: Executable, name: str) -> list[Stored]:
+    def _computed(self, m: p.Execution, executable: Executable, name: str) -> list[Stored]:
         if len(m.arguments) != len(executable.in_types) or len(m.results) != len(executable.out_avals):
             raise ProtocolError(
                 f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results;"
@@ -608,67 +621,72 @@ class Performer:
     def _fail(self, op: int, failed: Failed) -> None:
         self._reply(op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
 
-    def _later(self, op: int, handle: int, work: Callable[[Stored], Answer | Transfer]) -> None:
-        """Replies to `op` with the result of `work` on an array, in the thread that may wait for it."""
-        try:
-            value = self.store.array(handle)
-        except Inherited as e:
-            self._fail(op, e.failed)
-            return
+    def _later(self, op: int, values: Sequence[Stored], work: Callable[[], Answer | Transfer]) -> None:
+        """Replies to `op` with the result of `work` on arrays, in the thread that may wait for them."""
 
         def run() -> None:
             try:
-                reply = work(value)
+                reply = work()
             except Exception as e:
                 self._fail(op, self.failed(op, e))
             else:
                 self._reply(op, reply)
-            self.session.tell(self._waited, op)
+            self.session.tell(self.waiting.discard, op)
 
-        if threading.get_ident() == self.loop_thread:  # there is nothing to wait for
-            self.waiting[op] = handle
-            run()
+        if threading.get_ident() == self.loop_thread and all([finished(x.array) for x in values]):
+            run()  # there is nothing to wait for
             return
         if self.waiter is None:
             self.waiter = ThreadPoolExecutor(1, thread_name_prefix=f"waiter {self.session.name}")
-        self.session.tell(self._awaited, op, handle)
+        self.session.tell(self.waiting.add, op)
         try:
             self.waiter.submit(run)
         except RuntimeError:  # the session has just ended
             pass
 
-    def _awaited(self, op: int, handle: int) -> None:
-        self.waiting[op] = handle
-
-    def _waited(self, op: int) -> None:
-        del self.waiting[op]
-
     def _fetch(self, m: p.Fetch) -> None:
-        read_by = self.computations.read
+        try:
+            value = self.store.array(m.handle)
+        except Inherited as e:
+            self._fail(m.op, e.failed)
+        else:
+            self._send(m.op, [value])
 
-        def read(value: Stored) -> Transfer:
+    def _send(self, op: int, values: list[Stored]) -> None:
+        """Replies with the bytes of arrays, one after another."""
+        read_by = self.computations.read
+        with read_by:
+            for value in values:
+                value.reads += 1
+
+        def read() -> Transfer:
+            size = sum([nbytes(value.aval) for value in values])
             try:
-                # the array's own memory, which is counted
-                charge = Charge(self.session.reply_bytes, self.session.memory, nbytes(value.aval), "a reply", 0)
-                return Transfer(value, host_bytes(value.array), charge)
+                if len(values) == 1:  # the array's own memory, which is counted
+                    charge = Charge(self.session.reply_bytes, self.session.memory, size, "a reply", 0)
+                    return Transfer(values[0], host_bytes(values[0].array), charge)
+                charge = Charge(self.session.reply_bytes, self.session.memory, size, "a reply")
+                return Transfer(None, memoryview(b"".join([host_bytes(value.array) for value in values])), charge)
             finally:
                 with read_by:
-                    value.reads -= 1
+                    for value in values:
+                        value.reads -= 1
                     read_by.notify_all()
 
-        value = self.store.values.get(m.handle)
-        if isinstance(value, Stored):
-            with read_by:
-                value.reads += 1
-        self._later(m.op, m.handle, read)
+        self._later(op, values, read)
 
     def _wait(self, m: p.Wait) -> None:
-        def wait(value: Stored) -> Answer:
+        def wait() -> Answer:
             if is_array(value.array):
                 value.array.block_until_ready()
             return Answer(p.Ready(m.op))
 
-        self._later(m.op, m.handle, wait)
+        try:
+            value = self.store.array(m.handle)
+        except Inherited as e:
+            self._fail(m.op, e.failed)
+        else:
+            self._later(m.op, [value], wait)
 
     def _inspect(self, m: p.Inspect) -> None:
         try:

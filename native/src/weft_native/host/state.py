@@ -150,9 +150,10 @@ def save(session: HostSession) -> Iterator[Message]:
         yield from _array(incoming.message, memoryview(incoming.data))
     for op in list(performer.waiting):
         yield Owed(op, p.encode(p.Error(op, op, "BackendError", STOPPED)))
-    if isinstance(current, (p.Execute, p.ExecuteReporting)):
+    if isinstance(current, p.Execution):
         yield from [Failure(h, current.op, "BackendError", STOPPED) for h in current.results if h not in defined]
-        if isinstance(current, p.ExecuteReporting) and current.op not in session.replies:
+        answered = current.op in session.replies or current.op in performer.waiting
+        if not isinstance(current, p.Execute) and not answered:
             yield Owed(current.op, p.encode(p.Error(current.op, current.op, "BackendError", STOPPED)))
     elif isinstance(current, (p.Compile, p.CompileSpread)) and current.handle not in defined:
         yield Said(p.encode(current))

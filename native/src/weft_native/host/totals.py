@@ -35,6 +35,6 @@ def _doing(session: HostSession) -> str:
     current = session.performer.current
     if isinstance(current, (p.Compile, p.CompileSpread)):
         return f"compiles {current.name}"
-    if session.performer.computations.running or isinstance(current, (p.Execute, p.ExecuteReporting)):
+    if session.performer.computations.running or isinstance(current, p.Execution):
         return f"runs {session.counts.program}"
     return "" if current is None else _WORDS.get(type(current), "works")

@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.base import dtypes, monitoring
 from weft.base.annotations import override
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 # Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions
 # outlive a session.
 KEEP = 64 << 10
+# Results of at most so many bytes come by themselves with a call, if those of the call before were read.
+EAGER = 16 << 10
 _SERIALIZED: Memo[bool, tuple[bytes, bytes]] = Memo()  # by whether 64 bits are on: the hash and the bytes
 
 
@@ -83,14 +85,23 @@ def _facts(device: RemoteDevice) -> list[tuple[str, str]]:
     return [("Address", device.session.url), ("Platform", device.host_platform), ("Latency", latency)]
 
 
+class Coming(NamedTuple):
+    """Where the bytes of an array are, in a reply of several."""
+
+    reply: Reply
+    start: int
+    size: int  # of the reply
+
+
 class Handle:
     """The handle of an array on a host."""
 
-    __slots__ = ("session", "number", "ready", "fetched", "rescue")
+    __slots__ = ("session", "number", "nbytes", "ready", "coming", "fetched", "rescue")
 
-    def __init__(self, session: Session, number: int):
-        self.session, self.number = session, number
+    def __init__(self, session: Session, number: int, nbytes: int):
+        self.session, self.number, self.nbytes = session, number, nbytes
         self.ready: Reply | None = None
+        self.coming: Coming | None = None  # the bytes, unasked
         self.fetched = False
         # gives the bytes if the host can't, for this reason
         self.rescue: Callable[[Exception], memoryview] | None = None
@@ -137,7 +148,7 @@ class RemoteBackend:
         small = len(data) <= KEEP
         if small:
             data = bytes(data)
-        array = BufferArray(aval, Handle(session, session.put(data, aval, device.index)), device, committed)
+        array = BufferArray(aval, Handle(session, session.put(data, aval, device.index), len(data)), device, committed)
         if small:
             array._cache = from_bytes(data, aval.shape, aval.dtype)
         return array
@@ -157,16 +168,16 @@ class RemoteBackend:
             return x
         source, number = x._live(), device.session.new_handle()
         device.session.operate(lambda op: p.Copy(op, number, source.number, device.index), line=True)
-        return BufferArray(x.aval, Handle(device.session, number), device, committed)
+        return BufferArray(x.aval, Handle(device.session, number, source.nbytes), device, committed)
 
     def read(self, handle: Handle, nbytes: int) -> memoryview:
-        return self.taken(lambda: fetch(handle), handle, nbytes)
+        return self.taken(None, handle)
 
-    def taken(self, asked: Callable[[], Reply], handle: Handle, nbytes: int) -> memoryview:
-        """The bytes of a fetch, read-only."""
+    def taken(self, asked: Coming | None, handle: Handle) -> memoryview:
+        """The bytes of an array that were asked for, or are now; read-only."""
         handle.fetched = True
         try:
-            data = self._taken(asked(), handle, nbytes)
+            data = self._taken(fetch(handle) if asked is None else asked, handle)
         except (BackendError, DeserializationError) as e:
             if handle.rescue is None:
                 raise
@@ -174,20 +185,22 @@ class RemoteBackend:
         handle.rescue = None
         return data
 
-    def _taken(self, reply: Reply, handle: Handle, nbytes: int) -> memoryview:
+    def _taken(self, asked: Coming, handle: Handle) -> memoryview:
+        reply, start, size = asked
         data = handle.session.wait(reply)
         if not isinstance(data, bytearray):
             raise ProtocolError(f"{handle.session.url} answers no bytes where an array is asked for.")
-        if len(data) != nbytes:
-            raise BackendError(f"the host sent {len(data)} bytes for an array of {nbytes}.")
-        return memoryview(data).toreadonly()
+        if len(data) != size:
+            raise BackendError(f"the host sent {len(data)} bytes where {size} were asked for.")
+        whole = memoryview(data).toreadonly()
+        return whole if size == handle.nbytes else whole[start : start + handle.nbytes]
 
     def release(self, handle: Handle | Parts) -> None:
         if isinstance(handle, Parts):
             for part in handle.arrays:
                 part.delete()
         else:
-            handle.session.release(handle.number)
+            handle.session.release(handle.number, handle.nbytes)
 
     def wait(self, handle: Handle | Parts) -> None:
         if isinstance(handle, Parts):
@@ -259,6 +272,8 @@ class RemoteExecutable:
         self.in_avals = [*map(get_aval, consts), *jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
         self.lead = self._numbers(consts)
+        self.sizes = [a.size * dtypes.itemsize(a.dtype) for a in self.out_avals]
+        self.last: list[Handle] = []  # the results of the last call
         this = weakref.ref(self)
 
         def failed(error: Exception) -> None:
@@ -287,7 +302,8 @@ class RemoteExecutable:
 
     def _results(self, numbers: list[int], committed: bool) -> list[BufferArray]:
         return [
-            BufferArray(a, Handle(self.session, n), self.device, committed) for a, n in zip(self.out_avals, numbers)
+            BufferArray(a, Handle(self.session, n, size), self.device, committed)
+            for a, n, size in zip(self.out_avals, numbers, self.sizes)
         ]
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
@@ -295,17 +311,29 @@ class RemoteExecutable:
         if self.failure is not None:
             raise self.failure.with_traceback(None)
         session, numbers = self.session, self._new_numbers()
-        given = self.lead + self._numbers(args)
-        if self.reporter is None:
-            session.execute(self.handle, given, tuple(numbers))
-        else:
+        given, committed = self.lead + self._numbers(args), any([a.committed for a in args])
+        if self.reporter is not None:
             wait_for_ordered(self.jaxpr.effects)
             reply = session.execute_reporting(self.handle, given, tuple(numbers), self.reporter)
             if self.reporter.asked and session.transport.can_wait():
                 self._wait(reply, numbers)  # the program needs this thread
             else:
                 started(Running(session, reply))
-        return self._results(numbers, any([a.committed for a in args]))
+            return self._results(numbers, committed)
+        read = [k for k, handle in enumerate(self.last) if handle.fetched and self.sizes[k] <= EAGER]
+        if not read:
+            session.execute(self.handle, given, tuple(numbers))
+            results = self._results(numbers, committed)
+        else:
+            reply = session.execute_fetching(self.handle, given, tuple(numbers), tuple(read))
+            results = self._results(numbers, committed)
+            start, size = 0, sum([self.sizes[k] for k in read])
+            for k in read:
+                handle = results[k].handle
+                handle.coming, handle.ready = Coming(reply, start, size), reply
+                start += self.sizes[k]
+        self.last = [x.handle for x in results if isinstance(x.handle, Handle)]
+        return results
 
     def _wait(self, reply: Reply, results: list[int]) -> None:
         try:
@@ -368,7 +396,8 @@ class SpreadExecutable(RemoteExecutable):
         rest, made = iter(numbers), []
         for aval, sharding in zip(self.out_avals, self.shardings):
             part = spread.part_type(aval, sharding)
-            parts = [BufferArray(part, Handle(self.session, next(rest)), d, True) for d in self.device.devices]
+            size = part.size * dtypes.itemsize(part.dtype)
+            parts = [BufferArray(part, Handle(self.session, next(rest), size), d, True) for d in self.device.devices]
             made.append(SpreadArray(aval, sharding, parts))
         return list(made)
 
@@ -435,9 +464,12 @@ def _session_of(where: Any) -> Any:
     return session
 
 
-def fetch(handle: Handle) -> Reply:
-    """Requests the bytes of an array."""
-    return handle.session.request(lambda op: p.Fetch(op, handle.number))
+def fetch(handle: Handle) -> Coming:
+    """Requests the bytes of an array, unless they come by themselves."""
+    coming, handle.coming = handle.coming, None
+    if coming is None or coming.reply.error is not None:  # nobody awaited it when a program was stopped
+        coming = Coming(handle.session.request(lambda op: p.Fetch(op, handle.number)), 0, handle.nbytes)
+    return coming
 
 
 def register(session: Session, default: bool) -> Session:
@@ -540,7 +572,7 @@ def carrier(timeout: float) -> Callable[[Session], Transport]:
     return partial(ThreadTransport, timeout=timeout)
 
 
-def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Reply]]:
+def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Coming]]:
     """The requests for the arrays of hosts that are there."""
     single = [
         part
@@ -575,8 +607,8 @@ def prefetch(*arrays: object) -> None:
         >>> import weft
         >>> weft.remote.prefetch(*weft.tree.leaves({"loss": weft.numpy.ones(3)}))
     """
-    for x, reply in _fetches(arrays):
-        _keep(x, reply)
+    for x, asked in _fetches(arrays):
+        _keep(x, asked)
 
 
 async def prefetch_async(*arrays: object) -> None:
@@ -595,10 +627,10 @@ async def prefetch_async(*arrays: object) -> None:
         >>> import weft
         >>> await weft.remote.prefetch_async(weft.numpy.ones(3))                         # doctest: +SKIP
     """
-    for x, reply in _fetches(arrays):
-        await x.handle.session.wait_async(reply)
-        _keep(x, reply)
+    for x, asked in _fetches(arrays):
+        await x.handle.session.wait_async(asked.reply)
+        _keep(x, asked)
 
 
-def _keep(x: BufferArray, reply: Reply) -> None:
-    x._cache = from_bytes(x.device_.backend.taken(lambda: reply, x.handle, x.nbytes), x.aval.shape, x.aval.dtype)
+def _keep(x: BufferArray, asked: Coming) -> None:
+    x._cache = from_bytes(x.device_.backend.taken(asked, x.handle), x.aval.shape, x.aval.dtype)

@@ -4,9 +4,8 @@ by itself: a call crosses to no other thread. A thread of the transport reads wh
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import asyncio
-import inspect
-import signal
 import socket
 import threading
 import time
@@ -35,10 +34,10 @@ PARTING = 1.0  # seconds in which a host answers the end of a session
 _PAUSES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)  # between attempts to take a connection up again
 
 
-MAIN, SIGINT = threading.main_thread().ident, int(signal.SIGINT)
-# `signal.signal` without its look for an enum, which takes longer than all else that is done for a small call.
-set_handler: Callable[[int, Any], Any] = inspect.unwrap(signal.signal)
-get_handler: Callable[[int], Any] = inspect.unwrap(signal.getsignal)
+MAIN, SIGINT = threading.main_thread().ident, int(_signal.SIGINT)
+# Those of `signal` look for an enum, which takes longer than all else that is done for a small call.
+set_handler: Callable[[int, Any], Any] = _signal.signal
+get_handler: Callable[[int], Any] = _signal.getsignal
 
 
 class ThreadTransport(Transport):
@@ -47,7 +46,8 @@ class ThreadTransport(Transport):
     def __init__(self, session: Session, timeout: float):
         self.session, self.timeout = session, timeout
         self.wire: Wire | None = None
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()  # `with` takes it in less time than the condition, which is Python
+        self.changed = threading.Condition(self.lock)
         self.reader: int | None = None  # the thread that reads the socket
         self.waiting = 0  # threads of the program that want to
         self.left = 0.0  # when the last of them was done
@@ -199,13 +199,13 @@ class ThreadTransport(Transport):
                     handler(number, frame)
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        with self.changed:
+        with self.lock:
             self.waiting += 1
         if self.awake:
             self.wake()
         try:
             while not done():
-                with self.changed:
+                with self.lock:
                     if self.reader is not None:
                         self._poke()
                     self.changed.wait_for(lambda: done() or self.ended or self.reader is None)
@@ -222,12 +222,12 @@ class ThreadTransport(Transport):
                 finally:
                     self._stop_reading()
         finally:
-            with self.changed:
+            with self.lock:
                 self.waiting -= 1
                 self.left = time.monotonic()
 
     def _stop_reading(self) -> None:
-        with self.changed:
+        with self.lock:
             self.reader = None
             if self.waiting > 1 or self.ended:
                 self.changed.notify_all()
@@ -345,6 +345,7 @@ class ThreadTransport(Transport):
                 due = time.monotonic() + TIDY
             if due is not None and time.monotonic() >= due:
                 due, self.tidying = None, False
+                self.session.tidy()
                 self.wake()
             pause = BEAT if due is None else max(0.0, due - time.monotonic())
             with self.changed:

@@ -185,7 +185,9 @@ def _made(node: Any, session: Session) -> Any:
             device = session.devices()[value["device"]]
             assert isinstance(device, RemoteDevice)
             aval = shaped(tuple(map(int, value["shape"])), dtypes.dtype(value["dtype"]))
-            return BufferArray(aval, Handle(session, int(value["handle"])), device, True)
+            return BufferArray(
+                aval, Handle(session, int(value["handle"]), aval.size * dtypes.itemsize(aval.dtype)), device, True
+            )
         case "list":
             return [_made(v, session) for v in value]
         case "object":

@@ -2,7 +2,7 @@
 
 **Login** is part of the websocket's HTTP handshake, so that a host reads no frame of a stranger. The path is `/session`
 for a new session (`?name=…` names the client in the host's log) or `/session/ID` to resume one. The client offers the
-subprotocols `weft.5` (this version of the protocol), `weft-token.T` and, to resume, `weft-resume.S`: T is the token and
+subprotocols `weft.6` (this version of the protocol), `weft-token.T` and, to resume, `weft-resume.S`: T is the token and
 S the session's secret, in base64url without padding. A client that can set headers may send `Authorization: Bearer`
 with the token instead. The host's first frame is a `Welcome`, or an `End` that says why not: a browser shows a page
 nothing of a handshake that is refused.
@@ -38,7 +38,7 @@ from .codec import Strings as Strings
 from .codec import encode as encode
 from .codec import message as message
 
-VERSION = 5
+VERSION = 6
 SUBPROTOCOL = f"weft.{VERSION}"
 CHUNK = 1 << 20  # bytes of bulk data in one message
 HEADER = 4096  # room in a frame beside bulk data
@@ -335,6 +335,19 @@ class Copy(Message):
     device: int
 
 
+@message(LANGUAGE, 42)
+class ExecuteFetching(Message):
+    """`Execute`, and a `Fetch` of some results at once: `Data` has the bytes of those at the places `fetched`, one
+    after another.
+    """
+
+    op: int
+    program: int
+    arguments: Ints
+    results: Ints
+    fetched: Ints
+
+
 # replies --------------------------------------------------------------------------------------------------------------
 
 
@@ -434,7 +447,9 @@ Operation: TypeAlias = (
     | Forget
     | CompileSpread
     | Copy
+    | ExecuteFetching
 )
 OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
+Execution: TypeAlias = Execute | ExecuteReporting | ExecuteFetching  # of a compiled program
 # numbered as operations, and not performed in their order
 NUMBERED: tuple[type[Operation | Result | Raised], ...] = (*OPERATIONS, Result, Raised)

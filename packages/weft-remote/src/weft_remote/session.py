@@ -46,6 +46,7 @@ LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
 SMALL = 64 << 10  # bytes of a reply that the host may keep for a while
 PROGRAMS = 1000  # that the host knows by their hashes
 LINES = 10_000  # operations whose line in the user's program is remembered
+CRUMBS, CRUMBS_BYTES = 32, 64 << 10  # what is freed or settled waits for company, up to so many and so large
 
 
 class Progress(NamedTuple):
@@ -144,6 +145,8 @@ class Session:
         self._sent = 0  # the last operation that this connection has carried
         self._control: deque[bytes] = deque()
         self._garbage: deque[int] = deque()
+        self._garbage_bytes = 0  # about: several threads add to it
+        self._settled: list[int] = []  # small replies that the host may forget
         self._handles = itertools.count(1)
         self._replies: dict[int, Reply] = {}
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
@@ -204,6 +207,7 @@ class Session:
 
     def ping(self) -> None:
         """Returns when the host has done everything up to now, and raises if the session is lost."""
+        self.tidy()
         self.wait(self.request(p.Ping))
 
     def __enter__(self) -> Session:
@@ -245,7 +249,8 @@ class Session:
         with self._lock:
             if self.failure is not None:
                 raise self.failure.with_traceback(None)  # else it grows with each operation that is refused
-            self._flush_garbage()
+            if self._garbage_bytes >= CRUMBS_BYTES or len(self._garbage) >= CRUMBS:
+                self._flush_garbage()
             op = self._append(make)
             if reply is not None:
                 self._replies[op] = reply
@@ -269,8 +274,20 @@ class Session:
         self.stats.operations += 1
         return self._ops
 
+    def tidy(self) -> None:
+        """What waits for company goes with the next frame."""
+        with self._lock:
+            self._flush_garbage()
+            self._flush_settled()
+
+    def _flush_settled(self) -> None:
+        if self._settled:
+            self._control.append(p.encode(p.Settled(tuple(self._settled))))
+            self._settled.clear()
+
     def _flush_garbage(self) -> None:
         if self._garbage:
+            self._garbage_bytes = 0
             handles: list[int] = []
             while self._garbage:
                 handles.append(self._garbage.popleft())
@@ -407,6 +424,13 @@ class Session:
     def execute(self, program: int, arguments: p.Ints, results: p.Ints) -> None:
         self.operate(lambda op: p.Execute(op, program, arguments, results), line=True, soon=True)
 
+    def execute_fetching(self, program: int, arguments: p.Ints, results: p.Ints, fetched: p.Ints) -> Reply:
+        """`execute`, and a request for the bytes of some results."""
+        reply = Reply()
+        make = lambda op: p.ExecuteFetching(op, program, arguments, results, fetched)
+        self.operate(make, line=True, reply=reply)
+        return reply
+
     def execute_reporting(self, program: int, arguments: p.Ints, results: p.Ints, reporter: Reporter) -> Reply:
         """`execute` of a program that reports values; the reply comes after the last report."""
         reply = Reply()
@@ -418,10 +442,11 @@ class Session:
         self.operate(make, line=True, reply=reply)
         return reply
 
-    def release(self, handle: int) -> None:
+    def release(self, handle: int, nbytes: int = CRUMBS_BYTES) -> None:
         """Frees an array or program some time soon. Takes no lock: garbage collection calls it anywhere."""
         if self.failure is None:
             self._garbage.append(handle)
+            self._garbage_bytes += nbytes
             self.transport.wake_later()
 
     def _chunk(self) -> int:
@@ -466,6 +491,7 @@ class Session:
             self._confirm(first.received)
             self._sent = first.received
             self._control.clear()
+            self._settled.clear()  # the host sends these replies again
             self._reports.confirmed = 0  # the host sends again what it has not heard of
             if self.closed:
                 self._control.append(p.encode(p.Bye()))
@@ -482,7 +508,7 @@ class Session:
         if self.granted is None:  # closed before the host has answered
             return None
         with self._lock:
-            if self._garbage:
+            if self._garbage_bytes >= CRUMBS_BYTES or len(self._garbage) >= CRUMBS:
                 self._flush_garbage()
             parts: list[bytes] = []
             size, limit = 0, min(FRAME, self.granted.frame)
@@ -585,11 +611,14 @@ class Session:
         with self._lock:
             reply = self._replies.pop(op, None)
             self._reports.reporters.pop(op, None)
-            self._control.append(p.encode(p.Settled((op,))))
+            self._settled.append(op)
+            small = value is None or len(value) <= SMALL
+            if not small or len(self._settled) >= CRUMBS:
+                self._flush_settled()
         if reply is not None:
             reply.value, reply.error = value, error
             reply.done = True
-        if value is None or len(value) <= SMALL:
+        if small:
             self.transport.wake_later()
         else:  # the host keeps it until it hears of this
             self.transport.wake()

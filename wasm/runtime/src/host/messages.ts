@@ -2,7 +2,7 @@
 import { Reader, Writer } from "./bytes.js";
 
 /** The version of the protocol, as a websocket subprotocol. */
-export const SUBPROTOCOL = "weft.5";
+export const SUBPROTOCOL = "weft.6";
 
 /** The type of an array on the wire. */
 export interface Aval {
@@ -88,6 +88,7 @@ const MESSAGES = {
     },
   ],
   Copy: [41, { op: "int", handle: "int", source: "int", device: "int" }],
+  ExecuteFetching: [42, { op: "int", program: "int", arguments: "ints", results: "ints", fetched: "ints" }],
   Data: [32, { op: "int", size: "int", offset: "int", data: "bytes" }],
   Ready: [33, { op: "int" }],
   Text: [34, { op: "int", text: "str" }],
