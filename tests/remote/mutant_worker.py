@@ -285,9 +285,18 @@ def dtypes_of(jaxpr: Jaxpr) -> set[str]:
         dtypes.name(v.aval.dtype) for e in jaxpr.eqns for v in (*e.invars, *e.outvars) if hasattr(v.aval, "dtype")
     } | {dtypes.name(a.dtype) for a in jaxpr.in_avals}
     for e in jaxpr.eqns:
+        names |= factors(e)
         for sub in subjaxprs(e.params):
             names |= dtypes_of(sub)
     return names
+
+
+def factors(e) -> set[str]:
+    """To which dtypes a product may round its factors. XLA need not: its CPU backend multiplies as it is quicker."""
+    asked = repr(e.params.get("precision")).lower()
+    if "bf16" in asked or "bfloat16" in asked:
+        return {"bfloat16"}
+    return {"float16"} if "f16" in asked or "float16" in asked or "tf32" in asked else set()
 
 
 def off(got: np.ndarray, want: np.ndarray) -> np.ndarray:

@@ -326,7 +326,15 @@ def _integer_pow_reference(x: Value, *, y: Value) -> Any:
             return np.array([(pow(int(v), y, count) + below) % count - below for v in x.ravel()], x.dtype).reshape(
                 x.shape
             )
-        return (x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) ** y).astype(x.dtype)
+        wide = x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
+        if abs(y) <= 1 << 53:
+            return (wide**y).astype(x.dtype)
+        # no float has such an exponent: an odd one would be rounded to an even one, and lose the sign
+        result, power, n = np.ones_like(wide), wide, abs(y)
+        while n:
+            result = result * power if n & 1 else result
+            power, n = power * power, n >> 1
+        return (1 / result if y < 0 else result).astype(x.dtype)
 
 
 def _integer_pow_decompose(x: Value, *, y: Value) -> Value:
