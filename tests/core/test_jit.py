@@ -249,3 +249,86 @@ def test_a_known_call_is_traced_after_a_computation_while_tracing():
             return f(c) + x
 
         assert [e.primitive.name for e in weft.make_jaxpr(g)(np.ones(3, np.float32)).jaxpr.eqns] == ["jit", "add"]
+
+
+# calls that only repeat what a call before them did, on backends in Python -------------------------------------------
+
+
+@pytest.fixture
+def repeated():
+    """A jitted function that has run on the reference backend, how often it was traced, and an argument."""
+    here, traced = weft.devices("reference")[0], []
+
+    @weft.jit
+    def f(x):
+        traced.append(x)
+        return jnp.log(x), x + 1
+
+    x = weft.device_put(np.float32(2), here)
+    f(x), f(x)
+    assert f.again and len(traced) == 1
+    return f, traced, x
+
+
+def test_a_repeated_call_heeds_what_has_changed(repeated):
+    f, traced, x = repeated
+    with weft.debug_nans(True), pytest.raises(FloatingPointError):
+        f(-x)
+    with weft.no_execution(), pytest.raises(RuntimeError, match="no_execution"):
+        f(x)
+    with weft.disable_jit():
+        f(x)
+        assert len(traced) == 2
+    assert float(f(x)[1]) == 3 and len(traced) == 2
+    with weft.enable_x64(True):
+        assert f(x)[1].dtype == np.float32 and len(traced) == 3
+    (jaxpr,) = [e.params["jaxpr"] for e in weft.make_jaxpr(f)(x).eqns]
+    assert len(jaxpr.eqns) == 2
+    np.testing.assert_allclose(weft.grad(lambda x: f(x)[0])(x), 0.5)
+    np.testing.assert_allclose(weft.vmap(f)(jnp.stack([x, x]))[1], [3, 3])
+    assert np.asarray(f(np.float32(4))[1]) == 5
+
+
+def test_a_repeated_call_goes_where_its_arguments_are(repeated):
+    f, _, x = repeated
+    assert f(x)[1].device.platform == "reference"
+    loose = f(np.float32(1))[1]
+    assert loose.device.platform == weft.devices()[0].platform
+    with weft.default_device(weft.devices("reference")[0]):
+        loose = f(np.float32(1))[1]
+        assert f(loose)[1].device.platform == "reference" and not loose.committed
+    # an array that nobody has placed follows the default
+    assert f(loose)[1].device.platform == weft.devices()[0].platform
+
+
+def test_a_repeated_call_forgets_and_gives_away(repeated):
+    f, traced, x = repeated
+    f.clear_cache()
+    assert not f.again
+    f(x)
+    assert len(traced) == 2
+    weft.clear_caches()
+    assert not f.again
+    give = weft.jit(lambda x: x * 2, donate_argnums=0)
+    for _ in range(3):
+        y = x + 1
+        assert float(give(y)) == 6 and y.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        give(y)
+    z = f(x)[1]
+    z.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        f(z)
+
+
+def test_a_repeated_call_with_keys_and_trees(repeated):
+    here = weft.devices("reference")[0]
+    key = weft.device_put(weft.random.key(0), here)
+    f = weft.jit(lambda tree, key: ({"a": tree["b"] * 2}, weft.random.fold_in(key, 1)))
+    for _ in range(3):
+        tree, new = f({"b": weft.device_put(np.ones(3, np.float32), here)}, key)
+        assert tree["a"].tolist() == [2, 2, 2] and weft.random.key_data(new).shape == (2,)
+    g = weft.jit(lambda tree: {"a": tree["b"] * 2})
+    for k in range(3):
+        assert g({"b": weft.device_put(np.full(3, k, np.float32), here)})["a"].tolist() == [2 * k] * 3
+    assert g.again

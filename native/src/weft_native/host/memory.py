@@ -28,6 +28,8 @@ class Tally:
 
     def take(self, size: int, what: str) -> None:
         """LimitError, and nothing taken, unless so many bytes more may be used."""
+        if not size:
+            return
         with self.lock:
             used = self._up_to_date()
             if used + size > self.limit:
@@ -36,7 +38,8 @@ class Tally:
 
     def give(self, size: int) -> None:
         """Takes no lock: garbage collection calls it anywhere."""
-        self.returned.append(size)
+        if size:
+            self.returned.append(size)
 
     def _up_to_date(self) -> int:
         while self.returned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
@@ -266,13 +267,15 @@ class Performer:
         self.computations.begin()
 
     def _perform(self, m: p.Operation) -> None:
+        if m.op <= self.session.cancelled and self._is_dropped(m):
+            return
         match m:
-            case p.Execute() | p.ExecuteReporting() | p.ExecuteFetching() | p.Copy() | p.Fetch() | p.Wait() if (
-                m.op <= self.session.cancelled
-            ):
-                self._cancel(m)
-            case p.Compile() | p.CompileSpread() if m.op <= self.session.cancelled and m.program in self.store.known:
-                self.restore(m)  # it is compiled when it is used, if it is
+            case p.Execute():
+                self._execute(m)
+            case p.ExecuteFetching():
+                self._execute_fetching(m)
+            case p.ExecuteReporting():
+                self._execute_reporting(m)
             case p.Put():
                 self._put(m)
             case p.Part():
@@ -285,12 +288,6 @@ class Performer:
                 self._compile(m)
             case p.Copy():
                 self._copy(m)
-            case p.Execute():
-                self._execute(m)
-            case p.ExecuteFetching():
-                self._execute_fetching(m)
-            case p.ExecuteReporting():
-                self._execute_reporting(m)
             case p.Free():
                 for handle in m.handles:
                     self.store.free(handle)
@@ -308,6 +305,24 @@ class Performer:
                 self.store.forget(m.hash)
             case _:
                 assert_never(m)
+
+    def _is_dropped(self, m: p.Operation) -> bool:
+        """Whether an operation that the client did not want any more before it began is not performed."""
+        match m:
+            case p.Execute() | p.ExecuteReporting() | p.ExecuteFetching() | p.Copy() | p.Fetch() | p.Wait():
+                failed = Failed(m.op, "BackendError", STOPPED)
+                if isinstance(m, p.Execution):
+                    for handle in m.results:
+                        self.store.define(handle, failed)
+                if isinstance(m, p.Copy):
+                    self.store.define(m.handle, failed)
+                elif not isinstance(m, p.Execute):
+                    self._fail(m.op, failed)
+                return True
+            case p.Compile() | p.CompileSpread() if m.program in self.store.known:
+                self.restore(m)  # it is compiled when it is used, if it is
+                return True
+        return False
 
     # after a move ---------------------------------------------------------------------------------------------------
 
@@ -529,17 +544,6 @@ class Performer:
         else:
             self._fail(m.op, failed)
 
-    def _cancel(self, m: p.Execution | p.Copy | p.Fetch | p.Wait) -> None:
-        """An operation that the client did not want any more before it began."""
-        failed = Failed(m.op, "BackendError", STOPPED)
-        if isinstance(m, p.Execution):
-            for handle in m.results:
-                self.store.define(handle, failed)
-        if isinstance(m, p.Copy):
-            self.store.define(m.handle, failed)
-        elif not isinstance(m, p.Execute):
-            self._fail(m.op, failed)
-
     def _results(self, m: p.Execution) -> list[Stored]:
         compiled = self.store.compiled(m.program)
         executable, name = self._ready(compiled), compiled.message.name[:200]
@@ -585,8 +589,8 @@ class Performer:
             self.computations.add(m.op, name, outs[0], temporary, before)
         places = [(d, self.devices.index(d)) for d in executable.devices]
         return [
-            Stored(x, a, *places[k % len(places)], c)
-            for k, (x, a, c) in enumerate(zip(outs, executable.out_avals, charges))
+            Stored(x, a, device, index, c)
+            for x, a, (device, index), c in zip(outs, executable.out_avals, itertools.cycle(places), charges)
         ]
 
     def _ready(self, compiled: Compiled) -> Executable:
@@ -662,7 +666,8 @@ class Performer:
         def read() -> Transfer:
             size = sum([nbytes(value.aval) for value in values])
             try:
-                if len(values) == 1:  # the array's own memory, which is counted
+                if len(values) == 1:
+                    # the array's own memory, which is counted as such; the reply counts against its own limit
                     charge = Charge(self.session.reply_bytes, self.session.memory, size, "a reply", 0)
                     return Transfer(values[0], host_bytes(values[0].array), charge)
                 charge = Charge(self.session.reply_bytes, self.session.memory, size, "a reply")

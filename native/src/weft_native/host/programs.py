@@ -78,6 +78,7 @@ class Executable:
             self.devices = place.devices
             self.in_types, self.out_avals = compiled.in_types(), compiled.out_types()
             self.donated = tuple([d for d in donated for _ in place.devices])
+        self.out_sizes = [nbytes(a) for a in self.out_avals]
         self.unbounded = _loops(jaxpr)
         self.short_runs = 0
         self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)

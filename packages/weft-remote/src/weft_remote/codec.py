@@ -43,7 +43,24 @@ def _read_bool(r: Reader) -> bool:
     return value == 1
 
 
-_write_ints = _write_sequence(Writer.unsigned)
+def _write_ints(w: Writer, values: Ints) -> None:
+    """As `_write_sequence` would, in less time: each call has some."""
+    w.unsigned(len(values))
+    data = w.data
+    for value in values:
+        while value > 0x7F:
+            data.append(value & 0x7F | 0x80)
+            value >>= 7
+        data.append(value)
+
+
+def _read_ints(r: Reader) -> Ints:
+    """As `_read_sequence` would, in less time."""
+    count, data, at = r.count(), r.data, r.at
+    if count == 1 and (value := data[at]) < 0x80:  # `count` has seen that there is a byte
+        r.at = at + 1
+        return (value,)
+    return tuple([r.unsigned() for _ in range(count)])
 
 
 def _write_aval(w: Writer, aval: ShapedArray) -> None:
@@ -73,7 +90,7 @@ _FIELDS: dict[str, tuple[Callable[[Writer, Any], None], Callable[[Reader], Any]]
     "str": (Writer.string, Reader.string),
     "bytes": (Writer.bytes, Reader.bytes),
     "Bulk": (Writer.bytes, Reader.bytes),
-    "Ints": (_write_ints, _read_sequence(Reader.unsigned)),
+    "Ints": (_write_ints, _read_ints),
     "Bools": (_write_sequence(lambda w, v: w.byte(1 if v else 0)), _read_sequence(_read_bool)),
     "Strings": (_write_sequence(Writer.string), _read_sequence(Reader.string)),
     "ShapedArray": (_write_aval, _read_aval),
@@ -86,6 +103,7 @@ class Message:
 
     code: ClassVar[int]
     codec: ClassVar[tuple[tuple[str, Callable[[Writer, Any], None], Callable[[Reader], Any]], ...]]  # of each field
+    readers: ClassVar[tuple[Callable[[Reader], Any], ...]]  # the last of each
 
 
 class Language:
@@ -104,7 +122,7 @@ class Language:
             cls = self.classes.get(code := r.byte())
             if cls is None:
                 raise DeserializationError(f"there is no message {code}", start)
-            yield cls(*[read(r) for _, _, read in cls.codec])
+            yield cls(*[read(r) for read in cls.readers])
 
 
 @dataclass_transform(frozen_default=True)
@@ -114,6 +132,7 @@ def message(language: Language, code: int) -> Callable[[type[M]], type[M]]:
     def define(cls: type[M]) -> type[M]:
         made = dataclass(frozen=True, slots=True)(cls)
         made.code, made.codec = code, tuple((f.name, *_FIELDS[str(f.type)]) for f in fields(made))
+        made.readers = tuple([read for _, _, read in made.codec])
         if language.classes.setdefault(code, made) is not made:
             raise ValueError(f"message code {code} is taken")
         return made

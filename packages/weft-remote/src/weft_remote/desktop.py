@@ -98,11 +98,11 @@ class ThreadTransport(Transport):
         wire = Wire(self.session.address(), self.session.offers(), self.timeout, self.poked)
         try:
             until = time.monotonic() + self.timeout
-            while (frame := wire.receive()) is None:
+            while not (frames := wire.receive()):
                 if time.monotonic() > until:
                     raise TimeoutError("the host does not greet")
                 wire.wait(until - time.monotonic())
-            self.session.start(frame)
+            self.session.start(frames.popleft())
         except EOFError as e:
             raise closed(wire) or e from None
         except BaseException:
@@ -204,20 +204,21 @@ class ThreadTransport(Transport):
         if self.awake:
             self.wake()
         try:
-            while not done():
+            finished = done()
+            while not finished:
                 with self.lock:
                     if self.reader is not None:
                         self._poke()
-                    self.changed.wait_for(lambda: done() or self.ended or self.reader is None)
-                    if done():
-                        return
-                    if self.ended:  # no more frames will arrive
+                        self.changed.wait_for(lambda: done() or self.ended or self.reader is None)
+                    if self.ended and not done():  # no more frames will arrive
                         raise ConnectionLost(
                             f"the session on {self.session.url} has ended. Connect again with weft.remote.connect."
                         )
+                    if self.reader is not None:
+                        return  # done, by who reads
                     self.reader = threading.get_ident()
                 try:
-                    while not (done() or self.ended):
+                    while not (finished := done()) and not self.ended:
                         self._step(BEAT)
                 finally:
                     self._stop_reading()
@@ -256,8 +257,9 @@ class ThreadTransport(Transport):
                 self._again()
                 return
             wire.wait(seconds)
-            while (frame := wire.receive()) is not None:
-                self.session.receive(frame)
+            frames = wire.receive()
+            while frames:
+                self.session.receive(frames.popleft())
                 if self.waiting > 1 or self.thread is threading.current_thread():
                     self._tell()
             if self.held or self.awake:

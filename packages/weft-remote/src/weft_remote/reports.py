@@ -110,6 +110,11 @@ class Reports:
         return p.Reported(self.last)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to call, and nothing of which the host should hear."""
+        return not self.complete and self.confirmed == self.last
+
+    @property
     def ready(self) -> bool:
         """Whether there are reports and nobody is at work on them."""
         return bool(self.complete) and self.calling.holder is None

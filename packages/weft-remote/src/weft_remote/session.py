@@ -323,9 +323,10 @@ class Session:
     def _delivered(self, reply: Reply) -> bool:
         """Calls the functions of the reports that are there; whether the reply came before or with them."""
         done = reply.done
-        self._deliver()
-        if self._confirm_reports():
-            self.transport.wake()
+        if not self._reports.is_idle:
+            self._deliver()
+            if self._confirm_reports():
+                self.transport.wake()
         return done
 
     def _deliver(self) -> None:
@@ -507,6 +508,8 @@ class Session:
         """The next frame to send; None if there is nothing to send."""
         if self.granted is None:  # closed before the host has answered
             return None
+        if not self._control and self._sent == self._ops and self._garbage_bytes < CRUMBS_BYTES:
+            return None  # whoever adds something wakes the transport afterwards
         with self._lock:
             if self._garbage_bytes >= CRUMBS_BYTES or len(self._garbage) >= CRUMBS:
                 self._flush_garbage()

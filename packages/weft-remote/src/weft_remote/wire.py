@@ -52,6 +52,7 @@ class Wire:
             self.heard = time.monotonic()
             self._shake_hands(until)
             self.socket.setblocking(False)
+            self.descriptor = self.socket.fileno()
         except BaseException:
             self.socket.close()
             raise
@@ -91,12 +92,15 @@ class Wire:
 
     def flush(self) -> bool:
         """Sends what waits; whether nothing does any more."""
-        with self.guard:
-            self._push()
-            return not self.unsent
+        if self.unsent:
+            with self.guard:
+                self._push()
+        return not self.unsent
 
     def _push(self) -> None:
-        self.unsent.extend([memoryview(data) for data in self.protocol.data_to_send() if data])
+        for data in self.protocol.data_to_send():
+            if data:
+                self.unsent.append(memoryview(data))
         while self.unsent:
             try:
                 sent = self.socket.send(self.unsent[0])
@@ -114,16 +118,17 @@ class Wire:
         if isinstance(self.socket, ssl.SSLSocket) and self.socket.pending():
             return False
         ready = (self.both if self.unsent else self.readable).poll(max(0.0, seconds) * 1000)
-        if not any(descriptor == self.poked.fileno() for descriptor, _ in ready):
-            return False
-        self.poked.recv(4096)
-        return True
+        for descriptor, _ in ready:
+            if descriptor != self.descriptor:
+                self.poked.recv(4096)
+                return True
+        return False
 
-    def receive(self) -> bytes | None:
-        """The next frame that is there, or None. Raises EOFError once the connection is closed."""
+    def receive(self) -> deque[bytes]:
+        """The frames that have come; whoever takes one removes it. Raises EOFError once the connection is closed."""
         if not self.frames:
             self._receive()
-        return self.frames.popleft() if self.frames else None
+        return self.frames
 
     def _receive(self) -> None:
         with self.guard:

@@ -290,6 +290,16 @@ def _flat_sequence(node, n: int) -> PyTreeDef:
     return _sequences[key]
 
 
+def arrays_call(n: int) -> PyTreeDef:
+    """The structure of the arguments of a call with n leaves: `((*, …), {})`."""
+    if n not in _calls:
+        _calls[n] = PyTreeDef(tuple, None, (_flat_sequence(tuple, n), PyTreeDef(dict, (), ())))
+    return _calls[n]
+
+
+_calls: dict[int, PyTreeDef] = {}
+
+
 def _is_namedtuple(x) -> bool:
     return isinstance(x, tuple) and hasattr(x, "_fields")
 

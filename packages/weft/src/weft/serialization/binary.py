@@ -106,12 +106,11 @@ class Reader:
     def unsigned(self, limit: int = (1 << 64) - 1) -> int:
         """An integer of at most `limit`."""
         start, value, shift = self.at, 0, 0
-        if start < self.end and (value := self.data[start]) < 0x80 and value <= limit:  # most numbers take one byte
-            self.at = start + 1
-            return value
-        value = 0
         while True:
-            byte = self.byte()
+            if self.at >= self.end:
+                self.fail("the data ends where a byte is expected")
+            byte = self.data[self.at]
+            self.at += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 break
