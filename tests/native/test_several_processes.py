@@ -4,6 +4,7 @@ when one of them ends.
 
 import json
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -210,6 +211,40 @@ def test_training_is_that_of_one_process(tmp_path):
                 np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+PMAP = """
+    total = weft.pmap(lambda v: (v + 1, weft.lax.psum(v, "i")), axis_name="i")
+    for call in range(2):
+        one, every = total(np.arange(2.0) + 10 * me)
+        assert one.tolist() == [10 * me + 1, 10 * me + 2] and every.tolist() == [22.0] * 2
+        assert one.is_fully_addressable and one.shape == (2,)
+    again, _ = total(one)
+    assert again.tolist() == [10 * me + 2, 10 * me + 3]
+    columns = weft.pmap(lambda a, b, n: (a * b) ** n, in_axes=(1, None, None), out_axes=1, static_broadcasted_argnums=2)
+    table = np.arange(6.0).reshape(3, 2) + me
+    assert columns(table, 2.0, 2).tolist() == ((table * 2) ** 2).tolist()
+    here = weft.pmap(lambda v: weft.lax.psum(v, "i"), axis_name="i", devices=weft.local_devices())
+    assert here(np.arange(2.0) + me).tolist() == [2 * me + 1] * 2, "the devices of this process alone"
+    fails(ValueError, "pmap over 3 entries in each of 2 processes", lambda: total(np.arange(3.0)))
+    fails(ValueError, "at least one argument with a mapped axis", lambda: weft.pmap(lambda v: v, in_axes=None)(1.0))
+    fails(ValueError, "inconsistent sizes", lambda: weft.pmap(jnp.add)(np.ones(2), np.ones(1)))
+"""
+
+
+def test_pmap_over_all_processes(tmp_path):
+    several.succeeds(2, several.written(tmp_path, PMAP))
+
+
+def test_the_ten_lines_of_the_documentation(tmp_path):
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/site/how-to/several-processes.md").read_text()
+    program = page.partition("```python\n")[2].partition("```")[0]
+    shown = [line.strip() for line in page.splitlines() if line.startswith("    [")]
+    path = several.written(tmp_path, program, "")
+    for i, (line,) in enumerate(several.succeeds(4, path, devices=1)):
+        (told,) = [text for text in shown if text.startswith(f"[{i}]")]
+        shape, _, mean = told[4:].rpartition(" ")
+        assert line.startswith(shape) and float(line.split()[-1]) == pytest.approx(float(mean), abs=1e-6)
+
+
 # the end of a process ------------------------------------------------------------------------------------------------
 
 STEPS = """
@@ -261,15 +296,26 @@ def test_one_that_fails_does_not_wait_for_the_others(tmp_path):
 
 
 def test_processes_that_leave_are_not_missed(tmp_path):
+    """Each waits for the others when it leaves: the service that they need is in the first one."""
     early = """
         import time
-        print(float(jnp.sum(mhu.process_allgather(1.0))))
-        time.sleep(me)
-        if me:
+        time.sleep(2 if me else 0)
+        before = time.monotonic()
+        if len(sys.argv) > 1:
             weft.distributed.shutdown()
+        print(time.monotonic() - before)
+        import atexit
+        if me:
+            here = weft.pmap(lambda v: weft.lax.psum(v, "i"), axis_name="i", devices=weft.local_devices())
+            atexit.register(lambda: print("leaves", flush=True))
+            assert len(sys.argv) > 1 or here(np.arange(2.0)).tolist() == [1, 1], "process 0 is still there"
     """
-    done = several.weft_run("-n", 2, several.written(tmp_path, early))
-    assert done.returncode == 0 and "ended" not in done.stderr, done.stderr[-2000:]
+    path = several.written(tmp_path, early)
+    first, second = several.succeeds(2, path, "leave")
+    assert float(first[0]) > 1.5 and float(second[0]) < 1.5
+    for _ in range(3):  # at the end of the program
+        done = several.weft_run("-n", 2, "--devices", 2, path)
+        assert done.returncode == 0 and "ended" not in done.stderr, done.stderr[-2000:]
 
 
 def joining(path, process: int, port: int) -> subprocess.CompletedProcess:
@@ -291,3 +337,74 @@ def test_some_that_do_not_come(tmp_path):
         env = {"JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{other.getsockname()[1]}"}
         done = several.weft_run("-n", 1, "--port", other.getsockname()[1], path, **env)
     assert done.returncode == 1 and "process 0 can't listen on 127.0.0.1:" in done.stderr, done.stderr
+
+
+def test_one_that_is_told_to_end_lets_all_save(tmp_path):
+    path = several.written(
+        tmp_path,
+        """
+        import os, signal, time
+        for step in range(600):
+            if step == 3 and me == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            if mhu.reached_preemption_sync_point(step):
+                print(step)
+                break
+            time.sleep(0.05)
+    """,
+    )
+    one, other = several.succeeds(2, path)
+    assert one == other and int(one[-1]) > 3, "all save at one step"
+
+
+def test_those_that_are_left_go_on(tmp_path):
+    """Where programs have asked for that, and compute on what is left."""
+    left = """
+        import os, time
+        def total(x):
+            return float(jnp.sum(x))
+        mhu.sync_global_devices("start")
+        print("computes", flush=True)
+        if me == 1:
+            time.sleep(100)
+        try:
+            with mhu.live_devices(weft.devices()) as live:
+                while len(live) == count:
+                    time.sleep(0.1)
+                    live = mhu._live(weft.devices())
+        except mhu.ProcessFailureError as e:
+            assert {d.process_index for d in e.failed_devices} == {1}
+        assert total(jnp.arange(3.0)) == 3
+        print("went on", flush=True)
+        os._exit(0)
+    """
+    joins = several.JOIN.replace(
+        "weft.distributed", "weft.config.update('jax_enable_recoverability', True)\nweft.distributed"
+    )
+    joins = joins.replace("initialization_timeout=60", "initialization_timeout=60, heartbeat_timeout_seconds=5")
+    with several.Alone(2, several.written(tmp_path, left, joins)) as processes:
+        for i in range(2):
+            processes.wait_for(i, "computes")
+        processes.kill(1)
+        processes.wait_for(0, "went on")
+
+
+def test_programs_that_call_python_and_the_compile_cache(tmp_path):
+    path = several.written(
+        tmp_path,
+        """
+        weft.config.update("jax_compilation_cache_dir", sys.argv[1])
+        weft.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        x = weft.make_array_from_process_local_data(spread, np.arange(2.0) + me)
+        twice = lambda v: np.asarray(v) * 2
+        called = lambda x: weft.pure_callback(twice, weft.ShapeDtypeStruct((), jnp.float32), jnp.sum(jnp.sin(x)))
+        tripled, more = weft.jit(lambda x: jnp.sum(x * 3)), weft.jit(lambda x: x + 1)
+        print(float(weft.jit(called)(x)), float(tripled(x)), float(more(2.0)))
+    """,
+    )
+    first = several.succeeds(2, path, tmp_path / "cache")
+    assert first[0] == first[1] and first[0][0].endswith(" 12.0 3.0")
+    stored = sorted(file.name for file in (tmp_path / "cache").iterdir() if file.name.startswith("jit_"))
+    assert len(stored) >= 3
+    assert several.succeeds(2, path, tmp_path / "cache") == first
+    assert sorted(f.name for f in (tmp_path / "cache").iterdir() if f.name.startswith("jit_")) == stored, "found again"

@@ -75,15 +75,13 @@ def join(
             shutdown_timeout=shutdown_timeout,
             recoverable=config.enable_recoverability,
         )
-        # It never ends before the process does: without it, XLA ends this process and the others, whatever they do.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(service))
+        _keep(service)  # without it, XLA ends this process and the others, whatever they do
     client = _jax.get_distributed_runtime_client(
         address,
         process,
         init_timeout=init_timeout + 1,
         heartbeat_timeout=heartbeat,
         shutdown_timeout=shutdown_timeout,
-        shutdown_on_destruction=False,
         use_compression=True,
     )
     missing = threading.Timer(max(0, init_timeout + began - time.monotonic()), _say_missing, (address, count, process))
@@ -213,7 +211,9 @@ def leave(failed: bool = False) -> None:
         _preemption.shutdown()  # before the client, on which it depends
         _preemption = None
     failed = failed or bool(ended)
-    if not failed:
+    if failed:
+        _keep(cluster.client)  # its destructor waits for the others
+    else:
         cluster.client.shutdown()
     if cluster.watch is not None:
         cluster.watch.leave(not failed, _TO_END + _LONGER / 2)
@@ -224,6 +224,11 @@ def leave(failed: bool = False) -> None:
 def _leave_at_exit() -> None:
     """Leaves when the program ends. One that ends with an error doesn't wait for the others, which wait for it."""
     leave(failed="last_value" in vars(sys) and not sys.flags.interactive)
+
+
+def _keep(thing: Any) -> None:
+    """Lets an object of C++ live until the process ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 # what clients of devices ask for -------------------------------------------------------------------------------------

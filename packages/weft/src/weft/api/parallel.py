@@ -19,6 +19,7 @@ from ..lax.placement import with_sharding_constraint
 from ..primitives.linear import expand_dims, squeeze
 from ..runtime.device import devices as all_devices
 from ..runtime.dispatch import host_array, move, put
+from ..runtime.gather import relaid
 from ..runtime.jit import JitFunction, abstractify
 from .parts import make_array_from_single_device_arrays
 from ..runtime.partition import spread_of
@@ -334,7 +335,8 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
 ) -> PmapFunction[Args, Result]:
-    """`fun` over an axis of its arguments, one device for each entry, as one program.
+    """`fun` over an axis of its arguments, one device for each entry, as one program. In several processes, each passes
+    the entries of its own devices and gets their results; collectives are over the entries of all.
 
     Args:
         fun: function of pytrees of arrays, of any dtype and shape.
@@ -403,13 +405,43 @@ class PmapFunction(JitFunction[Args, Result]):
 
     @override
     def run(self, *args, **kwargs):
+        if self.spans() and not inside():
+            return self.run_everywhere(args, kwargs), None
         return super().run(*self.placed(args), **kwargs)
+
+    def spans(self) -> bool:
+        """Whether the devices are those of several processes."""
+        found = all_devices(self.platform) if self.devices is None else self.devices
+        return len({d.process_index for d in found}) > 1
+
+    def run_everywhere(self, args, kwargs):
+        """The results of this process, which passes the entries of its devices. All processes call this."""
+        args = self.placed(args)
+        fixed, dynamic, axes = self.split_static(args)
+        leaves, tree = tree_flatten((dynamic, kwargs))
+        dims = _prefix("in_axes", (axes, 0), (dynamic, kwargs))
+        processes = len({d.process_index for d in self.available()})
+        mesh = self.mesh(self.entries(dynamic, kwargs, axes) * processes, ())
+        there = lambda spec: NamedSharding(mesh, spec)
+        here = lambda spec: NamedSharding(mesh.local_mesh, spec)
+        specs = [_spec(self.axis_name, None if d is None else d % get_aval(x).ndim) for x, d in zip(leaves, dims)]
+        wholes = [x if d is None else relaid(x, here(spec), there(spec)) for x, d, spec in zip(leaves, dims, specs)]
+        inner, kwargs = tree.unflatten(wholes)
+        rest = iter(inner)
+        out, _ = super().run(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **kwargs)
+        outs, tree = tree_flatten(out)
+        placed = [
+            _spec(self.axis_name, None if d is None else d % x.ndim)
+            for x, d in zip(outs, _prefix("out_axes", self.out_axes, out))
+        ]
+        return tree_unflatten(tree, [relaid(x, there(spec), here(spec)) for x, spec in zip(outs, placed)])
 
     @override
     def lower(self, *args, **kwargs):
         return super().lower(*self.placed(args), **kwargs)
 
-    def mapped_size(self, dynamic, kwargs, axes) -> int:
+    def entries(self, dynamic, kwargs, axes) -> int:
+        """The size of the mapped axes."""
         leaves = tree_leaves((dynamic, kwargs))
         dims = _prefix("in_axes", (axes, 0), (dynamic, kwargs))
         paths = [keystr(p[1:]) for p, _ in tree_flatten_with_path((dynamic, kwargs))[0]]
@@ -430,7 +462,11 @@ class PmapFunction(JitFunction[Args, Result]):
             )
         if not sizes:
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        (size,) = sizes
+        return next(iter(sizes))
+
+    def mapped_size(self, dynamic, kwargs, axes) -> int:
+        """The same, after a check that it fits the devices."""
+        size = self.entries(dynamic, kwargs, axes)
         if self.axis_size is not None and self.axis_size != size:
             raise ValueError(f"Specified axis_size {self.axis_size} doesn't match received axis_size {size}.")
         if self.devices is not None and len(self.devices) != size and not inside():
@@ -441,10 +477,12 @@ class PmapFunction(JitFunction[Args, Result]):
         return size
 
     def available(self) -> list:
-        return list(self.devices) if self.devices is not None else local_devices(backend=self.platform)
+        if self.devices is not None:
+            return list(self.devices)
+        return all_devices(self.platform) if self.spans() else local_devices(backend=self.platform)
 
-    def bind(self, args, kwargs):
-        """Runs the function on traced arguments, over the devices."""
+    def split_static(self, args) -> tuple[dict, tuple, Any]:
+        """(the static arguments by number, the others, the axes of those)."""
         n, axes = len(args), self.in_axes
         fixed = {i % n: args[i] for i in self.static_argnums if -n <= i < n}
         if len(fixed) < len(self.static_argnums):
@@ -460,6 +498,12 @@ class PmapFunction(JitFunction[Args, Result]):
                     f" {axes} for {n} arguments."
                 )
             axes = tuple(a for i, a in enumerate(axes) if i not in fixed)
+        return fixed, dynamic, axes
+
+    def bind(self, args, kwargs):
+        """Runs the function on traced arguments, over the devices."""
+        n = len(args)
+        fixed, dynamic, axes = self.split_static(args)
         size, nested, name = self.mapped_size(dynamic, kwargs, axes), inside(), self.axis_name
         leaves, in_tree = tree_flatten((dynamic, kwargs))
         avals = [get_aval(x) for x in leaves]
@@ -506,6 +550,16 @@ class PmapFunction(JitFunction[Args, Result]):
     def mesh(self, size: int, nested: tuple) -> Mesh:
         """The devices as a grid: the mapped axis, and one axis for each inner pmap, as far as there are devices."""
         found = self.available()
+        if self.spans():
+            processes = sorted({d.process_index for d in found})
+            of = {i: [d for d in found if d.process_index == i] for i in processes}
+            each, left = divmod(size, len(processes))
+            if left or any(len(d) < each for d in of.values()):
+                raise ValueError(
+                    f"pmap over {each} entries in each of {len(processes)} processes needs as many devices there; the"
+                    f" processes have {', '.join(str(len(d)) for d in of.values())}."
+                )
+            return grid_mesh([d for i in processes for d in of[i][:each]], (size,), (self.axis_name,))
         # the given devices are those of this axis; others fill up
         if self.devices is not None and self.devices and nested:
             found = [*self.devices, *[d for d in local_devices(backend=self.platform) if d not in self.devices]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Sequence
 
-from ..base.avals import physical, shaped
 from ..base.devices import addressable
 from ..base.errors import at_user_line
 from ..base.host import np, require_numpy
@@ -20,7 +19,7 @@ from ..numpy.creation import asarray
 from ..runtime.array import KeyArray
 from ..runtime.device import backend_for
 from ..runtime.dispatch import move
-from ..runtime.gather import agreed, different, digest, exchanged, summed
+from ..runtime.gather import agreed, different, digest, exchanged, relaid, summed
 from ..runtime.processes import process_count, process_index
 
 __all__ = [
@@ -290,20 +289,6 @@ def _each_spec(name: str, tree: Any, pspecs: Any, f: Callable[..., Any]) -> Any:
     return tree_unflatten(treedef, [f(x, s) for x, s in zip(leaves, specs)])
 
 
-def _like(x: Any, of: NamedSharding, to: NamedSharding) -> Any:
-    """The parts of an array with the sharding `of`, as an array with the sharding `to`: the global array of a local
-    one, or the other way round. Both have the same parts on the devices of this process.
-    """
-    if isinstance(x, KeyArray):
-        whole = _like(x.raw, of, to)
-        return KeyArray(shaped(whole.shape[: x.ndim], x.dtype), whole)
-    x = move(x, of)
-    shape = tuple(n // k * m for n, k, m in zip(x.shape, of._tiles(x.ndim)[0], to._tiles(x.ndim)[0]))
-    data = {shard.device: shard.data for shard in x.addressable_shards}
-    parts = [data[d] for d in addressable(to.mesh.flat_devices)]
-    return to.backend.capabilities.spread(physical(shaped(shape, x.dtype)), to, parts)
-
-
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Arrays that are laid out over a mesh. Each process passes the part that belongs to its devices.
 
@@ -335,7 +320,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
             return x
         if x.committed:  # to devices of this process; the parts go where the mesh says
             x = np.asarray(x) if not isinstance(x, KeyArray) else x
-        return _like(x, NamedSharding(global_mesh.local_mesh, spec), NamedSharding(global_mesh, spec))
+        return relaid(x, NamedSharding(global_mesh.local_mesh, spec), NamedSharding(global_mesh, spec))
 
     return _each_spec("host_local_array_to_global_array", local_inputs, pspecs, one)
 
@@ -367,7 +352,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
         x = asarray(x)
         if x.is_fully_addressable:
             return x
-        return _like(x, NamedSharding(global_mesh, spec), NamedSharding(global_mesh.local_mesh, spec))
+        return relaid(x, NamedSharding(global_mesh, spec), NamedSharding(global_mesh.local_mesh, spec))
 
     return _each_spec("global_array_to_host_local_array", global_inputs, pspecs, one)
 

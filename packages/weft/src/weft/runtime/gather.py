@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base.avals import shaped
+from ..base.avals import physical, shaped
 from ..base.devices import addressable
 from ..base.errors import at_user_line
 from ..base.host import np
@@ -80,6 +80,20 @@ def agreed(name: str, values: Sequence[Any], flag: int = 0) -> list[int]:
             )
         )
     return [int(row[0]) for row in rows]
+
+
+def relaid(x: Any, of: NamedSharding, to: NamedSharding) -> Any:
+    """The parts of an array with the sharding `of`, as an array with the sharding `to`: the global array of a local
+    one, or the other way round. Both have the same parts on the devices of this process.
+    """
+    if isinstance(x, KeyArray):
+        whole = relaid(x.raw, of, to)
+        return KeyArray(shaped(whole.shape[: x.ndim], x.dtype), whole)
+    x = move(x, of)
+    shape = tuple(n // k * m for n, k, m in zip(x.shape, of._tiles(x.ndim)[0], to._tiles(x.ndim)[0]))
+    data = {shard.device: shard.data for shard in x.addressable_shards}
+    parts = [data[d] for d in addressable(to.mesh.flat_devices)]
+    return to.backend.capabilities.spread(physical(shaped(shape, x.dtype)), to, parts)
 
 
 def comparable(x: Any) -> bytes:
