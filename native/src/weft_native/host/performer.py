@@ -609,7 +609,7 @@ class Performer:
         while True:
             try:
                 return [
-                    *[self.store.charge(nbytes(a), "a computation's result") for a in executable.out_avals],
+                    *[self.store.charge(size, "a computation's result") for size in executable.out_sizes],
                     self.store.charge(executable.temp_bytes, "a computation"),
                 ]
             except LimitError:
