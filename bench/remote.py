@@ -1,9 +1,10 @@
 """Offload over loopback: round trip, calls a second, bytes a second.
 
-    python bench/remote.py [--platform cpu] [--url ws://… --token …] [--delay MS]
+    python bench/remote.py [--platform cpu] [--url ws://… --token …] [--delay MS] [--only-restart]
 
 Prints one line for each figure, first those of a bare websockets echo of the same size. Without --url a host of its own
-is started; --delay puts that many milliseconds between both sides.
+is started; --delay puts that many milliseconds between both sides. The last line, without --url, is of hosts that keep
+executables: a program's first call, that of the next session, and that after a new start.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -25,6 +27,8 @@ from websockets.asyncio.client import connect
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "remote"))
 from proxy import Proxy  # noqa: E402
+import weft.as_jax  # noqa: E402, F401
+import transformer_program as transformer  # noqa: E402
 
 
 def best(run, repeat: int = 5) -> float:
@@ -38,9 +42,9 @@ def best(run, repeat: int = 5) -> float:
 
 
 @contextlib.contextmanager
-def own_host(platform: str):
+def own_host(platform: str, *options: str):
     host = subprocess.Popen(
-        [sys.executable, "-m", "weft_native.host", "--port", "0", "--token", "bench", "--platform", platform],
+        [sys.executable, "-m", "weft_native.host", "--port", "0", "--token", "bench", "--platform", platform, *options],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -135,19 +139,57 @@ def measure(session) -> None:
     print(session.stats)
 
 
+def first_call(url: str, token: str) -> float:
+    """Seconds in which a new session sends, compiles, runs and reads the gradient of a small transformer."""
+    weft.clear_caches()
+    with weft.remote.connect(url, token=token) as session:
+        device = session.devices()[0]
+        parameters = weft.device_put(transformer.parameters(12, 64, 100, 32), device)
+        tokens = weft.device_put(np.zeros((2, 32), np.int32), device)
+        traced = weft.jit(weft.grad(lambda p, t: transformer.loss(p, t, 4))).lower(parameters, tokens)
+        session.ping()
+        start = time.perf_counter()
+        np.asarray(traced.compile()(parameters, tokens)["norm"])
+        return time.perf_counter() - start
+
+
+def restart(platform: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--executables", folder)
+        with own_host(platform, *options) as address:
+            first = first_call(*address)
+            until = time.monotonic() + 60 + 10 * first
+            while not any(path.suffix != ".part" for path in pathlib.Path(folder).iterdir()):
+                if time.monotonic() > until:
+                    raise SystemExit("the host has stored nothing")
+                time.sleep(0.1)
+            second = first_call(*address)
+        with own_host(platform, *options) as address:
+            third = first_call(*address)
+    print(
+        f"transformer gradient, first call {first * 1e3:10.0f} ms, in the next session {second * 1e3:.0f} ms, after a"
+        f" new start {third * 1e3:.0f} ms: {third / first:.2f} of the first"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--platform", default="cpu")
     parser.add_argument("--url")
     parser.add_argument("--token")
     parser.add_argument("--delay", type=float, default=0.0)
+    parser.add_argument("--only-restart", action="store_true")
     options = parser.parse_args()
+    if options.only_restart:
+        return restart(options.platform)
     with contextlib.ExitStack() as stack:
         url, token = (options.url, options.token) if options.url else stack.enter_context(own_host(options.platform))
         if options.delay:
             url = stack.enter_context(Proxy(int(url.rsplit(":", 1)[1]), options.delay / 1000)).url
         session = stack.enter_context(weft.remote.connect(url, token=token))
         measure(session)
+    if not options.url:
+        restart(options.platform)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from weft.base.errors import BackendError, at_user_line
 from weft.base.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
 from weft.runtime.array import KeyArray
-from weft.runtime.backend import Capabilities, CompileOptions, FastCall
+from weft.runtime.backend import Capabilities, CompileOptions, FastCall, Stored
 from weft.runtime.effects import effects_barrier
 from weft.runtime.guards import explained
 from weft.runtime.jit import clear_caches
@@ -70,6 +70,7 @@ class XlaBackend:
             jit=self.jit,
             forget_programs=self.clear_caches,
             takes_compiler_options=True,
+            stored=self.compile_stored,
             times_compilation=True,
             lowered_text=self.lowered_text,
             runtime_executable=lambda executable: executable.loaded,
@@ -338,13 +339,24 @@ class XlaBackend:
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device, or for the devices of a Partition."""
+        return self._compile(jaxpr, device, options)
+
+    def compile_stored(self, jaxpr: Jaxpr, device, options: CompileOptions, data: bytes | None) -> Stored:
+        """The same, from what was stored of it if that fits."""
+        slot = cache.Slot(data)
+        compiled = self._compile(jaxpr, device, options, slot)
+        return Stored(compiled, slot.found, slot.dump)
+
+    def _compile(self, jaxpr: Jaxpr, device, options: CompileOptions, slot: cache.Slot | None = None):
         pairs = {k: v for k, v in options.options if k != "keep_unused"}
         client = device.devices[0].client if type(device) is Partition else device.client
         with _lowering().dialects():
             with timed(LOWER, f"jit({options.name})"):
                 lowered = self.lower(jaxpr, device, options)
             with timed(COMPILE, f"jit({options.name})"):
-                return executable.compile_lowered(client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
+                return executable.compile_lowered(
+                    client, jaxpr, lowered, device, options.name, tuple(pairs.items()), slot
+                )
 
     def jit(
         self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str

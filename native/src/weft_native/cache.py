@@ -82,6 +82,46 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     return compiled
 
 
+class Slot:
+    """The place of one program that somebody else keeps: `data` is what is there, if anything; compiling says what of
+    it was used, and what to put there.
+    """
+
+    def __init__(self, data: bytes | None):
+        self.data = data
+        self.found = False
+        self.dump: Callable[[], bytes] | None = None
+
+
+def compile_into(slot: Slot, client, lowered, devices: Sequence, options, callbacks: Sequence):
+    """A loaded executable: from the slot if what is there is for this program, compiler and machine, else compiled.
+
+    The data must be what `dump` gave: XLA trusts its input.
+    """
+    _configure(options)
+    program = b"" if callbacks else _program(lowered)
+    if callbacks or b"InspectSharding" in program:  # as in `compile_module`
+        return compat.compile_module(client, lowered.module, devices, options, callbacks)
+    key = _key(client, program, devices, options)
+    if slot.data is not None and slot.data[: len(key)] == key:
+        try:
+            loaded = client.deserialize_executable(slot.data[len(key) :], xc.DeviceList(tuple(devices)), options)
+            slot.found = True
+            return loaded
+        except (_jax.JaxRuntimeError, ValueError) as e:
+            warn(f"XLA does not take a program that was stored: {e}. It is compiled instead, and stored again.")
+    compiled = compat.compile_module(client, lowered.module, devices, options, callbacks)
+
+    def dump() -> bytes:
+        try:
+            return key + compiled.serialize()
+        except (_jax.JaxRuntimeError, AttributeError, ValueError) as e:
+            raise BackendError(f"XLA can't store this program: {e}") from e
+
+    slot.dump = dump
+    return compiled
+
+
 def _configure(options) -> None:
     """Options for XLA's compiler from the configuration; options of the call itself take precedence."""
     build, fresh = options.executable_build_options, xc.CompileOptions().executable_build_options
@@ -130,7 +170,7 @@ def _key(client, program: bytes, devices: Sequence, options) -> bytes:
         ".".join(map(str, compat.RELEASE)).encode(),
         client.platform.encode(),
         client.platform_version.encode(),
-        _processor().encode(),
+        processor().encode(),
         _flags().encode(),
         "|".join(f"{d.id} {d.device_kind}" for d in devices).encode(),
     ):
@@ -159,7 +199,7 @@ def bytecode(module) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _processor() -> str:
+def processor() -> str:
     """The machine's processor and its features: code compiled for one may not run on another."""
     try:
         with open("/proc/cpuinfo") as file:

@@ -144,8 +144,12 @@ def _bound(callbacks: Sequence, device) -> list:
     return [functools.partial(function, cpu) for function in callbacks]
 
 
-def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
-    """Compiles a lowered program. An error of XLA becomes a BackendError."""
+def compile_lowered(
+    client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = (), slot: cache.Slot | None = None
+) -> XlaExecutable:
+    """Compiles a lowered program; with a `slot`, whoever gave it keeps the executable, not the compile cache. An error
+    of XLA becomes a BackendError.
+    """
     if lowered.unusable:
         warn(
             "Some donated buffers were not usable: "
@@ -155,9 +159,11 @@ def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: S
     try:
         with lowered.home.lock, lowered.home.context:
             devices = list(device.devices) if type(device) is Partition else [device]
-            loaded = cache.compile_module(
-                client, lowered, devices, compile_options(devices, options), _bound(lowered.callbacks, device), name
-            )
+            chosen, callbacks = compile_options(devices, options), _bound(lowered.callbacks, device)
+            if slot is None:
+                loaded = cache.compile_module(client, lowered, devices, chosen, callbacks, name)
+            else:
+                loaded = cache.compile_into(slot, client, lowered, devices, chosen, callbacks)
     except _jax.JaxRuntimeError as e:
         raise BackendError(f"XLA could not compile {name!r}: {e}") from e
     return XlaExecutable(jaxpr, device, lowered, loaded, name)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from weft.base.errors import BackendError
 
 from .access import AccessError, TokenFile
+from .executables import unsafe
 from .ids import HOST_NAME
 from .inference.repository import Repository
 from .issuer import Issuer, Keys, KeysError, is_url
@@ -152,6 +153,8 @@ def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[F
         yield _programs(pathlib.Path(settings.serve))
     if settings.jobs is not None:
         yield _folder(pathlib.Path(settings.jobs))
+    if settings.executables is not None:
+        yield _executables(pathlib.Path(settings.executables))
     if settings.audit is not None:
         yield _writable(pathlib.Path(settings.audit))
     yield _port(settings.host, settings.port)
@@ -193,6 +196,14 @@ def _folder(path: pathlib.Path) -> Finding:
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return Finding(True, f"sessions can be kept in {path}")
     return Finding(False, f"{path} can't be written, nor made")
+
+
+def _executables(path: pathlib.Path) -> Finding:
+    place = path if path.exists() else path.parent
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        return Finding(False, f"{path} can't be written, nor made")
+    why = unsafe(path) if path.exists() else None
+    return Finding(why is None, why or f"compiled programs can be kept in {path}")
 
 
 def _port(host: str, port: int) -> Finding:

@@ -91,6 +91,32 @@ class Leave(Message):
     session: str
 
 
+@message(_control, 9)
+class Sought(Message):
+    """The answer to `Seek`: whether a file with the executable comes along, and whether one that is compiled would be
+    stored.
+    """
+
+    found: bool
+    wanted: bool
+
+
+@message(_control, 10)
+class Make(Message):
+    """To a process that has no session: compile what this message of the protocol describes, whose program comes over
+    the socket that comes along; the executable goes back over it.
+    """
+
+    what: bytes
+
+
+@message(_control, 11)
+class Give(Message):
+    """Write the executable that was offered into the socket that comes along."""
+
+    what: bytes
+
+
 # from a worker to the front -------------------------------------------------------------------------------------------
 
 
@@ -187,6 +213,34 @@ class Restored(Message):
     """A session goes on here; what it was restored from is not needed any more."""
 
     session: str
+
+
+@message(_control, 27)
+class Seek(Message):
+    """Is there an executable of what this message of the protocol describes? A session waits for it."""
+
+    session: str
+    what: bytes
+
+
+@message(_control, 28)
+class Offer(Message):
+    """There was none that could be used. The program, of which more may follow, in case that the host stores another;
+    `size` is 0 if the worker gives its own.
+    """
+
+    session: str
+    what: bytes
+    size: int
+    data: bytes
+
+
+@message(_control, 29)
+class OfferPart(Message):
+    """More of the program of an `Offer`."""
+
+    session: str
+    data: bytes
 
 
 # between the front and the process that starts workers ----------------------------------------------------------------

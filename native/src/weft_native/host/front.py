@@ -33,11 +33,13 @@ from weft_remote.errors import (
 from . import processor
 from .access import AccessError, Gate
 from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
+from .control import Offer, OfferPart, Seek
 from .grants import INNER, SESSIONS, Denied, Grant
 from .headers import bearer
 from .ids import new_id
 from .jobs import Jobs
 from .journal import Journal, fields
+from .keeper import Keeper
 from .limits import MIB, Limits
 from .moves import TAKE_SECONDS, Moves
 from .records import Record
@@ -122,6 +124,7 @@ class Front:
         self.records: dict[str, Record] = {}
         self.moves = Moves(self.pool, jobs)
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
+        self.keeper: Keeper | None = None  # of executables on disk
         self.name: str | None = None  # of the host among several; its sessions' ids begin with it
         self.numbers = 0
         self.draining, self.stops_at = False, 0.0  # takes no new sessions, because it is about to stop
@@ -391,6 +394,9 @@ class Front:
         elif isinstance(message, Said):
             level = min(message.level, logging.ERROR)
             log.log(level, "%s", message.text, extra=self._fields(peer, message.session))
+        elif isinstance(message, (Seek, Offer, OfferPart)) and message.session in peer.sessions:
+            if self.keeper is not None:
+                self.keeper.receive(peer, message)
         elif isinstance(message, Need):
             self._grant(peer, message.bytes)
         elif isinstance(message, Returned):
@@ -505,9 +511,14 @@ class Front:
             return
         taken, peer.processor = 0.0 if peer.processor is None else now - peer.processor, now
         self.journal.metrics.processor.inc(taken)
-        most = self.limits.cpu_seconds
-        for record in [self.records[id] for id in peer.sessions]:
-            record.processor += taken
+        for id in list(peer.sessions):
+            self.charge(id, taken)
+
+    def charge(self, id: str, seconds: float) -> None:
+        """Counts processor time of a session, in whichever process."""
+        record, most = self.records.get(id), self.limits.cpu_seconds
+        if record is not None:
+            record.processor += seconds
             if 0 < most < record.processor and record.told is None:
                 why = f"the session has taken {record.processor:.1f} s of processor time, and {most:g} s are allowed."
                 self.finish(

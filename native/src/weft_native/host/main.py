@@ -22,12 +22,14 @@ from .access import Gate
 from .admin import Admin
 from .audit import Audit
 from .drain import Drain
+from .executables import Executables
 from .front import Front
 from .health import Health
 from .inference.device import OwnDevice
 from .inference.routes import Inference
 from .jobs import Jobs
 from .journal import Journal
+from .keeper import Keeper
 from .notify import Manager
 from .options import Options
 from .rates import Rates
@@ -60,8 +62,9 @@ def launcher(options: Settings) -> Launcher:
             config.update("jax_platforms", options.platform)
         source_info.register_exclusion("")  # no line of this process is a user's
         backend, platform = get_backend(options.platform)
-        return ThreadLauncher(list(backend.devices(platform)), options.limits)
-    return ForkLauncher(Options(options.platform, options.limits, options.sandbox, options.log_level))
+        return ThreadLauncher(list(backend.devices(platform)), options.limits, options.executables is not None)
+    keeps = options.executables is not None
+    return ForkLauncher(Options(options.platform, options.limits, options.sandbox, options.log_level, keeps))
 
 
 async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
@@ -83,6 +86,9 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal, jobs)
     front.name = options.name
+    if options.executables is not None:
+        executables = Executables(pathlib.Path(options.executables), options.executable_bytes)
+        front.keeper = Keeper(front.pool, executables, options.limits, journal.metrics, front.charge)
     front.parts.append(Proxies(options.trusted_proxy).add_to)
     health = Health(front)
     front.parts.append(health.add_to)

@@ -51,6 +51,12 @@ class Metrics:
         self.processor: Counter = counter("processor_seconds", "Seconds of processor time of the processes of sessions")
         self.received: Counter = counter("received_bytes", "Bytes from clients of sessions")
         self.sent: Counter = counter("sent_bytes", "Bytes to clients of sessions")
+        self.executable_hits: Counter = counter("executable_hits", "Compilations whose executable was on disk")
+        self.executable_misses: Counter = counter("executable_misses", "Compilations whose executable was not there")
+        self.executables_stored: Counter = counter(
+            "executables_stored", "Executables that were put on disk, or could not be", "well"
+        )
+        self.executable_bytes = gauge("executable_bytes", "Bytes of executables on disk")
         self.requests: Counter = counter("requests", "Requests for programs by name", "program", "version", "status")
         self.request_seconds = Histogram(
             "weft_host_request_seconds", "Time to answer a request", ("program", "version"), registry=r, buckets=SECONDS

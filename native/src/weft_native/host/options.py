@@ -16,6 +16,7 @@ class Options:
     limits: Limits
     sandbox: bool
     log_level: str
+    executables: bool = False  # the host stores them
 
     def dump(self) -> str:
         return json.dumps(dataclasses.asdict(self))

@@ -30,7 +30,8 @@ from .memory import Charge, Tally
 from .messages import public_text
 from .programs import Executable, Programs, nbytes
 from .reports import Reports
-from .spread import Spread, partition
+from .shelf import Entry
+from .spread import Spread, place
 from .store import Compiled, Inherited, Known, Store
 from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
@@ -468,9 +469,7 @@ class Performer:
         self.store.define(m.handle, value)
 
     def _place(self, m: p.Compile | p.CompileSpread, known: Known) -> Device | Partition:
-        if isinstance(m, p.Compile):
-            return self._device(m.device)
-        return partition(m, known.program.jaxpr, self.devices)
+        return place(m, known.program.jaxpr, self.devices)
 
     def _compile(self, m: p.Compile | p.CompileSpread) -> None:
         known = self.store.known.get(m.program)
@@ -482,10 +481,11 @@ class Performer:
             raise ProtocolError(f"the program has {arguments} arguments; {len(m.donated)} were described.")
         self.computations.rest()  # other sessions' compilations have precedence
         try:
-            self.store.define(m.handle, Compiled(m, known, self._executable(m, known, device)))
+            executable = self._executable(m, known, device)
+            self.store.define(m.handle, Compiled(m, known, executable))
             began = self.computations.busy_since  # None if it was compiled already
             took = 0.0 if began is None else time.monotonic() - began
-            if began is not None:
+            if began is not None and not executable.found:
                 self.session.counts.compiled(took)
             self.session.tell(self._say_compiled, m.op, took)
         except (ProtocolError, LimitError):
@@ -503,8 +503,11 @@ class Performer:
             self.begin()
 
         self.doing = Doing(m.op, name, "queued", time.monotonic())
+        entry = Entry(self.session.id, m, name, known.data)
         try:
-            return self.programs.compile(m.program, known.program, size, device, name, m.donated, begin, reporting)
+            return self.programs.compile(
+                m.program, known.program, size, device, name, m.donated, begin, reporting, entry
+            )
         finally:
             self.doing = None
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray, array_type
 from weft.base.config import config, enable_x64
+from weft.base.errors import BackendError
 from weft.serialization import programs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 
@@ -26,10 +27,12 @@ from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
 from weft.runtime.partition import Partition
 from weft.transforms.platforms import for_platform
+from weft_remote import protocol as p
 from weft_remote.errors import LimitError
 
 from .limits import MIB, Limits
-from .spread import Spread
+from .shelf import Entry, Shelf
+from .spread import Spread, place
 
 SHORT_RUNS, SHORT_SECONDS = 3, 0.0005  # a program that takes less so many times is taken to do so again
 log = logging.getLogger("weft.host")
@@ -64,8 +67,9 @@ class Executable:
         x64: bool,
         donated: tuple[bool, ...] = (),
         name: str = "",
+        found: bool = False,
     ):
-        self.name = name
+        self.name, self.found = name, found
         self.compiled, self.x64, self.donated = compiled, x64, donated
         self.reports = bool(jaxpr.effects)
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
@@ -127,10 +131,15 @@ class Kept(Generic[K, V]):
 
 
 class Programs:
-    """The programs of a host."""
+    """The programs of a host.
 
-    def __init__(self, limits: Limits):
-        self.limits = limits
+    Args:
+        limits: of a session.
+        shelf: where executables are found that were stored; None if none are.
+    """
+
+    def __init__(self, limits: Limits, shelf: Shelf | None = None):
+        self.limits, self.shelf = limits, shelf
         self.format_limits = programs.Limits(
             limits.program_bytes, limits.equations, array_bytes=max(limits.session_bytes, 1)
         )
@@ -173,9 +182,11 @@ class Programs:
         donated: tuple[bool, ...] = (),
         begin: Callable[[], None] = lambda: None,
         reporting: Callable[[Jaxpr], Jaxpr] = lambda jaxpr: jaxpr,
+        entry: Entry | None = None,
     ) -> Executable:
         """A program of `size` bytes compiled for a device, or for several; `begin()` is called when its turn has come.
-        A program that reports is compiled for its session alone, which `reporting` puts into it.
+        A program that reports is compiled for its session alone, which `reporting` puts into it. Others may be stored,
+        and found by `entry`.
         """
         if program.jaxpr.effects:
             with self.compiling:
@@ -189,7 +200,7 @@ class Programs:
             begin()
             found = self.compiled.get(key)  # another session may have been first
             if found is None:
-                found = self._compiled(program, program.jaxpr, device, name, donated)
+                found = self._compiled(program, program.jaxpr, device, name, donated, entry)
                 self.compiled.keep(key, found, size)
             return found
 
@@ -200,11 +211,31 @@ class Programs:
         device: Device | Partition,
         name: str,
         donated: tuple[bool, ...],
+        entry: Entry | None = None,
     ) -> Executable:
         log.info("compiling %s (%d equations)", name, len(jaxpr.eqns))
+        backend, options = backend_of(device), CompileOptions(name, donated)
+        store, found = backend.capabilities.stored, False
         with enable_x64(program.x64):
             chosen = for_platform(ClosedJaxpr(jaxpr, []), device.platform).jaxpr
-            compiled = backend_of(device).compile(chosen, device, CompileOptions(name, donated))
+            if self.shelf is None or entry is None or store is None:
+                compiled = backend.compile(chosen, device, options)
+            else:
+                made = self.shelf.compile(entry, lambda data: store(chosen, device, options, data))
+                compiled, found = made.executable, made.found
             if isinstance(device, Partition):
                 compiled = Spread(compiled, jaxpr, device)
-        return Executable(compiled, program.jaxpr, device, program.x64, donated, name)
+        return Executable(compiled, program.jaxpr, device, program.x64, donated, name, found)
+
+    def dumped(self, m: p.Compile | p.CompileSpread, data: bytes, devices: Sequence[Device]) -> bytes:
+        """An executable to be stored, of the program of these bytes. Raises BackendError if it can't be."""
+        program = self.check(m.program, data)
+        device = place(m, program.jaxpr, devices)
+        store, made = backend_of(device).capabilities.stored, None
+        if store is not None and not program.jaxpr.effects:
+            with enable_x64(program.x64):
+                chosen = for_platform(ClosedJaxpr(program.jaxpr, []), device.platform).jaxpr
+                made = store(chosen, device, CompileOptions(m.name, m.donated), None)
+        if made is None or made.dump is None:
+            raise BackendError(f"executables of {m.name!r} can't be stored.")
+        return made.dump()

@@ -130,6 +130,15 @@ class Settings:
         "FOLDER",
     )
     job_bytes: int = _setting(16 * GIB, "bytes of all sessions in the folder of `jobs`", least=1)
+    executables: str | None = _setting(
+        None,
+        "keep compiled programs in this folder, so that they are not compiled again when the host starts again; who can"
+        " write to it can run code in the host's processes",
+        "FOLDER",
+    )
+    executable_bytes: int = _setting(
+        4 * GIB, "bytes of all programs in the folder of `executables`; those that were used last stay", least=1
+    )
     batch: int = _setting(32, "requests that one call answers at most", least=1, most=1 << 16)
     drain: float = _setting(
         0.0, "seconds for which, after SIGTERM, sessions may end by themselves while no new ones begin", least=0

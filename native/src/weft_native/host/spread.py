@@ -20,6 +20,15 @@ from ..sharding import from_xla
 from .limits import MOST_DEVICES
 
 
+def place(m: p.Compile | p.CompileSpread, jaxpr: Jaxpr, known: Sequence[Device]) -> Device | Partition:
+    """Where a program runs: on a device, or on several. Raises ProtocolError for a placement that is none."""
+    if isinstance(m, p.CompileSpread):
+        return partition(m, jaxpr, known)
+    if m.device >= len(known):
+        raise ProtocolError(f"there is no device {m.device}; there are {len(known)}.")
+    return known[m.device]
+
+
 def partition(m: p.CompileSpread, jaxpr: Jaxpr, known: Sequence[Device]) -> Partition:
     """Where a program runs. Raises ProtocolError for a placement that is none."""
     if not 2 <= len(m.devices) <= MOST_DEVICES or len(set(m.devices)) != len(m.devices):

@@ -18,6 +18,7 @@ from weft.base.avals import shaped
 from weft.runtime.backend import Device
 from weft.runtime.device import backend_of
 from weft_remote import protocol as p
+from weft_remote.codec import Message
 from weft_remote.errors import LimitError
 
 from . import state
@@ -30,8 +31,10 @@ from .control import (
     Closed,
     Ended,
     Finish,
+    Give,
     Granted,
     Leave,
+    Make,
     Move,
     Moved,
     Need,
@@ -41,13 +44,14 @@ from .control import (
     Returned,
     Said,
     Save,
-    Totals,
+    Sought,
     Up,
 )
 from .limits import MIB, Limits
 from .link import PARTING, Link
 from .memory import Tally, of_host
 from .programs import Programs
+from .shelf import Shelf, hand
 from .session import HostSession
 from .totals import totals
 from .values import host_bytes
@@ -74,7 +78,10 @@ class Worker:
         limits: of each session.
         memory: what all sessions together may use; None asks the front for each session's share.
         done: called when a session of this worker has ended and its client is gone.
+        executables: the front stores them.
     """
+
+    alone = False  # for one session
 
     def __init__(
         self,
@@ -83,9 +90,11 @@ class Worker:
         limits: Limits,
         memory: Tally | None = None,
         done: Callable[[], None] = lambda: None,
+        executables: bool = False,
     ):
         self.channel, self.devices, self.limits, self.done = channel, devices, limits, done
-        self.programs = Programs(limits)
+        self.shelf = Shelf(self.send, self.alone) if executables else None
+        self.programs = Programs(limits, self.shelf)
         self.memory = Share(self) if memory is None else memory
         self.sessions: dict[str, HostSession] = {}
         self.opening: set[asyncio.Task[None]] = set()
@@ -113,9 +122,7 @@ class Worker:
 
     # the front --------------------------------------------------------------------------------------------------------
 
-    def send(
-        self, message: Alive | Answered | Ended | Move | Need | Rest | Restored | Returned | Said | Totals | Up
-    ) -> None:
+    def send(self, message: Message) -> None:
         """From any thread. What can't be said any more is not said."""
         with self.sending:
             try:
@@ -134,6 +141,14 @@ class Worker:
                         self._call(self._save, message, open(self.channel.descriptors.pop(0), "wb"))
                     elif isinstance(message, Restore):
                         self._call(self._restore, message, open(self.channel.descriptors.pop(0), "rb"))
+                    elif isinstance(message, Sought) and self.shelf is not None:
+                        file = open(self.channel.descriptors.pop(0), "rb") if message.found else None
+                        self.shelf.answer(message, file)
+                    elif isinstance(message, Give) and self.shelf is not None:
+                        self.shelf.give(message.what, socket.socket(fileno=self.channel.descriptors.pop(0)))
+                    elif isinstance(message, Make):
+                        connection = socket.socket(fileno=self.channel.descriptors.pop(0))
+                        threading.Thread(target=self._make, args=(message, connection), daemon=True).start()
                     elif isinstance(message, Leave):
                         self._call(self._leave, message)
                     elif isinstance(message, Moved):
@@ -154,6 +169,18 @@ class Worker:
         for device in self.devices:
             host_bytes(backend_of(device).put(ONE, ONE_TYPE, device, True))
         self.send(Answered())
+
+    def _make(self, message: Make, connection: socket.socket) -> None:
+        """Compiles a program for the host to store: this process has done nothing else, and ends then."""
+        try:
+            with connection.makefile("rb") as source:
+                data = source.read()
+            (m,) = p.decode(message.what)
+            assert isinstance(m, (p.Compile, p.CompileSpread))
+            hand(lambda: self.programs.dumped(m, data, self.devices), connection)
+        except Exception as e:
+            log.warning("a program can't be compiled to be stored: %s: %s", type(e).__name__, e)
+        self.done()
 
     def lost(self) -> None:
         """The front is gone, and with it the clients."""
@@ -400,9 +427,10 @@ class SaidHandler(logging.Handler):
 class ForkedWorker(Worker):
     """A worker with a process of its own, which ends with its only session, or with the front."""
 
-    def __init__(self, channel: Channel, devices: list[Device], limits: Limits, alone: bool):
-        super().__init__(channel, devices, limits, None if alone else of_host(limits.total_bytes), self._done)
+    def __init__(self, channel: Channel, devices: list[Device], limits: Limits, alone: bool, executables: bool = False):
         self.alone = alone
+        memory = None if alone else of_host(limits.total_bytes)
+        super().__init__(channel, devices, limits, memory, self._done, executables)
         root = logging.getLogger()
         root.handlers.clear()
         root.addHandler(SaidHandler(self))

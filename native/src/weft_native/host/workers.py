@@ -50,6 +50,7 @@ class Peer:
         self.granted = 0  # bytes that its sessions may use
         self.processor: float | None = None  # seconds of processor time that were counted
         self.up = self.killed = False
+        self.heard_all = False  # it says nothing more
         self.broke = False  # it said what no worker says
         self.finished_at: float | None = None  # when its last session ended
         self.answer: asyncio.Future[None] | None = None  # of its device, if it was asked
@@ -160,8 +161,8 @@ class ForkLauncher:
 class ThreadLauncher:
     """One worker, in a thread of the host's own process: for systems without `fork`, and for tests that reach in."""
 
-    def __init__(self, devices: list[Device], limits: Limits):
-        self.devices, self.limits = devices, limits
+    def __init__(self, devices: list[Device], limits: Limits, executables: bool = False):
+        self.devices, self.limits, self.executables = devices, limits, executables
         self.worker: Worker | None = None
         self.thread: threading.Thread | None = None
 
@@ -169,7 +170,8 @@ class ThreadLauncher:
         return str(self.devices[0].platform)
 
     def launch(self, number: int, alone: bool, end: Channel) -> None:
-        self.worker = Worker(end, self.devices, self.limits, of_host(self.limits.total_bytes))
+        memory = of_host(self.limits.total_bytes)
+        self.worker = Worker(end, self.devices, self.limits, memory, executables=self.executables)
         self.thread = threading.Thread(target=self.worker.run, name="weft worker", daemon=True)
         self.thread.start()
 
@@ -261,6 +263,19 @@ class Pool:
         self._replenish()
         return peer
 
+    async def lend(self, seconds: float, patience: float, nice: int) -> Peer:
+        """A worker that has never had a session, and gets none: it does one thing, and is killed if it has not ended
+        after so many seconds. Raises TimeoutError if there is none in time.
+        """
+        async with asyncio.timeout(seconds), self.changed:
+            await self.changed.wait_for(lambda: self.spares)
+            peer = self.spares.popleft()
+            peer.finished_at, peer.patience = time.monotonic(), patience
+        if peer.pid:
+            yield_to_others(peer.pid, nice)
+        self._replenish()
+        return peer
+
     def left(self, peer: Peer, session: str, patience: float = EXIT_SECONDS) -> None:
         """A session is not in a worker any more, which ends within so many seconds if it was there for that one."""
         peer.sessions.discard(session)
@@ -300,6 +315,7 @@ class Pool:
                 else:
                     self.receive(peer, message)
         except Closed:
+            peer.heard_all = True
             self.loop.remove_reader(peer.channel.socket)
         except Exception as e:  # a worker that has been taken over, or is out of its mind; it must not harm the others
             expected = isinstance(e, WeftError)
@@ -358,7 +374,7 @@ class Pool:
 
     def _read_rest(self, peer: Peer) -> None:
         """What a worker said before it ended."""
-        if peer.channel.socket.fileno() >= 0 and not peer.killed:
+        while peer.channel.socket.fileno() >= 0 and not peer.killed and not peer.heard_all:
             self._read(peer)
 
     def _close(self, peer: Peer) -> None:

@@ -23,12 +23,14 @@ import weft.numpy.fft  # noqa: F401
 import weft_native.backend  # noqa: F401
 import weft_native.lower.module  # noqa: F401
 from jaxlib.mlir.dialects import stablehlo as _stablehlo  # noqa: F401
+from jaxlib.mlir.passmanager import PassManager as _PassManager  # noqa: F401
 from weft.effects import debug as _debug  # noqa: F401
 from weft.base import source_info
 from weft.base.config import config
 from weft.base.errors import BackendError
 from weft.runtime.device import backend_for, get_backend
 
+from .. import cache
 from .control import Channel, Chosen, Closed, Exited, Fork, Forked
 from .options import Options
 from .worker import ForkedWorker
@@ -106,7 +108,8 @@ def run(descriptor: int, options: Options, message: Fork) -> None:
             _enclose(options)
         backend, platform = get_backend(options.platform)
         channel = Channel(socket.socket(fileno=descriptor))
-        ForkedWorker(channel, list(backend.devices(platform)), options.limits, message.alone).run()
+        devices = list(backend.devices(platform))
+        ForkedWorker(channel, devices, options.limits, message.alone, options.executables).run()
         code = 0
     except BaseException as e:
         print(f"{type(e).__name__}: {e}", file=sys.stderr, flush=True)
@@ -125,6 +128,7 @@ def main(arguments: list[str]) -> int:
     for name in ("cpu", "reference") if options.platform is None else (options.platform,):
         with contextlib.suppress(BackendError):  # the worker will say so
             backend_for(name)
+    cache.processor()  # found out once, with what a sandbox refuses
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1 or threading.active_count() > 1:
         raise BackendError(f"a module has started {threads - 1} threads; workers can't be forked from such a process.")

@@ -45,6 +45,23 @@ class Executable(Protocol):
     def memory_analysis(self) -> dict[Any, Any]: ...
 
 
+class Stored(NamedTuple):
+    """A compiled program that can be stored; see `Capabilities.stored`."""
+
+    executable: Executable
+    found: bool  # it was made from what was stored
+    dump: Callable[[], bytes] | None  # what to store, where it was compiled; None if it can't be stored
+
+
+class Store(Protocol):
+    """Compiles programs whose executables somebody else stores; see `Capabilities.stored`."""
+
+    def __call__(self, jaxpr: Jaxpr, device: Any, options: CompileOptions, data: bytes | None) -> Stored:
+        """As `compile`, but from `data`, which an earlier `dump` gave, if that is for this program, compiler and
+        machine. Data that others can change must be checked before: it becomes code.
+        """
+
+
 class FastCall(NamedTuple):
     """How a backend runs the calls of one jitted function."""
 
@@ -173,6 +190,7 @@ class Capabilities(NamedTuple):
         takes_compiler_options: `compile` takes options by name.
         times_kernels: `compile` takes the option `kernel_times` and gives an executable whose `timer` has `clear()` and
             `rows()`: (name, seconds, calls) of each kernel that ran.
+        stored: compiles a program, or makes it from what was stored of it.
         times_compilation: it records lowering and compiling in `weft.monitoring` itself.
         lowered_text: returns the text of programs before they are compiled; default: that of jaxprs.
         runtime_executable: the result of `Compiled.runtime_executable()` for one of its executables.
@@ -204,6 +222,7 @@ class Capabilities(NamedTuple):
     forget_programs: Callable[[], None] = nothing
     takes_compiler_options: bool = False
     times_kernels: bool = False
+    stored: Store | None = None
     times_compilation: bool = False
     lowered_text: ShowLowered | None = None
     runtime_executable: Callable[[Any], Any] = lambda executable: executable
