@@ -27,7 +27,7 @@ export default defineConfig({
       name: "weft",
       testMatch: [
         /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language)\.spec/,
-        /\/(intelligence|everybody|media|offline|inspector|docs|host-sites|admin)\.spec/,
+        /\/(intelligence|everybody|media|offline|inspector|docs|host-sites|admin|acceptance)\.spec/,
       ],
       use: launch(),
     },

@@ -1,6 +1,9 @@
 """Meshes of a host's devices: arrays that lie there as parts, programs over several devices, copies between them."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -351,3 +354,35 @@ def test_a_host_of_one_device_refuses(host):
     with Raw(host.url) as raw:
         raw.send(p.CompileSpread, 3, program(raw), (0, 1), (1, 2), (1, 1, 1, 0, 0), "f", (False,))
         assert "there is no device 1" in raw.end().message
+
+
+WITHOUT_NUMPY = """
+import itertools, sys
+import weft, weft.numpy as jnp, weft.remote
+from weft.base import host
+from weft.sharding import Mesh, NamedSharding, PartitionSpec as P
+assert not host.has_numpy
+with weft.remote.connect(sys.argv[1], token=sys.argv[2], default=True) as session:
+    mesh = Mesh([session.devices()[:2], session.devices()[2:4]], ("a", "b"))
+    values = [[[100 * i + 10 * j + k for k in range(4)] for j in range(2)] for i in range(4)]
+    x = jnp.array(values, "int16")
+    specs = [P("a"), P(None, "b"), P(None, None, "b"), P("b", None, "a"), P(("a", "b")), P(None, None, ("b", "a")), P()]
+    for spec, other in itertools.product(specs, specs):
+        y = weft.device_put(x, NamedSharding(mesh, spec))
+        z = weft.device_put(y + 1, NamedSharding(mesh, other))
+        assert y.tolist() == values, spec
+        assert (z - 1).tolist() == values, (spec, other)
+    there = weft.device_put(x + 0, session.devices()[5])
+    assert weft.device_put(there, NamedSharding(mesh, P("a", "b"))).tolist() == values
+    assert weft.device_put(jnp.zeros((0, 4)), NamedSharding(mesh, P(None, "a"))).tolist() == []
+    assert weft.pmap(lambda v: v * 2)(jnp.arange(8)).tolist() == list(range(0, 16, 2))
+print("done")
+"""
+
+
+def test_a_client_without_numpy(several):
+    """As in a page."""
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_NUMPY, several.url, TOKEN]
+    environment = {**os.environ, "WEFT_NUMPY": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.stdout == "done\n", done.stderr

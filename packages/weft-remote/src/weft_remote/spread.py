@@ -8,10 +8,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from weft.base import dtypes
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray, shaped
 from weft.base.errors import BackendError
-from weft.base.host import np, require_numpy
+from weft.base.host import adopted, from_flat, joined, part
 from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, axes_of
 from weft.core.trace import get_aval
 from weft.primitives.dynamic_slice import dynamic_slice_p
@@ -71,11 +72,8 @@ class SpreadArray(BufferArray):
             arrays = self._live().arrays
             parts = {_key(i): (i, x) for i, x in zip(indices(self.device_, self.aval), arrays)}
             self.device_.backend.capabilities.prefetch(*[x for _, x in parts.values()])
-            value = np.empty(self.aval.shape, self.aval.dtype)
-            for index, x in parts.values():
-                value[index] = x._host()
-            value.flags.writeable = False
-            self._cache = value
+            found = [(index, x._host()) for index, x in parts.values()]
+            self._cache = joined(found, self.aval.shape, self.aval.dtype)
         return self._cache
 
     @override
@@ -104,16 +102,14 @@ def part_type(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def put(backend: Devices, value: Any, aval: ShapedArray, sharding: Sharding) -> SpreadArray:
     """A host array over the devices of a sharding; each part crosses the line once."""
-    require_numpy("an array over several devices of a host")
     made: dict[Any, BufferArray] = {}
-    parts, whole = [], np.asarray(value)
+    parts, whole = [], adopted(value)
     for device, index in zip(sharding._devices(), indices(sharding, aval)):
         key = _key(index)
         if key in made:
             parts.append(backend.copied(made[key], device, True))
             continue
-        part = np.ascontiguousarray(whole[index])
-        made[key] = backend.put(part, part_type(aval, sharding), device, True)
+        made[key] = backend.put(part(whole, index), part_type(aval, sharding), device, True)
         parts.append(made[key])
     return SpreadArray(aval, sharding, parts)
 
@@ -148,7 +144,7 @@ def _on_one(x: SpreadArray, where: Any) -> BufferArray:
 def _slice(x: BufferArray, index: Index, part: ShapedArray) -> BufferArray:
     if part.shape == x.shape:
         return x
-    starts = [np.int32(s.start or 0) for s in index]
+    starts = [from_flat((s.start or 0,), (), dtypes.int32) for s in index]
     found: BufferArray = dynamic_slice_p.bind(x, *starts, slice_sizes=part.shape)
     return found
 

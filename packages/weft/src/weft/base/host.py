@@ -230,6 +230,52 @@ def from_bytes(data, shape: tuple, dtype):
     return HostArray(shape, dtype, data)
 
 
+def part(value, index: tuple[slice, ...]):
+    """The elements of a host array in a slice of each axis, as a dense host array; slices have no steps."""
+    if not isinstance(value, HostArray):
+        return np.ascontiguousarray(value[index])
+    size = value.dtype.itemsize
+    shape = tuple([len(range(*s.indices(n))) for s, n in zip(index, value.shape)])
+    return HostArray(
+        shape, value.dtype, b"".join([value.data[at * size : (at + n) * size] for at, n in _runs(index, value.shape)])
+    )
+
+
+def joined(parts, shape: tuple, dtype):
+    """A host array that can't be written, from pairs of an index as `part` takes it and the elements there."""
+    if has_numpy:
+        whole = np.empty(shape, dtype)
+        for index, value in parts:
+            whole[index] = value
+        whole.flags.writeable = False
+        return whole
+    size = dtype.itemsize
+    data = bytearray(_product(shape) * size)
+    for index, value in parts:
+        done = 0
+        for at, n in _runs(index, shape):
+            data[at * size : (at + n) * size] = value.data[done * size : (done + n) * size]
+            done += n
+    return HostArray(shape, dtype, bytes(data))
+
+
+def _runs(index: tuple[slice, ...], shape: tuple):
+    """The (first element, number of elements) of the rows of a part, in order; rows that follow each other are one."""
+    stride, whole = 1, True  # of the axes behind: whether the part has all of them
+    runs = [(0, 1)]
+    for s, size in zip(reversed(index), reversed(shape)):
+        places = range(*s.indices(size))
+        if not places:
+            return []
+        if whole:
+            runs = [(places[0] * stride, len(places) * stride)]
+        else:
+            runs = [(k * stride + at, n) for k in places for at, n in runs]
+        whole = whole and len(places) == size
+        stride *= size
+    return runs
+
+
 def foreign(data: bytes, dtype) -> int | None:
     """The first byte that is not an element of bool or a dtype of fewer than 8 bits, or None if all bytes are. Such a
     dtype stores each element in a byte: the bits of a number, extended by zeros or by its sign.
