@@ -50,7 +50,6 @@ class Peer:
         self.granted = 0  # bytes that its sessions may use
         self.processor: float | None = None  # seconds of processor time that were counted
         self.up = self.killed = False
-        self.heard_all = False  # it says nothing more
         self.broke = False  # it said what no worker says
         self.finished_at: float | None = None  # when its last session ended
         self.answer: asyncio.Future[None] | None = None  # of its device, if it was asked
@@ -304,10 +303,12 @@ class Pool:
 
     # what comes from the workers --------------------------------------------------------------------------------------
 
-    def _read(self, peer: Peer) -> None:
+    def _read(self, peer: Peer) -> bool:
+        """Whether it said anything."""
+        said = False
         try:
             for message in peer.channel.receive():
-                peer.silent = 0
+                peer.silent, said = 0, True
                 if isinstance(message, Up):
                     self._up(peer, message)
                 elif isinstance(message, Answered):
@@ -315,7 +316,6 @@ class Pool:
                 else:
                     self.receive(peer, message)
         except Closed:
-            peer.heard_all = True
             self.loop.remove_reader(peer.channel.socket)
         except Exception as e:  # a worker that has been taken over, or is out of its mind; it must not harm the others
             expected = isinstance(e, WeftError)
@@ -323,6 +323,7 @@ class Pool:
             self.loop.remove_reader(peer.channel.socket)
             peer.broke = True
             self.kill(peer)
+        return said
 
     def _up(self, peer: Peer, message: Up) -> None:
         if not peer.up:
@@ -374,8 +375,8 @@ class Pool:
 
     def _read_rest(self, peer: Peer) -> None:
         """What a worker said before it ended."""
-        while peer.channel.socket.fileno() >= 0 and not peer.killed and not peer.heard_all:
-            self._read(peer)
+        while peer.channel.socket.fileno() >= 0 and not peer.killed and self._read(peer):
+            pass
 
     def _close(self, peer: Peer) -> None:
         if peer.channel.socket.fileno() >= 0:
