@@ -78,13 +78,26 @@ class _Watch:
         """Before the connections are closed without a goodbye."""
 
 
+def _received(connection: socket.socket, size: int) -> bytes:
+    """So many bytes; fewer at the end, and after a second in which none came."""
+    data = b""
+    try:
+        while len(data) < size and (more := connection.recv(size - len(data))):
+            data += more
+    except OSError:
+        pass
+    return data
+
+
 def _number(connection: socket.socket) -> int | None:
     """The next message; None at the end."""
-    try:
-        data = connection.recv(_NUMBER.size, socket.MSG_WAITALL)
-    except OSError:
-        return None
+    data = _received(connection, _NUMBER.size)
     return _NUMBER.unpack(data)[0] if len(data) == _NUMBER.size else None
+
+
+def _prepare(connection: socket.socket) -> None:
+    connection.settimeout(1)  # one that sends half a message holds the thread no longer
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
 class Center(_Watch):
@@ -119,11 +132,8 @@ class Center(_Watch):
 
     def _accept(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()
-        connection.settimeout(1)  # a stranger that sends nothing holds this thread no longer
-        try:
-            secret = connection.recv(_SECRET, socket.MSG_WAITALL)
-        except OSError:
-            secret = b""
+        _prepare(connection)
+        secret = _received(connection, _SECRET)
         number = _number(connection) if secrets.compare_digest(secret, self._secret) else None
         if number is None:
             connection.close()
@@ -150,7 +160,7 @@ class Member(_Watch):
         self._connection: socket.socket | None = None
         try:
             self._connection = socket.create_connection((host, int(port)), _CONNECT)
-            self._connection.settimeout(None)
+            _prepare(self._connection)
             self._connection.sendall(bytes.fromhex(secret) + _NUMBER.pack(process))
         except OSError as e:
             warn(
