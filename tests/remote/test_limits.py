@@ -38,6 +38,7 @@ def tight(tmp_path_factory):
         "seconds": 1.5,
         "replies": 20,
         "sessions": 8,
+        "queue": 0,
         "grace": 0.2,
     }
     with run_host(
@@ -238,6 +239,7 @@ def test_what_a_host_grants_where_nothing_is_said():
         "job_seconds": 86_400,
         "compile_bytes": 1 << 30,
         "sessions": 32,
+        "queue": 100,
         "total_bytes": 8 << 30,
     }
 

@@ -1,7 +1,9 @@
 """The transport of a page, over stand-ins for what the page and Pyodide give to Python (web/CONTRACT.md)."""
 
 import asyncio
+import contextlib
 import dataclasses
+import subprocess
 import sys
 import threading
 import types
@@ -9,7 +11,7 @@ import types
 import numpy as np
 import pytest
 import weft
-from hosts import TOKEN, run_host
+from hosts import TOKEN, becomes, run_host
 from proxy import Proxy
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -53,8 +55,9 @@ class Socket:
             self.queue.put_nowait(None)
 
     async def _send(self):
-        while True:
-            await self.socket.send(await self.sending.get())
+        with contextlib.suppress(ConnectionClosed):  # of which who receives is told
+            while True:
+                await self.socket.send(await self.sending.get())
 
     def send(self, data):
         if self.closeReason:
@@ -121,11 +124,14 @@ def page(monkeypatch):
     stand_in.module, stand_in.loop = module, loop
     stand_in.sessions = []
 
-    def carrier(session):
-        stand_in.sessions.append(session)
-        return stand_in.module.PageTransport(session)
+    def carrier(timeout, wait=None):
+        def made(session):
+            stand_in.sessions.append(session)
+            return stand_in.module.PageTransport(session, wait)
 
-    monkeypatch.setattr(remote, "carrier", lambda timeout: carrier)
+        return made
+
+    monkeypatch.setattr(remote, "carrier", carrier)
     yield stand_in
     for session in stand_in.sessions:
         session.close()
@@ -375,7 +381,7 @@ def test_a_host_that_starts_again_is_waited_for(page, host, monkeypatch):
         attempts.append(None)
         if len(attempts) < 4:
             raise page.module.Unreachable("nothing answers")
-        await connect()
+        return await connect()
 
     monkeypatch.setattr(page.module, "REFUSED", 0.0)
     monkeypatch.setattr(page.module, "_PAUSES", (0.01,))
@@ -395,6 +401,7 @@ def test_a_connection_that_the_host_refuses_is_not_taken_up_again(page, host, mo
 
     async def connect():
         attempts.append(code)
+        return True
 
     monkeypatch.setattr(session.transport, "_connect", connect)
     page.loop.run_until_complete(session.transport._again(f"{code} for this reason"))
@@ -454,3 +461,76 @@ def test_an_ended_session_fails_whoever_waits(page, host):
         float(x)
     with pytest.raises(weft.errors.WeftError, match="there is no message 99"):
         session.ping()
+
+
+# a host that is full --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A host with one place, and the session that has it."""
+    options = ("--platform", "cpu", "--sessions", "1", "--log-level", "info", "--jobs", str(tmp_path / "jobs"))
+    with run_host(tmp_path, *options) as host, host.connect() as first:
+        host.first = first
+        yield host
+
+
+def test_a_page_waits_for_its_turn(page, full):
+    told = []
+
+    def progress(now):
+        told.append(now)
+        full.first.close()
+
+    session = remote.connect(full.url, token=TOKEN, on_progress=progress)
+    assert [(t.stage, t.place, t.of) for t in told] == [("queued", 1, 1)]
+    assert float(weft.device_put(np.float32(1), session.devices()[0]) + 1) == 2
+    session.close()
+
+
+def test_a_page_waits_for_no_longer_than_it_wants(page, full):
+    with pytest.raises(errors.LimitError, match="had no place in 0.3 s"), pytest.warns(RuntimeWarning, match="is full"):
+        remote.connect(full.url, token=TOKEN, wait=0.3)
+    full.first.close()
+    opened(page, full.url).close()
+
+
+def test_a_page_that_is_stopped_leaves_the_queue(page, full):
+    def stop(now):
+        page.device.interrupted = True
+
+    with pytest.raises(KeyboardInterrupt):
+        remote.connect(full.url, token=TOKEN, on_progress=stop)
+    full.first.close()
+    opened(page, full.url).close()
+
+
+def test_a_page_whose_session_rests_waits_for_it(page, full):
+    full.first.close()
+    with Proxy(full.port) as proxy:
+        session = remote.connect(proxy.url, token=TOKEN, on_progress=lambda now: None)
+        x = weft.device_put(np.arange(3, dtype=np.float32), session.devices()[0])
+        weft.remote.keep(x, seconds=60)
+        proxy.refusing = True
+        proxy.cut()
+        assert becomes(lambda: "rests on disk" in full.log.read_text())
+        other = _other(full)
+        proxy.refusing = False
+        session.on_progress = lambda now: other.communicate()
+        assert np.asarray(x + 1).tolist() == [1, 2, 3]
+        session.close()
+
+
+def _other(host):
+    """A client in a process of its own that has a session."""
+    program = (
+        "import sys, weft.remote\n"
+        "session = weft.remote.connect(sys.argv[1], token=sys.argv[2])\n"
+        "print('here', flush=True)\n"
+        "sys.stdin.read()\n"
+        "session.close()\n"
+    )
+    given = [sys.executable, "-c", program, host.url, TOKEN]
+    process = subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "here\n"
+    return process

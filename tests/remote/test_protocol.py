@@ -39,6 +39,7 @@ EXAMPLES = [
     p.Beat(),
     p.Cancel(7),
     p.Reported(1 << 40),
+    p.Waiting(3, 1 << 20),
     p.Put(1, 2, F32, 0, ONES),
     p.Part(2, 2, b""),
     p.Program(3, b"h" * 32, 5, b"12345"),

@@ -207,7 +207,9 @@ def test_the_command_checks_settings(tmp_path):
         f'jobs = "kept"\naudit = "audit.log"\n'
         f'tls-cert = "{FIXED / "certificate.pem"}"\ntls-key = "{FIXED / "key.pem"}"'
     )
-    done = command("check", "--config", str(file), "--batch", "3", WEFT_HOST_SESSIONS="4", WEFT_HOST_COLOUR="red")
+    done = command(
+        "check", "--config", str(file), "--batch", "3", "--queue", "7", WEFT_HOST_SESSIONS="4", WEFT_HOST_COLOUR="red"
+    )
     assert done.returncode == 0, (done.stdout, done.stderr)
     for words in (
         f"settings: {file}",
@@ -223,7 +225,9 @@ def test_the_command_checks_settings(tmp_path):
         "127.0.0.1 has free ports",
         "a worker has started, with 1 device: reference",
         "would listen on wss://127.0.0.1:0",
+        "4 sessions and 7 clients that wait take 131 open files at most",
         "have 4 sessions at most",
+        "and let 7 clients more wait",
         "3 in one call at most",
     ):
         assert words in done.stdout, (words, done.stdout)

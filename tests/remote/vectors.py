@@ -44,6 +44,8 @@ MESSAGES = [
     p.Beat(),
     p.Cancel(16_384),
     p.Reported(2**53 - 1),
+    p.Waiting(3, 7),
+    p.Waiting(1, 300),
     p.Put(1, 1, shaped((2, 3), "float32"), 0, bytes(24)),
     p.Put(2, 2, shaped((), "bool", True), 1, b"\x01"),
     p.Put(3, 3, shaped((0, 5), "bfloat16"), 0, b""),

@@ -83,6 +83,10 @@ class Host {
   away = false;
   /** What it does instead of greeting. */
   refuses: string | null = null;
+  /** With what it closes the next connections, once their clients have waited. */
+  later: number[] = [];
+  /** Milliseconds for which each client waits. */
+  full = 0;
   peer!: Peer;
 
   constructor() {
@@ -92,21 +96,30 @@ class Host {
       this.peer = peer;
       if (this.silent) return;
       if (this.refuses) return peer.send(encode("End", { error: "AuthenticationError", message: this.refuses }));
-      peer.send(
-        encode("Welcome", {
-          id: "s 1",
-          secret: Uint8Array.of(1, 255),
-          received: this.received,
-          grace_ms: 5000,
-          frame: 1 << 20,
-          window: 1 << 20,
-          devices: ["cpu", "tests"],
-        }),
-      );
+      const later = this.later.shift();
       peer.on("message", (data: Buffer) => {
         for (const message of decode(new Uint8Array(data))) this.handle(message, peer);
       });
+      if (later || this.full) peer.send(encode("Waiting", { place: 3, of: 7 }));
+      if (later) return peer.close(later, "about to stop");
+      const greet = (): void => this.greet(peer);
+      if (this.full) setTimeout(greet, this.full);
+      else greet();
     });
+  }
+
+  greet(peer: Peer): void {
+    peer.send(
+      encode("Welcome", {
+        id: "s 1",
+        secret: Uint8Array.of(1, 255),
+        received: this.received,
+        grace_ms: 5000,
+        frame: 1 << 20,
+        window: 1 << 20,
+        devices: ["cpu", "tests"],
+      }),
+    );
   }
 
   get url(): string {
@@ -115,6 +128,7 @@ class Host {
 
   handle(message: Message, peer: Peer): void {
     this.seen.push(message);
+    if (message.kind === "Beat") peer.send(encode("Beat", {}));
     if ("op" in message) this.received = message.op;
     if (message.kind === "Put") this.arrays.set(message.handle, message.data.slice());
     if (message.kind === "Part") {
@@ -186,6 +200,29 @@ function exportedFile(n: number, program = Uint8Array.of(1, 2, 3)): Uint8Array {
   const body = w.finish();
   return Uint8Array.from([...new TextEncoder().encode("weftexp\0"), 1, ...sha256(body), ...body]);
 }
+
+test("a client that waits is asked to come again, and does", async () =>
+  hosted(async (host) => {
+    host.later = [1013, 1012];
+    const told: unknown[] = [];
+    const here = await connect(host.url, { token: "t", onProgress: (now) => void told.push(now) });
+    assert.deepEqual(told, Array(2).fill({ name: "", stage: "queued", seconds: 0, waiting: 0, place: 3, of: 7 }));
+    assert.equal(host.connections.length, 3);
+    host.later = [1013, 1013];
+    host.peer.terminate(); // a session that is taken up waits too
+    await here.ping();
+    assert.deepEqual([host.connections.length, told.length], [6, 4]);
+    here.close();
+  }));
+
+test("a client that waits for long asks whether the host is there", async () =>
+  hosted(async (host) => {
+    host.full = 6000; // longer than a host may take to answer a login
+    const here = await connect(host.url, { token: "t" });
+    assert.ok(host.seen.filter(({ kind }) => kind === "Beat").length >= 1);
+    await here.ping();
+    here.close();
+  }));
 
 test("an exported program runs on a host in one round trip", async () =>
   hosted(async (host) => {

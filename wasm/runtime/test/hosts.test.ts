@@ -245,6 +245,40 @@ test("a program for pages and hosts gives the same at both places", async () =>
     await assert.rejects(place({ ...model, files }, { device }), /export it with export.web\(…, host=True\)/);
   }));
 
+test("clients of a host that is full wait for their turn, and know their place", async () => {
+  const [child, address] = await start("--sessions", "1", "--queue", "2");
+  try {
+    const first = await connect(address, { token: TOKEN });
+    const places: [number, number][] = [];
+    const told = (): Promise<void> => new Promise((resolve) => (next = resolve));
+    let next = (): void => {};
+    const onProgress = ({ name, stage, place, of }: Progress): void => {
+      if (stage === "queued" && !name) places.push([place, of]);
+      next();
+    };
+    const stop = new AbortController();
+    let heard = told();
+    const second = connect(address, { token: TOKEN, signal: stop.signal, onProgress });
+    await heard;
+    heard = told();
+    const third = connect(address, { token: TOKEN, onProgress });
+    await heard;
+    while (!places.some(([place]) => place === 2)) await told();
+    await assert.rejects(connect(address, { token: TOKEN }), /1 sessions already and 2 clients that wait/);
+    stop.abort(new Error("not any more"));
+    await assert.rejects(second, /not any more/);
+    while (String(places.at(-1)) !== "1,1") await told(); // the third has the second's place
+    first.close();
+    const host = await third;
+    await host.ping();
+    host.close();
+    const { signal } = stop;
+    await assert.rejects(connect(address, { token: TOKEN, signal }), /not any more/);
+  } finally {
+    child.kill();
+  }
+});
+
 test("a wrong token is refused, and a host that is killed is missed at once", async () => {
   await assert.rejects(connect(url, { token: "guess" }), (e: WeftHostError) => e.kind === "AuthenticationError");
   const [child, address] = await start();

@@ -21,17 +21,20 @@ from weft.version import __version__
 from weft_remote.errors import ConnectionLost
 
 from .access import Gate
+from .arrivals import STOP_SECONDS
 from .drain import Drain
-from .front import LOGIN_SECONDS, LOOPBACK, STOP_SECONDS, Front
+from .front import LOGIN_SECONDS, LOOPBACK, Front
 from .grants import ADMIN, METRICS, Denied, Grant
 from .headers import bearer
 from .health import Health
 from .inference.routes import Inference
 from .metrics import CONTENT_TYPE
 from .records import Record
+from .room import Waiter
 from .settings import is_loopback
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+SHOWN = 100  # clients that wait
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -151,6 +154,8 @@ class Admin:
                 "seconds": time.time() - self.began_at,
                 "draining": self.front.draining,
                 "sessions_allowed": limits.sessions,
+                "waiting": len(self.front.room.waiters),
+                "waiting_allowed": limits.queue,
                 "memory_allowed": limits.total_bytes,
             }
         )
@@ -159,7 +164,9 @@ class Admin:
         return web.json_response({"programs": [] if self.inference is None else self.inference.counts()})
 
     async def _sessions(self, request: web.Request, grant: Grant) -> web.StreamResponse:
-        return web.json_response({"sessions": [_described(r) for r in self.front.records.values() if r.end is None]})
+        sessions = [_described(r) for r in self.front.records.values() if r.end is None]
+        first = self.front.room.waiters[:SHOWN]
+        return web.json_response({"sessions": sessions, "waiting": [_waiting(w, k) for k, w in enumerate(first, 1)]})
 
     async def _drain(self, request: web.Request, grant: Grant) -> web.StreamResponse:
         self.front.journal.acted(grant, request.remote or "", "stops the host")
@@ -196,6 +203,17 @@ def _described(record: Record) -> dict[str, Any]:
         "sent": totals.sent,
         "doing": "rests on disk" if record.peer is None else printable(totals.doing[:80]),
         "ending": record.told is not None,
+    }
+
+
+def _waiting(waiter: Waiter, place: int) -> dict[str, Any]:
+    return {
+        "place": place,
+        "name": printable(waiter.client),
+        "token": waiter.grant.name,
+        "address": waiter.address,
+        "seconds": waiter.seconds,
+        "session": waiter.session or None,
     }
 
 

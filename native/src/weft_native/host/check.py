@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import resource
 import socket
 import stat
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from .proxies import Proxies
 from .settings import Loaded, Settings, is_loopback, place
 from .tls import context
 from .workers import Launcher, Pool
+
+OWN_FILES, SESSION_FILES = 100, 6  # descriptors of a host, and of each session: with TLS and a channel to its process
 
 
 def contradictions(settings: Settings) -> list[str]:
@@ -157,6 +160,7 @@ def findings(settings: Settings, launcher: Callable[[], Launcher]) -> Iterator[F
         yield _executables(pathlib.Path(settings.executables))
     if settings.audit is not None:
         yield _writable(pathlib.Path(settings.audit))
+    yield _descriptors(settings)
     yield _port(settings.host, settings.port)
     if settings.admin is not None:
         yield _port(*place(settings.admin))
@@ -204,6 +208,19 @@ def _executables(path: pathlib.Path) -> Finding:
         return Finding(False, f"{path} can't be written, nor made")
     why = unsafe(path) if path.exists() else None
     return Finding(why is None, why or f"compiled programs can be kept in {path}")
+
+
+def _descriptors(settings: Settings) -> Finding:
+    """Whether the process may open as many files as its clients take."""
+    limits = settings.limits
+    needed = OWN_FILES + SESSION_FILES * limits.sessions + limits.queue
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    text = f"{limits.sessions} sessions and {limits.queue} clients that wait take {needed} open files at most"
+    if allowed == resource.RLIM_INFINITY or needed <= allowed:
+        return Finding(True, text)
+    return Finding(
+        False, f"{text}, and {allowed} are allowed: raise that (`ulimit -n`, `LimitNOFILE`), or lower `queue`"
+    )
 
 
 def _port(host: str, port: int) -> Finding:
@@ -264,7 +281,8 @@ def plan(settings: Settings) -> Iterator[str]:
     yield f"  let in who has {' or '.join(ways)}, and pages on loopback{origins},"
     limits = settings.limits
     enclosed = "" if settings.sandbox and settings.workers != "thread" else ", not enclosed"
-    yield f"  have {limits.sessions} sessions at most, each of {limits.session_bytes} bytes{enclosed}."
+    waits = f"let {limits.queue} clients more wait" if limits.queue else "let nobody wait"
+    yield f"  have {limits.sessions} sessions at most, each of {limits.session_bytes} bytes{enclosed}, and {waits}."
     if settings.admin is not None:
         yield "It would let administrators come to {}:{}.".format(*place(settings.admin))
     if settings.serve is not None:

@@ -25,12 +25,15 @@ _control = Language()
 
 @message(_control, 1)
 class Attach(Message):
-    """A client's connection, whose socket comes with this message: the first of a new session, or the next of one."""
+    """A client's connection, whose socket comes with this message: the first of a new session, or the next of one.
+    `begun` has what was read of it and is not a whole frame.
+    """
 
     session: str
     secret: bytes
     name: str
     fresh: bool
+    begun: bytes = b""
 
 
 @message(_control, 2)

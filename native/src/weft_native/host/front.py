@@ -7,19 +7,19 @@ the worker that has the session.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
-import os
 import secrets
 import signal
 import ssl
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from weft.base.annotations import override
+from weft.serialization.binary import DeserializationError
 from weft_remote import protocol as p
 from weft_remote.codec import Message
 from weft_remote.errors import (
@@ -32,6 +32,7 @@ from weft_remote.errors import (
 
 from . import processor
 from .access import AccessError, Gate
+from .arrivals import RESTART, STOP_SECONDS, TRY_AGAIN_LATER, Arrival, Later, Left
 from .control import Alive, Attach, Ended, Finish, Granted, Move, Need, Rest, Restored, Returned, Said, Totals
 from .control import Offer, OfferPart, Seek
 from .grants import INNER, SESSIONS, Denied, Grant
@@ -43,13 +44,13 @@ from .keeper import Keeper
 from .limits import MIB, Limits
 from .moves import TAKE_SECONDS, Moves
 from .records import Record
-from .tls import Carrier
+from .room import Full, Over, Room
 from .worker import STUCK, unattended
 from .workers import Launcher, Peer, Pool
 
 log = logging.getLogger("weft.host")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-WATCH_SECONDS, STOP_SECONDS = 0.25, 1.0
+WATCH_SECONDS = 0.25
 LOGIN_SECONDS = 10.0  # in which a connection must have logged in
 SILENCE = 5.0  # seconds without a word from a worker that is not given up, however short its computations must be
 TAKEN_OVER = ConnectionLost(
@@ -59,7 +60,6 @@ TAKEN_OVER = ConnectionLost(
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
 TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
-POLICY_VIOLATION, TRY_AGAIN_LATER = 1008, 1013
 NAME = 40  # characters of a client's name in the log
 REVOKED = "the session's token has expired or was revoked. Ask the host's operator for another one."
 LEFT = "the session was not taken up again in the time for which it was kept."
@@ -78,17 +78,6 @@ class Refused(Exception):
     def __init__(self, cause: str, error: Exception, reason: str = ""):
         super().__init__(str(error))
         self.cause, self.error, self.reason = cause, error, reason
-
-
-class _Handed(web.WebSocketResponse):
-    """The answer to a handshake whose connection goes to a worker: nothing is sent on it afterwards."""
-
-    handed = False
-
-    @override
-    async def write_eof(self) -> None:  # type: ignore[override]
-        if not self.handed:
-            await super().write_eof()
 
 
 class Front:
@@ -123,6 +112,7 @@ class Front:
         self.pool = Pool(launcher, workers, self._receive, self._worker_ended, broken, metrics.started.inc)
         self.records: dict[str, Record] = {}
         self.moves = Moves(self.pool, jobs)
+        self.room = Room(limits, self.living, self.journal)
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.keeper: Keeper | None = None  # of executables on disk
         self.name: str | None = None  # of the host among several; its sessions' ids begin with it
@@ -152,6 +142,8 @@ class Front:
     def drain(self, until: float) -> None:
         """Takes no new sessions from now on; the host will stop at `until`, or before."""
         self.draining, self.stops_at = True, until
+        for waiter in list(self.room.waiters):
+            self.room.end(waiter, Later(RESTART if waiter.session else TRY_AGAIN_LATER, self._stopping()))
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
         """Starts workers, then serves; where it listens."""
@@ -189,6 +181,7 @@ class Front:
 
     async def stop(self) -> None:
         """Tells all clients that the host is shutting down, and waits a moment so that the message arrives."""
+        self.drain(time.monotonic())
         if self.watching is not None:
             self.watching.cancel()
         if self.moves.jobs is not None:
@@ -216,66 +209,82 @@ class Front:
 
     async def _begin(self, request: web.Request) -> web.StreamResponse:
         """A new session."""
-        try:
-            offers, grant = await self._admit(request)
-            if self.draining and grant is not INNER:
-                raise Refused("draining", LimitError(self._stopping()))
-            if wait := self.gate.rates.connect(grant):
-                raise Refused("rate", LimitError(_often(wait)), grant.whose)
-            living = [r.grant.id for r in self.living()]
-            if len(living) >= self.limits.sessions:
-                raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
-            if grant.sessions is not None and living.count(grant.id) >= grant.sessions:
-                raise _full(f"this token is for {grant.sessions} sessions at one time. Close one of them first.")
+        arrival = Arrival(request)
+        return await self._answer(arrival, self._started(arrival))
+
+    async def _started(self, arrival: Arrival) -> web.StreamResponse:
+        grant, request = await self._admit(arrival), arrival.request
+        if self.draining and grant is not INNER:
+            raise Refused("draining", LimitError(self._stopping()))
+        if wait := self.gate.rates.connect(grant):
+            raise Refused("rate", LimitError(_often(wait)), grant.whose)
+        client = request.query.get("name", "")[:NAME]
+        id, secret = new_id(self.name), secrets.token_bytes(32)
+        async with self._place(arrival, grant, client) as waited:
             self.numbers += 1
-            client = request.query.get("name", "")[:NAME]
             name = f"{self.numbers}{' ' + repr(client) if client else ''}{f' of {grant.name!r}' if grant.name else ''}"
-            id, secret = new_id(self.name), secrets.token_bytes(32)
             try:
                 peer = await self.pool.take(id, TAKE_SECONDS, grant.nice)
             except TimeoutError:
                 raise _full("the host can't start a process for the session now. Try again later.") from None
-        except Refused as e:
-            return await self._refuse(request, e)
-        record = Record(id, secret, peer, name, client, request.remote or "", grant, Totals(id))
-        self.records[id] = record
-        self.journal.began(record, peer.pid)
-        return await self._hand(request, offers, peer, Attach(id, secret, name, True))
+            record = Record(id, secret, peer, name, client, request.remote or "", grant, Totals(id))
+            self.records[id] = record
+        self.journal.began(record, peer.pid, waited)
+        return await self._hand(arrival, peer, Attach(id, secret, name, True))
 
     async def _resume(self, request: web.Request) -> web.StreamResponse:
         """The next connection of a session."""
-        try:
-            offers, grant = await self._admit(request)
-            id, (_, secret) = request.match_info["id"], p.credentials(offers)
-            record = self.records.get(id)
-            if record is None or not record.is_of(secret) or record.grant.id != grant.id:
-                error = "the host does not know the session any more; its arrays are gone. Connect again."
-                raise Refused("session", ConnectionLost(error))
-            if wait := self.gate.rates.connect(grant):
-                self.journal.refused(request.remote or "", "rate", LimitError(_often(wait)), grant.whose)
-                return await self._later(request, _often(wait))
-            record.grant = grant  # what the token is for may have changed, and a session from disk did not know it
-            async with record.moving:
-                if record.end is None and record.peer is None:
-                    if self.draining:  # the next host finds it where it rests
-                        raise Refused("draining", LimitError(self._stopping()))
-                    if len(self.living()) >= self.limits.sessions:
-                        raise _full(f"the host has {self.limits.sessions} sessions already. Try again later.")
-                    try:
-                        await self.moves.wake(record, secret)
-                    except LimitError as e:
-                        raise _full(str(e)) from None
-                    except ConnectionLost as e:
-                        self._end_record(record, p.End("ConnectionLost", str(e)))
-        except Refused as e:
-            return await self._refuse(request, e)
-        if record.end is not None or record.peer is None:
-            return await self._part(request, record.end or p.End("ConnectionLost", "the session has just ended."))
-        self.journal.resumed(record, request.remote or "")
-        return await self._hand(request, offers, record.peer, Attach(id, record.secret, record.name, False))
+        arrival = Arrival(request)
+        return await self._answer(arrival, self._resumed(arrival))
 
-    async def _admit(self, request: web.Request) -> tuple[list[str], Grant]:
-        """The subprotocols that a client offers, and what its token is for. Raises Refused if it may not connect."""
+    async def _resumed(self, arrival: Arrival) -> web.StreamResponse:
+        grant, request = await self._admit(arrival), arrival.request
+        id, (_, secret) = request.match_info["id"], p.credentials(arrival.offers)
+        record = self.records.get(id)
+        if record is None or not record.is_of(secret) or record.grant.id != grant.id:
+            error = "the host does not know the session any more; its arrays are gone. Connect again."
+            raise Refused("session", ConnectionLost(error))
+        if wait := self.gate.rates.connect(grant):
+            self.journal.refused(request.remote or "", "rate", LimitError(_often(wait)), grant.whose)
+            raise Later(TRY_AGAIN_LATER, _often(wait))
+        record.grant = grant  # what the token is for may have changed, and a session from disk did not know it
+        async with record.moving:
+            rests = record.end is None and record.peer is None
+        if rests:
+            if self.draining:  # the next host finds it where it rests
+                raise Later(RESTART, self._stopping())
+            with contextlib.suppress(Over):
+                async with self._place(arrival, grant, record.client, id), record.moving:
+                    await self._wake(record, secret)
+        if record.end is not None or record.peer is None:
+            return await arrival.part(record.end or p.End("ConnectionLost", "the session has just ended."))
+        self.journal.resumed(record, request.remote or "")
+        return await self._hand(arrival, record.peer, Attach(id, record.secret, record.name, False))
+
+    async def _wake(self, record: Record, secret: bytes) -> None:
+        """Has a session that rests go on, unless it does already; `record.moving` is held."""
+        if record.end is None and record.peer is None:
+            try:
+                await self.moves.wake(record, secret)
+            except LimitError as e:
+                raise Later(TRY_AGAIN_LATER, str(e)) from None
+            except ConnectionLost as e:
+                self._end_record(record, p.End("ConnectionLost", str(e)))
+
+    @contextlib.asynccontextmanager
+    async def _place(self, arrival: Arrival, grant: Grant, client: str, session: str = "") -> AsyncIterator[float]:
+        """A place for a session, for which its client may have to wait."""
+        try:
+            async with self.room.place(arrival, grant, client, session) as waited:
+                yield waited
+        except Full as e:
+            raise Refused("full", e.error) from None
+        except (ProtocolError, DeserializationError) as e:
+            raise Refused("protocol", e) from None
+
+    async def _admit(self, arrival: Arrival) -> Grant:
+        """What the token of a client is for. Raises Refused if it may not connect."""
+        request, offers = arrival.request, arrival.offers
         origin = request.headers.get("Origin")
         if not self.is_allowed(origin):
             error = (
@@ -283,7 +292,6 @@ class Front:
                 " `weft-host --allow-origin`."
             )
             raise Refused("origin", AuthenticationError(error))
-        offers = _offers(request)
         if p.SUBPROTOCOL not in offers:
             spoken = ", ".join(o[:20] for o in offers if o.startswith("weft.")) or "none"
             error = (
@@ -299,7 +307,7 @@ class Front:
         if not grant.may(SESSIONS):
             error = "this token is not for sessions. Ask the host's operator for one that is."
             raise Refused("scope", AuthenticationError(error))
-        return offers, grant
+        return grant
 
     def is_allowed(self, origin: str | None) -> bool:
         """Whether pages of an origin may connect. A browser sends the origin; other programs do not."""
@@ -310,58 +318,29 @@ class Front:
         except ValueError:
             return False
 
-    async def _hand(self, request: web.Request, offers: list[str], peer: Peer, message: Attach) -> web.StreamResponse:
+    async def _hand(self, arrival: Arrival, peer: Peer, message: Attach) -> web.StreamResponse:
         """Completes the handshake, and gives the connection to a worker."""
-        transport = request.transport
-        if transport is None:
-            raise ConnectionResetError
-        transport.pause_reading()  # what the client sends now is for the worker
-        response = _Handed(protocols=(p.SUBPROTOCOL,), compress=False, timeout=STOP_SECONDS)
-        response.headers["Server"] = "weft-host"
-        await response.prepare(request)
-        while transport.get_write_buffer_size():
-            await asyncio.sleep(0.01)
-        response.handed = True
-        if transport.get_extra_info("ssl_object") is not None:
-            carrier = Carrier(transport)
-            try:
-                peer.send(message, carrier.descriptor)
-            finally:
-                os.close(carrier.descriptor)
-            await carrier.carry()
-            return response
-        descriptor = os.dup(transport.get_extra_info("socket").fileno())
         try:
-            peer.send(message, descriptor)  # a client whose worker has just ended asks again, and is told
-        finally:
-            os.close(descriptor)
-            transport.abort()  # without a shutdown: the worker has the socket too
-        return response
+            return await arrival.hand(peer, message)
+        except (Left, ConnectionError, TimeoutError):
+            if message.fresh:  # nobody knows the session
+                self._end(peer, message.session, p.End("ConnectionLost", "its client has gone before it began."))
+                if self.pool.alone:
+                    self.pool.kill(peer)
+            raise
 
-    async def _refuse(self, request: web.Request, refused: Refused) -> web.StreamResponse:
-        self.journal.refused(request.remote or "", refused.cause, refused.error, refused.reason)
-        return await self._part(request, p.End(class_name(refused.error), str(refused.error)))
-
-    async def _part(self, request: web.Request, end: p.End) -> web.StreamResponse:
-        """Completes the handshake to tell why the client gets no session, and closes the connection."""
-        spoken = [o for o in _offers(request) if o.startswith("weft.")]
-        spoken.sort(key=lambda offer: offer != p.SUBPROTOCOL)
-        response = web.WebSocketResponse(protocols=spoken[:1], compress=False, timeout=STOP_SECONDS, max_msg_size=1024)
-        response.headers["Server"] = "weft-host"
-        await response.prepare(request)
-        await response.send_bytes(p.encode(end))
-        # The reason travels again in the closing frame, which has room for 123 bytes.
-        await response.close(code=POLICY_VIOLATION, message=end.message.encode("ascii", "replace")[:120])
-        return response
-
-    async def _later(self, request: web.Request, why: str) -> web.StreamResponse:
-        """Closes a connection in the way that clients take for a lost one, so that they try again: the session lives
-        on.
-        """
-        response = web.WebSocketResponse(protocols=(p.SUBPROTOCOL,), compress=False, timeout=STOP_SECONDS)
-        await response.prepare(request)
-        await response.close(code=TRY_AGAIN_LATER, message=why.encode("ascii", "replace")[:120])
-        return response
+    async def _answer(self, arrival: Arrival, work: Coroutine[Any, Any, web.StreamResponse]) -> web.StreamResponse:
+        """Lets a client in, or tells it why not."""
+        request = arrival.request
+        try:
+            return await work
+        except Refused as e:
+            self.journal.refused(request.remote or "", e.cause, e.error, e.reason)
+            return await arrival.part(p.End(class_name(e.error), str(e.error)))
+        except Later as e:
+            return await arrival.later(e.code, e.why)
+        except (Left, TimeoutError):
+            return await arrival.leave()
 
     def _stopping(self) -> str:
         left = max(0, math.ceil(self.stops_at - time.monotonic()))
@@ -431,6 +410,8 @@ class Front:
         record.end, record.ended_at = end, time.monotonic()
         self.journal.ended(record, end, closed)
         self.moves.forget(record)
+        self.room.cease(record.id)
+        self.room.look()
 
     def _kill(self, peer: Peer, error: Exception) -> None:
         end = p.End(class_name(error), str(error))
@@ -492,10 +473,11 @@ class Front:
                     self._charge(peer)
                 elif peer.finished_at is not None and now - peer.finished_at > peer.patience and not peer.killed:
                     self.pool.kill(peer)
+            self.room.watch(self._holds, lambda: Refused("expired", AuthenticationError(REVOKED)))
             for id, record in list(self.records.items()):
                 if record.end is None and not self._holds(record.grant):
                     self.finish(record, AuthenticationError(REVOKED))
-                if record.end is None and record.peer is None and record.job is not None:
+                if record.end is None and record.peer is None and record.job is not None and not self.room.awaits(id):
                     if time.time() > record.job.until:
                         self.finish(record, ConnectionLost(LEFT))
                 if record.end is None and record.told is not None and now - record.told_at > TOLD_SECONDS:
@@ -539,8 +521,3 @@ def _often(wait: int) -> str:
 
 def _full(message: str) -> Refused:
     return Refused("full", LimitError(message))
-
-
-def _offers(request: web.Request) -> list[str]:
-    """The subprotocols that a client offers."""
-    return [o.strip() for text in request.headers.getall("Sec-WebSocket-Protocol", []) for o in text.split(",")]

@@ -49,11 +49,24 @@ class Journal:
                 "refused", cause="many", message="more refusals in this minute are counted, but not written down."
             )
 
-    def began(self, record: Record, process: int) -> None:
+    def waits(self, client: str, address: str, grant: Grant, session: str, place: int) -> None:
+        """A client waits for a new session, or for one that rests."""
+        extra = {"event": "client-waits", "client": client, "address": address, "token": grant.name}
+        log.info("%r waits at place %d", client, place, extra=extra)
+        self.note("client-waits", **_waiting(client, address, grant, session), place=place)
+
+    def waited(self, client: str, address: str, grant: Grant, session: str, end: str, seconds: float) -> None:
+        """It does no more: it was "served", has "left", or was "ended" or "refused" by the host."""
+        self.metrics.waiting_seconds.labels(end).observe(seconds)
+        if end != "served":  # else its session's entry has it
+            about = _waiting(client, address, grant, session)
+            self.note("client-waits-no-more", **about, reason=end, seconds=round(seconds, 3))
+
+    def began(self, record: Record, process: int, waited: float = 0.0) -> None:
         self.metrics.begun.inc()
         extra = fields(record) | {"event": "session-begins"}
         log.info("session %s begins in process %d", record.name, process, extra=extra)
-        self.note("session-begins", **named(record))
+        self.note("session-begins", **named(record), waited=round(waited, 3) or None)
 
     def resumed(self, record: Record, address: str) -> None:
         """A client has come back to its session."""
@@ -81,6 +94,11 @@ class Journal:
         """A worker's report of a session. Raises BackendError for what can't be."""
         self.metrics.add(record.totals, totals)
         record.totals = totals
+
+
+def _waiting(client: str, address: str, grant: Grant, session: str) -> dict[str, str]:
+    about = {"client": client, "address": address, "token": grant.id, "token_name": grant.name}
+    return {**about, "session": session}
 
 
 def fields(record: Record) -> dict[str, str]:

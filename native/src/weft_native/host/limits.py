@@ -39,6 +39,9 @@ class Limits:
         0,
     )
     sessions: int = _limit(32, "sessions at one time, of all clients together")
+    queue: int = _limit(
+        100, "clients that wait for a session while there are as many as there may be; 0 refuses them at once", 0
+    )
     compile_bytes: int = _limit(
         GIB, "bytes that the process of a session may take beside what it holds, for compiling and for copies"
     )

@@ -46,10 +46,12 @@ class Carried(Protocol):
 
 
 class Link(asyncio.Protocol):
-    """Carries a session's messages over a socket; everything happens in the worker's event loop."""
+    """Carries a session's messages over a socket, of which `begun` was read before; everything happens in the worker's
+    event loop.
+    """
 
-    def __init__(self, session: Carried, limits: Limits, loop: asyncio.AbstractEventLoop):
-        self.session, self.limits, self.loop = session, limits, loop
+    def __init__(self, session: Carried, limits: Limits, loop: asyncio.AbstractEventLoop, begun: bytes = b""):
+        self.session, self.limits, self.loop, self.begun = session, limits, loop, begun
         self.protocol = ServerProtocol(state=State.OPEN, max_size=limits.frame_bytes)
         self.transport: Any = None  # of a socket
         self.parts: list[bytes] = []  # of a message that came in several frames
@@ -69,6 +71,8 @@ class Link(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=BUFFER)
         if self.session.end is None:
             self.session.attach(self)
+            if self.begun:
+                self.data_received(self.begun)
         else:
             self.part(self.session.end)
 

@@ -21,6 +21,7 @@ from .counts import check
 disable_created_metrics()  # when each counter was made is of no use to anybody, and a third of the text
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+WAITS = (1, 5, 10, 30, 60, 300, 900, 3600, 14400)  # seconds
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 OTHER = "other"
 
@@ -34,6 +35,8 @@ class Metrics:
         gauge = lambda name, text: Gauge(f"weft_host_{name}", text, registry=r)
         self.sessions = gauge("sessions", "Sessions that are open")
         self.sessions_allowed = gauge("sessions_allowed", "Sessions that may be open at one time")
+        self.waiting = gauge("clients_waiting", "Clients that wait for a session, since the host is full")
+        self.waiting_allowed = gauge("clients_waiting_allowed", "Clients that may wait for a new session at one time")
         self.memory = gauge("memory_bytes", "Bytes of arrays and programs that all sessions hold")
         self.memory_granted = gauge("memory_granted_bytes", "Bytes that the workers may use now")
         self.memory_allowed = gauge("memory_allowed_bytes", "Bytes that all sessions together may use")
@@ -60,6 +63,9 @@ class Metrics:
         self.requests: Counter = counter("requests", "Requests for programs by name", "program", "version", "status")
         self.request_seconds = Histogram(
             "weft_host_request_seconds", "Time to answer a request", ("program", "version"), registry=r, buckets=SECONDS
+        )
+        self.waiting_seconds = Histogram(
+            "weft_host_waiting_seconds", "Time that clients waited for a session", ("end",), registry=r, buckets=WAITS
         )
         self.batch_size = Histogram(
             "weft_host_batch_size", "Requests of one call", ("program", "version"), registry=r, buckets=SIZES

@@ -211,11 +211,11 @@ class Worker:
             return
         if session is None:
             session = self._session(message)
-        self._open(session, connection)
+        self._open(session, connection, message.begun)
 
-    def _open(self, session: HostSession, connection: socket.socket) -> None:
+    def _open(self, session: HostSession, connection: socket.socket, begun: bytes) -> None:
         connection.setblocking(False)
-        self._keep(self._connect(Link(session, self.limits, self.loop), connection))
+        self._keep(self._connect(Link(session, self.limits, self.loop, begun), connection))
 
     def _session(self, message: Attach | Restore) -> HostSession:
         made = HostSession(
@@ -320,8 +320,8 @@ class Worker:
         session.end = end
         del self.sessions[session.id]
         self.send(Ended(session.id, end.error, end.message, False))
-        for _, connection in self.restoring.pop(session.id):
-            self._open(session, connection)
+        for message, connection in self.restoring.pop(session.id):
+            self._open(session, connection, message.begun)
         self.loop.call_later(2 * PARTING, self.done)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:

@@ -36,7 +36,7 @@ from . import protocol as p
 from . import spread
 from .errors import ProtocolError
 from .reports import Reporter
-from .session import Compilation, Reply, Session
+from .session import Compilation, Progress, Reply, Session
 from .spread import Parts, SpreadArray
 
 if sys.platform == "emscripten":
@@ -507,7 +507,16 @@ def _close(session: weakref.ref[Session]) -> None:
         found.close()
 
 
-def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:
+def connect(
+    url: str,
+    *,
+    token: str,
+    default: bool = False,
+    timeout: float = 20.0,
+    name: str = "",
+    wait: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Session:
     """Connects to an accelerator host. Its devices are the devices of the platform "remote" afterwards.
 
     Args:
@@ -517,6 +526,10 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
             session is closed.
         timeout: float: seconds for connecting. In a page the browser decides.
         name: str: the name of this client in the host's log.
+        wait: float | None: seconds for a place on a host that is full; None waits until there is one, and Ctrl-C gives
+            it up. Meanwhile the host says how many are before this client.
+        on_progress: Callable: called with each `Progress` of the session from now on, such as
+            `Progress(name='', stage='queued', seconds=4.0, waiting=0, place=3, of=7)` while it waits for its place.
 
     Returns:
         `Session`, with `devices()`, `stats`, `ping()` and `close()`; it is a context manager, which closes it.
@@ -524,6 +537,7 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
     Raises:
         ConnectionLost: if no host answers at that address.
         AuthenticationError: for a wrong token.
+        LimitError: if the host is full, and there was no place in time.
         ProtocolError: if the host speaks another version of the protocol.
 
     Example:
@@ -531,13 +545,20 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
         >>> with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:      # doctest: +SKIP
         ...     x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
     """
-    session = Session(url, token, name, carrier(timeout))
+    session = Session(url, token, name, carrier(timeout, wait), on_progress)
     session.transport.open()
     return register(session, default)
 
 
 async def connect_async(
-    url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = ""
+    url: str,
+    *,
+    token: str,
+    default: bool = False,
+    timeout: float = 20.0,
+    name: str = "",
+    wait: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Session:
     """`connect` as a coroutine. A page without JSPI can't wait in any other way.
 
@@ -547,6 +568,10 @@ async def connect_async(
         default: bool: make the host the default until the session is closed.
         timeout: float: seconds for connecting. In a page the browser decides.
         name: str: the name of this client in the host's log.
+        wait: float | None: seconds for a place on a host that is full; None waits until there is one, and Ctrl-C gives
+            it up. Meanwhile the host says how many are before this client.
+        on_progress: Callable: called with each `Progress` of the session from now on, such as
+            `Progress(name='', stage='queued', seconds=4.0, waiting=0, place=3, of=7)` while it waits for its place.
 
     Returns:
         `Session`.
@@ -554,22 +579,23 @@ async def connect_async(
     Raises:
         ConnectionLost: if no host answers at that address.
         AuthenticationError: for a wrong token.
+        LimitError: if the host is full, and there was no place in time.
         ProtocolError: if the host speaks another version of the protocol.
 
     Example:
         >>> import weft
         >>> session = await weft.remote.connect_async("wss://example.org", token="…")   # doctest: +SKIP
     """
-    session = Session(url, token, name, carrier(timeout))
+    session = Session(url, token, name, carrier(timeout, wait), on_progress)
     await session.transport.open_async()
     return register(session, default)
 
 
-def carrier(timeout: float) -> Callable[[Session], Transport]:
+def carrier(timeout: float, wait: float | None = None) -> Callable[[Session], Transport]:
     """The class that carries a session's frames in this process."""
     if sys.platform == "emscripten":
-        return PageTransport
-    return partial(ThreadTransport, timeout=timeout)
+        return partial(PageTransport, patience=wait)
+    return partial(ThreadTransport, timeout=timeout, patience=wait)
 
 
 def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Coming]]:

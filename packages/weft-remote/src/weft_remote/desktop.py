@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import asyncio
+import contextlib
 import socket
 import threading
 import time
@@ -18,7 +19,7 @@ from weft.base.annotations import override
 from weft.base.errors import BackendError
 from weft.serialization.binary import DeserializationError
 
-from .errors import ConnectionLost, LimitError, ProtocolError, lost
+from .errors import ConnectionLost, LimitError, ProtocolError, full, lost
 from .session import LOG, Session, Transport
 from .turn import Turn
 from .wire import Wire
@@ -26,7 +27,7 @@ from .wire import Wire
 BEAT, SILENCE = 5.0, 15.0  # seconds without a byte after which a host is asked whether it is there, and taken for gone
 REFUSED = 1.0  # seconds after which a host at whose address nothing listens is taken for gone
 AWAY = (502, 503, 504)  # with which a proxy says that it can't reach the host
-RESTART = 1012  # with which a host closes a connection that starts again
+RESTART, LATER = 1012, 1013  # with which a host closes a connection that starts again, or can't have it now
 TIDY = 0.1  # seconds that freed arrays wait for company
 TICK = 0.002  # seconds that an operation waits at most for the next one
 IDLE = 0.02  # seconds without a waiting thread after which the transport's own reads
@@ -40,12 +41,17 @@ set_handler: Callable[[int, Any], Any] = _signal.signal
 get_handler: Callable[[int], Any] = _signal.getsignal
 
 
+class ComeAgain(EOFError):
+    """The host closes the connection, and says to connect again."""
+
+
 class ThreadTransport(Transport):
     """Carries a session's frames over one connection after another."""
 
-    def __init__(self, session: Session, timeout: float):
-        self.session, self.timeout = session, timeout
+    def __init__(self, session: Session, timeout: float, patience: float | None = None):
+        self.session, self.timeout, self.queueing = session, timeout, patience
         self.wire: Wire | None = None
+        self.queued: Wire | None = None  # a connection for which the host has no place yet
         self.lock = threading.RLock()  # `with` takes it in less time than the condition, which is Python
         self.changed = threading.Condition(self.lock)
         self.reader: int | None = None  # the thread that reads the socket
@@ -71,6 +77,8 @@ class ThreadTransport(Transport):
         except InvalidURI as e:
             raise ConnectionLost(f"{self.session.url!r} is not a websocket address: {e}. Use ws://host:port.") from None
         except (OSError, InvalidHandshake, EOFError) as e:
+            if isinstance(e, ComeAgain):
+                raise ConnectionLost(f"{self.session.url} says to connect again later: {e}") from None
             raise self._final(e) or ConnectionLost(
                 f"no connection to {self.session.url}: {e}. Is the host running (`weft-host`), and are address and port"
                 " right?"
@@ -78,39 +86,83 @@ class ThreadTransport(Transport):
         self.thread.start()
 
     def _begin(self) -> None:
-        """The first connection. A session that is taken up may end at this moment, and its process with the connection
-        that it was given; asked again, the host says why.
+        """The first connection, which may have to wait for its place. A session that is taken up may end at this
+        moment, and its process with the connection that it was given; asked again, the host says why.
         """
-        for pause in _PAUSES[:3] if self.session.granted is not None else ():
+        pauses, again = iter(_PAUSES), 3 if self.session.granted is not None else 0
+        until = time.monotonic() + self.timeout
+        while True:
             try:
                 self._connect()
+                while self.wire is None:
+                    self._stand(BEAT, self.queueing)
+                    until = time.monotonic() + self.timeout
                 return
-            except EOFError:
-                time.sleep(pause)
-        self._connect()
+            except EOFError as e:
+                again -= 1
+                if time.monotonic() > until or again < 0 and not isinstance(e, ComeAgain):
+                    raise
+                time.sleep(next(pauses, _PAUSES[-1]))
 
     @override
     async def open_async(self) -> None:
         await asyncio.to_thread(self.open)
 
     def _connect(self) -> None:
-        """Connects and logs in."""
+        """Connects and logs in; the session has its place then, or waits for it."""
         wire = Wire(self.session.address(), self.session.offers(), self.timeout, self.poked)
-        try:
+        with self._keeping(wire):
             until = time.monotonic() + self.timeout
             while not (frames := wire.receive()):
                 if time.monotonic() > until:
                     raise TimeoutError("the host does not greet")
                 wire.wait(until - time.monotonic())
-            self.session.start(frames.popleft())
-        except EOFError as e:
-            raise closed(wire) or e from None
-        except BaseException:
-            wire.close()
-            raise
-        self.gone, self.pauses = None, iter(_PAUSES)
+            self._greeted(wire, frames.popleft())
+
+    def _greeted(self, wire: Wire, frame: bytes) -> None:
+        """A frame of a host that has not let the session in yet."""
+        if not self.session.start(frame):
+            self.queued = wire
+            return
+        self.queued, self.gone, self.pauses = None, None, iter(_PAUSES)
         self.wire = wire
         self.wake()
+
+    def _stand(self, seconds: float, patience: float | None = None) -> None:
+        """Waits for its place; returns when that has changed, or after some time."""
+        wire = self.queued
+        assert wire is not None
+        with self._keeping(wire):
+            if patience is not None and self.session.waited > patience:
+                raise full(self.session.url, patience)
+            left = seconds if patience is None else min(seconds, patience - self.session.waited)
+            wire.wait(max(0.0, left))
+            while self.queued is wire and (frames := wire.receive()):
+                self._greeted(wire, frames.popleft())
+            if self.queued is wire:
+                self._look_for_life(wire)
+
+    @contextlib.contextmanager
+    def _keeping(self, wire: Wire) -> Iterator[None]:
+        """Closes a connection that doesn't come to be the session's."""
+        try:
+            yield
+        except BaseException as e:
+            self.queued = None
+            wire.close()
+            if isinstance(e, EOFError):
+                again = ComeAgain(wire.reason()) if wire.code in (RESTART, LATER) else None
+                raise closed(wire) or again or e from None
+            raise
+
+    @staticmethod
+    def _look_for_life(wire: Wire) -> None:
+        """Asks a silent host whether it is there. Raises EOFError if it does not answer."""
+        silent = time.monotonic() - wire.heard
+        if silent > SILENCE:
+            raise EOFError(f"the host has not answered for {SILENCE:g} s")
+        if silent > BEAT:
+            wire.ping()
 
     def _final(self, error: Exception) -> Exception | None:
         """The error of the session if it is of no use to try again."""
@@ -254,7 +306,7 @@ class ThreadTransport(Transport):
         wire = self.wire
         try:
             if wire is None:
-                self._again()
+                self._again(seconds)
                 return
             wire.wait(seconds)
             frames = wire.receive()
@@ -264,11 +316,7 @@ class ThreadTransport(Transport):
                     self._tell()
             if self.held or self.awake:
                 self.wake()
-            silent = time.monotonic() - wire.heard
-            if silent > SILENCE:
-                raise EOFError(f"the host has not answered for {SILENCE:g} s")
-            if silent > BEAT:
-                wire.ping()
+            self._look_for_life(wire)
         except (BackendError, DeserializationError) as e:  # the host has ended the session, or is not a host
             self._fail(e)
         except (OSError, EOFError) as e:
@@ -302,16 +350,23 @@ class ThreadTransport(Transport):
             self.refused = self.patience if wire is not None and wire.code == RESTART else REFUSED
             self.pauses = iter(_PAUSES)
 
-    def _again(self) -> None:
-        """Tries once to take up a lost connection."""
+    def _again(self, seconds: float) -> None:
+        """Tries once to take up a lost connection, or waits for some time for its place."""
         if self.session.closed:
             self._end()
             return
         began = self.gone if self.gone is not None else time.monotonic()
         try:
-            self._connect()
+            if self.queued is None:
+                self._connect()
+            else:
+                self.gone = time.monotonic()  # it is lost since then, if this connection is lost too
+                self._stand(seconds)
             return
         except (OSError, InvalidHandshake, EOFError) as e:
+            if isinstance(e, ComeAgain):  # the host has the session
+                self.gone = began = time.monotonic()
+                self.refused = self.patience
             final = self._final(e)
             patience = (
                 min(self.patience, self.refused)
@@ -329,9 +384,10 @@ class ThreadTransport(Transport):
 
     def _end(self) -> None:
         self.ended = True
-        if self.wire is not None:
-            self.wire.close()
-        self.wire = None
+        for wire in (self.wire, self.queued):
+            if wire is not None:
+                wire.close()
+        self.wire = self.queued = None
         self._tell()
         self._poke()
 

@@ -40,6 +40,13 @@ def lost(url: str, why: str) -> ConnectionLost:
     )
 
 
+def full(url: str, seconds: float) -> LimitError:
+    """The error of a client that has waited in vain for its place."""
+    return LimitError(
+        f"{url} is full, and had no place in {seconds:g} s. Try again later, or wait for longer (`wait=`)."
+    )
+
+
 class AuthenticationError(BackendError):
     """The host does not know the token.
 

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft.base import dtypes
@@ -15,7 +16,7 @@ from weft.runtime.array import BufferArray
 
 from .backend import Handle, RemoteDevice, carrier, register
 from .errors import LimitError
-from .session import Session
+from .session import Progress, Session
 
 KIND = "weft session 1"
 HANDLES = 1 << 20  # that an operation takes at most
@@ -71,7 +72,15 @@ def keep(tree: Any, *, seconds: float = 0.0) -> str:
 
 
 def resume(
-    url: str, kept: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = ""
+    url: str,
+    kept: str,
+    *,
+    token: str,
+    default: bool = False,
+    timeout: float = 20.0,
+    name: str = "",
+    wait: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Session, Any]:
     """Takes up a session that `keep`, or a page's `host.keep`, has left on a host.
 
@@ -82,6 +91,9 @@ def resume(
         default: bool: make the host the default until the session is closed.
         timeout: float: seconds for connecting.
         name: str: the name of this client in the host's log.
+        wait: float | None: seconds for a place on a host that is full, where the session waits before new ones; None
+            waits until there is one. It stays on the host's disk meanwhile, and after that.
+        on_progress: Callable: called with each `Progress` of the session from now on, as for `connect`.
 
     Returns:
         tuple: the `Session`, and the tree with its arrays. An array that is still computed is waited for when it is
@@ -90,6 +102,7 @@ def resume(
     Raises:
         ConnectionLost: if no host answers, or the session is not kept any more.
         AuthenticationError: for a wrong token.
+        LimitError: if the host is full, and there was no place in time.
         ValueError: for another text.
 
     Example:
@@ -97,14 +110,22 @@ def resume(
         >>> session, tree = weft.remote.resume("wss://example.org", text, token="…")     # doctest: +SKIP
     """
     ticket, plain = _parsed(kept)
-    session = Session(url, token, name, carrier(timeout))
+    session = Session(url, token, name, carrier(timeout, wait), on_progress)
     session.take_up(ticket.id, ticket.secret)
     session.transport.open()
     return _resumed(session, plain, default)
 
 
 async def resume_async(
-    url: str, kept: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = ""
+    url: str,
+    kept: str,
+    *,
+    token: str,
+    default: bool = False,
+    timeout: float = 20.0,
+    name: str = "",
+    wait: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Session, Any]:
     """`resume` as a coroutine. A page without JSPI can't wait in any other way.
 
@@ -115,6 +136,9 @@ async def resume_async(
         default: bool: make the host the default until the session is closed.
         timeout: float: seconds for connecting.
         name: str: the name of this client in the host's log.
+        wait: float | None: seconds for a place on a host that is full, where the session waits before new ones; None
+            waits until there is one. It stays on the host's disk meanwhile, and after that.
+        on_progress: Callable: called with each `Progress` of the session from now on, as for `connect`.
 
     Returns:
         tuple: the `Session`, and the tree with its arrays.
@@ -122,6 +146,7 @@ async def resume_async(
     Raises:
         ConnectionLost: if no host answers, or the session is not kept any more.
         AuthenticationError: for a wrong token.
+        LimitError: if the host is full, and there was no place in time.
         ValueError: for another text.
 
     Example:
@@ -129,7 +154,7 @@ async def resume_async(
         >>> session, tree = await weft.remote.resume_async(url, text, token="…")         # doctest: +SKIP
     """
     ticket, plain = _parsed(kept)
-    session = Session(url, token, name, carrier(timeout))
+    session = Session(url, token, name, carrier(timeout, wait), on_progress)
     session.take_up(ticket.id, ticket.secret)
     await session.transport.open_async()
     return _resumed(session, plain, default)

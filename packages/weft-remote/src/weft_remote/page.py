@@ -15,14 +15,15 @@ from js import Uint8Array, navigator
 from pyodide.ffi import JsException, can_run_sync, run_sync
 from weft.base.annotations import override
 
-from .errors import ConnectionLost, lost
+from . import protocol as p
+from .errors import ConnectionLost, full, lost
 from .session import LOG, Session, Transport
 
 TIDY = 64  # freed arrays that wait for the next operation
 _PAUSES = (0.05, 0.2, 0.3, 0.5, 1.0, 2.0)
 REFUSED = 1.0  # seconds after which a host that can't be reached is taken for gone, while the page is online
 SILENT = 4.0  # and one that does not answer at all
-RESTART = "1012"  # with which a host closes a connection that starts again
+RESTART, LATER = "1012", "1013"  # with which a host closes a connection that starts again, or can't have it now
 LOOK = 0.1  # seconds between two checks whether the program must stop
 BEAT, SILENCE = 2.5, 10.0  # seconds of silence after which the host is asked whether it is there, and taken for gone
 
@@ -51,8 +52,8 @@ class Socket(Protocol):
 class PageTransport(Transport):
     """Sends at once; receives while the program waits."""
 
-    def __init__(self, session: Session):
-        self.session, self.sending = session, False
+    def __init__(self, session: Session, patience: float | None = None):
+        self.session, self.sending, self.queueing = session, False, patience
         self.socket: Socket | None = None
         self.receiving: asyncio.Future[bytes] | None = None  # a pending wait for the next frame
 
@@ -63,17 +64,31 @@ class PageTransport(Transport):
                 "connect() can't wait here: this browser does not suspend WebAssembly (JSPI). Write "
                 "`session = await weft.remote.connect_async(url, token=…)`."
             )
-        run_sync(self.open_async())
+        if not run_sync(self._open()):
+            pyodide_js.checkInterrupt()  # raises if Python has been interrupted too: one stop is one exception
+            raise KeyboardInterrupt
 
     @override
     async def open_async(self) -> None:
-        try:
-            await self._connect()
-        except EOFError as e:
-            raise ConnectionLost(f"{self.session.url} closed the connection: {e}.") from None
+        if not await self._open():
+            raise KeyboardInterrupt
 
-    async def _connect(self) -> None:
-        """Connects and logs in."""
+    async def _open(self) -> bool:
+        """The first connection; False if the program must stop before. A host that is about to stop has those come
+        again who wait for it; perhaps there is another one.
+        """
+        tries = iter(_PAUSES)
+        while True:
+            try:
+                return await self._connect() or await self._stand(self.queueing)
+            except EOFError as e:
+                pause = next(tries, None) if str(e).startswith(LATER) else None
+                if pause is None:
+                    raise ConnectionLost(f"{self.session.url} closed the connection: {e}.") from None
+                await asyncio.sleep(pause)
+
+    async def _connect(self) -> bool:
+        """Connects and logs in; whether the session has its place, and does not wait for it."""
         try:
             socket: Socket = await page.open(self.session.address(), *self.session.offers())
         except JsException as e:
@@ -82,8 +97,26 @@ class PageTransport(Transport):
                 " this page (`--allow-origin`)?"
             ) from None
         self.socket = socket
-        self.session.start(await _next(socket))
+        begun = self.session.start(await _next(socket))
+        if begun:
+            self.wake()
+        return begun
+
+    async def _stand(self, patience: float | None = None) -> bool:
+        """Waits for the session's place, on a connection that is there; False if the program must stop before."""
+        try:
+            begun = False
+            while not begun:
+                frame = await self._frame(patience)
+                if frame is None:
+                    self._hang_up()
+                    return False
+                begun = self.session.start(frame)
+        except BaseException:
+            self._hang_up()
+            raise
         self.wake()
+        return True
 
     # the interface of a transport -----------------------------------------------------------------------------------
 
@@ -152,9 +185,9 @@ class PageTransport(Transport):
                 self.session.fail(e)
         return True
 
-    async def _frame(self) -> bytes | None:
+    async def _frame(self, patience: float | None = None) -> bytes | None:
         """The next frame; None if the program must stop before. Raises EOFError if the connection is closed, or the
-        host silent.
+        host silent, and LimitError if the session has waited for longer than so many seconds for its place.
         """
         if self.receiving is None:
             self.receiving = asyncio.ensure_future(_next(self.socket))
@@ -162,17 +195,27 @@ class PageTransport(Transport):
         while not (await asyncio.wait([self.receiving], timeout=LOOK))[0]:
             if stopped():
                 return None
+            if patience is not None and self.session.waited > patience:
+                raise full(self.session.url, patience)
             left = getattr(self.socket, "unsent", 0)
             # bytes leaving the buffer show that there is a peer
             quiet, unsent = (0.0, left) if left != unsent else (quiet + LOOK, unsent)
             if quiet >= BEAT and not asked:
                 asked = True
-                self.session.ask()
+                self._ask()
             if quiet >= SILENCE:
                 self._hang_up()
                 raise EOFError(f"the host has not answered for {SILENCE:g} s")
         received, self.receiving = self.receiving, None
         return received.result()
+
+    def _ask(self) -> None:
+        """Asks the host whether it is there; also before there is a session to say it."""
+        assert self.socket is not None
+        if self.session.waits_since is None:
+            self.session.ask()
+        elif not self.socket.closeReason:
+            _send(self.socket, p.encode(p.Beat()))
 
     def _hang_up(self) -> None:
         """Forgets a connection, and what was awaited from it."""
@@ -191,18 +234,27 @@ class PageTransport(Transport):
         if code in ("1002", "1003", "1007", "1008", "1009"):
             self.session.fail(ConnectionLost(f"the host closed the connection: {why}."))
             return True
-        began = time.monotonic()
-        for pause in (*_PAUSES, *[_PAUSES[-1]] * int(left / _PAUSES[-1])):
+        began, slept, pauses = time.monotonic(), 0.0, iter(_PAUSES)
+        while True:
             try:
-                await asyncio.wait_for(self._connect(), SILENT)
+                if not await asyncio.wait_for(self._connect(), SILENT):
+                    try:
+                        return await self._stand()
+                    finally:
+                        began, slept = time.monotonic(), 0.0  # the host was there until now
                 return True
             except (Unreachable, EOFError, JsException, TimeoutError) as e:
+                if str(e).partition(" ")[0] in (RESTART, LATER):  # the host has the session
+                    began, slept, code = time.monotonic(), 0.0, RESTART
                 patience = REFUSED if isinstance(e, Unreachable) else SILENT
-                if online() and code != RESTART and time.monotonic() - began > patience:
+                patience = min(patience, left) if online() and code != RESTART else left
+                if max(time.monotonic() - began, slept) > patience:
                     break
             except Exception as e:  # the host's own word, such as that it does not know the session
                 self.session.fail(e)
                 return True
+            pause = next(pauses, _PAUSES[-1])
+            slept += pause
             for _ in range(max(1, round(pause / LOOK))):
                 await asyncio.sleep(min(pause, LOOK))
                 if stopped():

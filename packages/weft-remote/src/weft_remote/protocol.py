@@ -5,7 +5,7 @@ for a new session (`?name=…` names the client in the host's log) or `/session/
 subprotocols `weft.6` (this version of the protocol), `weft-token.T` and, to resume, `weft-resume.S`: T is the token and
 S the session's secret, in base64url without padding. A client that can set headers may send `Authorization: Bearer`
 with the token instead. The host's first frame is a `Welcome`, or an `End` that says why not: a browser shows a page
-nothing of a handshake that is refused.
+nothing of a handshake that is refused. A host that is full sends `Waiting` before, once and whenever it changes.
 
 **Frames.** A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in
 order.
@@ -146,6 +146,16 @@ class Reported(Message):
     """The client has the reports up to this one."""
 
     through: int
+
+
+@message(LANGUAGE, 11)
+class Waiting(Message):
+    """The host has no room for the session at the moment: its client is at `place` of the `of` that wait. It is sent
+    first, and again when that changes. `Welcome` follows, or `End`.
+    """
+
+    place: int
+    of: int
 
 
 # operations -----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -50,12 +51,14 @@ CRUMBS, CRUMBS_BYTES = 32, 64 << 10  # what is freed or settled waits for compan
 
 
 class Progress(NamedTuple):
-    """What a host does that takes long."""
+    """What a host does that takes long. While it is full, the session itself is "queued", and has a place."""
 
-    name: str  # of a function
+    name: str  # of a function; "" of the session itself
     stage: str  # "queued" behind other sessions, "compiling" or "running"
     seconds: float
     waiting: int  # operations that follow it
+    place: int = 0  # of the session among the `of` that wait for a host that is full; 0 once it has begun
+    of: int = 0
 
 
 class Transport(Protocol):
@@ -127,7 +130,14 @@ class Session:
     few times a second while the host computes or compiles something that takes long, in whichever thread hears of it.
     """
 
-    def __init__(self, url: str, token: str, name: str, carrier: Callable[[Session], Transport]):
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        name: str,
+        carrier: Callable[[Session], Transport],
+        on_progress: Callable[[Progress], None] | None = None,
+    ):
         self.url, self.token, self.name = url, token, name
         self.stats = Stats()
         self.granted: p.Welcome | None = None  # None until the host has answered
@@ -135,7 +145,8 @@ class Session:
         self.closed = False
         self.on_close: Callable[[], None] | None = None
         self.progress: Progress | None = None  # the last that the host has told
-        self.on_progress: Callable[[Progress], None] | None = None
+        self.on_progress = on_progress
+        self.waits_since: float | None = None  # for its place on a host that is full
         self._devices: list[Any] = []
         self._lock = threading.Lock()
         self._ops = 0
@@ -479,10 +490,18 @@ class Session:
         """The subprotocols that the next connection offers, the login among them."""
         return p.offered(self.token, self.granted.secret if self.granted is not None else b"")
 
-    def start(self, frame: Buffer) -> None:
-        """Takes the host's first frame. If that ends the session, raises the reason."""
+    def start(self, frame: Buffer) -> bool:
+        """Takes the host's first frame; whether the session has begun, and does not have to wait. If the frame ends the
+        session, raises the reason.
+        """
         messages = list(p.decode(frame))
         first = messages[0]
+        if isinstance(first, p.Waiting):
+            self._wait_for_place(first)
+            return False if len(messages) == 1 else self.start(p.encode(*messages[1:]))
+        if isinstance(first, p.Beat):  # the answer to this client's
+            return False
+        self.waits_since = None
         if isinstance(first, p.End):
             raise rebuild(first.error, first.message)
         if not isinstance(first, p.Welcome):
@@ -503,6 +522,20 @@ class Session:
             self.stats.connections += 1
         for message in messages[1:]:
             self._handle(message)
+        return True
+
+    @property
+    def waited(self) -> float:
+        """Seconds for which the session has waited for its place."""
+        return 0.0 if self.waits_since is None else time.monotonic() - self.waits_since
+
+    def _wait_for_place(self, message: p.Waiting) -> None:
+        if self.waits_since is None:
+            self.waits_since = time.monotonic()
+            if self.on_progress is None:  # a program that stands still says why
+                who = "this program waits for a session"
+                warn(f"{self.url} is full: {who}, at place {message.place} of {message.of}.", RuntimeWarning)
+        self._tell(Progress("", "queued", self.waited, 0, message.place, message.of))
 
     def outgoing(self) -> bytes | None:
         """The next frame to send; None if there is nothing to send."""
@@ -602,8 +635,10 @@ class Session:
             raise ProtocolError(f"the host sent a {type(message).__name__}, which only clients send.")
 
     def _progress(self, message: p.Progress) -> None:
-        seconds = message.milliseconds / 1000
-        self.progress = Progress(message.name, message.stage, seconds, message.waiting)
+        self._tell(Progress(message.name, message.stage, message.milliseconds / 1000, message.waiting))
+
+    def _tell(self, progress: Progress) -> None:
+        self.progress = progress
         if self.on_progress is not None:
             try:
                 self.on_progress(self.progress)

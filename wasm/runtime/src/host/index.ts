@@ -22,6 +22,10 @@ export interface ConnectOptions {
   name?: string;
   /** The class of websockets; where there is none (Node 20), the package `ws` is looked for. */
   WebSocket?: WebSocketClass;
+  /** The `onProgress` of the host, from now on: while it is full, it tells the session's `place` among the `of` that wait. */
+  onProgress?: ((progress: Progress) => void) | null;
+  /** Ends the attempt to connect, and gives up a place in the queue of a host that is full. */
+  signal?: AbortSignal | null;
 }
 
 export interface LoadOptions {
@@ -123,20 +127,22 @@ export class Host {
 
 /**
  * Opens a session on a host. Rejects with WeftHostError where the host refuses it (`kind` is "AuthenticationError" for
- * a wrong token), and with WeftConnectionLost where none answers.
+ * a wrong token), and with WeftConnectionLost where none answers. Where the host is full, it waits for its turn; `signal`
+ * ends that.
  */
 export async function connect(url: string | URL, options: ConnectOptions): Promise<Host> {
   return new Host(await session(url, options));
 }
 
 async function session(url: string | URL, options: ConnectOptions, ticket?: Ticket): Promise<Session> {
-  const { token, name = "" } = options;
+  const { token, name = "", onProgress, signal } = options;
   if (typeof token !== "string") throw new TypeError("connect(url, { token }) takes the token that weft-host prints");
   const address = new URL(url);
   address.protocol = { "http:": "ws:", "https:": "wss:" }[address.protocol] ?? address.protocol;
   if (!["ws:", "wss:"].includes(address.protocol))
     throw new TypeError(`${String(url)} is not the address of a host; it begins with ws:// or wss://`);
-  return Session.open(address.href, token, name, options.WebSocket ?? (await webSocket()), ticket);
+  const opening = { ticket, onProgress, signal };
+  return Session.open(address.href, token, name, options.WebSocket ?? (await webSocket()), opening);
 }
 
 /**

@@ -58,6 +58,7 @@ const MESSAGES = {
   Beat: [8, {}],
   Cancel: [9, { through: "int" }],
   Reported: [10, { through: "int" }],
+  Waiting: [11, { place: "int", of: "int" }],
   Put: [16, { op: "int", handle: "int", aval: "aval", device: "int", data: "bytes" }],
   Part: [17, { op: "int", handle: "int", data: "bytes" }],
   Program: [18, { op: "int", hash: "bytes", size: "int", data: "bytes" }],

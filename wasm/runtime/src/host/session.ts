@@ -16,7 +16,7 @@ const BEAT = 2500; // ms of silence after which the host is asked whether it is 
 const SILENCE = 10_000; // and after which it is taken for gone
 const PAUSES = [50, 100, 200, 500, 1000, 2000]; // ms between attempts to take a connection up again
 const REFUSED = 1000; // ms after which a host that can't be reached is taken for gone, while there is a network
-const RESTART = 1012; // with which a host closes a connection that starts again
+const [RESTART, LATER] = [1012, 1013]; // with which a host closes a connection that starts again, or has no room now
 const ANSWER = 4000; // ms within which a host answers a login
 
 /** What the session needs of a websocket; browsers, Node 22 and the package ws have it. */
@@ -30,15 +30,25 @@ export interface WebSocketLike {
 }
 export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** What a host does that takes long. */
+/** What a host does that takes long. While it is full, the session itself is "queued", and has a place. */
 export interface Progress {
-  /** Of the program. */
+  /** Of the program; "" of the session itself. */
   readonly name: string;
   /** It waits behind other sessions, or is compiled, or runs. */
   readonly stage: "queued" | "compiling" | "running";
   readonly seconds: number;
   /** Operations that follow it. */
   readonly waiting: number;
+  /** Of the session among the `of` that wait for a host that is full; 0 once it has begun. */
+  readonly place: number;
+  readonly of: number;
+}
+
+/** How a session is opened. */
+export interface Opening {
+  ticket?: Ticket;
+  onProgress?: ((progress: Progress) => void) | null;
+  signal?: AbortSignal | null;
 }
 
 /** A session as another page takes it up. Who has it has the session. */
@@ -95,6 +105,9 @@ const fromBase64url = (text: string): Uint8Array =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The host closes the connection, and says to connect again. */
+class ComeAgain extends WeftConnectionLost {}
+
 export class Session {
   onProgress: ((progress: Progress) => void) | null = null;
   /** Why the session is over, if it is. */
@@ -102,6 +115,8 @@ export class Session {
   private welcome: Fields<"Welcome"> | null = null;
   private login: { id: string; secret: Uint8Array } | null = null; // of the session, once there is one
   private socket: WebSocketLike | null = null;
+  private opening: WebSocketLike | null = null; // a connection that has not logged in, or waits for its place
+  private queuedAt = 0; // since when it waits, if it does
   private ops = 0;
   private cancelled = 0; // the last operation whose result nobody wants
   private handles = 0;
@@ -129,17 +144,19 @@ export class Session {
     token: string,
     name: string,
     WebSocket: WebSocketClass,
-    ticket?: Ticket,
+    { ticket, onProgress = null, signal = null }: Opening = {},
   ): Promise<Session> {
     const session = new Session(url, token, name, WebSocket);
+    session.onProgress = onProgress;
     if (ticket) session.login = { id: ticket.id, secret: fromBase64url(ticket.secret) };
     for (let attempt = 0; ; attempt++) {
       try {
-        await session.connect();
+        await session.connect(signal);
         break;
       } catch (error) {
         // a session that ends at this moment may still be given the connection; asked again, the host says why it ended
-        if (!ticket || !(error instanceof WeftConnectionLost) || attempt === 2) throw error;
+        const again = error instanceof ComeAgain || (ticket && error instanceof WeftConnectionLost && attempt < 2);
+        if (!again || attempt === PAUSES.length) throw error;
         await sleep(PAUSES[attempt]!);
       }
     }
@@ -253,6 +270,7 @@ export class Session {
     this.flush();
     this.fail(new WeftConnectionLost(`the session on ${this.url} was left to whoever resumes it`));
     this.socket?.close();
+    this.opening?.close();
   }
 
   close(): void {
@@ -261,6 +279,7 @@ export class Session {
     this.flush();
     this.fail(new WeftConnectionLost(`the session on ${this.url} is closed`));
     this.socket?.close();
+    this.opening?.close();
   }
 
   private chunk(): number {
@@ -363,9 +382,8 @@ export class Session {
         return this.settle(message.op)?.reject(new WeftHostError(message.error, message.message));
       case "Progress": {
         const { name, stage, milliseconds, waiting } = message;
-        const now = { name, stage: stage as Progress["stage"], seconds: milliseconds / 1000, waiting };
-        queueMicrotask(() => this.onProgress?.(now)); // an error of the listener's is not one of the session
-        return;
+        const seconds = milliseconds / 1000;
+        return this.tell({ name, stage: stage as Progress["stage"], seconds, waiting, place: 0, of: 0 });
       }
       case "Beat":
       case "Compiled":
@@ -375,6 +393,10 @@ export class Session {
       default:
         throw new WeftHostError("ProtocolError", `the host sent ${message.kind}, which this client did not ask for`);
     }
+  }
+
+  private tell(now: Progress): void {
+    queueMicrotask(() => this.onProgress?.(now)); // an error of the listener's is not one of the session
   }
 
   private settle(op: number): Reply | undefined {
@@ -396,9 +418,10 @@ export class Session {
 
   // connections -------------------------------------------------------------------------------------------------------
 
-  /** Connects and logs in. Rejects with WeftHostError where the host says why not. */
-  private async connect(): Promise<void> {
+  /** Connects and logs in, and waits for its place. Rejects with WeftHostError where the host says why not. */
+  private async connect(signal: AbortSignal | null = null): Promise<void> {
     const { login, token } = this;
+    signal?.throwIfAborted();
     const url = new URL(this.url);
     url.pathname = url.pathname.replace(/\/$/, "") + (login ? `/session/${encodeURIComponent(login.id)}` : "/session");
     if (this.name && !login) url.searchParams.set("name", this.name);
@@ -406,38 +429,83 @@ export class Session {
     if (login) offers.push(`weft-resume.${base64url(login.secret)}`);
     const socket = new this.WebSocket(url.href, offers);
     socket.binaryType = "arraybuffer";
-    await new Promise<void>((resolve, reject) => {
-      const gone = (why: string): void => reject(new WeftConnectionLost(`no connection to ${this.url}: ${why}`));
-      const late = setTimeout(() => {
-        gone("it does not answer");
-        socket.close();
-      }, ANSWER);
-      let greeted = false;
-      socket.addEventListener("message", ({ data }: { data: ArrayBuffer | string }) => {
-        try {
-          if (typeof data === "string") throw new WeftHostError("ProtocolError", "the host sent text");
-          if (greeted) return this.receive(new Uint8Array(data));
-          greeted = true;
-          clearTimeout(late);
-          this.start(socket, decode(new Uint8Array(data)));
-          resolve();
-        } catch (error) {
-          // the host has ended the session, or does not speak as a host does
-          if (greeted) this.fail(error as Error);
-          reject(error as Error);
+    this.opening = socket;
+    this.queuedAt = 0;
+    let watch: ReturnType<typeof setInterval> | undefined;
+    let abort = (): void => {};
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const gone = (why: string): void => reject(new WeftConnectionLost(`no connection to ${this.url}: ${why}`));
+        const late = setTimeout(() => {
+          gone("it does not answer");
           socket.close();
-        }
+        }, ANSWER);
+        abort = () => {
+          clearTimeout(late);
+          reject(signal!.reason as Error);
+          socket.close();
+        };
+        signal?.addEventListener("abort", abort);
+        let greeted = false;
+        socket.addEventListener("message", ({ data }: { data: ArrayBuffer | string }) => {
+          try {
+            if (typeof data === "string") throw new WeftHostError("ProtocolError", "the host sent text");
+            if (greeted) return this.receive(new Uint8Array(data));
+            clearTimeout(late);
+            const messages = decode(new Uint8Array(data));
+            if (this.waits(messages)) {
+              watch ??= setInterval(() => this.watchQueue(socket, gone), BEAT);
+              return;
+            }
+            greeted = true;
+            this.start(socket, messages);
+            resolve();
+          } catch (error) {
+            // the host has ended the session, or does not speak as a host does
+            if (greeted) this.fail(error as Error);
+            reject(error as Error);
+            socket.close();
+          }
+        });
+        socket.addEventListener("error", () => {
+          clearTimeout(late);
+          gone("is the host running (`weft-host`), and does it allow this page (`--allow-origin`)?");
+        });
+        socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
+          clearTimeout(late);
+          const why = `it closed the connection (${code} ${reason})`;
+          if (code === RESTART || code === LATER) reject(new ComeAgain(`no connection to ${this.url}: ${why}`));
+          gone(why);
+          if (this.socket === socket) this.lost(code, reason);
+        });
       });
-      socket.addEventListener("error", () => {
-        clearTimeout(late);
-        gone("is the host running (`weft-host`), and does it allow this page (`--allow-origin`)?");
-      });
-      socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
-        clearTimeout(late);
-        gone(`it closed the connection (${code} ${reason})`);
-        if (this.socket === socket) this.lost(code, reason);
-      });
-    });
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      clearInterval(watch);
+      if (this.opening === socket) this.opening = null;
+    }
+  }
+
+  /** Whether the host has let the session in not yet; it says at what place it waits. */
+  private waits([first]: Message[]): boolean {
+    this.heard = Date.now();
+    if (first?.kind === "Waiting") {
+      this.queuedAt ||= this.heard;
+      const { place, of } = first;
+      const seconds = (this.heard - this.queuedAt) / 1000;
+      this.tell({ name: "", stage: "queued", seconds, waiting: 0, place, of });
+    }
+    return first?.kind === "Waiting" || (first?.kind === "Beat" && this.queuedAt > 0);
+  }
+
+  /** While the session waits for its place, a host that is silent is asked whether it is there, and given up at last. */
+  private watchQueue(socket: WebSocketLike, gone: (why: string) => void): void {
+    if (Date.now() - this.heard > SILENCE) {
+      gone(`it has not answered for ${SILENCE / 1000} s`);
+      socket.close();
+    } else if (Date.now() - this.heard > BEAT && socket.readyState === 1) {
+      socket.send(encode("Beat", {}) as Uint8Array<ArrayBuffer>);
+    }
   }
 
   private start(socket: WebSocketLike, [first, ...rest]: Message[]): void {
@@ -466,12 +534,14 @@ export class Session {
     if (code === 1000)
       // so the host closes a connection that another one of the same session replaces
       return this.fail(new WeftConnectionLost("the session was taken up elsewhere, and goes on there"));
-    const began = Date.now();
+    let began = Date.now();
     for (let attempt = 0; !this.failure; attempt++) {
       try {
         return await this.connect();
       } catch (error) {
         if (error instanceof WeftHostError) return this.fail(error); // such as that it does not know the session
+        if (error instanceof ComeAgain || this.queuedAt) began = Date.now(); // the host was there until now
+        if (error instanceof ComeAgain) code = RESTART;
         const patience = online() && code !== RESTART ? REFUSED : this.welcome!.grace_ms;
         if (Date.now() - began > Math.min(patience, this.welcome!.grace_ms)) {
           const text = `the connection to ${this.url} is lost (${why}), and nothing answers there any more`;
